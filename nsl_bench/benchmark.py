@@ -1,0 +1,131 @@
+"""What a benchmark task is: its examples, symbols and knowledge, and the rule that labels it.
+
+A task is one subclass of `Benchmark`, data mostly, and one entry point in the group
+``nsl_bench.benchmarks``. The core knows no concrete one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+
+__all__ = ["Benchmark"]
+
+
+class Benchmark(ABC):
+    """A benchmark task.
+
+    Attributes:
+        name: e.g. ``"follow_suit"``.
+        version: version of the data; a corrected data set is a new version.
+        description: one sentence.
+        labels: the labels and their atoms.
+        slots: names of the image slots, e.g. ``("player_1", ...)``; some can be blank in an example.
+        concept_space: what an image of any slot can show.
+        metadata: name of each symbolic meta-datum and what it is, e.g. ``{"location": "1..19"}``.
+        background: background knowledge, ASP.
+        bias: language bias, ILASP's or FastLAS's mode declarations.
+        true_rule: the rule that labels the data, ASP; never given to a learner.
+        inputs: a choice program whose answer sets are all the possible contexts of an example; what
+            the equivalence of two hypotheses ranges over.
+        sizes: number of train examples by size, e.g. ``{"small": 104, "large": 10400}``.
+        repeats: number of independent train sets.
+        sources: names of image sources that fit; the first is the default.
+        named_shifts: short names of shifts that fit whatever the source is, to their specs.
+    """
+
+    name: str
+    version: str
+    description: str
+    labels: LabelSpace
+    slots: tuple[str, ...]
+    concept_space: ConceptSpace
+    metadata: Mapping[str, str]
+    background: str
+    bias: str
+    true_rule: str
+    inputs: str
+    sizes: Mapping[str, int]
+    repeats: int = 5
+    sources: tuple[str, ...]
+    named_shifts: Mapping[str, str]
+
+    @abstractmethod
+    def generate(self, part: Part, size: str, repeat: int, rng: np.random.Generator) -> Split:
+        """Symbolic examples, without images.
+
+        Args:
+            part: ``"train"`` or ``"test"``.
+            size: a key of `sizes`; the test set is the same for every size.
+            repeat: 1, 2, ...; which of the independent train sets.
+            rng: the source of all chance; the caller seeds it by benchmark, part, size and repeat.
+        """
+
+    @abstractmethod
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        """The facts by which a learner sees that `slot` shows `concept`, without full stops."""
+
+    def metadata_facts(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
+        """The facts of an example's meta-data, without full stops."""
+        return ()
+
+    def read(self, folder: Path, part: Part, size: str, repeat: int) -> Split:
+        """Examples from a folder of splits made elsewhere, in the published files' layout.
+
+        Raises:
+            UserError: this benchmark has no such layout, or the file is missing or broken.
+        """
+        raise UserError(f"The benchmark {self.name} cannot read splits from a folder ({folder}).")
+
+    def features(
+        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
+    ) -> npt.NDArray[np.float32]:
+        """float32 [n, features]: a tabular learner's inputs from concepts [n, slots].
+
+        By default each slot's one-hot code, then each numeric meta-datum.
+        """
+        n, k = len(concepts), len(self.concept_space)
+        codes = np.eye(k, dtype=np.float32)[np.where(concepts == BLANK, 0, concepts)]
+        codes[concepts == BLANK] = 0
+        columns = [codes.reshape(n, -1)]
+        columns += [np.asarray(column, np.float32).reshape(n, 1) for column in metadata.values()]
+        return np.hstack(columns)
+
+    def knowledge_features(
+        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
+    ) -> npt.NDArray[np.float32]:
+        """float32 [n, features]: inputs for a tabular learner that is told part of the solution.
+
+        Raises:
+            UserError: this benchmark defines none.
+        """
+        raise UserError(f"The benchmark {self.name} defines no knowledge features.")
+
+    def size(self, name: str) -> int:
+        """Number of train examples of a size.
+
+        Raises:
+            UserError: no such size.
+        """
+        if name not in self.sizes:
+            raise unknown(f"size of {self.name}", name, self.sizes)
+        return self.sizes[name]
+
+    def context(self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, Any]) -> tuple[str, ...]:
+        """All facts of one example with concepts [slots]."""
+        names = self.concept_space.concepts
+        facts = [
+            fact
+            for slot, c in enumerate(concepts.tolist())
+            if c != BLANK
+            for fact in self.facts(slot, names[c])
+        ]
+        return (*facts, *self.metadata_facts(metadata))

@@ -1,0 +1,26 @@
+"""Errors that are the user's to mend: one clear sentence, exit code 2, no traceback."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["UserError", "did_you_mean", "unknown"]
+
+
+class UserError(Exception):
+    """Bad input. Its text is one sentence: what was wrong, where, and what would be right."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A suggestion with a leading space (`" Did you mean 'noir'?"`), or the known names, or ``""``."""
+    names = sorted(set(known))
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f" Did you mean '{close[0]}'?"
+    return f" Known: {', '.join(names)}." if names else ""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
+    """The error for a name that nobody registered, e.g. ``unknown("shift", "nior", shifts)``."""
+    return UserError(f"Unknown {kind} '{name}'.{did_you_mean(name, known)}")

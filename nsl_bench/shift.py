@@ -1,0 +1,86 @@
+"""Distributional shift: a named, parametrised, deterministic change of an example's images.
+
+A shift changes the images, never the concepts or the label. Shifts are found by name through the
+entry-point group ``nsl_bench.shifts``; their spec (``rotate:90``) is their identity.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import unknown
+from nsl_bench.source import ImageSource
+from nsl_bench.types import PoolPart
+
+__all__ = ["STANDARD", "PixelShift", "Shift", "named_shifts", "resolve", "short_name"]
+
+STANDARD = "standard"
+"""The name of "no shift"."""
+
+
+class Shift(ABC):
+    """A change of images.
+
+    Attributes:
+        spec: name and parameters, e.g. ``"rotate:90"``.
+    """
+
+    spec: str
+
+    @abstractmethod
+    def render(
+        self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.uint8]:
+        """uint8 [m, height, width, channels]: the shifted versions of these images of the pool."""
+
+    def check(self, source: ImageSource) -> None:  # noqa: B027 - most shifts fit every source
+        """Raise a UserError if the source cannot be shifted in this way."""
+
+
+class PixelShift(Shift):
+    """A shift that is an operation on pixels, seeded by image."""
+
+    @abstractmethod
+    def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        """Change standard images, uint8 [m, height, width, channels]; `indices` seed what is random."""
+
+    def render(
+        self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.uint8]:
+        return self.apply(source.render(part, indices, source.variants[0]), indices)
+
+
+def named_shifts(benchmark: Benchmark, source: ImageSource) -> Mapping[str, str]:
+    """The short names of shifts of a benchmark on a source, to their specs."""
+    return {**benchmark.named_shifts, **source.named_shifts}
+
+
+def resolve(text: str, benchmark: Benchmark, source: ImageSource) -> Shift | None:
+    """The shift that a user names by short name or spec; None for ``"standard"``.
+
+    Raises:
+        UserError: no such shift, or it does not fit the source.
+    """
+    if text == STANDARD:
+        return None
+    short = named_shifts(benchmark, source)
+    name = registry.Spec.parse(short.get(text, text)).name
+    if name not in registry.names("shift"):
+        raise unknown("shift", text, [STANDARD, *short, *registry.names("shift")])
+    shift: Shift = registry.create("shift", short.get(text, text))
+    shift.check(source)
+    return shift
+
+
+def short_name(shift: Shift | None, benchmark: Benchmark, source: ImageSource) -> str:
+    """The name that results carry: the short one where there is one, else the spec."""
+    if shift is None:
+        return STANDARD
+    by_spec = {spec: short for short, spec in named_shifts(benchmark, source).items()}
+    return by_spec.get(shift.spec, shift.spec)

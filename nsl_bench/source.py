@@ -1,0 +1,73 @@
+"""Where images come from: an image source offers a pool of images for each concept.
+
+Images live once in the pool; examples refer to them by index. The pool has three disjoint parts: the
+network's train images, pool A for the learners' train sets and pool B for their test set. It can come in
+several variants (decks): image ``i`` shows the same concept in every variant. Sources are found by name
+through the entry-point group ``nsl_bench.sources``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import unknown
+from nsl_bench.types import ConceptSpace, PoolPart
+
+__all__ = ["ImageSource"]
+
+
+class ImageSource(ABC):
+    """A pool of images of the concepts of one concept space.
+
+    The registry makes a source with the keyword argument ``concept_space`` and whatever the user's spec
+    says. Rendering is a pure function of the source's options and the image's index.
+
+    Attributes:
+        name: e.g. ``"drawn_decks"``.
+        version: changes whenever any pixel does.
+        licence: of the images.
+        citation: where they come from, one sentence.
+        concept_space: the concepts shown.
+        shape: height, width, channels (1 or 3) of each image.
+        variants: names of the pool's variants; the first is the standard one.
+        named_shifts: short names of the shifts that this source makes possible, to their specs, e.g.
+            ``{"noir": "deck_swap:noir"}``.
+    """
+
+    name: str
+    version: str
+    licence: str
+    citation: str
+    concept_space: ConceptSpace
+    shape: tuple[int, int, int]
+    variants: tuple[str, ...] = ("standard",)
+    named_shifts: Mapping[str, str]
+
+    @abstractmethod
+    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+        """int16 [n]: the concept of each image of a part of the pool."""
+
+    @abstractmethod
+    def render(
+        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
+    ) -> npt.NDArray[np.uint8]:
+        """uint8 [m, height, width, channels]: these images of the pool.
+
+        Args:
+            part: part of the pool.
+            indices: [m], in 0..len(labels(part)) - 1.
+            variant: one of `variants`.
+        """
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """A short hash of everything that decides the pixels (version, options, files)."""
+
+    def check_variant(self, variant: str) -> None:
+        """Raise a UserError unless `variant` exists."""
+        if variant not in self.variants:
+            raise unknown(f"variant of the image source {self.name}", variant, self.variants)
