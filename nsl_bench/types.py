@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -104,7 +104,8 @@ class LabelSpace:
         return tuple(a for i, a in enumerate(self.atoms) if i != label and a is not None)
 
 
-class ImageRef(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ImageRef:
     """Where an image lives: a part of a source's pool, the index in it, and whether it is shifted."""
 
     part: PoolPart
@@ -242,7 +243,7 @@ class Predictions:
     @cached_property
     def concepts(self) -> npt.NDArray[np.int16]:
         """int16 [n, slots]: the arg max, `BLANK` for a blank slot."""
-        best = self.probabilities.argmax(axis=2).astype(np.int16)
+        best: npt.NDArray[np.int16] = self.probabilities.argmax(axis=2).astype(np.int16)
         best[self.blank] = BLANK
         return best
 
