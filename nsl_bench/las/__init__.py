@@ -1,0 +1,26 @@
+"""The rule learner: noisy learning from answer sets, exact, on tasks in FastLAS's and ILASP's syntax."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nsl_bench.las.solve import solve
+    from nsl_bench.las.task import LanguageBias, LasTask, Solution
+
+__all__ = ["LanguageBias", "LasTask", "Solution", "solve"]
+
+_HOMES = {
+    "LanguageBias": "nsl_bench.las.task",
+    "LasTask": "nsl_bench.las.task",
+    "Solution": "nsl_bench.las.task",
+    "solve": "nsl_bench.las.solve",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,119 @@
+"""What rules cost under a language bias.
+
+FastLAS scores a rule by a logic program over what is in it (Law, Russo, Bertino, Broda, Lobo: "FastLAS:
+scalable inductive logic programming incorporating domain-specific optimisation criteria", AAAI 2020):
+`in_head(A)` and `in_body(A)` are facts, variables standing as constants, `neg(A)` for a literal under
+`not` and `binop("!=",A,B)` for a comparison; the weights of the derived `penalty(weight, reason)` add
+up, and a violated constraint forbids the rule. ILASP counts the literals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clingo import Control, SymbolType, ast
+
+from nsl_bench.errors import UserError
+from nsl_bench.las.copies import copies, parse_statements
+from nsl_bench.las.task import LanguageBias
+
+__all__ = ["is_monotone", "rule_costs"]
+
+Shape = tuple[str | None, tuple[str, ...]]
+"""A rule's head (None: a constraint) and its body literals without type guards, as text."""
+
+_OPERATORS = {
+    ast.ComparisonOperator.Equal: "=",
+    ast.ComparisonOperator.NotEqual: "!=",
+    ast.ComparisonOperator.LessThan: "<",
+    ast.ComparisonOperator.LessEqual: "<=",
+    ast.ComparisonOperator.GreaterThan: ">",
+    ast.ComparisonOperator.GreaterEqual: ">=",
+}
+
+
+class _Reify(ast.Transformer):
+    """Turns variables into constants."""
+
+    def visit_Variable(self, node: ast.AST) -> ast.AST:
+        from clingo import Function
+
+        return ast.SymbolicTerm(node.location, Function(f"v_a_r_{node.name.lower().lstrip('_')}"))
+
+
+def _statements(bias: LanguageBias) -> list[ast.AST]:
+    return parse_statements("\n".join(bias.penalties or ()), "#bias")
+
+
+def _derives_penalty(statements: Sequence[ast.AST]) -> bool:
+    return any(str(s.head).startswith("penalty(") for s in statements if s.ast_type == ast.ASTType.Rule)
+
+
+def is_monotone(bias: LanguageBias) -> bool:
+    """Whether one more body literal can neither make a rule cheaper nor lift a constraint."""
+    for statement in _statements(bias):
+        if statement.ast_type != ast.ASTType.Rule:
+            return False
+        text = str(statement)
+        if "not " in text or "{" in text or "-" in text.replace(":-", ""):
+            return False
+    return True
+
+
+def rule_costs(bias: LanguageBias, rules: Sequence[Shape]) -> list[int | None]:
+    """The cost of each rule; None for one that a constraint of the bias forbids.
+
+    Raises:
+        UserError: the bias is no program with one answer set, or a penalty is negative.
+    """
+    statements = _statements(bias)
+    if not _derives_penalty(statements):
+        each = 1 if bias.dialect == "ilasp" else 0
+        plain: list[int | None] = [each * ((head is not None) + len(body)) for head, body in rules]
+        if not statements:
+            return plain
+    else:
+        plain = [0] * len(rules)
+    facts = [_facts(head, body) for head, body in rules]
+    program = copies(statements, facts)
+    if not program.deterministic:
+        raise UserError(
+            "A choice or a cycle through negation in #bias is not supported; penalties are fixed."
+        )
+    control = Control(["--warn=none"])
+    lines = [program.shared, program.common, program.frame(), "#show.", f"_ex(0..{max(len(rules) - 1, 0)})."]
+    lines += [program.context(i, context) for i, context in enumerate(facts)]
+    control.add("\n".join(lines))
+    control.ground()
+    for symbolic in control.symbolic_atoms:
+        name, arguments = symbolic.symbol.name, symbolic.symbol.arguments
+        if name == "_bad" and symbolic.is_fact:
+            plain[arguments[0].number] = None
+    for name, shared in (("_c_penalty", False), ("penalty", True)):
+        for symbolic in control.symbolic_atoms.by_signature(name, 2 if shared else 3):
+            arguments = list(symbolic.symbol.arguments)
+            number = range(len(rules)) if shared else [arguments.pop(0).number]
+            if arguments[0].type != SymbolType.Number or arguments[0].number < 0:
+                raise UserError(f"#bias derives {symbolic.symbol}; a penalty is an integer of at least 0.")
+            for i in number:
+                cost = plain[i]
+                if cost is not None:
+                    plain[i] = cost + arguments[0].number
+    return plain
+
+
+def _facts(head: str | None, body: Sequence[str]) -> list[str]:
+    found = [] if head is None else [f"in_head({_reified(head)})"]
+    return found + [f"in_body({text})" for text in sorted({_reified(literal) for literal in body})]
+
+
+def _reified(literal: str) -> str:
+    node = parse_statements(f":- {literal}.", "a rule")[0].body[0]
+    node = _Reify().visit(node)
+    atom = node.atom
+    if atom.ast_type == ast.ASTType.Comparison:
+        guard = atom.guards[0]
+        text = f'binop("{_OPERATORS[guard.comparison]}",{atom.term},{guard.term})'
+    else:
+        text = str(atom)
+    return f"neg({text})" if node.sign == ast.Sign.Negation else text
