@@ -37,6 +37,7 @@ class Benchmark(ABC):
         inputs: a choice program whose answer sets are all the possible contexts of an example; what
             the equivalence of two hypotheses ranges over.
         sizes: number of train examples by size, e.g. ``{"small": 104, "large": 10400}``.
+        test_size: number of test examples.
         repeats: number of independent train sets.
         sources: names of image sources that fit; the first is the default.
         named_shifts: short names of shifts that fit whatever the source is, to their specs.
@@ -54,12 +55,15 @@ class Benchmark(ABC):
     true_rule: str
     inputs: str
     sizes: Mapping[str, int]
+    test_size: int
     repeats: int = 5
     sources: tuple[str, ...]
     named_shifts: Mapping[str, str]
 
     @abstractmethod
-    def generate(self, part: Part, size: str, repeat: int, rng: np.random.Generator) -> Split:
+    def generate(
+        self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
+    ) -> Split:
         """Symbolic examples, without images.
 
         Args:
@@ -67,6 +71,7 @@ class Benchmark(ABC):
             size: a key of `sizes`; the test set is the same for every size.
             repeat: 1, 2, ...; which of the independent train sets.
             rng: the source of all chance; the caller seeds it by benchmark, part, size and repeat.
+            exclude: examples that must not occur: the test set, when train sets are made.
         """
 
     @abstractmethod

@@ -1,0 +1,1 @@
+"""The first-party benchmarks, image sources and shifts; installed as ``nsl_bench.generators``."""

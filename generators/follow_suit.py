@@ -1,0 +1,182 @@
+"""Follow Suit Winner: each player plays a card; the highest card of player 1's suit wins.
+
+FFNSL paper (Cunnington et al. 2023), section 5 and appendix.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError
+from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+
+__all__ = ["CARDS", "RANKS", "RANK_VALUES", "SUITS", "FollowSuit"]
+
+SUITS = ("h", "s", "d", "c")
+RANKS = ("a", "2", "3", "4", "5", "6", "7", "8", "9", "10", "j", "q", "k")
+RANK_VALUES = {"a": 14, "j": 11, "q": 12, "k": 13, **{str(v): v for v in range(2, 11)}}
+CARDS = ConceptSpace("card", tuple(rank + suit for suit in SUITS for rank in RANKS))
+
+_SUIT = np.array([SUITS.index(card[-1]) for card in CARDS.concepts], np.int16)
+_VALUE = np.array([RANK_VALUES[card[:-1]] for card in CARDS.concepts], np.int16)
+
+_BACKGROUND = """\
+{suits}
+{ranks}
+{values}
+player(1..{players}).
+
+% P1's card is of a higher rank than P2's.
+rank_higher(P1, P2) :- card(P1, R1, _), card(P2, R2, _), rank_value(R1, V1), rank_value(R2, V2), V1 > V2.
+
+% The suit of a player's card.
+suit(P1, S) :- card(P1, _, S).
+"""
+
+_BIAS = """\
+P(X) :- Q(X), identity(P, Q).
+P(X) :- player(X), not Q(X), inverse(P, Q).
+#modem(2, inverse(target/1, invented/1)).
+#modem(2, identity(target/1, invented/1)).
+#predicate(target, winner/1).
+#predicate(invented, p1/1).
+{constants}
+#modeh(p1(var(player))).
+#modeb(1, var(suit) != var(suit)).
+#modeb(1, suit(var(player), var(suit)), (positive)).
+#modeb(1, suit(const(player), var(suit)), (positive)).
+#modeb(1, rank_higher(var(player), var(player)), (positive)).
+"""
+
+_TRUE_RULE = """\
+winner(X) :- player(X), not p1(X).
+p1(V1) :- suit(1, V2), suit(V1, V3), V2 != V3.
+p1(V1) :- rank_higher(V2, V1), suit(1, V3), suit(V2, V3).
+"""
+
+
+class FollowSuit(Benchmark):
+    """Which player wins a trick, from one image of a card each.
+
+    Args:
+        players: 2 to 13; a game deals the deck out to them and has as many tricks as each holds cards.
+    """
+
+    version = "1.0.0"
+    description = "Four players each play a card; the highest card of the first player's suit wins."
+    concept_space = CARDS
+    metadata: Mapping[str, str] = MappingProxyType({})
+    sources = ("drawn_decks", "decks")
+    named_shifts: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self, players: int = 4) -> None:
+        if not 2 <= players <= 13:
+            raise UserError(f"The benchmark follow_suit has 2 to 13 players, found players={players}.")
+        self.players = players
+        self.name = "follow_suit" if players == 4 else f"follow_suit:players={players}"
+        self.tricks = 52 // players
+        seats = range(1, players + 1)
+        self.labels = LabelSpace(tuple(f"player_{p}" for p in seats), tuple(f"winner({p})" for p in seats))
+        self.slots = tuple(f"player_{p}" for p in seats)
+        self.sizes = {"small": 8 * self.tricks, "large": 800 * self.tricks}
+        self.test_size = 77 * self.tricks
+        self.background = _BACKGROUND.format(
+            suits=" ".join(f"suit({s})." for s in SUITS),
+            ranks=" ".join(f"rank({r})." for r in RANKS),
+            values=" ".join(f"rank_value({r}, {v})." for r, v in RANK_VALUES.items()),
+            players=players,
+        )
+        self.bias = _BIAS.format(constants="\n".join(f"#constant(player, {p})." for p in seats))
+        self.true_rule = _TRUE_RULE
+        self.inputs = "1 { card(P, R, S) : rank(R), suit(S) } 1 :- player(P)."
+
+    def generate(
+        self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
+    ) -> Split:
+        wanted = (self.test_size if part == "test" else self.size(size)) // self.tricks
+        forbidden = set() if exclude is None else {row.tobytes() for row in exclude.concepts}
+        games: list[npt.NDArray[np.int16]] = []
+        while len(games) < wanted:
+            game = self._game(rng)
+            if not any(trick.tobytes() in forbidden for trick in game):
+                games.append(game)
+        concepts = np.concatenate(games)
+        return Split(part, CARDS, concepts, self.winners(concepts))
+
+    def _game(self, rng: np.random.Generator) -> npt.NDArray[np.int16]:
+        """int16 [tricks, players]: player 1 leads any card, the others follow suit where they can."""
+        dealt = rng.permutation(len(CARDS))[: self.players * self.tricks]
+        hands = dealt.reshape(self.players, self.tricks).tolist()
+        game = np.empty((self.tricks, self.players), np.int16)
+        for trick in game:
+            for player, hand in enumerate(hands):
+                following = [card for card in hand if player and _SUIT[card] == _SUIT[trick[0]]]
+                trick[player] = rng.choice(following or hand)
+                hand.remove(trick[player])
+        return game
+
+    @staticmethod
+    def winners(concepts: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+        """int16 [n]: the label of each trick, from its cards [n, players]."""
+        suits, values = _SUIT[concepts], _VALUE[concepts]
+        following = suits == suits[:, :1]
+        winner: npt.NDArray[np.int16] = np.where(following, values, 0).argmax(axis=1).astype(np.int16)
+        return winner
+
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        return (f"card({slot + 1},{concept[:-1]},{concept[-1]})",)
+
+    def features(
+        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
+    ) -> npt.NDArray[np.float32]:
+        """float32 [n, 5 x players]: for each player the suit's one-hot code, then the rank's value."""
+        shown = concepts != BLANK
+        cards = np.where(shown, concepts, 0)
+        codes = np.concatenate([np.eye(4)[_SUIT[cards]], _VALUE[cards][..., None]], axis=2) * shown[..., None]
+        inputs: npt.NDArray[np.float32] = codes.reshape(len(concepts), -1).astype(np.float32)
+        return inputs
+
+    def read(self, folder: Path, part: Part, size: str, repeat: int) -> Split:
+        path = folder / "test.csv" if part == "test" else folder / size / f"train_{repeat}.csv"
+        columns = [*self.slots, "winner"]
+        concepts, labels = [], []
+        for line, row in read_csv(path, columns):
+            unknown = [row[slot] for slot in self.slots if row[slot] not in CARDS.ids]
+            if unknown:
+                raise UserError(f"{path}, line {line}: '{unknown[0]}' is no card (a card reads 10h or as).")
+            if row["winner"] not in self.labels.names:
+                raise UserError(f"{path}, line {line}: winner is '{row['winner']}', expected e.g. player_1.")
+            concepts.append([CARDS.ids[row[slot]] for slot in self.slots])
+            labels.append(self.labels.names.index(row["winner"]))
+        return Split(part, CARDS, np.array(concepts, np.int16), np.array(labels, np.int16))
+
+
+def read_csv(path: Path, columns: list[str]) -> list[tuple[int, dict[str, str]]]:
+    """The rows of a split's CSV file with their line numbers.
+
+    Raises:
+        UserError: the file is missing, is empty, or lacks a column.
+    """
+    if not path.is_file():
+        raise UserError(f"There is no split file {path}.")
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        missing = [c for c in columns if c not in (reader.fieldnames or [])]
+        if missing:
+            raise UserError(
+                f"{path} lacks the column '{missing[0]}'; its header should be {','.join(columns)}."
+            )
+        rows = [
+            (line, {c: (row[c] or "").strip() for c in columns}) for line, row in enumerate(reader, start=2)
+        ]
+    if not rows:
+        raise UserError(f"{path} holds no examples.")
+    return rows

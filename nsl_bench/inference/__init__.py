@@ -1,0 +1,1 @@
+"""Inference: what a hypothesis says about examples."""
