@@ -137,10 +137,13 @@ class FollowSuit(Benchmark):
     def features(
         self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
     ) -> npt.NDArray[np.float32]:
-        """float32 [n, 5 x players]: for each player the suit's one-hot code, then the rank's value."""
+        """float32 [n, 5 x players]: for each player the rank's value, then the suit's one-hot code.
+
+        In the order of the published code, since a random forest depends on the order of its inputs.
+        """
         shown = concepts != BLANK
         cards = np.where(shown, concepts, 0)
-        codes = np.concatenate([np.eye(4)[_SUIT[cards]], _VALUE[cards][..., None]], axis=2) * shown[..., None]
+        codes = np.concatenate([_VALUE[cards][..., None], np.eye(4)[_SUIT[cards]]], axis=2) * shown[..., None]
         inputs: npt.NDArray[np.float32] = codes.reshape(len(concepts), -1).astype(np.float32)
         return inputs
 
