@@ -1,0 +1,111 @@
+"""The cache folder: where trained networks and their predictions are kept between runs.
+
+Files are written beside their place and renamed, so a reader never sees half a file, and are named by a
+hash of everything that decides their content, so nothing in the folder ever goes stale. A lock file
+keeps two processes from merging into one file at the same time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from nsl_bench.errors import UserError
+
+__all__ = ["VARIABLE", "folder", "key", "lock", "replacing"]
+
+VARIABLE = "NSL_BENCH_CACHE"
+"""Environment variable that names the cache folder."""
+
+_STALE_SECONDS = 600.0
+
+
+def folder(*parts: str) -> Path:
+    """The cache folder, or a folder in it; it exists afterwards.
+
+    It is the one that the environment variable ``NSL_BENCH_CACHE`` names, else the system's place for
+    caches.
+
+    Raises:
+        UserError: it cannot be made.
+    """
+    import platformdirs
+
+    root = os.environ.get(VARIABLE)
+    path = Path(root).expanduser() if root else Path(platformdirs.user_cache_dir("nsl-bench"))
+    path = path.joinpath(*parts)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"The cache folder {path} cannot be made ({error.strerror}); "
+            f"set {VARIABLE} to a folder that can be written."
+        ) from error
+    return path
+
+
+def key(*parts: Any) -> str:
+    """A short hash of JSON values: 20 hexadecimal digits, the same on every machine."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path that takes the place of `path` at the end, unless the block raises.
+
+    Raises:
+        UserError: the disk is full, or the folder cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        raise UserError(f"The file {path} cannot be written: {error.strerror or error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """Hold `path` for oneself while the block runs; other processes that ask for it wait.
+
+    The lock is the system's where it has `flock`, which a killed process cannot leave behind; elsewhere
+    it is a file's existence, given up by a holder who has not touched it for ten minutes.
+    """
+    name = path.with_name(f".{path.name}.lock")
+    try:
+        import fcntl
+    except ImportError:
+        yield from _exclusive_file(name)
+        return
+    with name.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def _exclusive_file(name: Path) -> Iterator[None]:
+    while True:
+        try:
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            break
+        except FileExistsError:
+            with contextlib.suppress(OSError):
+                if time.time() - name.stat().st_mtime > _STALE_SECONDS:
+                    name.unlink(missing_ok=True)
+            time.sleep(0.05)
+    try:
+        yield
+    finally:
+        name.unlink(missing_ok=True)
