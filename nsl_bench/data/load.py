@@ -1,0 +1,235 @@
+"""`nsl_bench.load`: a benchmark's examples as a Hugging Face `Dataset`.
+
+The data set is made once and kept as an Arrow file in the cache folder; each image is rendered and encoded
+once, however many examples refer to it. Rendering is spread over worker processes; the rows do not depend
+on how many.
+"""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import cache, registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.content import DIGEST_BYTES, content_hash, image_digest
+from nsl_bench.data.splits import make_source, make_split
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.shift import STANDARD, Shift, resolve
+from nsl_bench.source import ImageSource
+from nsl_bench.types import BLANK, PoolPart, Split
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+__all__ = ["load"]
+
+_CHUNK = 64
+_ROWS_A_BATCH = 100
+
+
+def load(
+    benchmark: str,
+    *,
+    split: str = "train",
+    size: str = "small",
+    repeat: int = 1,
+    shift: str = STANDARD,
+    percent: float | None = None,
+    source: str | None = None,
+    seed: int = 0,
+    splits: str | Path | None = None,
+    workers: int = 1,
+) -> Dataset:
+    """Examples with decoded images.
+
+    Args:
+        benchmark: name of a benchmark, with options if need be (``"follow_suit"``).
+        split: ``"train"`` or ``"test"``.
+        size: size of the train set, e.g. ``"small"``.
+        repeat: which of the independent train sets, from 1.
+        shift: name or spec of a shift, e.g. ``"noir"``, ``"rotate:90"``.
+        percent: share of the examples that are shifted; 100 if a shift is named, else 0.
+        source: spec of an image source; the benchmark's embedded one by default.
+        seed: another seed gives other examples.
+        splits: folder of splits made elsewhere, to be used in place of generated ones.
+        workers: processes that render; the rows do not depend on it.
+
+    Returns:
+        A `Dataset` with the columns ``id``, ``images`` (a list with one image a slot, None for a blank),
+        ``concepts`` (likewise, their names), ``label``, ``shifted``, and one a meta-datum. Its
+        ``info.description`` ends with the content hash.
+
+    Raises:
+        UserError: an unknown name, or a percentage out of range.
+    """
+    from datasets import Dataset
+
+    if split not in ("train", "test"):
+        raise unknown("split", split, ("train", "test"))
+    task: Benchmark = registry.create("benchmark", benchmark)
+    images = make_source(task, source)
+    change = resolve(shift, task, images)
+    if percent is None:
+        percent = 100.0 if change else 0.0
+    if percent and change is None:
+        raise UserError(f"{percent:g} % of the examples cannot be shifted without a shift; name one.")
+    folder = None if splits is None else Path(splits)
+    examples = make_split(
+        task,
+        images,
+        "train" if split == "train" else "test",
+        size,
+        repeat,
+        percent=percent,
+        seed=seed,
+        splits=folder,
+    )
+    identity = cache.key(
+        task.name,
+        task.version,
+        images.name,
+        images.fingerprint(),
+        change.spec if change and examples.n_shifted else STANDARD,
+        content_hash(examples, task),
+        cache.key(examples.images.tobytes().hex()),
+    )
+    path = cache.folder("datasets") / f"{task.name.partition(':')[0]}-{identity}.arrow"
+    if not path.is_file():
+        with cache.lock(path):
+            if not path.is_file():
+                _write(path, task, images, change, examples, workers)
+    return Dataset.from_file(str(path))
+
+
+def _write(
+    path: Path, task: Benchmark, source: ImageSource, shift: Shift | None, examples: Split, workers: int
+) -> None:
+    import pyarrow as pa
+
+    encoded = _Encoded(source, shift, examples, workers)
+    schema = _schema(task, examples)
+    with cache.replacing(path) as temporary, pa.OSFile(str(temporary), "wb") as file:
+        digest = content_hash(examples, task, encoded.digests)
+        schema = _describe(schema, task, source, digest)
+        with pa.ipc.new_stream(file, schema) as writer:
+            for start in range(0, len(examples), _ROWS_A_BATCH):
+                rows = [
+                    _row(examples, i, encoded)
+                    for i in range(start, min(start + _ROWS_A_BATCH, len(examples)))
+                ]
+                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+
+
+def _row(examples: Split, i: int, encoded: _Encoded) -> dict[str, Any]:
+    example = examples[i]
+    images = [
+        None if ref is None else {"bytes": encoded.png[ref.shifted, ref.index], "path": None}
+        for ref in example.images
+    ]
+    return {
+        "id": example.id,
+        "images": images,
+        "concepts": list(example.concepts),
+        "label": example.label,
+        "shifted": example.shifted,
+        **example.metadata,
+    }
+
+
+def _schema(task: Benchmark, examples: Split) -> Any:
+    import datasets
+
+    features = datasets.Features(
+        {
+            "id": datasets.Value("string"),
+            "images": datasets.List(datasets.Image()),
+            "concepts": datasets.List(datasets.Value("string")),
+            "label": datasets.ClassLabel(names=list(task.labels.names)),
+            "shifted": datasets.Value("bool"),
+            **{
+                name: datasets.Value("string" if column.dtype.kind == "U" else str(column.dtype))
+                for name, column in examples.metadata.items()
+            },
+        }
+    )
+    return features.arrow_schema
+
+
+def _describe(schema: Any, task: Benchmark, source: ImageSource, digest: str) -> Any:
+    import json
+
+    header = json.loads(schema.metadata[b"huggingface"])
+    header["info"]["description"] = (
+        f"{task.name} {task.version}: {task.description} Images: {source.name} {source.version}. "
+        f"Content hash: {digest}"
+    )
+    header["info"]["license"] = source.licence
+    header["info"]["citation"] = source.citation
+    return schema.with_metadata({b"huggingface": json.dumps(header).encode()})
+
+
+class _Encoded:
+    """The PNG files of the images that a split refers to, and their digests.
+
+    Attributes:
+        png: (shifted, image's index) to the bytes of a PNG file.
+        digests: uint8 [n, slots, 16].
+    """
+
+    def __init__(self, source: ImageSource, shift: Shift | None, examples: Split, workers: int) -> None:
+        self.png: dict[tuple[bool, int], bytes] = {}
+        by_image: dict[tuple[bool, int], bytes] = {}
+        shown = examples.images != BLANK
+        for shifted in (False, True):
+            rows = (examples.shifted == shifted)[:, None] & shown
+            indices = np.unique(examples.images[rows]).astype(np.int64)
+            change = shift if shifted else None
+            chunks = np.split(indices, range(_CHUNK, len(indices), _CHUNK)) if len(indices) else []
+            jobs = [(source, change, examples.pool, chunk) for chunk in chunks]
+            for chunk, files in zip(chunks, _spread(jobs, workers), strict=True):
+                for index, (png, digest) in zip(chunk.tolist(), files, strict=True):
+                    self.png[shifted, index] = png
+                    by_image[shifted, index] = digest
+        self.digests = np.zeros((*examples.images.shape, DIGEST_BYTES), np.uint8)
+        shifted_rows = examples.shifted.tolist()
+        for i, slot in np.argwhere(shown).tolist():
+            digest = by_image[shifted_rows[i], int(examples.images[i, slot])]
+            self.digests[i, slot] = np.frombuffer(digest, np.uint8)
+
+
+_Chunk = tuple[ImageSource, Shift | None, PoolPart, npt.NDArray[np.int64]]
+
+
+def _spread(jobs: list[_Chunk], workers: int) -> Iterator[list[tuple[bytes, bytes]]]:
+    if workers <= 1 or len(jobs) < 2:
+        yield from map(_encode, jobs)
+        return
+    # A fresh process each: forking one that already runs threads (torch, Arrow) can deadlock.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        yield from pool.map(_encode, jobs)
+
+
+def _encode(job: _Chunk) -> list[tuple[bytes, bytes]]:
+    from PIL import Image
+
+    source, shift, part, indices = job
+    images = (
+        shift.render(source, part, indices) if shift else source.render(part, indices, source.variants[0])
+    )
+    files = []
+    for image in images:
+        buffer = io.BytesIO()
+        Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image).save(
+            buffer, "PNG", compress_level=1
+        )
+        files.append((buffer.getvalue(), image_digest(image)))
+    return files

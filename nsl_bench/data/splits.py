@@ -1,0 +1,128 @@
+"""From a benchmark and an image source to the examples of a run: symbols, images, order of shifting.
+
+Everything follows from names and a seed: the symbolic examples, which image of the pool shows each
+concept, and the order in which examples become shifted, so that those shifted at p % are also shifted at
+every higher percentage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError
+from nsl_bench.seeding import generator
+from nsl_bench.source import ImageSource
+from nsl_bench.types import BLANK, Part, Split
+
+__all__ = ["assign_images", "check_percent", "make_source", "make_split", "symbolic_split"]
+
+
+def make_source(benchmark: Benchmark, spec: str | None = None) -> ImageSource:
+    """The image source that a spec names, or the benchmark's default one, for its concepts."""
+    source: ImageSource = registry.create(
+        "source", spec or benchmark.sources[0], concept_space=benchmark.concept_space
+    )
+    if source.concept_space.concepts != benchmark.concept_space.concepts:
+        raise UserError(
+            f"The image source {source.name} shows another {source.concept_space.name} than {benchmark.name} "
+            f"needs; its sources: {', '.join(benchmark.sources)}."
+        )
+    return source
+
+
+def check_percent(percent: float) -> float:
+    """The percentage, if it is one.
+
+    Raises:
+        UserError: it is not in 0..100.
+    """
+    if not 0 <= percent <= 100:
+        raise UserError(f"A share of shifted examples lies between 0 and 100 percent, found {percent:g}.")
+    return percent
+
+
+def symbolic_split(
+    benchmark: Benchmark,
+    part: Part,
+    size: str = "small",
+    repeat: int = 1,
+    *,
+    seed: int = 0,
+    splits: Path | None = None,
+) -> Split:
+    """Examples without images.
+
+    Args:
+        benchmark: the task.
+        part: train or test; the test set is the same whatever the size and repeat are.
+        size: a key of the benchmark's sizes.
+        repeat: 1, 2, ...
+        seed: another seed gives other examples.
+        splits: a folder of splits made elsewhere, to be used in place of generated ones.
+    """
+    benchmark.size(size)
+    if repeat < 1:
+        raise UserError(f"Repeats are numbered from 1, found {repeat}.")
+    if splits is not None:
+        return benchmark.read(splits, part, size, repeat)
+    words = ("symbols", benchmark.name, benchmark.version, seed)
+    test = benchmark.generate("test", size, 0, generator(*words, "test"))
+    if part == "test":
+        return test
+    return benchmark.generate("train", size, repeat, generator(*words, "train", size, repeat), exclude=test)
+
+
+def assign_images(split: Split, pool: npt.NDArray[np.int16], rng: np.random.Generator) -> Split:
+    """The split with an image of the right concept in every slot that is not blank.
+
+    The images of a concept are dealt out in random order, each once before any comes twice.
+
+    Args:
+        split: n examples.
+        pool: int16 [m], the concept of each image of the pool.
+        rng: decides the order.
+    """
+    flat = split.concepts.reshape(-1)
+    images = np.full(flat.shape, BLANK, np.int32)
+    for concept in np.unique(flat[flat != BLANK]).tolist():
+        where = np.flatnonzero(flat == concept)
+        candidates = np.flatnonzero(pool == concept)
+        if not len(candidates):
+            raise UserError(f"The pool holds no image of '{split.concept_space.concepts[concept]}'.")
+        rounds = -(-len(where) // len(candidates))
+        dealt = np.concatenate([rng.permutation(candidates) for _ in range(rounds)])
+        images[where] = dealt[: len(where)]
+    return replace(split, images=images.reshape(split.concepts.shape))
+
+
+def make_split(
+    benchmark: Benchmark,
+    source: ImageSource,
+    part: Part,
+    size: str = "small",
+    repeat: int = 1,
+    *,
+    percent: float = 0,
+    seed: int = 0,
+    splits: Path | None = None,
+) -> Split:
+    """Examples with images, `percent` % of them shifted.
+
+    Splits from a folder are shifted as the paper shifted them: the first ``floor(p/100 N)`` in file order.
+    """
+    check_percent(percent)
+    split = symbolic_split(benchmark, part, size, repeat, seed=seed, splits=splits)
+    words: tuple[Any, ...] = (benchmark.name, benchmark.version, seed, part)
+    words += () if part == "test" else (size, repeat)
+    split = assign_images(split, source.labels(split.pool), generator("images", *words))
+    if splits is None:
+        ranks = generator("ranks", *words).permutation(len(split)).astype(np.int32)
+        split = replace(split, ranks=ranks)
+    return split.shift(percent, floor=splits is not None)

@@ -1,0 +1,128 @@
+"""What one run is: a pure description from which everything about it follows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from nsl_bench import cache, registry
+from nsl_bench.data.splits import check_percent, make_source
+from nsl_bench.errors import UserError
+from nsl_bench.shift import STANDARD, resolve, short_name
+from nsl_bench.types import Track
+
+__all__ = ["Job", "plan"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One learner on one train set at one share of shift.
+
+    Names are specs (`nsl_bench.registry`). At 0 % the shift is ``"standard"``, whichever was asked for.
+
+    Attributes:
+        benchmark: e.g. ``"follow_suit"``.
+        benchmark_version: version of its data.
+        source: image source.
+        source_fingerprint: of the source's pixels.
+        shift: short name or spec of the shift.
+        percent: share of shifted examples in the train and the test set, 0..100.
+        size: of the train set.
+        repeat: which train set, from 1.
+        learner: e.g. ``"ffnsl"``.
+        track: supervision; ``"symbolic"`` hands out true concepts and uses no network.
+        network: perception network, None in tracks that use none.
+        seed: of data, network and learner.
+        splits: folder whose splits are used in place of generated ones.
+    """
+
+    benchmark: str
+    benchmark_version: str
+    source: str
+    source_fingerprint: str
+    shift: str
+    percent: float
+    size: str
+    repeat: int
+    learner: str
+    track: Track
+    network: str | None
+    seed: int = 0
+    splits: str | None = None
+
+    def key(self) -> str:
+        """20 hexadecimal digits that name the run in a results folder."""
+        return cache.key(asdict(self))
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Job:
+        """The job of a record; keys that a later version added are ignored."""
+        known = {f.name for f in fields(cls)}
+        return cls(**{key: value for key, value in values.items() if key in known})
+
+    def __str__(self) -> str:
+        shift = self.shift if self.percent == 0 else f"{self.shift} {self.percent:g} %"
+        return f"{self.benchmark} {self.learner} {shift} {self.size} {self.repeat}"
+
+
+def plan(
+    benchmark: str,
+    learners: Sequence[str],
+    *,
+    shifts: Sequence[str] = (STANDARD,),
+    percents: Sequence[float] = (0,),
+    repeats: Sequence[int] = (1,),
+    sizes: Sequence[str] = ("small",),
+    source: str | None = None,
+    network: str = "softmax",
+    symbolic: bool = False,
+    seed: int = 0,
+    splits: Path | None = None,
+) -> list[Job]:
+    """Every combination, each once, cheap errors first: every name is looked up before anything runs.
+
+    Args:
+        symbolic: hand true concepts to learners of the `pretrained` track, as the `symbolic` track does.
+
+    Raises:
+        UserError: an unknown name, or a percentage out of range.
+    """
+    task = registry.create("benchmark", benchmark)
+    images = make_source(task, source)
+    named = [short_name(resolve(shift, task, images), task, images) for shift in shifts]
+    for size in sizes:
+        task.size(size)
+    if any(check_percent(percent) for percent in percents) and all(name == STANDARD for name in named):
+        raise UserError("Examples cannot be shifted without a shift; name one with --shift.")
+    registry.factory("network", registry.Spec.parse(network).name)
+    tracks = {learner: _track(learner, symbolic, seed) for learner in learners}
+    jobs = {}
+    for size, repeat, percent, shift, learner in itertools.product(sizes, repeats, percents, named, learners):
+        if percent and shift == STANDARD:
+            continue
+        track = tracks[learner]
+        job = Job(
+            benchmark=task.name,
+            benchmark_version=task.version,
+            source=source or task.sources[0],
+            source_fingerprint=images.fingerprint(),
+            shift=shift if percent else STANDARD,
+            percent=float(percent),
+            size=size,
+            repeat=repeat,
+            learner=learner,
+            track=track,
+            network=network if track == "pretrained" else None,
+            seed=seed,
+            splits=None if splits is None else str(splits),
+        )
+        jobs[job.key()] = job
+    return list(jobs.values())
+
+
+def _track(learner: str, symbolic: bool, seed: int) -> Track:
+    track: Track = getattr(registry.create("learner", learner, seed=seed), "track", "pretrained")
+    return "symbolic" if symbolic and track == "pretrained" else track
