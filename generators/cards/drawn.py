@@ -1,0 +1,80 @@
+"""The image source ``drawn_decks``: three decks that the package draws itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.types import ConceptSpace
+
+from . import comic, noir, standard
+from .ink import Canvas, Colour, rounded_box
+from .pool import CardPool
+
+__all__ = ["DrawnDecks", "draw_card"]
+
+_DECKS: Mapping[str, tuple[Callable[[Canvas, str], None], Colour, float]] = {
+    "standard": (standard.draw, standard.EDGE, 6),
+    "noir": (noir.draw, noir.EDGE, 3),
+    "comic": (comic.draw, comic.EDGE, 10),
+}
+"""Each deck's drawing, the colour of its edge and the radius of its corners."""
+
+_UNITS = (100.0, 140.0)
+
+
+def draw_card(
+    deck: str, card: str, width: int, height: int
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    """A card of a drawn deck: its face, uint8 [height, width, 3], and its outline, uint8 [height, width]."""
+    draw, edge, radius = _DECKS[deck]
+    canvas = Canvas((width, height), _UNITS, edge)
+    draw(canvas, card)
+    outline = Canvas((width, height), _UNITS, (0, 0, 0))
+    outline.fill(rounded_box(0, 0, *_UNITS, radius), (255, 255, 255))
+    return canvas.picture(), outline.picture()[..., 0]
+
+
+class DrawnDecks(CardPool):
+    """The decks ``standard``, ``noir`` and ``comic``."""
+
+    name = "drawn_decks"
+    version = "1"
+    licence = "MIT"
+    citation = "Drawn by nsl-bench itself."
+
+    def __init__(
+        self,
+        concept_space: ConceptSpace | None = None,
+        images_per_card: int = 750,
+        image_height: int = 274,
+        image_width: int = 174,
+        seed: int = 0,
+    ) -> None:
+        """Set up the pool; see `CardPool`.
+
+        Args:
+            concept_space: the cards to show; all 52 if None.
+            images_per_card: augmented images of each card, at least 4.
+            image_height: pixels.
+            image_width: pixels.
+            seed: another seed gives other augmentations.
+
+        Raises:
+            UserError: an option out of range, or a concept that is no card.
+        """
+        super().__init__(
+            tuple(_DECKS),
+            concept_space,
+            images_per_card=images_per_card,
+            image_height=image_height,
+            image_width=image_width,
+            seed=seed,
+        )
+
+    def face(
+        self, deck: str, card: str, width: int, height: int
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+        return draw_card(deck, card, width, height)

@@ -1,0 +1,149 @@
+"""The image source ``decks``: decks of cards from a folder of the user's.
+
+The folder holds one subfolder a deck, and each of these a picture ``<rank><suit>.png`` of every card
+(ranks a, 2..10, j, q, k; suits c, d, h, s): ``byron/10h.png``. The standard deck is the one named by the
+option ``standard``, else the one called "standard", else the first by name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from nsl_bench.errors import UserError, did_you_mean, unknown
+from nsl_bench.types import ConceptSpace
+
+from .names import CARDS
+from .pool import ADVERSARIAL, CardPool
+
+__all__ = ["DeckFolder"]
+
+
+class DeckFolder(CardPool):
+    """Decks of cards from a folder, augmented and strewn as the drawn ones are."""
+
+    name = "decks"
+    version = "1"
+    licence = "that of the user's images"
+    citation = "A folder of card images of the user's."
+
+    def __init__(
+        self,
+        path: Path,
+        standard: str | None = None,
+        concept_space: ConceptSpace | None = None,
+        images_per_card: int = 750,
+        image_height: int = 274,
+        image_width: int = 174,
+        seed: int = 0,
+    ) -> None:
+        """Find the decks; the pictures are read when they are needed.
+
+        Args:
+            path: folder of decks.
+            standard: name of the standard deck; by default "standard" if there is such a deck, else the
+                first by name.
+            concept_space: the cards to show; all 52 if None.
+            images_per_card: augmented images of each card, at least 4.
+            image_height: pixels.
+            image_width: pixels.
+            seed: another seed gives other augmentations.
+
+        Raises:
+            UserError: there is no such folder, no such standard deck, a card is missing, or an option is
+                out of range.
+        """
+        self.path = Path(path)
+        decks = _find_decks(self.path)
+        if standard is not None and standard not in decks:
+            raise unknown(f"deck in {self.path}", standard, decks)
+        first = standard or ("standard" if "standard" in decks else decks[0])
+        super().__init__(
+            [first, *(deck for deck in decks if deck != first)],
+            concept_space,
+            images_per_card=images_per_card,
+            image_height=image_height,
+            image_width=image_width,
+            seed=seed,
+        )
+
+    def face(
+        self, deck: str, card: str, width: int, height: int
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+        picture = _read(self.path / deck / f"{card}.png")
+        scale = min(width / picture.width, height / picture.height)
+        size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
+        pixels = np.asarray(picture.resize(size, Image.Resampling.LANCZOS))
+        return pixels[..., :3], pixels[..., 3]
+
+    @cached_property
+    def _files_hash(self) -> str:
+        """A hash of the decoded pixels of all cards of all decks."""
+        digest = hashlib.sha256()
+        for deck in self.decks:
+            for card in CARDS:
+                picture = _read(self.path / deck / f"{card}.png")
+                digest.update(f"{deck}/{card}:{picture.width}x{picture.height}".encode())
+                digest.update(picture.tobytes())
+        return digest.hexdigest()
+
+    def _options(self) -> dict[str, object]:
+        return {**super()._options(), "files": self._files_hash}
+
+
+def _find_decks(path: Path) -> list[str]:
+    """The names of a folder's decks, each checked to be complete."""
+    if not path.is_dir():
+        what = "is a file" if path.exists() else "does not exist"
+        raise UserError(f"The folder of decks {path} {what}; expected a folder with one subfolder a deck.")
+    decks = sorted(p.name for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
+    if not decks:
+        raise UserError(
+            f"The folder of decks {path} has no subfolder; expected one a deck, each with 52 pictures "
+            "named <rank><suit>.png, such as 10h.png."
+        )
+    for deck in decks:
+        if deck.startswith(ADVERSARIAL):
+            raise UserError(
+                f"The deck {path / deck} cannot be called so: names with '{ADVERSARIAL}' stand for the "
+                "adversarial version of a deck; rename it."
+            )
+        _check_complete(path / deck)
+    return decks
+
+
+def _check_complete(deck: Path) -> None:
+    files = sorted(p.name for p in deck.iterdir() if p.is_file() and not p.name.startswith("."))
+    missing = [card for card in CARDS if f"{card}.png" not in files]
+    if not missing:
+        return
+    strangers = [name for name in files if name.removesuffix(".png") not in CARDS]
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    hint = ""
+    if strangers and len(strangers) <= 2 * len(CARDS):
+        guess = did_you_mean(strangers[0].removesuffix(".png"), missing) if len(missing) < len(CARDS) else ""
+        hint = f" '{strangers[0]}' there is no card's name.{guess}"
+    raise UserError(f"The deck {deck} lacks {missing[0]}.png{more}; it needs all 52 cards.{hint}")
+
+
+def _read(file: Path) -> Image.Image:
+    """A picture as RGBA, whatever its mode."""
+    try:
+        with Image.open(file) as picture:
+            picture.load()
+            if picture.mode in ("I", "I;16", "I;16B", "F"):
+                # Pillow would clip 16-bit grey to white.
+                levels = (np.asarray(picture, np.float64) / 257).clip(0, 255).astype(np.uint8)
+                return Image.fromarray(levels).convert("RGBA")
+            return picture.convert("RGBA")
+    except FileNotFoundError:
+        raise UserError(f"The card image {file} is not there any more.") from None
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise UserError(
+            f"The card image {file} cannot be read ({error}); expected a whole PNG file."
+        ) from error

@@ -1,0 +1,21 @@
+"""The 52 cards and what they are called: rank and suit in one word, ``10h``, ``as``."""
+
+from __future__ import annotations
+
+from nsl_bench.types import ConceptSpace
+
+__all__ = ["CARDS", "CARD_SPACE", "COURTS", "RANKS", "SUITS", "split_name"]
+
+SUITS = ("c", "d", "h", "s")
+RANKS = ("a", "2", "3", "4", "5", "6", "7", "8", "9", "10", "j", "q", "k")
+COURTS = ("j", "q", "k")
+
+CARDS = tuple(rank + suit for suit in SUITS for rank in RANKS)
+"""All cards, suit by suit."""
+
+CARD_SPACE = ConceptSpace("card", CARDS)
+
+
+def split_name(card: str) -> tuple[str, str]:
+    """The rank and the suit of a card: ``("10", "h")``."""
+    return card[:-1], card[-1]

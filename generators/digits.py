@@ -1,0 +1,276 @@
+"""Handwritten digits: scikit-learn's embedded ones and MNIST.
+
+The pool holds the digits of the benchmark's concept space only. MNIST's train images are the network's,
+its test images are split into pools A and B, 70 to 30 for each digit (FFNSL paper, section 5: 24,674
+network images, 2,910 and 1,249 in the pools for digits 1-4; MNIST itself has 24,673 train images of them).
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+import zlib
+from abc import abstractmethod
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from nsl_bench.errors import UserError
+from nsl_bench.source import ImageSource
+from nsl_bench.types import ConceptSpace, PoolPart
+
+from .chance import permutation
+
+__all__ = ["Mnist", "SklearnDigits"]
+
+_DIGITS = ConceptSpace("digit", tuple("0123456789"))
+
+Digits = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
+"""Images, uint8 [n, 28, 28], and the digit of each, uint8 [n]."""
+
+
+class DigitPool(ImageSource):
+    """Images of digits, each part of the pool an array; the base of both sources.
+
+    Attributes:
+        seed: decides which images go to which part.
+    """
+
+    shape = (28, 28, 1)
+
+    def __init__(self, concept_space: ConceptSpace | None, seed: int) -> None:
+        """Set up the pool.
+
+        Raises:
+            UserError: a concept that is no digit, or a negative seed.
+        """
+        self.concept_space = concept_space or _DIGITS
+        strangers = [c for c in self.concept_space.concepts if c not in _DIGITS.concepts]
+        if strangers:
+            raise UserError(
+                f"The image source {self.name} has no images of '{strangers[0]}': it shows the digits 0 to 9."
+            )
+        if seed < 0:
+            raise UserError(f"seed is {seed}, but is a whole number from 0.")
+        self.seed = seed
+        self.named_shifts = {}
+
+    @abstractmethod
+    def _parts(self) -> dict[PoolPart, Digits]:
+        """All digits of each part of the pool, whatever the concept space."""
+
+    @cached_property
+    def _pool(self) -> dict[PoolPart, Digits]:
+        """Images and concepts of each part, in a fixed order, wanted digits only."""
+        concept = np.full(10, -1, np.int16)
+        for i, digit in enumerate(self.concept_space.concepts):
+            concept[int(digit)] = i
+        pool: dict[PoolPart, Digits] = {}
+        for part, (images, digits) in self._parts().items():
+            labels = concept[digits]
+            pool[part] = (images[labels >= 0], labels[labels >= 0].astype(np.uint8))
+        return pool
+
+    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+        return self._pool[part][1].astype(np.int16)
+
+    def render(
+        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
+    ) -> npt.NDArray[np.uint8]:
+        self.check_variant(variant)
+        images, _ = self._pool[part]
+        wanted = np.asarray(indices, np.int64)
+        if wanted.size and not 0 <= wanted.min() <= wanted.max() < len(images):
+            raise IndexError(f"image {int(wanted.max())} of a part of {len(images)} images")
+        return images[wanted][..., None]
+
+    @cached_property
+    def _hash(self) -> str:
+        digest = hashlib.sha256(
+            json.dumps([self.name, self.version, self.concept_space.concepts, self.seed]).encode()
+        )
+        for part, (images, labels) in self._pool.items():
+            digest.update(f"{part}:{len(labels)}".encode())
+            digest.update(np.ascontiguousarray(images).data)
+            digest.update(labels.astype(np.uint8).data)
+        return digest.hexdigest()[:16]
+
+    def fingerprint(self) -> str:
+        """A short hash of version, options and all pixels."""
+        return self._hash
+
+
+def _divide(digits: npt.NDArray[np.uint8], shares: tuple[int, ...], seed: int) -> list[npt.NDArray[np.int64]]:
+    """Rows for each share (per cent, rounded down for each digit) and, last, the rows that remain."""
+    chosen: list[list[npt.NDArray[np.int64]]] = [[] for _ in range(len(shares) + 1)]
+    for digit in range(10):
+        rows = np.flatnonzero(digits == digit)
+        rows = rows[permutation(len(rows), seed, digit)]
+        ends = np.cumsum([len(rows) * share // 100 for share in shares]).tolist()
+        for rows_of, piece in zip(chosen, np.split(rows, ends), strict=True):
+            rows_of.append(piece)
+    return [np.sort(np.concatenate(pieces)) for pieces in chosen]
+
+
+class SklearnDigits(DigitPool):
+    """The 1,797 digits, 8 x 8, that come with scikit-learn, scaled up to 28 x 28.
+
+    60 % are the network's, 28 % in pool A and 12 % in pool B, the same for each digit.
+    """
+
+    name = "sklearn_digits"
+    version = "1"
+    licence = "CC BY 4.0"
+    citation = (
+        "E. Alpaydin and C. Kaynak: Optical Recognition of Handwritten Digits, UCI Machine Learning "
+        "Repository, 1998 (its test set, as scikit-learn's load_digits)."
+    )
+
+    def __init__(self, concept_space: ConceptSpace | None = None, seed: int = 0) -> None:
+        """Set up the pool.
+
+        Args:
+            concept_space: the digits to show; 0 to 9 if None.
+            seed: decides which images go to which part.
+
+        Raises:
+            UserError: a concept that is no digit, or a negative seed.
+        """
+        super().__init__(concept_space, seed)
+
+    def _parts(self) -> dict[PoolPart, Digits]:
+        from sklearn.datasets import load_digits
+
+        data = load_digits()
+        levels = (data.images.astype(np.int64) * 255 + 8) // 16
+        images = np.stack([_scale_up(image.astype(np.uint8)) for image in levels])
+        digits = data.target.astype(np.uint8)
+        network, a, b = _divide(digits, (60, 28), self.seed)
+        return {
+            "network": (images[network], digits[network]),
+            "a": (images[a], digits[a]),
+            "b": (images[b], digits[b]),
+        }
+
+
+def _scale_up(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """uint8 [28, 28] from [8, 8]; Pillow resizes 8-bit images in whole numbers."""
+    return np.asarray(Image.fromarray(image).resize((28, 28), Image.Resampling.BICUBIC))
+
+
+_FILES = {
+    ("train", "images"): "train-images-idx3-ubyte",
+    ("train", "labels"): "train-labels-idx1-ubyte",
+    ("test", "images"): "t10k-images-idx3-ubyte",
+    ("test", "labels"): "t10k-labels-idx1-ubyte",
+}
+
+
+class Mnist(DigitPool):
+    """MNIST, from torchvision's folder (``ROOT/MNIST/raw``) or a folder that holds the four files."""
+
+    name = "mnist"
+    version = "1"
+    licence = "CC BY-SA 3.0"
+    citation = "Y. LeCun, C. Cortes and C. J. C. Burges: The MNIST database of handwritten digits, 1998."
+
+    def __init__(
+        self, root: Path, concept_space: ConceptSpace | None = None, download: bool = False, seed: int = 0
+    ) -> None:
+        """Find the files.
+
+        Args:
+            root: the folder.
+            concept_space: the digits to show; 0 to 9 if None.
+            download: fetch the files through torchvision if they are not there.
+            seed: decides which test images go to pool A and which to pool B.
+
+        Raises:
+            UserError: the files are not there, a concept is no digit, or the seed is negative.
+        """
+        super().__init__(concept_space, seed)
+        self.root = Path(root)
+        if download and not any(_complete(folder) for folder in self._folders()):
+            _download(self.root)
+        self._find()
+
+    def _folders(self) -> tuple[Path, ...]:
+        return (self.root / "MNIST" / "raw", self.root / "raw", self.root)
+
+    def _find(self) -> Path:
+        for folder in self._folders():
+            if _complete(folder):
+                return folder
+        found = next((f for f in self._folders() if any(_file(f, name) for name in _FILES.values())), None)
+        if found:
+            missing = [name for name in _FILES.values() if _file(found, name) is None]
+            raise UserError(f"The MNIST folder {found} lacks {missing[0]}, gzipped (.gz) or not.")
+        state = "is empty" if self.root.is_dir() and not any(self.root.iterdir()) else "has no MNIST files"
+        if not self.root.is_dir():
+            state = "is a file" if self.root.exists() else "does not exist"
+        raise UserError(
+            f"The MNIST folder {self.root} {state}; expected {', '.join(_FILES.values())} (gzipped or not) "
+            f"in it or in {Path('MNIST') / 'raw'} under it, or the option download=true."
+        )
+
+    def _parts(self) -> dict[PoolPart, Digits]:
+        folder = self._find()
+        network, test = (_digits(folder, which) for which in ("train", "test"))
+        a, b = _divide(test[1], (70,), self.seed)
+        return {"network": network, "a": (test[0][a], test[1][a]), "b": (test[0][b], test[1][b])}
+
+
+def _file(folder: Path, name: str) -> Path | None:
+    return next((p for p in (folder / name, folder / f"{name}.gz") if p.is_file()), None)
+
+
+def _complete(folder: Path) -> bool:
+    return all(_file(folder, name) for name in _FILES.values())
+
+
+def _download(root: Path) -> None:
+    from torchvision.datasets import MNIST
+
+    try:
+        MNIST(str(root), download=True)
+    except (OSError, RuntimeError) as error:
+        raise UserError(
+            f"MNIST could not be downloaded to {root} ({error}); put its four idx files there by hand."
+        ) from error
+
+
+def _digits(folder: Path, which: str) -> Digits:
+    """Train or test images and their digits."""
+    image_file, label_file = (_file(folder, _FILES[which, kind]) for kind in ("images", "labels"))
+    if image_file is None or label_file is None:
+        raise UserError(f"The MNIST folder {folder} has changed: a file is not there any more.")
+    images, digits = _read_idx(image_file, 3), _read_idx(label_file, 1)
+    if images.shape[1:] != (28, 28):
+        raise UserError(f"{image_file} holds images of {images.shape[1]} x {images.shape[2]}, not 28 x 28.")
+    if len(images) != len(digits):
+        raise UserError(f"{image_file} holds {len(images)} images, but {label_file} {len(digits)} labels.")
+    if digits.size and digits.max() > 9:
+        raise UserError(f"{label_file} holds the label {digits.max()}, but digits are 0 to 9.")
+    return images, digits
+
+
+def _read_idx(file: Path, dimensions: int) -> npt.NDArray[np.uint8]:
+    """An array of bytes from an idx file: zero, zero, type 8, dimensions, sizes, data."""
+    try:
+        data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"{file} cannot be read ({error}); it may be cut off.") from error
+    head = 4 + 4 * dimensions
+    if len(data) < head or data[:4] != bytes((0, 0, 8, dimensions)):
+        raise UserError(f"{file} is no idx file of bytes with {dimensions} dimension(s).")
+    sizes = tuple(int(n) for n in np.frombuffer(data, ">u4", dimensions, 4))
+    if len(data) - head != math.prod(sizes):
+        raise UserError(
+            f"{file} holds {len(data) - head} bytes of data, but its head announces {math.prod(sizes)}."
+        )
+    return np.frombuffer(data, np.uint8, offset=head).reshape(sizes)
