@@ -1,0 +1,91 @@
+"""The command line: ``nsl-bench COMMAND``.
+
+Every sub-command is an entry point in the group ``nsl_bench.commands``, imported when it is called.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+from typing import Any
+
+import click
+
+from nsl_bench import __version__
+from nsl_bench.errors import UserError, did_you_mean
+
+__all__ = ["Command", "main", "run"]
+
+GROUP = "nsl_bench.commands"
+
+
+class Command(click.Command):
+    """A sub-command whose help ends with examples that work.
+
+    Args:
+        examples: command lines, shown at the end of the help.
+    """
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.examples = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, one a line."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for line in self.examples:
+                    formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(point.name for point in entry_points(group=GROUP))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        for point in entry_points(group=GROUP, name=cmd_name):
+            command: click.Command = point.load()
+            return command
+        return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            raise UserError(
+                f"There is no command '{args[0]}'.{did_you_mean(args[0], self.list_commands(ctx))}"
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="nsl-bench")
+def main() -> None:
+    """The benchmark for neural-symbolic learning under distributional shift."""
+
+
+def run(args: Sequence[str] | None = None) -> None:
+    """The program: exits with 0, with 2 and one sentence on bad input, with 130 on Ctrl-C."""
+    try:
+        code = main.main(
+            args=None if args is None else list(args), prog_name="nsl-bench", standalone_mode=False
+        )
+    except UserError as error:
+        _stop(str(error), 2)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(2)
+    except click.ClickException as error:
+        _stop(" ".join(error.format_message().split()), 2)
+    except (KeyboardInterrupt, click.Abort):
+        _stop("Interrupted.", 130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _stop(sentence: str, code: int) -> None:
+    click.echo(f"nsl-bench: {sentence}", err=True)
+    sys.exit(code)
