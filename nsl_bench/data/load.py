@@ -70,8 +70,6 @@ def load(
     Raises:
         UserError: an unknown name, or a percentage out of range.
     """
-    from datasets import Dataset
-
     if split not in ("train", "test"):
         raise unknown("split", split, ("train", "test"))
     task: Benchmark = registry.create("benchmark", benchmark)
@@ -106,7 +104,25 @@ def load(
         with cache.lock(path):
             if not path.is_file():
                 _write(path, task, images, change, examples, workers)
-    return Dataset.from_file(str(path))
+    return _open(path)
+
+
+def _open(path: Path) -> Dataset:
+    import json
+
+    import datasets
+    import pyarrow as pa
+
+    with pa.OSFile(str(path)) as file:
+        schema = pa.ipc.open_stream(file).schema
+    info = json.loads(schema.metadata[b"huggingface"])["info"]
+    about = datasets.DatasetInfo(
+        description=info["description"],
+        license=info["license"],
+        citation=info["citation"],
+        features=datasets.Features.from_arrow_schema(schema),
+    )
+    return datasets.Dataset.from_file(str(path), info=about)
 
 
 def _write(
