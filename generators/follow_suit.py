@@ -147,6 +147,10 @@ class FollowSuit(Benchmark):
         inputs: npt.NDArray[np.float32] = codes.reshape(len(concepts), -1).astype(np.float32)
         return inputs
 
+    def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
+        columns = ("value", *(f"suit={s}" for s in SUITS))
+        return () if knowledge else tuple(f"{slot}_{column}" for slot in self.slots for column in columns)
+
     def read(self, folder: Path, part: Part, size: str, repeat: int) -> Split:
         path = folder / "test.csv" if part == "test" else folder / size / f"train_{repeat}.csv"
         columns = [*self.slots, "winner"]

@@ -228,6 +228,9 @@ class Sudoku(Benchmark):
                 repeats[:, k] |= ((view == digit).sum(axis=2) > 1).any(axis=1)
         return repeats.astype(np.float32)
 
+    def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
+        return ("same_row", "same_column", "same_block") if knowledge else self.slots
+
     def read(self, folder: Path, part: Part, size: str, repeat: int) -> Split:
         path = folder / "test.csv" if part == "test" else folder / size / f"train_{repeat}.csv"
         grids, labels = [], []

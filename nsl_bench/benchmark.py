@@ -104,6 +104,16 @@ class Benchmark(ABC):
         columns += [np.asarray(column, np.float32).reshape(n, 1) for column in metadata.values()]
         return np.hstack(columns)
 
+    def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
+        """What the columns of `features` (or `knowledge_features`) are called in a tree's rules.
+
+        A benchmark whose features are not the default ones names them here; else they read x1, x2, ...
+        """
+        if knowledge:
+            return ()
+        codes = (f"{slot}={concept}" for slot in self.slots for concept in self.concept_space.concepts)
+        return (*codes, *self.metadata)
+
     def knowledge_features(
         self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
     ) -> npt.NDArray[np.float32]:

@@ -8,6 +8,7 @@ for one call an example.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -148,7 +149,7 @@ def _chunks(sizes: Sequence[int]) -> list[tuple[int, int]]:
             facts = 0
     if bounds[-1] != len(sizes):
         bounds.append(len(sizes))
-    return list(zip(bounds[:-1], bounds[1:], strict=True))
+    return list(itertools.pairwise(bounds))
 
 
 def _control(*arguments: str) -> tuple[Any, list[str]]:

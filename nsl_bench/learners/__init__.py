@@ -1,0 +1,1 @@
+"""Learners: what a learner is, what it is handed, FFNSL and the baselines."""

@@ -1,0 +1,157 @@
+"""What a learner is: a class with `fit` and `predict_proba`, and rules if it learns any.
+
+A learner needs no base class. It may declare the supervision that it uses (`track`, else
+``"pretrained"``), take a `seed` in its constructor, give its rules (`rules`), and say itself which label
+it predicts (`predict`), where "none" and "several" are answers, too. The functions here read learners
+through that protocol, so that everybody reads them alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, get_args, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.learners.view import View
+from nsl_bench.types import UNDECIDED, Hypothesis, Track
+
+__all__ = ["Learner", "hypothesis_of", "labels_of", "probabilities_of", "track_of"]
+
+_TOLERANCE = 1e-3
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """What every learner has."""
+
+    def fit(self, train: View) -> Any:
+        """Learn from examples with labels; returns the learner itself."""
+
+    def predict_proba(self, test: View) -> npt.ArrayLike:
+        """[n, n_labels]: label probabilities; a row of zeros where no label or several are derived."""
+
+
+def track_of(learner: Any) -> Track:
+    """The supervision that a learner, or its class, declares.
+
+    Raises:
+        UserError: it declares a track that there is not.
+    """
+    track = getattr(learner, "track", "pretrained")
+    if track not in get_args(Track):
+        raise unknown(f"track of the learner {_name(learner)}", str(track), get_args(Track))
+    return track  # type: ignore[no-any-return]
+
+
+def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:
+    """float64 [n, n_labels]: the learner's label probabilities, checked.
+
+    A row sums to one, or to less where some outcomes are no label.
+
+    Raises:
+        UserError: the wrong shape, or what are no probabilities.
+    """
+    name = _name(learner)
+    expected = (len(test), test.n_labels)
+    try:
+        given = np.asarray(learner.predict_proba(test), np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(f"predict_proba of the learner {name} gives no array of numbers: {error}.") from error
+    if given.shape != expected:
+        raise UserError(
+            f"predict_proba of the learner {name} gives an array of shape {given.shape}, but there are "
+            f"{expected[0]} examples and {expected[1]} labels: {expected}."
+        )
+    bad = ~np.isfinite(given).all(axis=1)
+    if bad.any():
+        raise UserError(
+            f"predict_proba of the learner {name} gives NaN or infinity for {bad.sum()} of {len(test)} "
+            f"examples, first for example {int(bad.argmax())}."
+        )
+    bad = (given < -1e-9).any(axis=1) | (given.sum(axis=1) > 1 + _TOLERANCE)
+    if bad.any():
+        row = int(bad.argmax())
+        raise UserError(
+            f"predict_proba of the learner {name} gives no probabilities for {bad.sum()} of {len(test)} "
+            f"examples, first for example {row}: {given[row].tolist()}."
+        )
+    return np.maximum(given, 0)
+
+
+def labels_of(
+    learner: Learner, test: View, probabilities: npt.NDArray[np.float64] | None = None
+) -> npt.NDArray[np.int16]:
+    """int16 [n]: the label that a learner predicts for each example, `UNDECIDED` or `AMBIGUOUS`.
+
+    A learner without `predict` predicts its most probable label, the first on ties, and none where all
+    probabilities are zero.
+
+    Args:
+        learner: a fitted learner.
+        test: the examples.
+        probabilities: what `probabilities_of` gave for the same examples, to save asking again.
+
+    Raises:
+        UserError: an array of the wrong shape, or labels that there are not.
+    """
+    predict = getattr(learner, "predict", None)
+    if predict is None:
+        if probabilities is None:
+            probabilities = probabilities_of(learner, test)
+        best = probabilities.argmax(axis=1).astype(np.int16)
+        best[probabilities.max(axis=1, initial=0) <= 0] = UNDECIDED
+        return best
+    given = np.asarray(predict(test))
+    if given.shape != (len(test),) or not np.issubdtype(given.dtype, np.integer):
+        raise UserError(
+            f"predict of the learner {_name(learner)} gives {given.dtype} of shape {given.shape}, expected "
+            f"whole numbers of shape ({len(test)},)."
+        )
+    bad = (given >= test.n_labels) | (given < -2)
+    if bad.any():
+        raise UserError(
+            f"predict of the learner {_name(learner)} gives {int(given[bad.argmax()])} for example "
+            f"{int(bad.argmax())}; labels are 0 to {test.n_labels - 1}, -1 for none, -2 for several."
+        )
+    return given.astype(np.int16)
+
+
+def hypothesis_of(learner: Learner) -> Hypothesis | None:
+    """What a fitted learner has learned as rules; None if it has none.
+
+    `rules` may give a `Hypothesis`, or ASP rules as strings; for these an atom is counted for each head
+    and each body literal.
+
+    Raises:
+        UserError: `rules` gives something else, or strings that are no ASP.
+    """
+    rules = getattr(learner, "rules", None)
+    found = rules() if callable(rules) else rules
+    if found is None or isinstance(found, Hypothesis):
+        return found
+    if (
+        isinstance(found, str)
+        or not isinstance(found, Sequence)
+        or not all(isinstance(rule, str) for rule in found)
+    ):
+        raise UserError(
+            f"rules of the learner {_name(learner)} gives a {type(found).__name__}; expected a list of "
+            "rules as strings, or a Hypothesis."
+        )
+    return Hypothesis(tuple(found), _count_atoms(found, _name(learner)))
+
+
+def _count_atoms(rules: Sequence[str], name: str) -> int:
+    from nsl_bench.inference.program import Program
+
+    program = Program.parse("\n".join(rules), f"the rules of the learner {name}")
+    return sum(len(rule.node.body) + bool(rule.heads) for rule in program.rules)
+
+
+def _name(learner: Any) -> str:
+    return learner.__name__ if isinstance(learner, type) else type(learner).__name__

@@ -1,0 +1,106 @@
+"""FFNSL: a pre-trained network's predictions become weighted examples, from which rules are learned.
+
+Cunnington, Law, Lobo, Russo: "FFNSL: Feed-Forward Neural-Symbolic Learner", Machine Learning 2023.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.inference.crisp import crisp_labels
+from nsl_bench.learners.d2k import Penalty, TNorm, weighted_examples
+from nsl_bench.learners.view import View
+from nsl_bench.types import Hypothesis, Track, WeightedExample
+
+if TYPE_CHECKING:
+    from nsl_bench.las import Solution
+
+__all__ = ["FFNSL"]
+
+
+class FFNSL:
+    """Learns rules from a network's predictions; crisp inference answers for new examples.
+
+    Args:
+        rule_learner: who solves the learning task; a name of the group ``nsl_bench.rule_learners``.
+        penalty: an example's penalty comes from the network's confidence, or is constant.
+        constant: the constant penalty.
+        t_norm: how the confidences of an example's images become one.
+        time_limit: seconds for the rule learner; the best hypothesis so far is kept.
+
+    Attributes:
+        examples_: the weighted examples that `fit` generated.
+        solution_: what the rule learner answered.
+    """
+
+    version = "1"
+    track: Track = "pretrained"
+
+    def __init__(
+        self,
+        rule_learner: str = "exact",
+        penalty: Penalty = "network",
+        constant: int = 10,
+        t_norm: TNorm = "goedel",
+        time_limit: float | None = None,
+    ) -> None:
+        if constant < 1:
+            raise UserError(f"The option constant of ffnsl is {constant}, but a penalty is at least 1.")
+        if time_limit is not None and time_limit <= 0:
+            raise UserError(f"The option time_limit of ffnsl is {time_limit}, but it is a number of seconds.")
+        self.rule_learner = rule_learner
+        self.penalty: Penalty = penalty
+        self.constant = constant
+        self.t_norm: TNorm = t_norm
+        self.time_limit = time_limit
+        self._answered: tuple[View, npt.NDArray[np.int16]] | None = None
+
+    def fit(self, train: View) -> FFNSL:
+        """Learn a hypothesis of least score.
+
+        Raises:
+            UserError: the rule learner is not there, or cannot read the task.
+        """
+        from nsl_bench.las import LasTask
+
+        solve = registry.factory("rule_learner", self.rule_learner)
+        self.examples_: list[WeightedExample] = weighted_examples(
+            train, self.penalty, self.constant, self.t_norm
+        )
+        task = LasTask.build(self.examples_, train.background, train.bias, train.benchmark_name)
+        self.solution_: Solution = solve(task, time_limit=self.time_limit)
+        self._background = train.background
+        self._answered = None
+        return self
+
+    def predict(self, test: View) -> npt.NDArray[np.int16]:
+        """int16 [n]: the label that the rules derive, `UNDECIDED` or `AMBIGUOUS`."""
+        if self._answered is None or self._answered[0] is not test:
+            labels = crisp_labels(
+                self.solution_.hypothesis, self._background, test.contexts, test.label_space
+            )
+            self._answered = (test, labels)
+        return self._answered[1]
+
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels]: one for the derived label; a row of zeros if there is not exactly one."""
+        labels = self.predict(test)
+        result = np.zeros((len(labels), test.n_labels))
+        rows = np.flatnonzero(labels >= 0)
+        result[rows, labels[rows]] = 1.0
+        return result
+
+    def rules(self) -> Hypothesis:
+        """The learned rules."""
+        solution = self.solution_
+        return Hypothesis(
+            rules=solution.hypothesis,
+            atoms=solution.cost,
+            status="optimal" if solution.status == "optimal" else "feasible",
+            score=solution.score,
+        )

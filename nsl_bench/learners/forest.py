@@ -1,0 +1,68 @@
+"""Random forests, the tabular baselines: on the benchmark's features, or on what knowledge makes of them.
+
+FFNSL paper, section 5: 100 trees, seed 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.learners.trees import tree_rules
+from nsl_bench.learners.view import View
+from nsl_bench.types import Hypothesis, Track
+
+__all__ = ["RandomForest", "RandomForestWithKnowledge"]
+
+
+class RandomForest:
+    """A random forest on the benchmark's features of the concepts.
+
+    Args:
+        trees: how many.
+        seed: of the bootstrap samples and the features tried at each split.
+    """
+
+    version = "1"
+    track: Track = "pretrained"
+    _knowledge = False
+
+    def __init__(self, trees: int = 100, seed: int = 0) -> None:
+        if trees < 1:
+            raise UserError(f"The option trees of a random forest is {trees}, but at least 1 is needed.")
+        self.trees = trees
+        self.seed = seed
+
+    def fit(self, train: View) -> RandomForest:
+        """Fit the trees."""
+        from sklearn.ensemble import RandomForestClassifier
+
+        self._forest: Any = RandomForestClassifier(self.trees, random_state=self.seed, n_jobs=1)
+        self._forest.fit(self._inputs(train), train.labels)
+        self._features = train.feature_names(knowledge=self._knowledge)
+        self._labels = train.label_names
+        return self
+
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels]: the mean of the trees' leaf frequencies; 0 for labels never seen."""
+        result = np.zeros((len(test), test.n_labels))
+        if len(test):
+            result[:, self._forest.classes_] = self._forest.predict_proba(self._inputs(test))
+        return result
+
+    def rules(self) -> Hypothesis:
+        """The rules of the first tree, one a branch."""
+        classes = [self._labels[int(c)] for c in self._forest.classes_]
+        return tree_rules(self._forest.estimators_[0], self._features, classes)
+
+    def _inputs(self, view: View) -> npt.NDArray[np.float32]:
+        return view.knowledge_features if self._knowledge else view.features
+
+
+class RandomForestWithKnowledge(RandomForest):
+    """A random forest on inputs that tell part of the solution, e.g. whether a digit repeats in a row."""
+
+    _knowledge = True

@@ -1,0 +1,215 @@
+"""Neural baselines on symbols: a fully connected network, and a convolution with an LSTM for sequences.
+
+Settings of the FFNSL paper's section 5 and its published code (Adam, lr 0.0001, eps 1e-7, batches of 8 in
+the order of the file). For rules, a surrogate tree stands in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.learners.trees import surrogate
+from nsl_bench.learners.view import View
+from nsl_bench.types import Hypothesis, Track
+
+__all__ = ["CNNLSTM", "FCN"]
+
+_BATCH = 8
+_EPSILON = 1e-7
+
+
+class _NeuralLearner(ABC):
+    """Training and prediction that the neural baselines share.
+
+    Args:
+        epochs: passes over the train set.
+        learning_rate: Adam's.
+        seed: of weights and dropout.
+    """
+
+    version = "1"
+    track: Track = "pretrained"
+
+    def __init__(self, epochs: int, learning_rate: float, seed: int) -> None:
+        if epochs < 1 or learning_rate <= 0:
+            raise UserError(
+                f"A neural learner needs at least 1 epoch and a learning rate above 0, "
+                f"found epochs={epochs}, learning_rate={learning_rate}."
+            )
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.seed = seed
+
+    @abstractmethod
+    def _inputs(self, view: View) -> Any:
+        """The network's inputs, a tensor [n, ...]."""
+
+    @abstractmethod
+    def _network(self, inputs: Any, concepts: int, labels: int) -> Any:
+        """A new network; it maps inputs [m, ...] to logits [m, labels]."""
+
+    def fit(self, train: View) -> Any:
+        """Train the network from scratch."""
+        import torch
+
+        inputs = self._inputs(train)
+        targets = torch.as_tensor(train.labels)
+        with _seeded(self.seed):
+            net = self._network(inputs, len(train.concept_space), train.n_labels)
+            optimiser = torch.optim.Adam(net.parameters(), lr=self.learning_rate, eps=_EPSILON)
+            net.train()
+            for _ in range(self.epochs):
+                for start in range(0, len(inputs), _BATCH):
+                    logits = net(inputs[start : start + _BATCH])
+                    loss = torch.nn.functional.cross_entropy(logits, targets[start : start + _BATCH])
+                    optimiser.zero_grad()
+                    loss.backward()  # type: ignore[no-untyped-call]
+                    optimiser.step()
+        self._net = net.eval()
+        self._train = train
+        return self
+
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels]: softmax of the network's outputs."""
+        import torch
+
+        with torch.inference_mode(), _seeded(self.seed):
+            chunks = [self._net(part).softmax(dim=1) for part in self._inputs(test).split(4096)]
+        return np.concatenate([np.empty((0, test.n_labels)), *(np.asarray(c, np.float64) for c in chunks)])
+
+    def rules(self) -> Hypothesis:
+        """The rules of a decision tree fitted to the predictions on the train set."""
+        train = self._train
+        predicted = self.predict_proba(train).argmax(axis=1)
+        return surrogate(train.features, predicted, train.feature_names(), train.label_names)
+
+
+class FCN(_NeuralLearner):
+    """Three linear layers on the benchmark's features.
+
+    Args:
+        hidden: units of the second layer; the first has as many as there are inputs.
+        dropout: after the first two layers.
+        epochs: passes over the train set.
+        learning_rate: Adam's.
+        seed: of weights and dropout.
+    """
+
+    def __init__(
+        self,
+        hidden: int = 74,
+        dropout: float = 0.1,
+        epochs: int = 50,
+        learning_rate: float = 1e-4,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(epochs, learning_rate, seed)
+        self.hidden = hidden
+        self.dropout = dropout
+
+    def _inputs(self, view: View) -> Any:
+        import torch
+
+        return torch.as_tensor(view.features)
+
+    def _network(self, inputs: Any, concepts: int, labels: int) -> Any:
+        from torch import nn
+
+        n = inputs.shape[1]
+        return nn.Sequential(
+            nn.Linear(n, n),
+            nn.ReLU(),
+            nn.Dropout(self.dropout),
+            nn.Linear(n, self.hidden),
+            nn.ReLU(),
+            nn.Dropout(self.dropout),
+            nn.Linear(self.hidden, labels),
+        )
+
+
+class CNNLSTM(_NeuralLearner):
+    """A convolution and an LSTM over the sequence of an example's concepts.
+
+    Embedding 96, convolution of 64 channels and width 3, ReLU, max-pool 2, dropout, LSTM 96, dropout,
+    dense. With two labels the softmax of two outputs is the sigmoid of their difference.
+
+    Args:
+        embedding: size of a concept's vector.
+        channels: of the convolution.
+        hidden: units of the LSTM.
+        dropout: before and after the LSTM.
+        epochs: passes over the train set.
+        learning_rate: Adam's.
+        seed: of weights and dropout.
+    """
+
+    def __init__(
+        self,
+        embedding: int = 96,
+        channels: int = 64,
+        hidden: int = 96,
+        dropout: float = 0.01,
+        epochs: int = 5,
+        learning_rate: float = 1e-4,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(epochs, learning_rate, seed)
+        self.embedding = embedding
+        self.channels = channels
+        self.hidden = hidden
+        self.dropout = dropout
+
+    def _inputs(self, view: View) -> Any:
+        import torch
+
+        return torch.as_tensor(view.concept_ids.astype(np.int64) + 1)
+
+    def _network(self, inputs: Any, concepts: int, labels: int) -> Any:
+        return _sequence_network(self, inputs.shape[1], concepts, labels)
+
+
+def _sequence_network(options: CNNLSTM, length: int, concepts: int, labels: int) -> Any:
+    import torch
+    from torch import nn
+
+    class SequenceNetwork(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(concepts + 1, options.embedding)
+            # A sequence shorter than the kernel, such as the one image of a crop, needs padding.
+            self.convolution = nn.Conv1d(options.embedding, options.channels, 3, padding=int(length < 3))
+            self.pool = nn.MaxPool1d(2, ceil_mode=True)
+            self.dropout = nn.Dropout(options.dropout)
+            self.lstm = nn.LSTM(options.channels, options.hidden, batch_first=True)
+            self.dense = nn.Linear(options.hidden, labels)
+
+        def forward(self, sequence: torch.Tensor) -> torch.Tensor:
+            steps = self.embedding(sequence).transpose(1, 2)
+            steps = self.pool(torch.relu(self.convolution(steps))).transpose(1, 2)
+            _, (last, _) = self.lstm(self.dropout(steps))
+            logits: torch.Tensor = self.dense(self.dropout(last[-1]))
+            return logits
+
+    return SequenceNetwork()
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Torch with its own seed and one thread (faster for small networks); restored afterwards."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        torch.set_num_threads(threads)

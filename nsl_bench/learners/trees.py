@@ -1,0 +1,73 @@
+"""Decision trees as rules: one rule a branch, each test on it an atom.
+
+As the FFNSL paper's code counts them: for a random forest its first tree, for a neural learner a surrogate
+tree that is fitted to the learner's predictions on its train set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.types import Hypothesis
+
+__all__ = ["surrogate", "tree_rules"]
+
+
+def tree_rules(
+    tree: Any, feature_names: Sequence[str], classes: Sequence[str], fidelity: float | None = None
+) -> Hypothesis:
+    """The branches of a fitted scikit-learn decision tree.
+
+    Args:
+        tree: a `DecisionTreeClassifier`.
+        feature_names: one for each column of its inputs.
+        classes: the names of its classes, in its order.
+        fidelity: of a surrogate.
+
+    Returns:
+        A hypothesis in the language ``"tree"``. A tree of one leaf is a rule without tests, which counts
+        as one atom.
+    """
+    nodes = tree.tree_
+    left, right = nodes.children_left.tolist(), nodes.children_right.tolist()
+    features, thresholds = nodes.feature.tolist(), nodes.threshold.tolist()
+    best = nodes.value[:, 0, :].argmax(axis=1).tolist()
+    rules: list[str] = []
+    atoms = 0
+    open_: list[tuple[int, tuple[str, ...]]] = [(0, ())]
+    while open_:
+        node, tests = open_.pop()
+        if left[node] == -1:
+            body = " and ".join(tests)
+            rules.append(f"{classes[best[node]]} if {body}" if tests else classes[best[node]])
+            atoms += len(tests)
+            continue
+        name, threshold = feature_names[features[node]], f"{thresholds[node]:.6g}"
+        open_.append((right[node], (*tests, f"{name} > {threshold}")))
+        open_.append((left[node], (*tests, f"{name} <= {threshold}")))
+    return Hypothesis(tuple(rules), max(atoms, 1), language="tree", fidelity=fidelity)
+
+
+def surrogate(
+    inputs: npt.NDArray[np.float32],
+    predicted: npt.NDArray[np.integer[Any]],
+    feature_names: Sequence[str],
+    label_names: Sequence[str],
+) -> Hypothesis:
+    """The rules of an unrestricted decision tree fitted to a learner's predictions.
+
+    Args:
+        inputs: float32 [n, features].
+        predicted: int [n], the learner's labels for them.
+        feature_names: names of the features.
+        label_names: names of the labels.
+    """
+    from sklearn.tree import DecisionTreeClassifier
+
+    tree = DecisionTreeClassifier(random_state=0).fit(inputs, predicted)
+    classes = [label_names[int(c)] for c in tree.classes_]
+    return tree_rules(tree, feature_names, classes, fidelity=float(tree.score(inputs, predicted)))

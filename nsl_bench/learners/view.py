@@ -1,0 +1,325 @@
+"""The view: what a learner is handed of a split, one type for everybody.
+
+A view holds what its track allows and nothing else; asking for more raises a sentence that says so. What
+is not allowed is not in the object either: a test view is made without labels, and concepts are the
+network's predictions unless the track is told the true ones.
+
+=================  ==========  ===========  ===========  ===========
+allowed            symbolic    pretrained   label_only   end_to_end
+=================  ==========  ===========  ===========  ===========
+labels (train)     yes         yes          yes          yes
+images             no          yes          yes          yes
+meta-data          yes         yes          yes          yes
+concepts           the true    predicted    no           no
+knowledge, bias    yes         yes          yes          no
+=================  ==========  ===========  ===========  ===========
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError
+from nsl_bench.shift import Shift
+from nsl_bench.source import ImageSource
+from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Predictions, Split, Track
+
+__all__ = ["Images", "TrackError", "View"]
+
+_WITH_CONCEPTS = frozenset({"symbolic", "pretrained"})
+_WITH_KNOWLEDGE = frozenset({"symbolic", "pretrained", "label_only"})
+_WITH_IMAGES = frozenset({"pretrained", "label_only", "end_to_end"})
+
+Slots = list[npt.NDArray[np.uint8] | None]
+"""The images of one example, one a slot: uint8 [height, width, channels], None for a blank slot."""
+
+
+class TrackError(UserError, AttributeError):
+    """A learner asked its view for something that its track does not allow.
+
+    An `AttributeError` too, so that ``hasattr(split, "labels")`` is a way to ask.
+    """
+
+
+class Images(Sequence[Slots]):
+    """The images of a split's examples, rendered when asked for.
+
+    Args:
+        split: examples with images.
+        source: where the images come from.
+        shift: what the shifted examples' images went through.
+    """
+
+    def __init__(self, split: Split, source: ImageSource, shift: Shift | None) -> None:
+        if split.n_shifted and shift is None:
+            raise ValueError("some examples are shifted, but by no shift")
+        self._split, self._source, self._shift = split, source, shift
+
+    def __len__(self) -> int:
+        return len(self._split)
+
+    @overload
+    def __getitem__(self, i: int) -> Slots: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[Slots]: ...
+    def __getitem__(self, i: int | slice) -> Slots | list[Slots]:
+        if isinstance(i, slice):
+            return [self[j] for j in range(*i.indices(len(self)))]
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"example {i} of {len(self)}")
+        row = self._split.images[i]
+        full = row != BLANK
+        rendered = iter(self.render(row[full].astype(np.int64), shifted=bool(self._split.shifted[i])))
+        return [next(rendered) if there else None for there in full.tolist()]
+
+    def __iter__(self) -> Iterator[Slots]:
+        return (self[i] for i in range(len(self)))
+
+    def render(self, indices: npt.NDArray[np.int64], *, shifted: bool) -> npt.NDArray[np.uint8]:
+        """uint8 [m, height, width, channels]: images of the split's part of the pool."""
+        if shifted and self._shift is not None:
+            return self._shift.render(self._source, self._split.pool, indices)
+        return self._source.render(self._split.pool, indices, self._source.variants[0])
+
+
+class View:
+    """A split as a learner sees it.
+
+    Args:
+        split: the examples.
+        benchmark: what they are examples of.
+        track: the supervision that the learner uses.
+        predictions: concepts and their probabilities, by a network or certain (hypothesis evaluation
+            and the symbolic track); None if the track has no use for them.
+        source: the image source; None where there are no images.
+        shift: the shift of the shifted examples.
+        labelled: whether the labels are shown: in train, not in test.
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        benchmark: Benchmark,
+        track: Track,
+        *,
+        predictions: Predictions | None = None,
+        source: ImageSource | None = None,
+        shift: Shift | None = None,
+        labelled: bool = True,
+    ) -> None:
+        self.track: Track = track
+        self.part = split.part
+        self._n = len(split)
+        self._benchmark = benchmark
+        self._metadata = dict(split.metadata)
+        self._labels = split.labels.astype(np.int64) if labelled else None
+        self._predictions = predictions if track in _WITH_CONCEPTS else None
+        hidden = replace(
+            split, concepts=np.full_like(split.concepts, BLANK), labels=np.zeros_like(split.labels)
+        )
+        with_images = source is not None and track in _WITH_IMAGES and split.images.shape[1] > 0
+        self._images = Images(hidden, source, shift) if source is not None and with_images else None
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __repr__(self) -> str:
+        return f"<{self.part} view of {len(self)} examples of {self._benchmark.name}, track {self.track}>"
+
+    @property
+    def benchmark_name(self) -> str:
+        """The benchmark's name."""
+        return self._benchmark.name
+
+    @property
+    def labels(self) -> npt.NDArray[np.int64]:
+        """int64 [n]: indices into `label_names`.
+
+        Raises:
+            TrackError: the view is of a test set.
+        """
+        if self._labels is None:
+            raise TrackError("A test split has no labels: predict them.")
+        return self._labels
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return len(self._benchmark.labels)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The labels' names."""
+        return self._benchmark.labels.names
+
+    @property
+    def label_space(self) -> LabelSpace:
+        """The labels and the atoms by which rules derive them."""
+        return self._benchmark.labels
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The names of the image slots."""
+        return self._benchmark.slots
+
+    @property
+    def concept_space(self) -> ConceptSpace:
+        """What an image can show.
+
+        Raises:
+            TrackError: the track has neither concepts nor knowledge.
+        """
+        self._knows("concepts")
+        return self._benchmark.concept_space
+
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        """The facts, without full stops, that say that a slot shows a concept.
+
+        Raises:
+            TrackError: the track has neither concepts nor knowledge.
+        """
+        self._knows("facts")
+        return self._benchmark.facts(slot, concept)
+
+    @property
+    def images(self) -> Images:
+        """For each example a list over slots of uint8 [height, width, channels], or None.
+
+        Raises:
+            TrackError: the track has no images, or this view has none (hypothesis evaluation).
+        """
+        if self._images is None:
+            reason = (
+                "this view holds symbols only"
+                if self.track in _WITH_IMAGES
+                else f"a learner of the track '{self.track}' is shown symbols"
+            )
+            raise TrackError(f"There are no images here: {reason}.")
+        return self._images
+
+    @property
+    def metadata(self) -> Mapping[str, npt.NDArray[Any]]:
+        """The symbolic meta-data: name to an array [n]."""
+        return self._metadata
+
+    @property
+    def predictions(self) -> Predictions:
+        """The concepts of the images and their probabilities.
+
+        Raises:
+            TrackError: the track has no concepts.
+        """
+        return self._known("concept probabilities")
+
+    @property
+    def probabilities(self) -> npt.NDArray[np.float32]:
+        """float32 [n, slots, concepts]: concept probabilities; all zero for a blank slot.
+
+        Raises:
+            TrackError: the track has no concepts.
+        """
+        return self._known("concept probabilities").probabilities
+
+    @property
+    def concept_ids(self) -> npt.NDArray[np.int16]:
+        """int16 [n, slots]: concepts, true or predicted by track; -1 for a blank slot.
+
+        Raises:
+            TrackError: the track has no concepts.
+        """
+        return self._known("concepts").concepts
+
+    @cached_property
+    def concepts(self) -> list[list[str | None]]:
+        """For each example a list over slots of concepts, None for a blank slot.
+
+        Raises:
+            TrackError: the track has no concepts.
+        """
+        names: list[str | None] = [*self.concept_space.concepts, None]
+        return [[names[c] for c in row] for row in self.concept_ids.tolist()]
+
+    @property
+    def features(self) -> npt.NDArray[np.float32]:
+        """float32 [n, features]: a tabular learner's inputs.
+
+        Raises:
+            TrackError: the track has no concepts.
+        """
+        return self._benchmark.features(self.concept_ids, self._metadata)
+
+    @property
+    def knowledge_features(self) -> npt.NDArray[np.float32]:
+        """float32 [n, features]: inputs that tell part of the solution.
+
+        Raises:
+            TrackError: the track has no concepts.
+            UserError: the benchmark defines none.
+        """
+        return self._benchmark.knowledge_features(self.concept_ids, self._metadata)
+
+    def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
+        """The names of the columns of `features`, or of `knowledge_features`."""
+        count = (self.knowledge_features if knowledge else self.features).shape[1]
+        names = self._benchmark.feature_names(knowledge=knowledge)
+        return names if len(names) == count else tuple(f"x{i + 1}" for i in range(count))
+
+    @property
+    def background(self) -> str:
+        """Background knowledge, ASP.
+
+        Raises:
+            TrackError: the track has no knowledge.
+        """
+        self._knows("background knowledge")
+        return self._benchmark.background
+
+    @property
+    def bias(self) -> str:
+        """Language bias, mode declarations.
+
+        Raises:
+            TrackError: the track has no knowledge.
+        """
+        self._knows("language bias")
+        return self._benchmark.bias
+
+    @cached_property
+    def contexts(self) -> list[tuple[str, ...]]:
+        """The facts of each example: its concepts and meta-data, without full stops.
+
+        Raises:
+            TrackError: the track has no concepts.
+        """
+        rows = self.concept_ids
+        columns = list(self._metadata.items())
+        known: dict[tuple[bytes, tuple[Any, ...]], tuple[str, ...]] = {}
+        found = []
+        for i, row in enumerate(rows):
+            values = tuple(column[i].item() for _, column in columns)
+            key = (row.tobytes(), values)
+            if key not in known:
+                named = {name: value for (name, _), value in zip(columns, values, strict=True)}
+                known[key] = self._benchmark.context(row, named)
+            found.append(known[key])
+        return found
+
+    def _known(self, what: str) -> Predictions:
+        if self._predictions is None:
+            if self.track in _WITH_CONCEPTS:
+                raise TrackError(f"There are no {what} here: this view was made without a network.")
+            raise TrackError(
+                f"A learner of the track '{self.track}' is shown no {what}: it learns from images."
+            )
+        return self._predictions
+
+    def _knows(self, what: str) -> None:
+        if self.track not in _WITH_KNOWLEDGE:
+            raise TrackError(f"A learner of the track '{self.track}' is given no {what}.")
