@@ -40,10 +40,10 @@ def track_of(learner: Any) -> Track:
     Raises:
         UserError: it declares a track that there is not.
     """
-    track = getattr(learner, "track", "pretrained")
+    track: Track = getattr(learner, "track", "pretrained")
     if track not in get_args(Track):
         raise unknown(f"track of the learner {_name(learner)}", str(track), get_args(Track))
-    return track  # type: ignore[no-any-return]
+    return track
 
 
 def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:
@@ -103,7 +103,7 @@ def labels_of(
     if predict is None:
         if probabilities is None:
             probabilities = probabilities_of(learner, test)
-        best = probabilities.argmax(axis=1).astype(np.int16)
+        best: npt.NDArray[np.int16] = probabilities.argmax(axis=1).astype(np.int16)
         best[probabilities.max(axis=1, initial=0) <= 0] = UNDECIDED
         return best
     given = np.asarray(predict(test))
