@@ -23,9 +23,18 @@ from nsl_bench.errors import UserError
 
 __all__ = ["Copies", "copies", "parse_statements"]
 
-_FACT = re.compile(r'[_\']*[a-z]\w*(?:\((?:[^()";{}|:]|"[^"\\]*")*\))?')
+_PLAIN = r'[^()";{}|:]|"[^"\\]*"'
+_NESTED = rf"(?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*\))*\))*"
+_FACT = re.compile(rf"[_']*[a-z]\w*(?:\({_NESTED}\))?")
+_INNER = re.compile(r'"[^"\\]*"|\([^()]*\)')
 _STRING = re.compile(r'"[^"\\]*"')
-_SKIPPED = (ast.ASTType.ShowSignature, ast.ASTType.ShowTerm, ast.ASTType.Minimize, ast.ASTType.Defined)
+_SKIPPED = (
+    ast.ASTType.Comment,
+    ast.ASTType.Defined,
+    ast.ASTType.Minimize,
+    ast.ASTType.ShowSignature,
+    ast.ASTType.ShowTerm,
+)
 
 
 def parse_statements(text: str, what: str) -> list[ast.AST]:
@@ -314,12 +323,23 @@ class Copies:
         return "\n".join(lines)
 
 
+def _arguments(rest: str) -> int:
+    """How many arguments a fact has, given what follows its opening bracket."""
+    if not rest:
+        return 0
+    inner = rest[:-1]
+    while (shorter := _INNER.sub("_", inner)) != inner:
+        inner = shorter
+    return inner.count(",") + 1
+
+
 def _template(text: str) -> list[ast.AST]:
     return list(parse_statements(text, "a guard")[0].body)
 
 
 def _head(text: str) -> ast.AST:
-    return parse_statements(text, "a head")[0].head
+    head: ast.AST = parse_statements(text, "a head")[0].head
+    return head
 
 
 def copies(
@@ -347,7 +367,7 @@ def copies(
             if _FACT.fullmatch(text):
                 name, _, rest = text.partition("(")
                 names.add(name)
-                facts.add((name, _STRING.sub("", rest).count(",") + 1 if rest else 0))
+                facts.add((name, _arguments(rest)))
             elif text not in seen:
                 seen.add(text)
                 local.extend(s for s in parse_statements(f"{text}.", "a context"))

@@ -9,7 +9,9 @@ up, and a violated constraint forbids the rule. ILASP counts the literals.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from clingo import Control, SymbolType, ast
 
@@ -17,7 +19,10 @@ from nsl_bench.errors import UserError
 from nsl_bench.las.copies import copies, parse_statements
 from nsl_bench.las.task import LanguageBias
 
-__all__ = ["is_monotone", "rule_costs"]
+__all__ = ["flat_costs", "is_monotone", "rule_costs"]
+
+_FLAT_HEAD = re.compile(r"penalty\((\d+),head(?:\)\.|(?:\(\w+\))?\):-in_head\(\w+\)\.)")
+_FLAT_BODY = re.compile(r"penalty\((\d+),(?:\w+\()?([A-Z]\w*)\)?\):-in_body\(\2\)\.")
 
 Shape = tuple[str | None, tuple[str, ...]]
 """A rule's head (None: a constraint) and its body literals without type guards, as text."""
@@ -60,12 +65,33 @@ def is_monotone(bias: LanguageBias) -> bool:
     return True
 
 
+def flat_costs(bias: LanguageBias) -> tuple[int, int] | None:
+    """What a head and what each body literal costs, where the bias says no more than that."""
+    if bias.penalties is None:
+        return (1, 1) if bias.dialect == "ilasp" else (0, 0)
+    heads: list[int] = []
+    bodies: list[int] = []
+    for statement in bias.penalties:
+        text = re.sub(r"\s", "", statement)
+        if match := _FLAT_HEAD.fullmatch(text):
+            heads.append(int(match.group(1)))
+        elif match := _FLAT_BODY.fullmatch(text):
+            bodies.append(int(match.group(1)))
+        else:
+            return None
+    return (heads[0], bodies[0]) if len(heads) == len(bodies) == 1 else None
+
+
 def rule_costs(bias: LanguageBias, rules: Sequence[Shape]) -> list[int | None]:
     """The cost of each rule; None for one that a constraint of the bias forbids.
 
     Raises:
         UserError: the bias is no program with one answer set, or a penalty is negative.
     """
+    if flat := flat_costs(bias):
+        return [
+            flat[0] + flat[1] * len(set(body)) if head else flat[1] * len(set(body)) for head, body in rules
+        ]
     statements = _statements(bias)
     if not _derives_penalty(statements):
         each = 1 if bias.dialect == "ilasp" else 0
@@ -77,9 +103,7 @@ def rule_costs(bias: LanguageBias, rules: Sequence[Shape]) -> list[int | None]:
     facts = [_facts(head, body) for head, body in rules]
     program = copies(statements, facts)
     if not program.deterministic:
-        raise UserError(
-            "A choice or a cycle through negation in #bias is not supported; penalties are fixed."
-        )
+        raise UserError("A choice or a cycle through negation in #bias is not supported.")
     control = Control(["--warn=none"])
     lines = [program.shared, program.common, program.frame(), "#show.", f"_ex(0..{max(len(rules) - 1, 0)})."]
     lines += [program.context(i, context) for i, context in enumerate(facts)]
@@ -107,6 +131,7 @@ def _facts(head: str | None, body: Sequence[str]) -> list[str]:
     return found + [f"in_body({text})" for text in sorted({_reified(literal) for literal in body})]
 
 
+@lru_cache(maxsize=65536)
 def _reified(literal: str) -> str:
     node = parse_statements(f":- {literal}.", "a rule")[0].body[0]
     node = _Reify().visit(node)

@@ -19,7 +19,8 @@ class Domains:
     """What the types of a task hold.
 
     Attributes:
-        guarded: types with a predicate that some statement derives: their variables are guarded by it.
+        guarded: types with a predicate that some statement or learned rule derives: their variables are
+            guarded by it.
         constants: ground terms of each type that ``const(type)`` stands for, in a fixed order.
     """
 
@@ -43,7 +44,9 @@ def domains(task: LasTask) -> Domains:
     background = parse_statements(task.background, "the background knowledge")
     contexts = list(dict.fromkeys(example.context for example in task.examples))
     program = copies(background, contexts)
-    guarded = frozenset(name for name, arity in program.derived if arity == 1 and name in types)
+    guarded = frozenset(
+        name for name, arity in program.derived | bias.learned if arity == 1 and name in types
+    )
     constants: dict[str, dict[str, None]] = {kind: {} for kind in sorted(types)}
     for kind, value in bias.constants:
         constants.setdefault(kind, {})[value] = None

@@ -1,0 +1,331 @@
+"""The plain hypothesis space: every rule of the mode declarations, up to renaming of variables.
+
+Rules are made level by level, one body literal more at a time, without a look at the examples; only a
+body that holds an atom and its negation is left out. This is what the tiers on clingo choose from. A
+space too large to write down is cut off after a whole level; `Space.horizon` then bounds from below what
+a rule beyond the cut costs, so that an optimum over the cut space that scores no more than the horizon
+is one over the whole space.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from nsl_bench.errors import UserError
+from nsl_bench.las.costs import flat_costs, is_monotone, rule_costs
+from nsl_bench.las.domains import Domains, domains
+from nsl_bench.las.task import (
+    Compound,
+    LanguageBias,
+    LasTask,
+    ModeAtom,
+    ModeComparison,
+    ModeLiteral,
+    ModeTerm,
+    Placeholder,
+)
+
+__all__ = ["MAX_RULES", "Space", "SpaceRule", "hypothesis_space"]
+
+MAX_RULES = 50_000
+"""Rules that a space may hold unless told otherwise."""
+
+_INFIX = ("+", "-", "*", "/", "\\", "**")
+
+Argument = int | str
+"""What fills a placeholder: the number of a variable, or a constant."""
+Instance = tuple[int, tuple[Argument, ...]]
+"""A literal: index into the bias's literals (or heads), and what fills its placeholders."""
+
+
+@dataclass(frozen=True)
+class SpaceRule:
+    """A rule of the space: its text with full stop and type guards, and its cost."""
+
+    text: str
+    cost: int
+
+
+@dataclass(frozen=True)
+class Space:
+    """A hypothesis space.
+
+    Attributes:
+        rules: its rules, the cheapest first.
+        horizon: None if these are all; else no rule that is missing costs less than this.
+    """
+
+    rules: tuple[SpaceRule, ...]
+    horizon: int | None
+
+
+@dataclass(frozen=True)
+class _Body:
+    """Literals over numbered variables; `types` gives each variable's type."""
+
+    head: Instance | None
+    literals: frozenset[Instance]
+    types: tuple[str, ...]
+
+
+def hypothesis_space(task: LasTask, max_rules: int = MAX_RULES) -> Space:
+    """All rules that the language bias of `task` allows, or the cheapest levels of them.
+
+    Args:
+        task: the task.
+        max_rules: how many rules to write down at most.
+
+    Raises:
+        UserError: the first level alone is larger than `max_rules`, or a type has no constant.
+    """
+    maker = _Maker(task.bias, domains(task))
+    monotone = is_monotone(task.bias)
+    given = [SpaceRule(rule.rule, rule.cost) for rule in (*task.bias.rules, *task.bias.instances())]
+    level: list[_Body] = list(maker.heads())
+    rules = list(given)
+    limit = task.bias.body_limit
+    size = 0
+    while level:
+        costs = rule_costs(task.bias, [maker.shape(body) for body in level])
+        kept = [
+            (body, cost)
+            for body, cost in zip(level, costs, strict=True)
+            if cost is not None and (body.literals or body.head is not None) and maker.is_safe(body)
+        ]
+        rules.extend(SpaceRule(maker.text(body), cost) for body, cost in kept)
+        if monotone:
+            level = [body for body, cost in zip(level, costs, strict=True) if cost is not None]
+        if limit is not None and size == limit:
+            break
+        following = maker.extend(level, max_rules - len(rules))
+        if following is None:
+            if not size:
+                raise UserError(
+                    f"The hypothesis space of {task.name} holds more than {max_rules} rules with a single "
+                    "body literal; give fewer constants or variables (#maxv), or raise the limit."
+                )
+            lowest = min((cost for cost in costs if cost is not None), default=0)
+            return Space(_sorted(rules), lowest + maker.least_literal() if monotone else 0)
+        level = following
+        size += 1
+    return Space(_sorted(rules), None)
+
+
+def _sorted(rules: Sequence[SpaceRule]) -> tuple[SpaceRule, ...]:
+    return tuple(sorted(dict.fromkeys(rules), key=lambda rule: (rule.cost, len(rule.text), rule.text)))
+
+
+class _Maker:
+    def __init__(self, bias: LanguageBias, known: Domains) -> None:
+        self._bias = bias
+        self._known = known
+        self._literals = bias.literals
+        self._heads = bias.heads
+        index = {(str(literal.literal), literal.negated): i for i, literal in enumerate(self._literals)}
+        self._opposite = {
+            i: index[str(literal.literal), not literal.negated]
+            for i, literal in enumerate(self._literals)
+            if (str(literal.literal), not literal.negated) in index
+        }
+
+    def heads(self) -> Iterator[_Body]:
+        """The rules without a body; constraints, if no head is declared."""
+        if not self._heads:
+            if not self._bias.meta_modes and self._bias.bodies:
+                yield _Body(None, frozenset(), ())
+            return
+        seen: set[object] = set()
+        for i, mode in enumerate(self._heads):
+            for arguments, types in self._fillings(mode.atom.placeholders, ()):
+                body = _canonical(_Body((i, arguments), frozenset(), types))
+                key = (self._text(mode.atom, arguments), body.types)
+                if key not in seen:
+                    seen.add(key)
+                    yield body
+
+    def extend(self, level: Sequence[_Body], room: int) -> list[_Body] | None:
+        """The rules with one literal more; None if there are more than `room`."""
+        found: dict[_Body, None] = {}
+        for body in level:
+            for i, literal in enumerate(self._literals):
+                if literal.recall is not None and self._uses(body, literal.mode) >= literal.recall:
+                    continue
+                for arguments, types in self._fillings(literal.literal.placeholders, body.types):
+                    if not _allowed(literal, arguments):
+                        continue
+                    if literal.symmetric:
+                        arguments = tuple(sorted(arguments, key=str))
+                    if (i, arguments) in body.literals or self._clashes(i, arguments, body):
+                        continue
+                    found[_canonical(_Body(body.head, body.literals | {(i, arguments)}, types))] = None
+                    if len(found) > room:
+                        return None
+        return list(found)
+
+    def _clashes(self, index: int, arguments: tuple[Argument, ...], body: _Body) -> bool:
+        """Whether the body holds the literal's negation already, so that it is never true."""
+        opposite = self._opposite.get(index)
+        return opposite is not None and (opposite, arguments) in body.literals
+
+    def _uses(self, body: _Body, mode: int) -> int:
+        return sum(self._literals[i].mode == mode for i, _ in body.literals)
+
+    def _fillings(
+        self, places: Sequence[Placeholder], types: tuple[str, ...]
+    ) -> Iterator[tuple[tuple[Argument, ...], tuple[str, ...]]]:
+        """Every way to fill placeholders with constants, known variables and the next new ones."""
+        if not places:
+            yield (), types
+            return
+        first, rest = places[0], places[1:]
+        if first.kind == "const":
+            for value in self._known.constants[first.type]:
+                for arguments, after in self._fillings(rest, types):
+                    yield (value, *arguments), after
+            return
+        for variable, kind in enumerate(types):
+            if kind == first.type:
+                for arguments, after in self._fillings(rest, types):
+                    yield (variable, *arguments), after
+        if len(types) < self._bias.max_variables:
+            for arguments, after in self._fillings(rest, (*types, first.type)):
+                yield (len(types), *arguments), after
+
+    def is_safe(self, body: _Body) -> bool:
+        """Whether each variable has a guard or a positive literal that binds it."""
+        bound = {variable for variable, kind in enumerate(body.types) if kind in self._known.guarded}
+        for i, arguments in body.literals:
+            literal = self._literals[i]
+            if not literal.negated and isinstance(literal.literal, ModeAtom):
+                bound |= {a for a in arguments if isinstance(a, int)}
+        return len(bound) == len(body.types)
+
+    def least_literal(self) -> int:
+        """A lower bound of what one more body literal costs."""
+        flat = flat_costs(self._bias)
+        return flat[1] if flat else 0
+
+    def shape(self, body: _Body) -> tuple[str | None, tuple[str, ...]]:
+        """What `rule_costs` asks for."""
+        head = None if body.head is None else self._text(self._heads[body.head[0]].atom, body.head[1])
+        return head, tuple(self._literal(instance) for instance in sorted(body.literals, key=str))
+
+    def text(self, body: _Body) -> str:
+        """The rule with its type guards and, where the bias asks for them, its inequalities."""
+        head, literals = self.shape(body)
+        guards = [
+            f"{kind}({_variable(v)})" for v, kind in enumerate(body.types) if kind in self._known.guarded
+        ]
+        unequal = self._inequalities(body) if self._bias.ground_without_replacement else []
+        parts = [*literals, *(guard for guard in guards if guard not in literals), *unequal]
+        if not parts:
+            return f"{head}."
+        return f"{head or ''} :- {', '.join(parts)}.".lstrip()
+
+    def _literal(self, instance: Instance) -> str:
+        literal = self._literals[instance[0]]
+        return ("not " if literal.negated else "") + self._text(literal.literal, instance[1])
+
+    def _text(self, atom: ModeAtom | ModeComparison, arguments: Sequence[Argument]) -> str:
+        filling = iter(arguments)
+        if isinstance(atom, ModeComparison):
+            left, right = _filled(atom.left, filling), _filled(atom.right, filling)
+            return f"{left} {atom.operator} {right}"
+        if not atom.arguments:
+            return atom.predicate
+        return f"{atom.predicate}({','.join(_filled(term, filling) for term in atom.arguments)})"
+
+    def _inequalities(self, body: _Body) -> list[str]:
+        atoms = []
+        for i, arguments in sorted(body.literals, key=str):
+            literal = self._literals[i]
+            if isinstance(literal.literal, ModeAtom):
+                filling = iter(arguments)
+                terms = tuple(_filled(term, filling) for term in literal.literal.arguments)
+                atoms.append(((literal.literal.signature, literal.negated), terms))
+        found = []
+        for (name, left), (other, right) in itertools.combinations(atoms, 2):
+            if name != other:
+                continue
+            differing = [(a, b) for a, b in zip(left, right, strict=True) if a != b]
+            if len(differing) == 1:
+                found.append(f"{differing[0][0]} != {differing[0][1]}")
+            elif differing:
+                one, two = (",".join(side) for side in zip(*differing, strict=True))
+                found.append(f"({one}) != ({two})")
+        return found
+
+
+def _allowed(literal: ModeLiteral, arguments: Sequence[Argument]) -> bool:
+    return not literal.anti_reflexive or len(set(arguments)) == len(arguments)
+
+
+def _variable(number: int) -> str:
+    return f"V{number + 1}"
+
+
+def _filled(term: ModeTerm, filling: Iterator[Argument]) -> str:
+    if isinstance(term, Placeholder):
+        value = next(filling)
+        return _variable(value) if isinstance(value, int) else value
+    if isinstance(term, Compound):
+        parts = [_filled(each, filling) for each in term.arguments]
+        if term.name in _INFIX and len(parts) == 2:
+            return f"({parts[0]} {term.name} {parts[1]})"
+        inner = ",".join(parts)
+        trailing = "," if not term.name and len(term.arguments) == 1 else ""
+        return f"{term.name}({inner}{trailing})"
+    return term
+
+
+def _canonical(body: _Body) -> _Body:
+    """The same rule with its variables numbered in one agreed way: the least of all renamings.
+
+    Variables of the head keep their order of occurrence, which is already the same for all renamings.
+    """
+    fixed: dict[int, int] = {}
+    for argument in body.head[1] if body.head is not None else ():
+        if isinstance(argument, int):
+            fixed.setdefault(argument, len(fixed))
+    free = [v for v in range(len(body.types)) if v not in fixed]
+    if not free:
+        return body if all(k == v for k, v in fixed.items()) else _renamed(body, fixed)
+    by_use: dict[tuple[object, ...], list[int]] = {}
+    for variable in free:
+        uses = sorted(_use(variable, i, a, fixed) for i, a in body.literals if variable in a)
+        by_use.setdefault((body.types[variable], tuple(uses)), []).append(variable)
+    groups = [by_use[key] for key in sorted(by_use, key=str)]
+    best: tuple[list[Instance], _Body] | None = None
+    for orders in itertools.product(*(itertools.permutations(group) for group in groups)):
+        names = dict(fixed)
+        for variable in itertools.chain.from_iterable(orders):
+            names[variable] = len(names)
+        candidate = _renamed(body, names)
+        key = sorted(candidate.literals, key=str)
+        if best is None or str(key) < str(best[0]):
+            best = (key, candidate)
+    if best is None:
+        return body
+    return best[1]
+
+
+def _use(variable: int, index: int, arguments: tuple[Argument, ...], fixed: dict[int, int]) -> str:
+    """How a literal uses a variable, told without the names of other free variables."""
+    parts = [
+        "#" if a == variable else f"v{fixed.get(a, '?')}" if isinstance(a, int) else f"c{a}"
+        for a in arguments
+    ]
+    return f"{index}({','.join(parts)})"
+
+
+def _renamed(body: _Body, names: dict[int, int]) -> _Body:
+    def swap(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+        return tuple(names[a] if isinstance(a, int) else a for a in arguments)
+
+    types = [""] * len(body.types)
+    for variable, kind in enumerate(body.types):
+        types[names[variable]] = kind
+    head = None if body.head is None else (body.head[0], swap(body.head[1]))
+    return _Body(head, frozenset((i, swap(a)) for i, a in body.literals), tuple(types))
