@@ -1,0 +1,43 @@
+# `make bench` and `make test` set up all that they need in .venv.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+SETUP  := $(VENV)/.installed
+OUT    ?= results/bench
+
+.PHONY: bench test test-wheel lint build nightly results clean
+
+$(SETUP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	touch $@
+
+## Run FFNSL and baselines on the three tasks at 0, 50 and 90 % shift and print the table.
+bench: $(SETUP)
+	$(BIN)/python benchmarks/main_job.py --out $(OUT)
+
+test: lint
+	$(BIN)/pytest -q -n 2
+
+## The tests against the built wheel in place of the working tree.
+test-wheel: build
+	rm -rf build/wheel
+	$(BIN)/python -m pip install --quiet --no-deps --target build/wheel dist/*.whl
+	PYTHONPATH=build/wheel $(BIN)/pytest -q -n 2
+
+lint: $(SETUP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy nsl_bench generators leaderboard
+
+build: $(SETUP)
+	rm -rf dist build/lib
+	$(BIN)/python -m build --quiet --outdir dist .
+
+## Slow studies, and the tests on the wheel.
+nightly: test test-wheel
+	$(BIN)/pytest -q -m slow
+
+clean:
+	rm -rf build dist $(VENV)

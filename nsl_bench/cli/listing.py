@@ -1,0 +1,51 @@
+"""``nsl-bench list``: everything that is found by name."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import click
+
+from nsl_bench import registry
+from nsl_bench.cli import Command
+from nsl_bench.errors import UserError, unknown
+
+__all__ = ["command"]
+
+_PLURALS = {f"{kind}s": kind for kind in registry.KINDS}
+
+
+@click.command(
+    cls=Command,
+    name="list",
+    examples=["nsl-bench list", "nsl-bench list learners", "nsl-bench list rule_learners"],
+)
+@click.argument("what", required=False)
+def command(what: str | None) -> None:
+    """List benchmarks, shifts, sources, networks, learners and rule learners, or one kind of them.
+
+    WHAT is one of these words.
+    """
+    if what is not None and what not in _PLURALS:
+        raise unknown("kind of part", what, _PLURALS)
+    for plural, kind in _PLURALS.items():
+        if what not in (None, plural):
+            continue
+        click.echo(plural.replace("_", " ").capitalize())
+        for name in registry.names(kind):
+            click.echo(f"  {name:<24} {_summary(kind, name)}")
+        click.echo()
+
+
+def _summary(kind: registry.Kind, name: str) -> str:
+    try:
+        part: Any = registry.factory(kind, name)
+    except UserError as error:
+        return str(error)
+    summary = (inspect.getdoc(part) or "").split("\n\n")[0].replace("\n", " ")
+    if kind != "benchmark":
+        return summary
+    task = registry.create("benchmark", name)
+    sizes = ", ".join(f"{size} {n}" for size, n in task.sizes.items())
+    return f"{task.description} Train {sizes}; test {task.test_size}. Sources: {', '.join(task.sources)}."

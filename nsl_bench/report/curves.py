@@ -1,0 +1,115 @@
+"""Curves of results over the share of shifted data, with standard errors, as pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, summarise
+from nsl_bench.run.metrics import METRICS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["draw"]
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_LOGARITHMIC = frozenset({"atoms", "rules", "learning_time"})
+_UNIT = frozenset({"hypothesis_accuracy", "framework_accuracy", "probabilistic_accuracy"})
+
+
+def draw(runs: pd.DataFrame, folder: Path, metrics: Sequence[str] = DEFAULT_METRICS) -> list[Path]:
+    """Draw one PNG a setting: a row of curves a metric, a column a shift.
+
+    Learners differ in colour and in marker. Bands are one standard error of the mean.
+
+    Args:
+        runs: `Store.frame`.
+        folder: made if it is not there.
+        metrics: names of columns.
+
+    Returns:
+        The files written.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    table = summarise(runs, metrics)
+    folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    for setting, group in table.groupby(list(SETTING), sort=False):
+        shifts, shown = list(group["shift"].unique()), list(group["metric"].unique())
+        lines = group[["learner", "network", "track"]].drop_duplicates().itertuples(index=False)
+        style = {tuple(line): i for i, line in enumerate(sorted(lines))}
+        figure, axes = plt.subplots(
+            len(shown),
+            len(shifts),
+            figsize=(1.2 + 3.6 * len(shifts), 0.9 + 2.5 * len(shown)),
+            squeeze=False,
+            sharex=True,
+            sharey="row",
+            layout="constrained",
+        )
+        for (row, metric), (column, shift) in (
+            ((r, m), (c, s)) for r, m in enumerate(shown) for c, s in enumerate(shifts)
+        ):
+            axis = axes[row, column]
+            part = group[(group["metric"] == metric) & (group["shift"] == shift)]
+            for line, i in style.items():
+                mine = part[
+                    (part["learner"] == line[0]) & (part["network"] == line[1]) & (part["track"] == line[2])
+                ]
+                mine = mine.sort_values("percent")
+                if mine.empty:
+                    continue
+                colour, marker = _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
+                error = mine["std_err"].fillna(0)
+                axis.plot(
+                    mine["percent"],
+                    mine["mean"],
+                    color=colour,
+                    marker=marker,
+                    markersize=4,
+                    label=_label(line, style),
+                )
+                axis.fill_between(
+                    mine["percent"], mine["mean"] - error, mine["mean"] + error, color=colour, alpha=0.2, lw=0
+                )
+            axis.grid(alpha=0.3)
+            if metric in _LOGARITHMIC and (part["mean"] > 0).any():
+                axis.set_yscale("log")
+            elif metric in _UNIT:
+                axis.set_ylim(-0.03, 1.03)
+            if column == 0:
+                axis.set_ylabel(METRICS[metric].title)
+            if row == 0:
+                axis.set_title(f"shift: {shift}")
+            if row == len(shown) - 1:
+                axis.set_xlabel("shifted examples (%)")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(4, max(1, len(labels))))
+        values = dict(zip(SETTING, setting, strict=True)) if isinstance(setting, tuple) else {}
+        figure.suptitle(f"{values['benchmark']} ({values['size']}, {_short(str(values['source']))})")
+        name = "-".join(str(values[k]) for k in ("benchmark", "source", "size") if values[k])
+        path = folder / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', name)}.png"
+        if path in written:
+            path = path.with_stem(f"{path.stem}-{len(written)}")
+        figure.savefig(path, dpi=120)
+        plt.close(figure)
+        written.append(path)
+    return written
+
+
+def _short(source: str) -> str:
+    return source if len(source) <= 40 else f"{source[:18]}…{source[-20:]}"
+
+
+def _label(line: tuple[str, str, str], style: dict[tuple[str, str, str], int]) -> str:
+    learner, network, track = line
+    twins = [other for other in style if other[0] == learner]
+    return learner if len(twins) == 1 else f"{learner} ({network or track})"

@@ -1,0 +1,297 @@
+"""One run: make its data, fit its learner, measure what was learned and how the whole system does.
+
+Hypothesis evaluation asks the learner about the test set's true concepts; framework evaluation about what
+the network sees in the test set's images, as many of them shifted as in training (FFNSL paper, section 5).
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache as memoise
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import __version__, registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.content import content_hash
+from nsl_bench.data.splits import make_source, make_split, symbolic_split
+from nsl_bench.errors import UserError
+from nsl_bench.learners.base import Learner, hypothesis_of, labels_of, probabilities_of
+from nsl_bench.learners.view import View
+from nsl_bench.run import metrics as measure
+from nsl_bench.run.job import Job
+from nsl_bench.run.store import Record
+from nsl_bench.shift import Shift, resolve
+from nsl_bench.source import ImageSource
+from nsl_bench.types import AMBIGUOUS, BLANK, UNDECIDED, Hypothesis, Part, Predictions, Split, WeightedExample
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from nsl_bench.perception.network import Network
+
+__all__ = ["Bench", "Outcome"]
+
+_LIBRARIES = ("clingo", "numpy", "python-sat", "scikit-learn", "torch", "torchvision")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run's record, and what was predicted for each test example (None if it failed)."""
+
+    record: Record
+    predictions: pd.DataFrame | None
+
+
+@dataclass(frozen=True)
+class _Data:
+    """One part of a run's examples, with what the network sees in their images."""
+
+    split: Split
+    predictions: Predictions | None
+    content_hash: str
+
+
+class Bench:
+    """Runs jobs, keeping what several of them share: sources, networks, data of the last setting."""
+
+    def __init__(self, device: str = "auto") -> None:
+        self.device = device
+        self._networks: dict[tuple[str, str, str, int], Network] = {}
+        self._sources: dict[tuple[str, str], tuple[Benchmark, ImageSource]] = {}
+        self._data: dict[tuple[Any, ...], _Data] = {}
+
+    def run(self, job: Job) -> Outcome:
+        """Do a job. What the learner raises makes a failed record, not an exception.
+
+        Raises:
+            UserError: the data or the network cannot be made.
+        """
+        started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
+        benchmark, source = self._parts(job)
+        shift = resolve(job.shift, benchmark, source)
+        train = self._part(job, "train", benchmark, source, shift)
+        test = self._part(job, "test", benchmark, source, shift)
+        numbers: dict[str, float] = {}
+        hypothesis: Hypothesis | None = None
+        predictions: pd.DataFrame | None = None
+        message = ""
+        try:
+            numbers, hypothesis, predictions = _measure(job, benchmark, source, shift, train, test)
+        except Exception as error:  # a learner may be anybody's code, and may raise anything
+            message = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        record = Record(
+            job,
+            status="failed" if predictions is None else "ok",
+            metrics=numbers,
+            hypothesis=hypothesis,
+            content_hash={"train": train.content_hash, "test": test.content_hash},
+            versions=_versions(),
+            environment=_environment(),
+            started=started,
+            seconds=round(time.perf_counter() - clock, 3),
+            message=message,
+        )
+        return Outcome(record, predictions)
+
+    def _parts(self, job: Job) -> tuple[Benchmark, ImageSource]:
+        key = (job.benchmark, job.source)
+        if key not in self._sources:
+            benchmark: Benchmark = registry.create("benchmark", job.benchmark)
+            self._sources[key] = (benchmark, make_source(benchmark, job.source))
+        benchmark, source = self._sources[key]
+        if (benchmark.version, source.fingerprint()) != (job.benchmark_version, job.source_fingerprint):
+            raise UserError(
+                f"The run is of {job.benchmark} {job.benchmark_version} with the images "
+                f"{job.source_fingerprint}; here are version {benchmark.version} and {source.fingerprint()}."
+            )
+        return benchmark, source
+
+    def network(self, job: Job) -> Network:
+        """The trained network of a job: shipped, cached, or trained now."""
+        from nsl_bench.perception.library import trained
+
+        if job.network is None:
+            raise ValueError("the job's track uses no network")
+        key = (job.network, job.benchmark, job.source, job.seed)
+        if key not in self._networks:
+            benchmark, source = self._parts(job)
+            self._networks[key] = trained(job.network, benchmark, source, seed=job.seed, device=self.device)
+        return self._networks[key]
+
+    def _part(
+        self, job: Job, part: Part, benchmark: Benchmark, source: ImageSource, shift: Shift | None
+    ) -> _Data:
+        repeat = job.repeat if part == "train" else 0
+        size = job.size if part == "train" else ""
+        key = (
+            *(job.benchmark, job.source, job.seed, job.splits, job.network, job.track == "symbolic"),
+            *(part, size, repeat, job.shift, job.percent),
+        )
+        if key not in self._data:
+            # Jobs of one setting follow one another, so what the last ones needed is all worth keeping.
+            while len(self._data) >= 8:
+                self._data.pop(next(iter(self._data)))
+            self._data[key] = self._make_part(job, part, benchmark, source, shift)
+        return self._data[key]
+
+    def _make_part(
+        self, job: Job, part: Part, benchmark: Benchmark, source: ImageSource, shift: Shift | None
+    ) -> _Data:
+        folder = None if job.splits is None else Path(job.splits)
+        if job.track == "symbolic":
+            split = symbolic_split(benchmark, part, job.size, job.repeat, seed=job.seed, splits=folder)
+            certain = Predictions.certain(split.concepts, len(benchmark.concept_space))
+            return _Data(split, certain, content_hash(split, benchmark))
+        from nsl_bench.perception.predict import image_digests, predictions_of
+
+        split = make_split(
+            benchmark,
+            source,
+            part,
+            job.size,
+            job.repeat,
+            percent=job.percent,
+            seed=job.seed,
+            splits=folder,
+        )
+        seen = predictions_of(split, source, shift, self.network(job)) if job.network else None
+        return _Data(split, seen, content_hash(split, benchmark, image_digests(split, source, shift)))
+
+
+def _measure(
+    job: Job, benchmark: Benchmark, source: ImageSource, shift: Shift | None, train: _Data, test: _Data
+) -> tuple[dict[str, float], Hypothesis | None, pd.DataFrame]:
+    import pandas as pd
+
+    learner: Learner = registry.create("learner", job.learner, seed=job.seed)
+    images = None if job.track == "symbolic" else source
+    seen = View(train.split, benchmark, job.track, predictions=train.predictions, source=images, shift=shift)
+    clock = time.perf_counter()
+    fitted = learner.fit(seen)
+    numbers = {"learning_time": time.perf_counter() - clock}
+    learner = learner if fitted is None else fitted
+    labels = test.split.labels.astype(np.int64)
+    frames = []
+    if job.track in ("symbolic", "pretrained"):
+        truth = Predictions.certain(test.split.concepts, len(benchmark.concept_space))
+        view = View(test.split, benchmark, job.track, predictions=truth, labelled=False)
+        probabilities = probabilities_of(learner, view)
+        predicted = labels_of(learner, view, probabilities)
+        numbers["hypothesis_accuracy"] = measure.accuracy(predicted, labels)
+        frames.append(_frame("hypothesis", benchmark, test.split, predicted, probabilities))
+    if job.track != "symbolic":
+        view = View(
+            test.split,
+            benchmark,
+            job.track,
+            predictions=test.predictions,
+            source=images,
+            shift=shift,
+            labelled=False,
+        )
+        probabilities = probabilities_of(learner, view)
+        predicted = labels_of(learner, view, probabilities)
+        numbers["framework_accuracy"] = measure.accuracy(predicted, labels)
+        frames.append(_frame("framework", benchmark, test.split, predicted, probabilities))
+    numbers["brier_score"] = measure.brier_score(probabilities, labels)
+    numbers["probabilistic_accuracy"] = measure.probabilistic_accuracy(probabilities, labels)
+    numbers["calibration_error"] = measure.calibration_error(probabilities, labels)
+    numbers["undecided"] = float(np.mean(predicted == UNDECIDED))
+    numbers["ambiguous"] = float(np.mean(predicted == AMBIGUOUS))
+    for name, data in (("train", train), ("test", test)):
+        if job.network and data.predictions is not None:
+            numbers[f"concept_accuracy_{name}"] = _concept_accuracy(data.split, data.predictions)
+    hypothesis = hypothesis_of(learner)
+    if hypothesis is not None:
+        numbers["atoms"], numbers["rules"] = float(hypothesis.atoms), float(len(hypothesis.rules))
+        if hypothesis.fidelity is not None:
+            numbers["fidelity"] = hypothesis.fidelity
+        if hypothesis.language == "asp":
+            numbers["equivalent"] = float(_is_true_rule(hypothesis.rules, job.benchmark))
+    if hasattr(learner, "examples_"):
+        numbers.update(_example_quality(learner.examples_, benchmark))
+    return numbers, hypothesis, pd.concat(frames, ignore_index=True)
+
+
+def _frame(
+    evaluation: str,
+    benchmark: Benchmark,
+    split: Split,
+    predicted: npt.NDArray[np.int16],
+    probabilities: npt.NDArray[np.float64],
+) -> pd.DataFrame:
+    import pandas as pd
+
+    names = {UNDECIDED: "undecided", AMBIGUOUS: "ambiguous", **dict(enumerate(benchmark.labels.names))}
+    columns: dict[str, Any] = {
+        "evaluation": evaluation,
+        "example": split.ids(),
+        "predicted": [names[label] for label in predicted.tolist()],
+    }
+    columns.update({f"p_{name}": probabilities[:, k] for k, name in enumerate(benchmark.labels.names)})
+    return pd.DataFrame(columns)
+
+
+def _concept_accuracy(split: Split, predictions: Predictions) -> float:
+    shown = split.concepts != BLANK
+    return float(np.mean(predictions.concepts[shown] == split.concepts[shown]))
+
+
+def _example_quality(examples: list[WeightedExample], benchmark: Benchmark) -> dict[str, float]:
+    """`weight_penalty_ratio` and `incorrect_examples`: does the true rule give the examples' labels?"""
+    from nsl_bench.inference.crisp import crisp_labels
+
+    if not examples:
+        return {}
+    contexts = [example.context for example in examples]
+    derived = crisp_labels([benchmark.true_rule], benchmark.background, contexts, benchmark.labels)
+    correct = np.array(
+        [
+            label >= 0
+            and benchmark.labels.inclusions(label) == example.inclusions
+            and benchmark.labels.exclusions(label) == example.exclusions
+            for label, example in zip(derived.tolist(), examples, strict=True)
+        ]
+    )
+    penalties = np.array([example.penalty or 0 for example in examples])
+    return {
+        "weight_penalty_ratio": float(penalties[correct].sum() / max(1, penalties.sum())),
+        "incorrect_examples": float(np.mean(~correct)),
+    }
+
+
+@memoise
+def _is_true_rule(rules: tuple[str, ...], name: str) -> bool:
+    from nsl_bench.las.equivalence import equivalent
+
+    benchmark: Benchmark = registry.create("benchmark", name)
+    atoms = tuple(atom for atom in benchmark.labels.atoms if atom is not None)
+    counterexample = equivalent(
+        rules, (benchmark.true_rule,), background=benchmark.background, inputs=benchmark.inputs, atoms=atoms
+    )
+    return counterexample is None
+
+
+@memoise
+def _versions() -> dict[str, str]:
+    found = {"nsl-bench": __version__, "python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@memoise
+def _environment() -> dict[str, Any]:
+    return {"system": platform.platform(), "machine": platform.machine(), "cores": os.cpu_count() or 1}

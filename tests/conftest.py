@@ -1,0 +1,36 @@
+"""Fixtures for all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "tests",
+    derandomize=True,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("tests")
+
+SHARED = Path(os.environ.get("NSL_BENCH_SHARED", Path(__file__).parents[2] / "shared"))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real data beside the repository; a test that needs it skips where it is absent."""
+    if not SHARED.is_dir():
+        pytest.skip(f"the folder of real data, {SHARED}, is not there")
+    return SHARED
+
+
+@pytest.fixture(scope="session", autouse=True)
+def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tests share one cache folder of their own, in this process and in those that it starts."""
+    folder = tmp_path_factory.mktemp("cache")
+    os.environ["NSL_BENCH_CACHE"] = str(folder)
+    return folder
