@@ -249,6 +249,7 @@ class Copies:
         derived: (name, arity) of the predicates that some statement derives.
         shared: the program's statements that need no copy, as text.
         common: the copied statements with a variable for the example, as text.
+        local: the statements that are copied.
     """
 
     dependent: frozenset[str]
@@ -257,13 +258,14 @@ class Copies:
     derived: frozenset[tuple[str, int]]
     shared: str
     common: str
+    local: tuple[ast.AST, ...]
     _contrary: frozenset[tuple[str, int]]
     _extends: bool
     _signatures: frozenset[tuple[str, int]]
 
-    def rule(self, statement: ast.AST, *, copy: int | None = None, condition: str = "") -> str:
-        """A rule's copy as text: for example `copy`, or for all; `condition` is one more body literal."""
-        number = str(copy) if copy is not None else "E__"
+    def rule(self, statement: ast.AST, *, copy: int | str = "E__", condition: str = "") -> str:
+        """A rule's copy as text: for one example, or for all; `condition` is one more body literal."""
+        number = str(copy)
         template = _template(f":- _ex({number}), _act({number}){', ' + condition if condition else ''}.")
         exists, active, *more = template
         renamed = _Rename(self.dependent, exists.atom.symbol.arguments[0]).visit(statement)
@@ -306,20 +308,23 @@ class Copies:
             return text
         return f"{prefix}{name}({number},{rest}" if bracket else f"{prefix}{name}({number})"
 
-    def frame(self) -> str:
+    def frame(self, copy: str = "E") -> str:
         """The statements that hold whatever the examples are; needs `_ex/1` for each example."""
-        lines = ["_act(E) :- _ex(E)." if self.deterministic else "{ _act(E) } :- _ex(E)."]
+        activity = f"_act({copy})" if self.deterministic else f"{{ _act({copy}) }}"
+        lines = [f"{activity} :- _ex({copy})."]
         for name, arity in sorted(self._contrary):
-            arguments = ",".join(["E", *(f"X{i}" for i in range(arity))])
-            lines.append(f"_bad(E) :- _c_{name}({arguments}), _n_{name}({arguments}).")
+            arguments = ",".join([copy, *(f"X{i}" for i in range(arity))])
+            lines.append(f"_bad({copy}) :- _c_{name}({arguments}), _n_{name}({arguments}).")
         if self._extends:
             for name, arity in sorted(self._signatures):
                 xs = ",".join(f"X{i}" for i in range(arity))
                 atom = f"{name}({xs})" if arity else name
                 for asked in ("inclusion", "exclusion"):
-                    lines.append(f"_holds(E,{atom}) :- _c_{asked}(E,{atom}), {self.atom('E', atom)}.")
-            lines.append("_bad(E) :- _c_inclusion(E,A), not _holds(E,A).")
-            lines.append("_bad(E) :- _c_exclusion(E,A), _holds(E,A).")
+                    lines.append(
+                        f"_holds({copy},{atom}) :- _c_{asked}({copy},{atom}), {self.atom(copy, atom)}."
+                    )
+            lines.append(f"_bad({copy}) :- _c_inclusion({copy},A), not _holds({copy},A).")
+            lines.append(f"_bad({copy}) :- _c_exclusion({copy},A), _holds({copy},A).")
         return "\n".join(lines)
 
 
@@ -410,17 +415,20 @@ def copies(
         derived=frozenset(derived),
         shared="",
         common="",
+        local=(),
         _contrary=frozenset(contrary),
         _extends=extends,
         _signatures=frozenset(signatures | facts),
     )
     shared: list[str] = []
-    common: list[str] = []
+    copied: list[ast.AST] = []
     for statement in background:
         if statement.ast_type != ast.ASTType.Rule or (
             (heads := _shape(statement).heads) and not heads & names
         ):
             shared.append(str(statement))
         else:
-            common.append(prepared.rule(statement))
-    return replace(prepared, shared="\n".join(shared), common="\n".join(common))
+            copied.append(statement)
+    return replace(
+        prepared, shared="\n".join(shared), common="\n".join(map(prepared.rule, copied)), local=tuple(copied)
+    )

@@ -1,0 +1,163 @@
+"""Tier C: any task without cautious examples, as one optimisation on clingo.
+
+Recursion, choice rules in background or contexts, negation without stratification: as positive examples
+are brave, the task is one program with a copy for each example (`nsl_bench.las.joint`). The space is
+written down level by level; a cut space still proves an optimum that costs no more than any rule beyond
+the cut.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Literal
+
+from nsl_bench.las.coverage import Score, score
+from nsl_bench.las.joint import Demand, Joint, Outcome, demands, late
+from nsl_bench.las.space import Space, SpaceRule, hypothesis_space
+from nsl_bench.las.task import LasTask, Solution
+
+__all__ = ["solve_tier_c"]
+
+SPACES = (2_000, 20_000, 100_000)
+"""Sizes of the spaces that are tried in turn."""
+
+
+def solve_tier_c(
+    task: LasTask,
+    *,
+    deadline: float | None = None,
+    incumbent: Solution | None = None,
+    memory_limit: int | None = None,
+) -> Solution:
+    """Solve a task whose negative examples, if it has any, need no cautious reasoning.
+
+    Args:
+        task: the task.
+        deadline: a `time.monotonic` value at which the best so far is returned.
+        incumbent: a solution that another tier found.
+        memory_limit: bytes this process may need; beyond them tier D takes over.
+
+    Raises:
+        UserError: the task's rules cannot be written down.
+    """
+    from nsl_bench.las.tier_d import solve_tier_d
+
+    started = time.monotonic()
+    wanted = demands(task)
+    best = Best(task, incumbent)
+    statistics: dict[str, float] = {"distinct_examples": len(wanted)}
+    for size in SPACES:
+        space = hypothesis_space(task, size)
+        statistics |= {"rules": len(space.rules), "seconds_space": time.monotonic() - started}
+        joint = Joint(task, space.rules)
+        if not joint.deterministic and any(demand.negative for demand in wanted):
+            return solve_tier_d(task, deadline=deadline, incumbent=best.solution, memory_limit=memory_limit)
+        ground = time.monotonic()
+        whole = joint.add(wanted, deadline, memory_limit)
+        statistics["seconds_ground"] = time.monotonic() - ground
+        if not whole and late(deadline):
+            break
+        if not whole:
+            return solve_tier_d(task, deadline=deadline, incumbent=best.solution, memory_limit=memory_limit)
+        searched = time.monotonic()
+        outcome = joint.optimise(deadline)
+        statistics["seconds_solve"] = time.monotonic() - searched
+        best.offer(chosen_rules(space.rules, outcome))
+        best.raise_bound(outcome, space)
+        if outcome.proven and outcome.chosen is None and space.horizon is None:
+            return unsatisfiable(task, joint.clash(wanted, deadline), statistics, "C")
+        if best.is_proven or not outcome.proven or outcome.interrupted or space.horizon is None:
+            break
+    return best.finish(statistics, "C")
+
+
+def chosen_rules(rules: Sequence[SpaceRule], outcome: Outcome) -> tuple[str, ...] | None:
+    """The texts of the rules that an outcome chose."""
+    return None if outcome.chosen is None else tuple(rules[k].text for k in outcome.chosen)
+
+
+def unsatisfiable(
+    task: LasTask, clash: Sequence[Demand], statistics: dict[str, float], tier: Literal["C", "D"]
+) -> Solution:
+    """The answer to a task whose hard examples clash."""
+    contents = [demand.content for demand in clash]
+    names = [
+        e.id
+        for e in task.examples
+        if e.penalty is None and (e.inclusions, e.exclusions, e.context) in contents
+    ]
+    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    return Solution(
+        "unsatisfiable",
+        None,
+        0,
+        tier=tier,
+        statistics=statistics,
+        message=f"No hypothesis covers these examples together, and each must be covered: {shown}.",
+    )
+
+
+class Best:
+    """The best hypothesis so far, scored by the independent coverage check, and the best bound."""
+
+    def __init__(self, task: LasTask, incumbent: Solution | None) -> None:
+        self._task = task
+        self._rules: tuple[str, ...] | None = None
+        self._score: Score | None = None
+        self.bound = 0
+        if incumbent is not None and incumbent.score is not None:
+            self.offer(incumbent.hypothesis)
+            self.bound = incumbent.bound
+        else:
+            self.offer(())
+
+    @property
+    def total(self) -> int | None:
+        """The best score; None while no hypothesis is known that covers what must be covered."""
+        return None if self._score is None else self._score.total
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the best score is the bound."""
+        return self.total is not None and self.total <= self.bound
+
+    @property
+    def solution(self) -> Solution | None:
+        """The best so far, for another tier to go on from."""
+        return None if self._score is None else self.finish({}, "C")
+
+    def offer(self, rules: tuple[str, ...] | None) -> Score | None:
+        """Score a hypothesis and keep it if it is better; its score."""
+        if rules is None:
+            return None
+        found = score(self._task, rules)
+        if not found.broken and (self._score is None or found.total < self._score.total):
+            self._rules, self._score = rules, found
+        return found
+
+    def raise_bound(self, outcome: Outcome, space: Space) -> None:
+        """Use the lower bound of an optimisation over a space that may be cut."""
+        lower = outcome.lower
+        if outcome.proven and outcome.chosen is None:
+            lower = space.horizon or 0
+        self.bound = max(self.bound, lower if space.horizon is None else min(lower, space.horizon))
+
+    def finish(self, statistics: dict[str, float], tier: Literal["C", "D"], message: str = "") -> Solution:
+        """What to answer."""
+        if self._score is None or self._rules is None:
+            text = message or "No hypothesis that covers all examples that must be covered was found in time."
+            return Solution("feasible", None, self.bound, tier=tier, statistics=statistics, message=text)
+        examples = list(zip(self._task.examples, self._score.covered, strict=True))
+        return Solution(
+            "optimal" if self.is_proven else "feasible",
+            self._score.total,
+            min(self.bound, self._score.total),
+            self._rules,
+            self._score.cost,
+            tier,
+            tuple(e.id for e, ok in examples if ok),
+            tuple((e.id, e.penalty) for e, ok in examples if not ok and e.penalty is not None),
+            statistics,
+            message,
+        )
