@@ -106,21 +106,31 @@ class DigitPool(ImageSource):
 
 
 def _divide(digits: npt.NDArray[np.uint8], shares: tuple[int, ...], seed: int) -> list[npt.NDArray[np.int64]]:
-    """Rows for each share (per cent, rounded down for each digit) and, last, the rows that remain."""
+    """Disjoint rows, alike for each digit.
+
+    Args:
+        digits: uint8 [n].
+        shares: per cent of what the shares before have left, rounded down for each digit.
+        seed: decides which rows go where.
+
+    Returns:
+        The rows of each share and, last, those that remain.
+    """
     chosen: list[list[npt.NDArray[np.int64]]] = [[] for _ in range(len(shares) + 1)]
     for digit in range(10):
         rows = np.flatnonzero(digits == digit)
         rows = rows[permutation(len(rows), seed, digit)]
-        ends = np.cumsum([len(rows) * share // 100 for share in shares]).tolist()
-        for rows_of, piece in zip(chosen, np.split(rows, ends), strict=True):
-            rows_of.append(piece)
+        for k, share in enumerate(shares):
+            piece, rows = np.split(rows, [len(rows) * share // 100])
+            chosen[k].append(piece)
+        chosen[-1].append(rows)
     return [np.sort(np.concatenate(pieces)) for pieces in chosen]
 
 
 class SklearnDigits(DigitPool):
     """The 1,797 digits, 8 x 8, that come with scikit-learn, scaled up to 28 x 28.
 
-    60 % are the network's, 28 % in pool A and 12 % in pool B, the same for each digit.
+    60 % are the network's, of the rest 70 % in pool A and 30 % in pool B, the same for each digit.
     """
 
     name = "sklearn_digits"
@@ -150,7 +160,7 @@ class SklearnDigits(DigitPool):
         levels = (data.images.astype(np.int64) * 255 + 8) // 16
         images = np.stack([_scale_up(image.astype(np.uint8)) for image in levels])
         digits = data.target.astype(np.uint8)
-        network, a, b = _divide(digits, (60, 28), self.seed)
+        network, a, b = _divide(digits, (60, 70), self.seed)
         return {
             "network": (images[network], digits[network]),
             "a": (images[a], digits[a]),

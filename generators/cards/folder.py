@@ -126,7 +126,11 @@ def _check_complete(deck: Path) -> None:
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     hint = ""
     if strangers and len(strangers) <= 2 * len(CARDS):
-        guess = did_you_mean(strangers[0].removesuffix(".png"), missing) if len(missing) < len(CARDS) else ""
+        guess = (
+            did_you_mean(strangers[0].removesuffix(".png").lower(), missing)
+            if len(missing) < len(CARDS)
+            else ""
+        )
         hint = f" '{strangers[0]}' there is no card's name.{guess}"
     raise UserError(f"The deck {deck} lacks {missing[0]}.png{more}; it needs all 52 cards.{hint}")
 

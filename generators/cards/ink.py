@@ -88,8 +88,13 @@ def stroke(points: Sequence[tuple[float, float]], width: float, *, round_ends: b
             shape += polygon((x0 + nx, y0 + ny), (x1 + nx, y1 + ny), (x1 - nx, y1 - ny), (x0 - nx, y0 - ny))
     joints = points if round_ends else points[1:-1]
     for x, y in joints:
-        shape += ellipse(x, y, width / 2)
+        shape += _dot(x, y, width / 2)
     return shape
+
+
+def _dot(x: float, y: float, radius: float) -> Shape:
+    """A dot of twelve corners, enough for the joint of a line."""
+    return [_DOT * radius + (x, y)]
 
 
 def placed(shape: Shape, x: float, y: float, sx: float, sy: float | None = None, turn: float = 0) -> Shape:
@@ -106,6 +111,9 @@ def placed(shape: Shape, x: float, y: float, sx: float, sy: float | None = None,
 def mirrored(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     """The points mirrored at x = 0, in reverse order: the other half of a symmetric outline."""
     return [(-x, y) for x, y in points][::-1]
+
+
+_DOT: Points = np.array([(math.cos(math.radians(t)), math.sin(math.radians(t))) for t in range(0, 360, 30)])
 
 
 class Canvas:

@@ -1,0 +1,180 @@
+"""Abstract test cases: what every implementation of an interface passes, first-party or not.
+
+A test module derives a class from a case and says how to make the thing; pytest collects the rest.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.shift import Shift
+from nsl_bench.source import ImageSource
+from nsl_bench.types import PoolPart
+
+PARTS: tuple[PoolPart, ...] = ("network", "a", "b")
+
+
+def _render(source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64], variant: str) -> bytes:
+    return source.render(part, indices, variant).tobytes()
+
+
+class SourceCase:
+    """What an image source must do.
+
+    Attributes:
+        total: number of images in each part of the pool of `make()`.
+    """
+
+    total: ClassVar[dict[PoolPart, int]]
+
+    def make(self) -> ImageSource:
+        """A small source; called again for an equal one."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def source(self) -> ImageSource:
+        return self.make()
+
+    def sample(self, source: ImageSource, part: PoolPart = "a", n: int = 7) -> npt.NDArray[np.int64]:
+        """Some indices of a part, in no order."""
+        return np.random.default_rng(1).permutation(len(source.labels(part)))[:n]
+
+    def test_says_what_it_is(self, source: ImageSource) -> None:
+        for text in (source.name, source.version, source.licence, source.citation):
+            assert isinstance(text, str) and text
+        assert len(source.shape) == 3 and source.shape[2] in (1, 3)
+        assert len(set(source.variants)) == len(source.variants) > 0
+
+    def test_labels(self, source: ImageSource) -> None:
+        for part in PARTS:
+            labels = source.labels(part)
+            assert labels.dtype == np.int16
+            assert len(labels) == self.total[part]
+            assert set(labels.tolist()) == set(range(len(source.concept_space)))
+
+    def test_parts_are_stratified(self, source: ImageSource) -> None:
+        counts = {p: np.bincount(source.labels(p), minlength=len(source.concept_space)) for p in PARTS}
+        test = counts["a"] + counts["b"]
+        assert np.array_equal(counts["a"], 70 * test // 100)
+
+    def test_images_are_bytes_of_the_shape(self, source: ImageSource) -> None:
+        for variant in source.variants:
+            images = source.render("a", self.sample(source), variant)
+            assert images.dtype == np.uint8
+            assert images.shape == (7, *source.shape)
+            assert images.std() > 1
+
+    def test_no_images(self, source: ImageSource) -> None:
+        assert source.render("b", np.empty(0, np.int64), source.variants[0]).shape == (0, *source.shape)
+
+    def test_the_standard_variant_is_the_default(self, source: ImageSource) -> None:
+        rows = self.sample(source)
+        assert np.array_equal(source.render("a", rows), source.render("a", rows, source.variants[0]))
+
+    def test_order_and_company_do_not_matter(self, source: ImageSource) -> None:
+        for variant in source.variants:
+            rows = self.sample(source)
+            together = source.render("a", rows, variant)
+            assert np.array_equal(source.render("a", rows[::-1], variant), together[::-1])
+            assert np.array_equal(source.render("a", rows[[3, 3]], variant), together[[3, 3]])
+            assert np.array_equal(self.make().render("a", rows[2:4], variant), together[2:4])
+
+    def test_other_processes_make_the_same(self, source: ImageSource) -> None:
+        rows = self.sample(source, n=4)
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(1, mp_context=context) as pool:
+            for variant in source.variants:
+                there = pool.submit(_render, source, "a", rows, variant).result()
+                assert there == _render(source, "a", rows, variant)
+
+    def test_it_can_be_pickled_after_use(self, source: ImageSource) -> None:
+        rows = self.sample(source)
+        before = source.render("a", rows)
+        assert np.array_equal(pickle.loads(pickle.dumps(source)).render("a", rows), before)
+
+    def test_no_image_is_in_two_parts(self, source: ImageSource) -> None:
+        seen: dict[bytes, PoolPart] = {}
+        for part in PARTS:
+            for image in source.render(part, self.sample(source, part, 300)):
+                assert seen.setdefault(image.tobytes(), part) == part
+
+    def test_variants_differ(self, source: ImageSource) -> None:
+        rows = self.sample(source)
+        looks = [source.render("a", rows, variant) for variant in source.variants]
+        for k in range(len(rows)):
+            assert len({look[k].tobytes() for look in looks}) == len(looks)
+
+    def test_its_shifts_exist(self, source: ImageSource) -> None:
+        for spec in source.named_shifts.values():
+            shift: Shift = registry.create("shift", spec)
+            shift.check(source)
+            assert shift.spec == spec
+            assert shift.render(source, "b", np.arange(2)).shape == (2, *source.shape)
+
+    def test_unknown_variant(self, source: ImageSource) -> None:
+        with pytest.raises(UserError, match=r"Unknown variant of the image source .* 'nior'"):
+            source.render("a", np.arange(1), "nior")
+
+    def test_index_out_of_range(self, source: ImageSource) -> None:
+        for index in (-1, len(source.labels("b"))):
+            with pytest.raises(IndexError, match=f"image {index} "):
+                source.render("b", np.array([index]))
+
+    def test_fingerprint(self, source: ImageSource) -> None:
+        assert source.fingerprint() == self.make().fingerprint()
+        assert 8 <= len(source.fingerprint()) <= 64
+
+
+class ShiftCase:
+    """What a shift must do."""
+
+    spec: ClassVar[str]
+    """A canonical spec."""
+
+    def source(self) -> ImageSource:
+        """A small source that it fits."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def shift(self) -> Shift:
+        shift: Shift = registry.create("shift", self.spec)
+        return shift
+
+    def test_its_spec_makes_it_again(self, shift: Shift) -> None:
+        assert shift.spec == self.spec
+        assert registry.create("shift", shift.spec).spec == self.spec
+
+    def test_it_fits(self, shift: Shift) -> None:
+        shift.check(self.source())
+
+    def test_it_changes_pixels_only(self, shift: Shift) -> None:
+        source, rows = self.source(), np.array([3, 0, 5])
+        images = shift.render(source, "a", rows)
+        assert images.dtype == np.uint8
+        assert images.shape == (3, *source.shape)
+        standard = source.render("a", rows)
+        assert all(not np.array_equal(a, b) for a, b in zip(images, standard, strict=True))
+
+    def test_images_are_shifted_one_by_one(self, shift: Shift) -> None:
+        source, rows = self.source(), np.array([3, 0, 5])
+        together = shift.render(source, "a", rows)
+        for k, row in enumerate(rows):
+            assert np.array_equal(shift.render(source, "a", np.array([row]))[0], together[k])
+
+    def test_no_images(self, shift: Shift) -> None:
+        source = self.source()
+        assert shift.render(source, "a", np.empty(0, np.int64)).shape == (0, *source.shape)
+
+    def test_it_can_be_pickled(self, shift: Shift) -> None:
+        source, rows = self.source(), np.arange(2)
+        again = pickle.loads(pickle.dumps(shift))
+        assert np.array_equal(again.render(source, "b", rows), shift.render(source, "b", rows))

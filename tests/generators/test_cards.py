@@ -1,0 +1,337 @@
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from abstract import PARTS, SourceCase
+from hypothesis import given
+from hypothesis import strategies as st
+from nsl_bench.generators.cards import ink
+from nsl_bench.generators.cards.augment import draw_augmentation
+from nsl_bench.generators.cards.drawn import DrawnDecks, draw_card
+from nsl_bench.generators.cards.folder import DeckFolder
+from nsl_bench.generators.cards.names import CARDS
+from nsl_bench.generators.cards.pool import part_sizes
+from nsl_bench.generators.gallery import contact_sheet
+from PIL import Image
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.types import ConceptSpace
+
+SOME = ConceptSpace("card", ("as", "10h", "2d", "kc", "7s"))
+
+
+class TestDrawnDecks(SourceCase):
+    total = {"network": 70, "a": 20, "b": 10}  # noqa: RUF012
+
+    def make(self) -> DrawnDecks:
+        return DrawnDecks(SOME, images_per_card=20, image_height=110, image_width=70)
+
+
+def write_deck(folder: Path, tone: int, size: tuple[int, int] = (20, 28), mode: str = "RGB") -> None:
+    """A deck of little pictures, each of its own pattern."""
+    folder.mkdir(parents=True)
+    for k, card in enumerate(CARDS):
+        pixels = np.full((size[1], size[0], 3), tone, np.uint8)
+        pixels[2:-2, 2 + k % 13, k // 13 % 3] = 255 - tone
+        pixels[3 + k // 13, 4:-2] = tone // 2
+        Image.fromarray(pixels).convert(mode).save(folder / f"{card}.png")
+
+
+@pytest.fixture(scope="module")
+def two_decks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("decks")
+    write_deck(folder / "white", 240)
+    write_deck(folder / "dark", 60, (30, 40))
+    return folder
+
+
+class TestDeckFolder(SourceCase):
+    total = {"network": 35, "a": 10, "b": 5}  # noqa: RUF012
+    path: Path
+
+    @pytest.fixture(autouse=True)
+    def _find(self, two_decks: Path) -> None:
+        self.path = two_decks
+
+    def make(self) -> DeckFolder:
+        return DeckFolder(self.path, "white", SOME, images_per_card=10, image_height=56, image_width=36)
+
+
+class TestPool:
+    def test_sizes_of_the_paper(self) -> None:
+        source = registry.create("source", "drawn_decks")
+        assert source.shape == (274, 174, 3)
+        assert [len(source.labels(part)) for part in PARTS] == [27300, 8164, 3536]
+        for part, each in zip(PARTS, (525, 157, 68), strict=True):
+            assert set(np.bincount(source.labels(part)).tolist()) == {each}
+
+    @given(n=st.integers(4, 5000))
+    def test_part_sizes(self, n: int) -> None:
+        sizes = part_sizes(n)
+        assert sum(sizes.values()) == n
+        assert min(sizes.values()) >= 1
+        assert abs(sizes["network"] - 0.7 * n) <= 1
+
+    @pytest.mark.parametrize("n", [4, 9, 40])
+    def test_every_image_of_a_card_is_in_one_part(self, n: int) -> None:
+        source = DrawnDecks(SOME, images_per_card=n)
+        images = []
+        for part in PARTS:
+            labels = source.labels(part)
+            found = [source.card_and_number(part, i) for i in range(len(labels))]
+            assert [SOME.ids[card] for card, _ in found] == labels.tolist()
+            images += found
+        assert sorted(images) == sorted((card, k) for card in SOME.concepts for k in range(n))
+
+    def test_decks_differ_in_the_card_only(self) -> None:
+        source = DrawnDecks(images_per_card=4, image_height=110, image_width=70)
+        rows = np.arange(52)
+        looks = [source.render("network", rows, deck) for deck in source.decks]
+        # Upright cards leave the picture's corners to the table.
+        for corner in np.s_[:, 0, 0], np.s_[:, -1, -1]:
+            same = np.all(looks[0][corner] == looks[1][corner], axis=1)
+            assert same.mean() > 0.8
+
+    def test_a_smaller_concept_space_shows_the_same_pictures(self) -> None:
+        few = DrawnDecks(SOME, images_per_card=4, image_height=55, image_width=35)
+        every = DrawnDecks(images_per_card=4, image_height=55, image_width=35)
+        rows = np.array([CARDS.index(card) for card in SOME.concepts])
+        for variant in few.variants:
+            assert np.array_equal(few.render("a", np.arange(5), variant), every.render("a", rows, variant))
+
+    def test_the_same_bytes_everywhere(self) -> None:
+        source = DrawnDecks()
+        rows = np.array([0, 1000, 8163])
+        for variant, digest in PIXELS.items():
+            pixels = source.render("a", rows, variant)
+            assert hashlib.sha256(pixels.tobytes()).hexdigest()[:16] == digest, variant
+
+    @pytest.mark.parametrize(
+        ("spec", "what"),
+        [
+            ("drawn_decks:images_per_card=3", "images_per_card is 3, but at least 4"),
+            ("drawn_decks:image_height=5", "image_height is 5, but lies between 16 and 4096"),
+            ("drawn_decks:image_width=5000", "image_width is 5000"),
+            ("drawn_decks:seed=-1", "seed is -1"),
+            ("drawn_decks:decks=2", "has no option 'decks'"),
+        ],
+    )
+    def test_options_out_of_range(self, spec: str, what: str) -> None:
+        with pytest.raises(UserError, match=what):
+            registry.create("source", spec)
+
+    def test_a_concept_that_is_no_card(self) -> None:
+        with pytest.raises(UserError, match=r"drawn_decks has no images of 'joker': it shows the 52 cards"):
+            DrawnDecks(ConceptSpace("card", ("as", "joker")))
+
+    @pytest.mark.parametrize("option", ["images_per_card", "image_height", "image_width", "seed"])
+    def test_options_are_part_of_the_fingerprint(self, option: str) -> None:
+        assert DrawnDecks(**{option: 99}).fingerprint() != DrawnDecks().fingerprint()
+
+    def test_another_seed_is_another_augmentation(self) -> None:
+        one, two = (DrawnDecks(images_per_card=4, image_height=55, image_width=35, seed=s) for s in (0, 1))
+        assert not np.array_equal(one.render("a", np.arange(3)), two.render("a", np.arange(3)))
+
+
+PIXELS: dict[str, str] = {}
+"""Hashes of three pictures of each variant; whoever changes one raises the source's version."""
+
+
+class TestAugmentation:
+    @given(key=st.integers(0, 2**32))
+    def test_ranges_of_the_paper(self, key: int) -> None:
+        how = draw_augmentation(key)
+        assert abs(how.rotation) <= 55
+        assert abs(how.shear) <= 15
+        assert 0.9 <= min(how.zoom_x, how.zoom_y) <= max(how.zoom_x, how.zoom_y) <= 1.1
+        assert 128 <= how.brightness <= 384
+        assert abs(how.channel_shift) <= 2.5
+        assert how == draw_augmentation(key)
+
+    @given(key=st.integers(0, 2**32), left=st.integers(0, 4096), top=st.integers(0, 4096))
+    def test_coefficients_are_on_a_grid(self, key: int, left: int, top: int) -> None:
+        place = draw_augmentation(key).placement(87, 137)
+        assert all((c * 2**16).is_integer() for c in place.coefficients(141, 197, left, top))
+
+    @given(key=st.integers(0, 2**32))
+    def test_the_extent_holds_the_card(self, key: int) -> None:
+        place = draw_augmentation(key).placement(150, 150)
+        inverse = np.linalg.inv(np.array(place.matrix).reshape(2, 2))
+        corners = np.array([(x, y) for x in (-50, 50) for y in (-70, 70)]) @ inverse.T + 150
+        left, top, right, bottom = place.extent(100, 140)
+        assert left <= corners[:, 0].min() <= corners[:, 0].max() <= right
+        assert top <= corners[:, 1].min() <= corners[:, 1].max() <= bottom
+
+    def test_both_ways_about(self) -> None:
+        flips = [draw_augmentation(k).flip for k in range(400)]
+        assert 150 < sum(flips) < 250
+
+
+class TestInk:
+    def test_a_box_fills_its_pixels(self) -> None:
+        canvas = ink.Canvas((10, 6), (10, 6), (0, 0, 0))
+        canvas.fill(ink.polygon((2, 1), (7, 1), (7, 4), (2, 4)), (255, 10, 20))
+        expected = np.zeros((6, 10, 3), np.uint8)
+        expected[1:4, 2:7] = (255, 10, 20)
+        assert np.array_equal(canvas.picture(), expected)
+
+    @given(x=st.floats(-20, 60), y=st.floats(-20, 60), r=st.floats(0.5, 30))
+    def test_a_disc_has_its_area_and_stays_on_the_canvas(self, x: float, y: float, r: float) -> None:
+        canvas = ink.Canvas((40, 40), (40, 40), (0, 0, 0))
+        canvas.fill(ink.ellipse(x, y, r), (255, 255, 255))
+        area = canvas.picture()[..., 0].sum() / 255
+        if r <= min(x, y, 40 - x, 40 - y):
+            assert area == pytest.approx(np.pi * r * r, rel=0.05, abs=1)
+        else:
+            assert 0 <= area <= np.pi * r * r + 1
+
+    def test_rings_of_the_other_sense_cut_holes(self) -> None:
+        canvas = ink.Canvas((20, 20), (20, 20), (0, 0, 0))
+        ring = [ink.ellipse(10, 10, 8)[0], ink.ellipse(10, 10, 4)[0][::-1]]
+        canvas.fill(ring, (255, 255, 255))
+        assert canvas.picture()[10, 10, 0] == 0
+        assert canvas.picture()[10, 4, 0] == 255
+
+    def test_a_shape_beside_the_canvas(self) -> None:
+        canvas = ink.Canvas((5, 5), (5, 5), (9, 9, 9))
+        canvas.fill(ink.ellipse(50, 50, 3), (255, 255, 255))
+        assert (canvas.picture() == 9).all()
+
+    def test_upside_down(self) -> None:
+        canvas = ink.Canvas((8, 8), (8, 8), (0, 0, 0))
+        canvas.fill(ink.polygon((0, 0), (3, 0), (0, 3)), (255, 255, 255))
+        canvas.repeat_upside_down()
+        assert np.array_equal(canvas.picture(), canvas.picture()[::-1, ::-1])
+
+
+class TestArt:
+    @pytest.mark.parametrize("deck", ["standard", "noir", "comic"])
+    def test_52_different_cards(self, deck: str) -> None:
+        faces = {draw_card(deck, card, 50, 70)[0].tobytes() for card in CARDS}
+        assert len(faces) == 52
+
+    def test_a_contact_sheet_shows_every_card(self) -> None:
+        source = DrawnDecks(images_per_card=4, image_height=56, image_width=36)
+        assert contact_sheet(source, "comic").size == (13 * 40 + 4, 4 * 60 + 4)
+
+
+def broken(folder: Path, what: str) -> None:
+    """Break a complete deck in one way."""
+    file = folder / "7d.png"
+    if what == "missing":
+        file.unlink()
+    elif what == "name":
+        file.rename(folder / "7D.png")
+    elif what == "truncated":
+        file.write_bytes(file.read_bytes()[:60])
+    elif what == "text":
+        file.write_text("a card")
+    elif what == "empty":
+        file.write_bytes(b"")
+
+
+class TestFolders:
+    def test_the_standard_deck(self, tmp_path: Path) -> None:
+        for deck in ("byron", "oxygen"):
+            write_deck(tmp_path / deck, 200)
+        assert registry.create("source", f"decks:{tmp_path}").decks == ("byron", "oxygen")
+        assert registry.create("source", f"decks:{tmp_path},standard=oxygen").decks == ("oxygen", "byron")
+        write_deck(tmp_path / "standard", 200)
+        source = registry.create("source", f"decks:{tmp_path}")
+        assert source.decks == ("standard", "byron", "oxygen")
+        assert source.named_shifts == {
+            "byron": "deck_swap:byron",
+            "oxygen": "deck_swap:oxygen",
+            "adversarial_standard": "adversarial:standard",
+            "adversarial_byron": "adversarial:byron",
+            "adversarial_oxygen": "adversarial:oxygen",
+        }
+
+    def test_an_unknown_standard_deck(self, two_decks: Path) -> None:
+        with pytest.raises(UserError, match=r"Unknown deck in .* 'whit'. Did you mean 'white'\?"):
+            DeckFolder(two_decks, "whit")
+
+    @pytest.mark.parametrize(
+        ("make", "what"),
+        [
+            (lambda p: None, "does not exist"),
+            (Path.touch, "is a file"),
+            (Path.mkdir, "has no subfolder; expected one a deck"),
+        ],
+    )
+    def test_no_decks(self, tmp_path: Path, make, what: str) -> None:
+        make(tmp_path / "cards")
+        with pytest.raises(UserError, match=f"folder of decks .*cards {what}"):
+            DeckFolder(tmp_path / "cards")
+
+    @pytest.mark.parametrize(
+        ("how", "what"),
+        [
+            ("missing", r"deck .*red lacks 7d\.png; it needs all 52 cards"),
+            ("name", r"lacks 7d\.png.* '7D\.png' there is no card's name. Known: 7d\."),
+            ("truncated", r"7d\.png cannot be read"),
+            ("text", r"7d\.png cannot be read"),
+            ("empty", r"7d\.png cannot be read"),
+        ],
+    )
+    def test_broken_decks(self, tmp_path: Path, how: str, what: str) -> None:
+        write_deck(tmp_path / "red", 200)
+        broken(tmp_path / "red", how)
+        with pytest.raises(UserError, match=what):
+            DeckFolder(tmp_path).fingerprint()
+
+    def test_an_empty_deck(self, tmp_path: Path) -> None:
+        (tmp_path / "red").mkdir()
+        with pytest.raises(UserError, match=r"red lacks ac\.png and 51 more"):
+            DeckFolder(tmp_path)
+
+    def test_a_deck_with_a_reserved_name(self, tmp_path: Path) -> None:
+        write_deck(tmp_path / "adversarial_red", 200)
+        with pytest.raises(UserError, match="cannot be called so"):
+            DeckFolder(tmp_path)
+
+    @pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "L", "LA", "1", "I;16"])
+    def test_modes(self, tmp_path: Path, mode: str) -> None:
+        write_deck(tmp_path / "grey", 255, mode="L" if mode == "I;16" else mode)
+        if mode == "I;16":
+            for file in (tmp_path / "grey").iterdir():
+                levels = np.asarray(Image.open(file), np.uint16) * 257
+                Image.fromarray(levels).save(file)
+        source = DeckFolder(tmp_path, images_per_card=4, image_height=56, image_width=36)
+        image = source.render("a", np.arange(1))[0]
+        assert image[28 - 4 : 28 + 4, 18 - 4 : 18 + 4].max() > 120
+
+    def test_transparent_corners_show_the_table(self, tmp_path: Path) -> None:
+        write_deck(tmp_path / "round", 250)
+        opaque = DeckFolder(tmp_path, images_per_card=4)
+        before, rows = opaque.render("network", np.arange(3)), np.arange(3)
+        for file in (tmp_path / "round").iterdir():
+            picture = Image.open(file).convert("RGBA")
+            picture.putalpha(0)
+            picture.save(file)
+        after = DeckFolder(tmp_path, images_per_card=4).render("network", rows)
+        assert all(image.std(axis=(0, 1)).max() == 0 for image in after)
+        assert not np.array_equal(before, after)
+
+    def test_the_fingerprint_is_that_of_pixels(self, tmp_path: Path) -> None:
+        write_deck(tmp_path / "red", 200)
+        first = DeckFolder(tmp_path).fingerprint()
+        file = tmp_path / "red" / "7d.png"
+        picture = Image.open(io.BytesIO(file.read_bytes()))
+        picture.save(file, compress_level=0)
+        assert DeckFolder(tmp_path).fingerprint() == first
+        picture.putpixel((0, 0), (1, 2, 3))
+        picture.save(file)
+        assert DeckFolder(tmp_path).fingerprint() != first
+
+    def test_real_decks(self, shared: Path) -> None:
+        source = registry.create("source", f"decks:{shared / 'data/decks'},standard=vector_byron")
+        assert len(source.decks) == 6
+        assert source.decks[0] == "vector_byron"
+        for variant in source.variants:
+            assert source.render("b", np.array([5, 3000]), variant).shape == (2, 274, 174, 3)

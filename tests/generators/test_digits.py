@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from abstract import PARTS, SourceCase
+from nsl_bench.generators.digits import Mnist, SklearnDigits
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.types import ConceptSpace
+
+
+def digits(last: int, first: int = 1) -> ConceptSpace:
+    return ConceptSpace("digit", tuple(str(d) for d in range(first, last + 1)))
+
+
+class TestSklearnDigits(SourceCase):
+    total = {"network": 432, "a": 202, "b": 89}  # noqa: RUF012
+
+    def make(self) -> SklearnDigits:
+        return SklearnDigits(digits(4))
+
+
+def idx(array: np.ndarray) -> bytes:
+    return struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.tobytes()
+
+
+def write_mnist(folder: Path, per_digit: int = 10, *, gz: bool = True) -> None:
+    """A small data set in MNIST's format: noise, the digit in the first pixel."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for which, seed in (("train", 1), ("t10k", 2)):
+        labels = np.tile(np.arange(10, dtype=np.uint8), per_digit)
+        images = np.random.default_rng(seed).integers(0, 256, (len(labels), 28, 28), dtype=np.uint8)
+        images[:, 0, 0] = labels
+        for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
+            name = f"{which}-{kind}-ubyte"
+            if gz:
+                (folder / f"{name}.gz").write_bytes(gzip.compress(idx(array), 1))
+            else:
+                (folder / name).write_bytes(idx(array))
+
+
+@pytest.fixture(scope="module")
+def small_mnist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mnist")
+    write_mnist(folder)
+    return folder
+
+
+class TestMnist(SourceCase):
+    total = {"network": 60, "a": 42, "b": 18}  # noqa: RUF012
+    root: Path
+
+    @pytest.fixture(autouse=True)
+    def _find(self, small_mnist: Path) -> None:
+        self.root = small_mnist
+
+    def make(self) -> Mnist:
+        return Mnist(self.root, digits(6))
+
+    def test_images_show_their_labels(self) -> None:
+        source = self.make()
+        for part in PARTS:
+            labels = source.labels(part)
+            images = source.render(part, np.arange(len(labels)))
+            assert np.array_equal(images[:, 0, 0, 0], labels + 1)
+
+
+class TestRealMnist:
+    @pytest.mark.parametrize(("last", "sizes"), [(4, (24673, 2910, 1249)), (9, (54077, 6310, 2710))])
+    def test_sizes_of_the_paper(self, shared: Path, last: int, sizes: tuple[int, ...]) -> None:
+        source = registry.create("source", f"mnist:{shared / 'data/mnist'}", concept_space=digits(last))
+        assert tuple(len(source.labels(part)) for part in PARTS) == sizes
+
+
+class TestSplitOfSklearnDigits:
+    def test_all_digits_are_used_once(self) -> None:
+        source = SklearnDigits()
+        assert sum(len(source.labels(part)) for part in PARTS) == 1797
+        assert [len(source.labels(part)) for part in PARTS] == [1074, 503, 220]
+
+    def test_another_seed_is_another_split(self) -> None:
+        one, two = SklearnDigits(digits(4)), SklearnDigits(digits(4), seed=1)
+        rows = np.arange(20)
+        assert not np.array_equal(one.render("a", rows), two.render("a", rows))
+        assert one.fingerprint() != two.fingerprint()
+
+    def test_the_order_of_concepts_decides_labels(self) -> None:
+        source = SklearnDigits(ConceptSpace("digit", ("9", "0", "4")))
+        plain = SklearnDigits()
+        wanted = [i for i, d in enumerate(plain.labels("a")) if d in (9, 0, 4)]
+        assert np.array_equal(source.render("a", np.arange(len(wanted))), plain.render("a", np.array(wanted)))
+        assert [(9, 0, 4)[k] for k in source.labels("a")] == plain.labels("a")[wanted].tolist()
+
+    def test_a_concept_that_is_no_digit(self) -> None:
+        with pytest.raises(UserError, match="sklearn_digits has no images of '10': it shows the digits"):
+            SklearnDigits(digits(16))
+
+    def test_a_negative_seed(self) -> None:
+        with pytest.raises(UserError, match="seed is -1"):
+            SklearnDigits(seed=-1)
+
+
+class TestMnistFolders:
+    @pytest.mark.parametrize("place", [".", "MNIST/raw", "raw"])
+    @pytest.mark.parametrize("gz", [True, False])
+    def test_layouts(self, tmp_path: Path, small_mnist: Path, place: str, gz: bool) -> None:
+        write_mnist(tmp_path / place, gz=gz)
+        source = registry.create("source", f"mnist:{tmp_path}", concept_space=digits(9, first=0))
+        assert source.fingerprint() == Mnist(small_mnist).fingerprint()
+
+    @pytest.mark.parametrize(
+        ("make", "what"),
+        [(lambda p: None, "does not exist"), (Path.mkdir, "is empty"), (Path.touch, "is a file")],
+    )
+    def test_nothing_there(self, tmp_path: Path, make, what: str) -> None:
+        make(tmp_path / "mnist")
+        with pytest.raises(UserError, match=f"mnist {what}; expected train-images-.*download=true"):
+            Mnist(tmp_path / "mnist")
+
+    def test_a_missing_file(self, tmp_path: Path) -> None:
+        write_mnist(tmp_path)
+        (tmp_path / "t10k-labels-idx1-ubyte.gz").unlink()
+        with pytest.raises(UserError, match=r"lacks t10k-labels-idx1-ubyte, gzipped \(\.gz\) or not"):
+            Mnist(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("name", "content", "what"),
+        [
+            ("train-images-idx3-ubyte", b"", "is no idx file of bytes with 3 dimension"),
+            ("train-images-idx3-ubyte", idx(np.zeros((3, 4), np.uint8)), "is no idx file"),
+            (
+                "train-images-idx3-ubyte",
+                idx(np.zeros((3, 28, 28), np.uint8))[:-1],
+                "holds 2351 bytes",
+            ),
+            ("train-images-idx3-ubyte", idx(np.zeros((3, 8, 8), np.uint8)), "8 x 8, not 28 x 28"),
+            ("t10k-images-idx3-ubyte", idx(np.zeros((3, 28, 28), np.uint8)), "3 images, but .* 100 labels"),
+            ("train-labels-idx1-ubyte", idx(np.full(100, 12, np.uint8)), "holds the label 12"),
+        ],
+    )
+    def test_broken_files(self, tmp_path: Path, name: str, content: bytes, what: str) -> None:
+        write_mnist(tmp_path, gz=False)
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(UserError, match=f"{name}.*{what}"):
+            Mnist(tmp_path).labels("a")
+
+    def test_a_truncated_archive(self, tmp_path: Path) -> None:
+        write_mnist(tmp_path)
+        file = tmp_path / "train-images-idx3-ubyte.gz"
+        file.write_bytes(file.read_bytes()[:-2000])
+        with pytest.raises(UserError, match=r"train-images-idx3-ubyte\.gz cannot be read .* cut off"):
+            Mnist(tmp_path).fingerprint()
+
+    def test_a_concept_that_is_no_digit(self, small_mnist: Path) -> None:
+        with pytest.raises(UserError, match="mnist has no images of '10'"):
+            Mnist(small_mnist, digits(10))
+
+    def test_download_goes_through_torchvision(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fetch(root: str, download: bool) -> None:
+            assert download
+            write_mnist(Path(root) / "MNIST" / "raw", gz=False)
+
+        monkeypatch.setattr("torchvision.datasets.MNIST", fetch)
+        source = registry.create("source", f"mnist:{tmp_path},download=true", concept_space=digits(4))
+        assert len(source.labels("network")) == 40
+
+    def test_download_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(root: str, download: bool) -> None:
+            raise RuntimeError("Error downloading train-images")
+
+        monkeypatch.setattr("torchvision.datasets.MNIST", fail)
+        with pytest.raises(UserError, match=r"could not be downloaded .* by hand"):
+            Mnist(tmp_path, download=True)

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from abstract import ShiftCase
+from hypothesis import given
+from hypothesis import strategies as st
+from nsl_bench.generators.cards.drawn import DrawnDecks
+from nsl_bench.generators.digits import SklearnDigits
+from nsl_bench.generators.shifts import Adversarial, DeckSwap, Rotate
+from PIL import Image
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+
+
+def decks() -> DrawnDecks:
+    return DrawnDecks(images_per_card=4, image_height=56, image_width=36)
+
+
+class TestDeckSwap(ShiftCase):
+    spec = "deck_swap:noir"
+
+    def source(self) -> DrawnDecks:
+        return decks()
+
+    def test_it_shows_the_deck(self) -> None:
+        source, rows = decks(), np.arange(4)
+        assert np.array_equal(DeckSwap("comic").render(source, "a", rows), source.render("a", rows, "comic"))
+
+    @pytest.mark.parametrize(
+        ("deck", "what"),
+        [
+            ("nior", r"Unknown deck .* 'nior'. Did you mean 'noir'\?"),
+            ("standard", "changes nothing: standard is the standard deck"),
+            ("adversarial_noir", "Unknown deck"),
+        ],
+    )
+    def test_decks_that_do_not_fit(self, deck: str, what: str) -> None:
+        with pytest.raises(UserError, match=what):
+            DeckSwap(deck).check(decks())
+
+    def test_a_source_without_decks(self) -> None:
+        with pytest.raises(UserError, match="sklearn_digits has no other deck to swap to"):
+            DeckSwap("noir").check(SklearnDigits())
+
+
+class TestAdversarial(ShiftCase):
+    spec = "adversarial:standard"
+
+    def source(self) -> DrawnDecks:
+        return decks()
+
+    def test_an_unknown_deck(self) -> None:
+        with pytest.raises(UserError, match=r"Unknown deck .* 'comics'. Did you mean 'comic'\?"):
+            Adversarial("comics").check(decks())
+
+    def test_a_source_without_decks(self) -> None:
+        with pytest.raises(UserError, match="sklearn_digits has no adversarial images"):
+            Adversarial("standard").check(SklearnDigits())
+
+
+class TestRotate(ShiftCase):
+    spec = "rotate:90"
+
+    def source(self) -> SklearnDigits:
+        return SklearnDigits()
+
+    def test_it_is_clockwise(self) -> None:
+        image = np.zeros((1, 28, 28, 1), np.uint8)
+        image[0, 2, 5] = 200
+        turned = Rotate(90).apply(image, np.arange(1))
+        assert turned[0, 5, 25, 0] == 200
+        assert turned.sum() == 200
+
+
+class TestRotateOblique(ShiftCase):
+    spec = "rotate:30"
+
+    def source(self) -> SklearnDigits:
+        return SklearnDigits()
+
+
+class TestRotateCards(ShiftCase):
+    spec = "rotate:90"
+
+    def source(self) -> DrawnDecks:
+        return decks()
+
+
+class TestAngles:
+    @pytest.mark.parametrize(
+        ("text", "spec"),
+        [
+            ("rotate:90", "rotate:90"),
+            ("rotate:90.0", "rotate:90"),
+            ("rotate:degrees=450", "rotate:90"),
+            ("rotate:-90", "rotate:270"),
+            ("rotate:22.5", "rotate:22.5"),
+        ],
+    )
+    def test_canonical_spec(self, text: str, spec: str) -> None:
+        assert registry.create("shift", text).spec == spec
+
+    @pytest.mark.parametrize("degrees", [0.0, 360.0, -720.0])
+    def test_no_turn(self, degrees: float) -> None:
+        with pytest.raises(UserError, match="changes nothing"):
+            Rotate(degrees)
+
+    @pytest.mark.parametrize("degrees", ["nan", "inf"])
+    def test_no_angle(self, degrees: str) -> None:
+        with pytest.raises(UserError, match="is no angle"):
+            registry.create("shift", f"rotate:{degrees}")
+
+    @pytest.mark.parametrize("channels", [1, 3])
+    @pytest.mark.parametrize("quarter", [1, 2, 3])
+    def test_quarter_turns_are_exact(self, channels: int, quarter: int) -> None:
+        images = np.random.default_rng(0).integers(0, 256, (3, 28, 28, channels), dtype=np.uint8)
+        turned = Rotate(90.0 * quarter).apply(images, np.arange(3))
+        assert np.array_equal(turned, np.rot90(images, -quarter, (1, 2)))
+
+    def test_half_turns_of_any_shape_are_exact(self) -> None:
+        images = np.random.default_rng(0).integers(0, 256, (2, 9, 6, 3), dtype=np.uint8)
+        assert np.array_equal(Rotate(180).apply(images, np.arange(2)), images[:, ::-1, ::-1])
+
+    def test_quarter_turns_of_an_oblong_keep_its_size(self) -> None:
+        images = np.zeros((1, 40, 20, 3), np.uint8)
+        images[0, 12, 10] = 250  # above the middle
+        turned = Rotate(90).apply(images, np.arange(1))
+        assert turned.shape == images.shape
+        assert turned[0, :, 13:].sum() > 0.9 * turned.sum() > 0  # now to the right of it
+
+    @given(degrees=st.floats(-360, 720).filter(lambda d: d % 360 != 0))
+    def test_close_to_pillow(self, degrees: float) -> None:
+        image = np.asarray(Image.linear_gradient("L").resize((28, 28)))[None, ..., None]
+        ours = Rotate(degrees).apply(image, np.arange(1))[0, 4:-4, 4:-4, 0]
+        theirs = Image.fromarray(image[0, ..., 0]).rotate(-degrees, Image.Resampling.BILINEAR)
+        assert abs(ours.astype(int) - np.asarray(theirs)[4:-4, 4:-4]).max() <= 2 or degrees % 90
+        middle = slice(9, 19)
+        ours, theirs = ours[5:-5, 5:-5], np.asarray(theirs)[middle, middle]
+        assert abs(ours.astype(int) - theirs).max() <= 2

@@ -1,0 +1,133 @@
+"""The symbolic examples obey the tasks' descriptions."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nsl_bench.generators.follow_suit import CARDS, RANK_VALUES, FollowSuit
+from nsl_bench.generators.puzzles import count_solutions, make_puzzles
+from nsl_bench.generators.sudoku import Sudoku
+
+from nsl_bench import registry
+from nsl_bench.data.splits import symbolic_split
+from nsl_bench.inference.crisp import crisp_labels
+from nsl_bench.types import Split
+
+BENCHMARKS = ("follow_suit", "sudoku_4x4", "sudoku_9x9")
+
+
+def violations(grid: np.ndarray, sudoku: Sudoku) -> set[str]:
+    """The kinds of group in which a digit repeats, counted the slow way."""
+    found = set()
+    cells = [(k // sudoku.n, k % sudoku.n, int(digit)) for k, digit in enumerate(grid) if digit >= 0]
+    rows, columns = sudoku.block
+    for i, (r, c, digit) in enumerate(cells):
+        for q, d, other in cells[:i]:
+            if digit == other:
+                same = {
+                    "row": r == q,
+                    "column": c == d,
+                    "block": (r // rows, c // columns) == (q // rows, d // columns),
+                }
+                found |= {kind for kind, holds in same.items() if holds}
+    return found
+
+
+def rows_of(split: Split) -> set[bytes]:
+    return {row.tobytes() for row in split.concepts}
+
+
+@given(st.integers(0, 2**32), st.integers(2, 6))
+@settings(max_examples=25)
+def test_every_trick_obeys_the_game(seed: int, players: int) -> None:
+    task = FollowSuit(players)
+    split = task.generate("train", "small", 1, np.random.default_rng(seed))
+    assert len(split) == task.sizes["small"] == 8 * (52 // players)
+    for game in split.concepts.reshape(8, -1):
+        assert len(set(game.tolist())) == len(game)
+    for example in split:
+        cards = [CARDS.concepts[CARDS.ids[c]] for c in example.concepts if c]
+        led = [(RANK_VALUES[card[:-1]], p) for p, card in enumerate(cards) if card[-1] == cards[0][-1]]
+        assert max(led)[1] == example.label
+
+
+def test_follow_suit_sizes_and_share_of_player_1() -> None:
+    task = FollowSuit()
+    test = symbolic_split(task, "test")
+    large = symbolic_split(task, "train", "large", 1)
+    assert (len(test), len(large), len(symbolic_split(task, "train"))) == (1001, 10_400, 104)
+    assert not rows_of(test) & rows_of(large)
+    assert np.mean(large.labels == 0) == pytest.approx(0.386, abs=0.03)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3), (3, 3), (4, 4)])
+def test_puzzles_have_one_solution_whatever_the_threads(shape: tuple[int, int]) -> None:
+    seeds = np.random.default_rng(1).integers(1, 2**63, 200, dtype=np.uint64)
+    least = 0 if shape != (4, 4) else 128
+    puzzles = make_puzzles(seeds, shape, least, threads=1)
+    assert np.array_equal(puzzles, make_puzzles(seeds, shape, least, threads=3))
+    assert {count_solutions(puzzle, shape) for puzzle in puzzles[:50]} == {1}
+    assert count_solutions(np.zeros_like(puzzles[0]), shape, limit=2) == 2
+
+
+@pytest.mark.parametrize("block", [(2, 2), (2, 3), (3, 3)])
+def test_every_grid_obeys_the_task(block: tuple[int, int]) -> None:
+    task = Sudoku(*block)
+    test = symbolic_split(task, "test")
+    train = symbolic_split(task, "train", "small", 2)
+    assert len(test) == 1000 and len(train) == 320
+    assert not rows_of(test) & rows_of(train)
+    for split in (test, train):
+        kinds = [violations(grid, task) for grid in split.concepts]
+        assert all(
+            (not kind) == (label == 0) for kind, label in zip(kinds, split.labels.tolist(), strict=True)
+        )
+        counts = Counter(next(iter(kind)) for kind in kinds if kind)
+        assert all(len(kind) <= 1 for kind in kinds)
+        assert counts.total() == len(split) // 2
+        assert max(counts.values()) - min(counts.values()) <= 1
+        told = task.knowledge_features(split.concepts, {})
+        assert np.array_equal(told.any(axis=1), split.labels == 1)
+    valid = test.concepts[test.labels == 0]
+    assert all(count_solutions((grid + 1).astype(np.int8), block) == 1 for grid in valid[:100])
+    assert len(rows_of(test)) == 1000
+
+
+def test_a_large_set_of_grids_has_its_balance() -> None:
+    split = symbolic_split(Sudoku(2, 2), "train", "large", 1)
+    assert len(split) == 32_000 and np.mean(split.labels) == 0.5
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_same_words_same_rows(name: str) -> None:
+    first, again = (symbolic_split(registry.create("benchmark", name), "train", repeat=2) for _ in range(2))
+    assert np.array_equal(first.concepts, again.concepts) and np.array_equal(first.labels, again.labels)
+    other = symbolic_split(registry.create("benchmark", name), "train", repeat=3)
+    assert not np.array_equal(first.concepts, other.concepts)
+    seeded = symbolic_split(registry.create("benchmark", name), "train", repeat=2, seed=1)
+    assert not np.array_equal(first.concepts, seeded.concepts)
+
+
+@pytest.mark.parametrize("name", [*BENCHMARKS, "sudoku_4x4:knowledge=reduced", "follow_suit:players=3"])
+def test_the_true_rule_labels_the_data(name: str) -> None:
+    task = registry.create("benchmark", name)
+    split = symbolic_split(task, "test").take(np.arange(200))
+    contexts = [task.context(row, {}) for row in split.concepts]
+    labels = crisp_labels([task.true_rule], task.background, contexts, task.labels)
+    assert np.array_equal(labels, split.labels)
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_papers_splits_can_be_read(name: str, shared) -> None:  # type: ignore[no-untyped-def]
+    task = registry.create("benchmark", name)
+    folder = shared / "data" / "ffnsl_splits" / name
+    test = symbolic_split(task, "test", splits=folder)
+    train = symbolic_split(task, "train", repeat=5, splits=folder)
+    assert (len(test), len(train)) == (task.test_size, task.sizes["small"])
+    contexts = [task.context(row, {}) for row in train.concepts]
+    labels = crisp_labels([task.true_rule], task.background, contexts, task.labels)
+    assert np.array_equal(labels, train.labels)
