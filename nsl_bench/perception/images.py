@@ -1,0 +1,61 @@
+"""Images on their way into a network: rendered in chunks, made smaller, kept as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from nsl_bench.perception.network import Renderer
+
+__all__ = ["chunks", "collect", "resize"]
+
+CHUNK = 256
+"""Images rendered at a time."""
+
+
+def chunks(rows: npt.NDArray[np.int64], size: int = CHUNK) -> Iterator[npt.NDArray[np.int64]]:
+    """Consecutive pieces of at most `size` rows."""
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
+
+
+def resize(images: npt.NDArray[np.uint8], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+    """uint8 [m, *size, channels]: images [m, height, width, channels] made smaller or larger.
+
+    Bilinear with antialiasing, by Pillow, which computes in whole numbers: the same on every machine.
+    """
+    if images.shape[1:3] == size:
+        return images
+    height, width = size
+    result = np.empty((len(images), height, width, images.shape[3]), np.uint8)
+    for i, image in enumerate(images):
+        picture = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
+        small = np.asarray(picture.resize((width, height), Image.Resampling.BILINEAR))
+        result[i] = small.reshape(result.shape[1:])
+    return result
+
+
+def collect(
+    render: Renderer, n: int, size: tuple[int, int] | None, *, progress: bool = False
+) -> npt.NDArray[np.uint8]:
+    """uint8 [n, *size, channels]: all images of a renderer at a network's input size.
+
+    Only the small images are kept; `progress` shows a bar on standard error, if that is a terminal.
+    """
+    from tqdm import tqdm
+
+    if n == 0:
+        raise ValueError("there are no images")
+    result: npt.NDArray[np.uint8] | None = None
+    pieces = list(chunks(np.arange(n, dtype=np.int64)))
+    for rows in tqdm(pieces, desc="rendering", unit="chunk", disable=None if progress else True, leave=False):
+        images = render(rows)
+        small = resize(images, size or images.shape[1:3])
+        if result is None:
+            result = np.empty((n, *small.shape[1:]), np.uint8)
+        result[rows] = small
+    assert result is not None
+    return result

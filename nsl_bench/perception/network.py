@@ -1,0 +1,196 @@
+"""What a network is: it maps an image to a probability vector over the concepts that images can show.
+
+Networks are found by name through the entry-point group ``nsl_bench.networks``; a network's options
+decide, with its train images, what it becomes. A trained one is kept as a safetensors file: parameters,
+and a header in JSON that says what it is, so that weights of something else are never taken for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import cache
+from nsl_bench.errors import UserError
+
+__all__ = ["Network", "Option", "Renderer", "from_array", "header_of"]
+
+Option = bool | int | float | str | None
+"""The value of a network's option."""
+
+Renderer = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.uint8]]
+"""Gives images on demand: rows, int64 [m], to uint8 [m, height, width, channels]. A train set of images
+too large for memory is handed over in this form."""
+
+_FORMAT = "1"
+
+
+def from_array(images: npt.NDArray[np.uint8]) -> Renderer:
+    """A renderer of images that are in memory, uint8 [n, height, width, channels]."""
+    return lambda rows: images[rows]
+
+
+class Network(ABC):
+    """A network, trained or not.
+
+    Attributes:
+        name: the registered name, e.g. ``"softmax"``.
+        version: changes whenever the same options and images would give other weights.
+        concepts: what its outputs stand for, in order; empty before training.
+        details: what its file tells besides: training settings, image source, accuracy.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[str] = "1"
+    concepts: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self.details: dict[str, Any] = {}
+
+    @property
+    @abstractmethod
+    def options(self) -> Mapping[str, Option]:
+        """Everything that decides, with the train images, what training gives; JSON values."""
+
+    @abstractmethod
+    def fit(
+        self,
+        render: Renderer,
+        labels: npt.NDArray[np.int16],
+        concepts: tuple[str, ...],
+        *,
+        device: str = "auto",
+        progress: bool = False,
+    ) -> Self:
+        """Train from scratch.
+
+        Args:
+            render: the train images by row.
+            labels: int16 [n], the concept of each.
+            concepts: the concept space's concepts.
+            device: ``"auto"`` (CUDA where there is one), ``"cpu"``, ``"cuda"`` ...
+            progress: show a bar on standard error, if that is a terminal.
+        """
+
+    @abstractmethod
+    def predict_proba(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+        """float32 [m, concepts]: concept probabilities of images, uint8 [m, height, width, channels].
+
+        What an image gets does not depend on the images beside it.
+        """
+
+    @abstractmethod
+    def parameters(self) -> Mapping[str, npt.NDArray[Any]]:
+        """The trained network's arrays, in the precision in which they are kept."""
+
+    @abstractmethod
+    def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
+        """Become the trained network that `parameters` and `header` came from.
+
+        Raises:
+            ValueError: they do not fit this network; the text says why, as part of a sentence.
+        """
+
+    @property
+    def spec(self) -> str:
+        """Name and options, e.g. ``"softmax:epochs=3"``; the network's identity before training."""
+        text = ",".join(f"{key}={value}" for key, value in sorted(self.options.items()))
+        return f"{self.name}@{self.version}:{text}"
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What a file needs to say besides the arrays; subclasses add to it."""
+        return {
+            "network": self.name,
+            "version": self.version,
+            "options": dict(self.options),
+            "concepts": list(self.concepts),
+        }
+
+    def fingerprint(self) -> str:
+        """A short hash of the trained network: equal exactly if it predicts the same."""
+        digest = hashlib.blake2b(json.dumps(self.header, sort_keys=True).encode(), digest_size=10)
+        for name, array in sorted(self.parameters().items()):
+            digest.update(f"{name}:{array.dtype}:{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def save(self, path: Path) -> None:
+        """Write the trained network to a safetensors file.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        from safetensors.numpy import save
+
+        arrays = {name: np.ascontiguousarray(array) for name, array in self.parameters().items()}
+        header = {**self.header, "details": self.details, "format": _FORMAT}
+        data = save(arrays, metadata={"nsl_bench": json.dumps(header, sort_keys=True)})
+        with cache.replacing(path) as temporary:
+            temporary.write_bytes(data)
+
+    def load(self, path: Path, concepts: tuple[str, ...] | None = None) -> Self:
+        """Read the trained network from a safetensors file.
+
+        Args:
+            path: a file that `save` of the same kind of network wrote.
+            concepts: the concepts that its outputs must stand for; None takes the file's.
+
+        Raises:
+            UserError: no such file, no weights file, or weights of another network or concept space.
+        """
+        header, arrays = _read(path)
+        if header.get("network") != self.name or header.get("version") != self.version:
+            raise UserError(
+                f"{path} holds weights of the network {header.get('network')} version "
+                f"{header.get('version')}, not of {self.name} version {self.version}."
+            )
+        found = tuple(header.get("concepts", ()))
+        if concepts is not None and found != tuple(concepts):
+            raise UserError(
+                f"{path} holds weights for {len(found)} other concepts ({_some(found)}), not for the "
+                f"{len(concepts)} of this task ({_some(concepts)})."
+            )
+        self.concepts = found
+        try:
+            self.restore(arrays, header)
+        except ValueError as error:
+            raise UserError(f"{path} holds weights of another architecture: {error}.") from error
+        self.details = dict(header.get("details", {}))
+        return self
+
+
+def header_of(path: Path) -> dict[str, Any]:
+    """What a weights file says about itself.
+
+    Raises:
+        UserError: no such file, or no weights file.
+    """
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise UserError(f"There is no weights file {path}.")
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            header = json.loads((file.metadata() or {}).get("nsl_bench", "{}"))
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise UserError(f"{path} is no whole safetensors file: {error}.") from error
+    if header.get("format") != _FORMAT:
+        raise UserError(f"{path} is a safetensors file, but was not written by nsl-bench.")
+    return header, arrays
+
+
+def _some(concepts: tuple[str, ...]) -> str:
+    return ", ".join(concepts[:3]) + (", ..." if len(concepts) > 3 else "")
