@@ -13,122 +13,36 @@ bravely covered exactly if some answer set of the whole holds `_ok(E)`.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Protocol
 
 from clingo import ast
 
-from nsl_bench.errors import UserError
-
-__all__ = ["Copies", "copies", "parse_statements"]
-
-_PLAIN = r'[^()";{}|:]|"[^"\\]*"'
-_NESTED = rf"(?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*\))*\))*"
-_FACT = re.compile(rf"[_']*[a-z]\w*(?:\({_NESTED}\))?")
-_INNER = re.compile(r'"[^"\\]*"|\([^()]*\)')
-_STRING = re.compile(r'"[^"\\]*"')
-_SKIPPED = (
-    ast.ASTType.Comment,
-    ast.ASTType.Defined,
-    ast.ASTType.Minimize,
-    ast.ASTType.ShowSignature,
-    ast.ASTType.ShowTerm,
+from nsl_bench.las.shapes import (
+    arity_of,
+    atoms_in,
+    is_atom,
+    parse_statements,
+    recursive_through_negation,
+    shape_of,
+    shape_of_parts,
 )
 
-
-def parse_statements(text: str, what: str) -> list[ast.AST]:
-    """The rules (and constants) of a logic program.
-
-    Args:
-        text: statements with their full stops.
-        what: names the text in errors, e.g. ``"the hypothesis"``.
-
-    Raises:
-        UserError: a syntax error, or a statement that is no rule (`#script`, `#include`, ...).
-    """
-    messages: list[str] = []
-    statements: list[ast.AST] = []
-    if re.search(r"#\s*(script|include)\b", _STRING.sub('""', re.sub(r"%.*", "", text))):
-        raise UserError(f"#script and #include are refused; {what} has one of them.")
-    try:
-        ast.parse_string(text, statements.append, logger=lambda _, message: messages.append(message))
-    except RuntimeError:
-        detail = messages[0].splitlines()[0].removeprefix("<string>:") if messages else "not a program"
-        raise UserError(f"A syntax error in {what}: {detail}.") from None
-    rules: list[ast.AST] = []
-    for statement in statements:
-        kind = statement.ast_type
-        if kind in (ast.ASTType.Rule, ast.ASTType.Definition):
-            rules.append(statement)
-        elif kind == ast.ASTType.Program:
-            if statement.name != "base" or statement.parameters:
-                raise UserError(f"#program parts are not supported; {what} has '{statement}'.")
-        elif kind not in _SKIPPED:
-            raise UserError(f"'{statement}' in {what} is no rule; write normal rules, choices, constraints.")
-    return rules
+__all__ = ["Copies", "LearnedRule", "copies"]
 
 
-@dataclass
-class _Shape:
-    """What a rule's head defines and what it depends on, by predicate name."""
+class LearnedRule(Protocol):
+    """A rule that may be learned, in parts: atoms and comparisons as text."""
 
-    heads: set[str] = field(default_factory=set)
-    body: set[str] = field(default_factory=set)
-    negative: set[str] = field(default_factory=set)
-    derives: set[tuple[str, int]] = field(default_factory=set)
-    is_open: bool = False
-    bounded: bool = False
+    @property
+    def head(self) -> str | None:
+        """Its head; None for a constraint."""
 
-
-class _Atoms(ast.Transformer):
-    """Collects the atoms of a node: (name, arity, classically negated, sign is plain)."""
-
-    def __init__(self) -> None:
-        self.found: list[tuple[str, int, bool, bool]] = []
-        self._plain = True
-
-    def visit_Literal(self, node: ast.AST) -> ast.AST:
-        before, self._plain = self._plain, self._plain and node.sign == ast.Sign.NoSign
-        self.visit_children(node)
-        self._plain = before
-        return node
-
-    def visit_BodyAggregate(self, node: ast.AST) -> ast.AST:
-        return self._aggregate(node)
-
-    def visit_Aggregate(self, node: ast.AST) -> ast.AST:
-        return self._aggregate(node)
-
-    def visit_ConditionalLiteral(self, node: ast.AST) -> ast.AST:
-        return self._aggregate(node) if node.condition else self._children(node)
-
-    def _aggregate(self, node: ast.AST) -> ast.AST:
-        before, self._plain = self._plain, False
-        self.visit_children(node)
-        self._plain = before
-        return node
-
-    def _children(self, node: ast.AST) -> ast.AST:
-        self.visit_children(node)
-        return node
-
-    def visit_SymbolicAtom(self, node: ast.AST) -> ast.AST:
-        terms = [(node.symbol, False)]
-        while terms:
-            term, negated = terms.pop()
-            if term.ast_type == ast.ASTType.UnaryOperation:
-                terms.append((term.argument, not negated))
-            elif term.ast_type == ast.ASTType.Pool:
-                terms.extend((each, negated) for each in term.arguments)
-            elif term.ast_type == ast.ASTType.Function:
-                self.found.append((term.name, len(term.arguments), negated, self._plain))
-            else:  # a constant p is a symbolic term
-                self.found.append((str(term), 0, negated, self._plain))
-        return node
-
-    def visit_TheoryAtom(self, node: ast.AST) -> ast.AST:
-        raise UserError(f"Theory atoms such as '{node}' are not supported.")
+    @property
+    def body(self) -> Sequence[str]:
+        """Its body literals, type guards too."""
 
 
 class _Rename(ast.Transformer):
@@ -150,92 +64,6 @@ class _Rename(ast.Transformer):
         if term.ast_type == ast.ASTType.Function and term.name in self._dependent:
             return term.update(name=prefix + term.name, arguments=[self._copy, *term.arguments])
         return term
-
-
-def _atoms(nodes: Iterable[ast.AST]) -> list[tuple[str, int, bool, bool]]:
-    collector = _Atoms()
-    for node in nodes:
-        collector.visit(node)
-    return collector.found
-
-
-def _shape(rule: ast.AST) -> _Shape:
-    shape = _Shape()
-    head = rule.head
-    defined: list[ast.AST] = []
-    conditions: list[ast.AST] = []
-    if head.ast_type == ast.ASTType.Literal:
-        defined.append(head)
-    elif head.ast_type in (ast.ASTType.Disjunction, ast.ASTType.Aggregate, ast.ASTType.HeadAggregate):
-        shape.is_open = True
-        shape.bounded = head.ast_type != ast.ASTType.Disjunction and (
-            head.left_guard is not None or head.right_guard is not None
-        )
-        for element in head.elements:
-            inner = element if head.ast_type != ast.ASTType.HeadAggregate else element.condition
-            defined.append(inner.literal)
-            conditions.extend(inner.condition)
-    else:
-        raise UserError(f"The head of '{rule}' is not supported.")
-    shape.derives = {(name, arity) for name, arity, _, _ in _atoms(defined)}
-    shape.heads = {name for name, _ in shape.derives}
-    for name, _, _, plain in _atoms([*rule.body, *conditions]):
-        (shape.body if plain else shape.negative).add(name)
-    return shape
-
-
-def _cyclic_through_negation(shapes: Sequence[_Shape]) -> frozenset[str]:
-    """The predicates on a cycle of dependencies that goes through a negation or an aggregate."""
-    edges: dict[str, set[str]] = {}
-    for shape in shapes:
-        for head in shape.heads:
-            edges.setdefault(head, set()).update(shape.body | shape.negative)
-    component = _components(edges)
-    return frozenset(
-        head
-        for shape in shapes
-        for head in shape.heads
-        if any(component.get(head) == component.get(name) for name in shape.negative if name in component)
-        for head in (head,)
-    )
-
-
-def _components(edges: dict[str, set[str]]) -> dict[str, int]:
-    """Strongly connected components (Tarjan, without recursion): node to the number of its component."""
-    order: dict[str, int] = {}
-    low: dict[str, int] = {}
-    component: dict[str, int] = {}
-    stack: list[str] = []
-    for root in edges:
-        if root in order:
-            continue
-        work: list[tuple[str, Iterator[str]]] = [(root, iter(sorted(edges[root])))]
-        order[root] = low[root] = len(order)
-        stack.append(root)
-        while work:
-            node, successors = work[-1]
-            advanced = False
-            for successor in successors:
-                if successor not in order:
-                    order[successor] = low[successor] = len(order)
-                    stack.append(successor)
-                    work.append((successor, iter(sorted(edges.get(successor, ())))))
-                    advanced = True
-                    break
-                if successor not in component:
-                    low[node] = min(low[node], order[successor])
-            if advanced:
-                continue
-            work.pop()
-            if work:
-                low[work[-1][0]] = min(low[work[-1][0]], low[node])
-            if low[node] == order[node]:
-                while True:
-                    member = stack.pop()
-                    component[member] = order[node]
-                    if member == node:
-                        break
-    return component
 
 
 @dataclass(frozen=True)
@@ -269,7 +97,7 @@ class Copies:
         template = _template(f":- _ex({number}), _act({number}){', ' + condition if condition else ''}.")
         exists, active, *more = template
         renamed = _Rename(self.dependent, exists.atom.symbol.arguments[0]).visit(statement)
-        shape = _shape(statement)
+        shape = shape_of(statement)
         head = renamed.head
         guards = [exists, *more]
         if head.ast_type == ast.ASTType.Literal and head.atom.ast_type == ast.ASTType.BooleanConstant:
@@ -279,11 +107,25 @@ class Copies:
             guards = [exists, active, *more]
         return str(renamed.update(head=head, body=[*renamed.body, *guards]))
 
+    def learned(self, rule: LearnedRule, *, copy: int | str, condition: str) -> str:
+        """A learned rule's copy as text; `condition` is one more body literal."""
+        head = f"_bad({copy})" if rule.head is None else self.atom(copy, rule.head)
+        name = (rule.head or "").removeprefix("-").partition("(")[0]
+        literals = [self._literal(copy, literal) for literal in rule.body]
+        literals += [condition, f"_act({copy})" if name in self.guarded else f"_ex({copy})"]
+        return f"{head} :- {', '.join(literals)}."
+
+    def _literal(self, copy: int | str, literal: str) -> str:
+        atom = literal.removeprefix("not ")
+        if not is_atom(atom):
+            return literal
+        return f"{literal[: -len(atom)]}{self.atom(copy, atom)}"
+
     def context(self, number: int, statements: Sequence[str]) -> str:
         """One example's context as text; `statements` come without their full stops."""
         out: list[str] = []
         for text in statements:
-            if _FACT.fullmatch(text):
+            if is_atom(text) and text[0] != "-":
                 name, _, rest = text.partition("(")
                 out.append(f"_c_{name}({number},{rest}." if rest else f"_c_{name}({number}).")
             else:
@@ -328,18 +170,9 @@ class Copies:
         return "\n".join(lines)
 
 
-def _arguments(rest: str) -> int:
-    """How many arguments a fact has, given what follows its opening bracket."""
-    if not rest:
-        return 0
-    inner = rest[:-1]
-    while (shorter := _INNER.sub("_", inner)) != inner:
-        inner = shorter
-    return inner.count(",") + 1
-
-
-def _template(text: str) -> list[ast.AST]:
-    return list(parse_statements(text, "a guard")[0].body)
+@lru_cache(maxsize=1024)
+def _template(text: str) -> tuple[ast.AST, ...]:
+    return tuple(parse_statements(text, "a guard")[0].body)
 
 
 def _head(text: str) -> ast.AST:
@@ -348,14 +181,16 @@ def _head(text: str) -> ast.AST:
 
 
 def copies(
-    background: Sequence[ast.AST], contexts: Iterable[Sequence[str]], learned: Sequence[ast.AST] = ()
+    background: Sequence[ast.AST],
+    contexts: Iterable[Sequence[str]],
+    learned: Iterable[LearnedRule] = (),
 ) -> Copies:
     """Prepare a program for copying.
 
     Args:
         background: its rules (`parse_statements`).
         contexts: the contexts of all examples, statements without full stops.
-        learned: rules that may be added to every copy by `Copies.rule`.
+        learned: rules that may be added to every copy by `Copies.learned`.
 
     Raises:
         UserError: a statement is not supported.
@@ -369,27 +204,37 @@ def copies(
     seen: set[str] = set()
     for context in contexts:
         for text in context:
-            if _FACT.fullmatch(text):
+            if is_atom(text) and text[0] != "-":
                 name, _, rest = text.partition("(")
                 names.add(name)
-                facts.add((name, _arguments(rest)))
+                facts.add((name, arity_of(rest)))
             elif text not in seen:
                 seen.add(text)
                 local.extend(s for s in parse_statements(f"{text}.", "a context"))
     for statement in local:
-        names |= _shape(statement).heads
-    for statement in learned:
-        names |= _shape(statement).heads
-    everything = [*rules, *local, *learned]
+        names |= shape_of(statement).heads
+    everything = [*rules, *local]
     for statement in everything:
-        for name, arity, negated, _ in _atoms([statement]):
+        for name, arity, negated, _ in atoms_in([statement]):
             signatures.add((name, arity))
             if negated:
                 contrary.add((name, arity))
                 names.add(name)
-    shapes = [_shape(statement) for statement in everything]
+    shapes = [shape_of(statement) for statement in everything]
+    for rule in learned:
+        shape = shape_of_parts(rule.head, rule.body)
+        names |= shape.heads
+        shapes.append(shape)
+        for text in (rule.head or "", *rule.body):
+            atom = text.removeprefix("not ")
+            if atom and is_atom(atom):
+                name, _, rest = atom.removeprefix("-").partition("(")
+                signatures.add((name, arity_of(rest)))
+                if atom[0] == "-":
+                    contrary.add((name, arity_of(rest)))
+                    names.add(name)
     derived = facts.union(*(shape.derives for shape in shapes))
-    guarded = _cyclic_through_negation(shapes)
+    guarded = recursive_through_negation(shapes)
     is_open = any(shape.is_open for shape in shapes)
     for shape in shapes:
         if shape.is_open:
@@ -424,7 +269,7 @@ def copies(
     copied: list[ast.AST] = []
     for statement in background:
         if statement.ast_type != ast.ASTType.Rule or (
-            (heads := _shape(statement).heads) and not heads & names
+            (heads := shape_of(statement).heads) and not heads & names
         ):
             shared.append(str(statement))
         else:

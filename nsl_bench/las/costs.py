@@ -16,7 +16,8 @@ from functools import lru_cache
 from clingo import Control, SymbolType, ast
 
 from nsl_bench.errors import UserError
-from nsl_bench.las.copies import copies, parse_statements
+from nsl_bench.las.copies import copies
+from nsl_bench.las.shapes import parse_statements
 from nsl_bench.las.task import LanguageBias
 
 __all__ = ["flat_costs", "is_monotone", "rule_costs"]

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from clingo import Control
 
-from nsl_bench.las.copies import Copies, copies, parse_statements
+from nsl_bench.las.copies import Copies, copies
 from nsl_bench.las.rules import hypothesis_cost
+from nsl_bench.las.shapes import parse_statements
 from nsl_bench.las.task import LasTask
 from nsl_bench.types import WeightedExample
 

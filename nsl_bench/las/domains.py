@@ -8,7 +8,8 @@ from functools import lru_cache
 from clingo import Control
 
 from nsl_bench.errors import UserError
-from nsl_bench.las.copies import copies, parse_statements
+from nsl_bench.las.copies import copies
+from nsl_bench.las.shapes import parse_statements
 from nsl_bench.las.task import LasTask
 
 __all__ = ["Domains", "domains"]

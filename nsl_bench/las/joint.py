@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 from clingo import Control, Function, Model, Number, Observer, SolveResult, Symbol
 
-from nsl_bench.las.copies import Copies, copies, parse_statements
+from nsl_bench.las.copies import Copies, copies
 from nsl_bench.las.coverage import Content, content
+from nsl_bench.las.shapes import parse_statements
 from nsl_bench.las.space import SpaceRule
 from nsl_bench.las.task import LasTask
 
@@ -114,9 +115,8 @@ class Joint:
         self, task: LasTask, rules: Sequence[SpaceRule], observer: Observer | None = None, more: str = ""
     ) -> None:
         background = parse_statements(task.background, "the background knowledge")
-        learned = [parse_statements(rule.text, f"the rule '{rule.text}'")[0] for rule in rules]
         contexts = dict.fromkeys(example.context for example in task.examples)
-        self.program: Copies = copies(background, contexts, learned)
+        self.program: Copies = copies(background, contexts, rules)
         self.rules = rules
         self.control = Control(["--warn=none", "--opt-strategy=usc,stratify", "--stats"])
         if observer is not None:
@@ -128,8 +128,7 @@ class Joint:
         self.control.add("base", [], "\n".join(lines))
         copied = [self.program.rule(statement, copy="_e") for statement in self.program.local]
         copied += [
-            self.program.rule(statement, copy="_e", condition=f"_in({k})")
-            for k, statement in enumerate(learned)
+            self.program.learned(rule, copy="_e", condition=f"_in({k})") for k, rule in enumerate(rules)
         ]
         self.control.add("copy", ["_e"], "\n".join(["_ex(_e).", self.program.frame("_e"), *copied]))
         self.control.ground([("base", [])])
@@ -225,7 +224,7 @@ class Joint:
             outcome.cost = sum(model.cost)
 
         relax = [(Function("_relax"), False)]
-        with self.control.solve(relax, on_model=keep, async_=True) as handle:  # type: ignore[call-overload]
+        with self.control.solve(relax, on_model=keep, async_=True) as handle:
             try:
                 while not handle.wait(_POLL):
                     if late(deadline):

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from clingo import ast
 
 from nsl_bench.errors import UserError
-from nsl_bench.las.copies import parse_statements
 from nsl_bench.las.costs import rule_costs
 from nsl_bench.las.domains import Domains, domains
+from nsl_bench.las.shapes import parse_statements
 from nsl_bench.las.task import Compound, LasTask, ModeAtom, ModeComparison, ModeTerm, Placeholder
 
-__all__ = ["hypothesis_cost", "normal_form", "parse_rules", "with_type_guards"]
+__all__ = ["hypothesis_cost", "normal_form", "parse_rules", "rule_parts", "with_type_guards"]
 
 _VARIABLE = re.compile(r"\b[_']*[A-Z]\w*")
 _MOST_PERMUTED = 6
@@ -39,6 +39,22 @@ def _parts(rule: str) -> tuple[str | None, list[ast.AST]]:
     if head.ast_type == ast.ASTType.Literal and head.atom.ast_type == ast.ASTType.BooleanConstant:
         return None, list(statement.body)
     return str(head), list(statement.body)
+
+
+def rule_parts(rule: str) -> tuple[str | None, tuple[str, ...]]:
+    """Head (None: a constraint) and body literals of a rule made of atoms and comparisons.
+
+    Raises:
+        UserError: it is a choice or holds an aggregate.
+    """
+    statement = parse_statements(rule, f"the rule '{rule}'")[0]
+    simple = (ast.ASTType.SymbolicAtom, ast.ASTType.Comparison, ast.ASTType.BooleanConstant)
+    for literal in (statement.head, *statement.body):
+        plain = literal.ast_type == ast.ASTType.Literal and literal.atom.ast_type in simple
+        if not plain or literal.sign == ast.Sign.DoubleNegation:
+            raise UserError(f"The rule '{rule}' holds '{literal}'; a learned rule has atoms and comparisons.")
+    head, body = _parts(rule)
+    return head, tuple(str(literal) for literal in body)
 
 
 def normal_form(rule: str) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from nsl_bench.errors import UserError
 from nsl_bench.las.costs import flat_costs, is_monotone, rule_costs
 from nsl_bench.las.domains import Domains, domains
+from nsl_bench.las.rules import rule_parts
 from nsl_bench.las.task import (
     Compound,
     LanguageBias,
@@ -42,10 +43,18 @@ Instance = tuple[int, tuple[Argument, ...]]
 
 @dataclass(frozen=True)
 class SpaceRule:
-    """A rule of the space: its text with full stop and type guards, and its cost."""
+    """A rule of the space: head (None: a constraint), body with type guards, and cost."""
 
-    text: str
+    head: str | None
+    body: tuple[str, ...]
     cost: int
+
+    @property
+    def text(self) -> str:
+        """The rule with its full stop."""
+        if not self.body:
+            return f"{self.head}."
+        return f"{self.head or ''} :- {', '.join(self.body)}.".lstrip()
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ def hypothesis_space(task: LasTask, max_rules: int = MAX_RULES) -> Space:
     """
     maker = _Maker(task.bias, domains(task))
     monotone = is_monotone(task.bias)
-    given = [SpaceRule(rule.rule, rule.cost) for rule in (*task.bias.rules, *task.bias.instances())]
+    given = [SpaceRule(*rule_parts(w.rule), w.cost) for w in (*task.bias.rules, *task.bias.instances())]
     level: list[_Body] = list(maker.heads())
     rules = list(given)
     limit = task.bias.body_limit
@@ -94,7 +103,7 @@ def hypothesis_space(task: LasTask, max_rules: int = MAX_RULES) -> Space:
             for body, cost in zip(level, costs, strict=True)
             if cost is not None and (body.literals or body.head is not None) and maker.is_safe(body)
         ]
-        rules.extend(SpaceRule(maker.text(body), cost) for body, cost in kept)
+        rules.extend(SpaceRule(*maker.parts(body), cost) for body, cost in kept)
         if monotone:
             level = [body for body, cost in zip(level, costs, strict=True) if cost is not None]
         if limit is not None and size == limit:
@@ -114,7 +123,7 @@ def hypothesis_space(task: LasTask, max_rules: int = MAX_RULES) -> Space:
 
 
 def _sorted(rules: Sequence[SpaceRule]) -> tuple[SpaceRule, ...]:
-    return tuple(sorted(dict.fromkeys(rules), key=lambda rule: (rule.cost, len(rule.text), rule.text)))
+    return tuple(sorted(dict.fromkeys(rules), key=lambda rule: (rule.cost, len(rule.body), rule.text)))
 
 
 class _Maker:
@@ -212,17 +221,14 @@ class _Maker:
         head = None if body.head is None else self._text(self._heads[body.head[0]].atom, body.head[1])
         return head, tuple(self._literal(instance) for instance in sorted(body.literals, key=str))
 
-    def text(self, body: _Body) -> str:
-        """The rule with its type guards and, where the bias asks for them, its inequalities."""
+    def parts(self, body: _Body) -> tuple[str | None, tuple[str, ...]]:
+        """Head and body with its type guards and, where the bias asks for them, its inequalities."""
         head, literals = self.shape(body)
         guards = [
             f"{kind}({_variable(v)})" for v, kind in enumerate(body.types) if kind in self._known.guarded
         ]
         unequal = self._inequalities(body) if self._bias.ground_without_replacement else []
-        parts = [*literals, *(guard for guard in guards if guard not in literals), *unequal]
-        if not parts:
-            return f"{head}."
-        return f"{head or ''} :- {', '.join(parts)}.".lstrip()
+        return head, (*literals, *(guard for guard in guards if guard not in literals), *unequal)
 
     def _literal(self, instance: Instance) -> str:
         literal = self._literals[instance[0]]
