@@ -1,0 +1,80 @@
+"""``nsl-bench train``: train a perception network and say how well it sees, standard and shifted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from nsl_bench.cli import Command
+
+__all__ = ["command"]
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "nsl-bench train sudoku_4x4",
+        "nsl-bench train sudoku_9x9 --source mnist:data/,download=true",
+        "nsl-bench train follow_suit --images-per-concept 20 --epochs 3 --out cards.safetensors",
+    ],
+)
+@click.argument("benchmark")
+@click.option("--source", help="Image source; the benchmark's embedded one by default.")
+@click.option("--network", default="softmax", show_default=True, help="Network, with options if need be.")
+@click.option("--images-per-concept", type=click.IntRange(1), help="Train images of each concept, at most.")
+@click.option("--epochs", type=click.IntRange(1), help="Passes over the train images.")
+@click.option("--seed", default=0, show_default=True, help="Of the training.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda ...")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Weights file to write; by default one in the cache, where runs find it.",
+)
+def command(
+    benchmark: str,
+    source: str | None,
+    network: str,
+    images_per_concept: int | None,
+    epochs: int | None,
+    seed: int,
+    device: str,
+    out: Path | None,
+) -> None:
+    """Train a network for BENCHMARK on the network's part of the image pool.
+
+    Prints its accuracy on held-out images (pool B), standard and under each named shift. If --out names a
+    file in a folder with an index.json of weights, the file is listed there, so that runs find it.
+    """
+    from nsl_bench import cache, registry
+    from nsl_bench.data.splits import make_source
+    from nsl_bench.errors import UserError
+    from nsl_bench.perception import library
+    from nsl_bench.shift import STANDARD, named_shifts, resolve
+
+    task = registry.create("benchmark", benchmark)
+    images = make_source(task, source)
+    if out is not None and not out.parent.is_dir():
+        raise UserError(f"--out: there is no folder {out.parent}.")
+    shifts = {name: resolve(name, task, images) for name in (STANDARD, *named_shifts(task, images))}
+    trained = library.train_network(
+        network,
+        task,
+        images,
+        images_per_concept=images_per_concept,
+        epochs=epochs,
+        seed=seed,
+        device=device,
+        progress=True,
+    )
+    accuracies = {name: library.accuracy(trained, images, shift) for name, shift in shifts.items()}
+    trained.details["accuracy"] = {name: round(value, 4) for name, value in accuracies.items()}
+    entry = library.identity(trained, images, out.name if out else "")
+    path = out or cache.folder("networks") / f"{trained.name}-{entry.key}.safetensors"
+    trained.save(path)
+    if out is not None and (out.parent / library.INDEX).is_file():
+        library.add_to_index(out.parent, entry)
+    width = max(map(len, accuracies))
+    for name, value in accuracies.items():
+        click.echo(f"{name:<{width}}  {value:.4f}")
+    click.echo(f"{path}  {path.stat().st_size / 1e6:.2f} MB")

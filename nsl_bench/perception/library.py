@@ -1,0 +1,215 @@
+"""Trained networks: shipped with a package, kept in the cache folder, or trained now.
+
+A trained network is found by what decides it: the network's spec, the image source with its fingerprint,
+and the concepts. Packages ship weights through the entry-point group ``nsl_bench.weights``: a function
+that gives a folder with safetensors files and an ``index.json``, a list of `Entry` objects.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import cache, registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError
+from nsl_bench.perception.images import chunks
+from nsl_bench.perception.network import Network
+from nsl_bench.registry import Spec
+from nsl_bench.shift import Shift
+from nsl_bench.source import ImageSource
+from nsl_bench.types import PoolPart
+
+__all__ = ["GROUP", "INDEX", "Entry", "accuracy", "add_to_index", "identity", "train_network", "trained"]
+
+GROUP = "nsl_bench.weights"
+"""Entry-point group of folders with weights."""
+
+INDEX = "index.json"
+"""The file in such a folder that says what the weights are."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One shipped network.
+
+    Attributes:
+        file: its safetensors file in the folder.
+        network: the network's full spec, `Network.spec`.
+        source: name of the image source.
+        source_fingerprint: of the source whose images it was trained on.
+        concepts: key of the concepts' names.
+    """
+
+    file: str
+    network: str
+    source: str
+    source_fingerprint: str
+    concepts: str
+
+    @property
+    def key(self) -> str:
+        """What the network is looked up by."""
+        return cache.key(self.network, self.source, self.source_fingerprint, self.concepts)
+
+
+def identity(network: Network, source: ImageSource, file: str = "") -> Entry:
+    """What decides a network trained on a source's images."""
+    concepts = cache.key(*source.concept_space.concepts)
+    return Entry(file, network.spec, source.name, source.fingerprint(), concepts)
+
+
+def trained(
+    spec: str | Spec,
+    benchmark: Benchmark,
+    source: ImageSource,
+    *,
+    seed: int = 0,
+    device: str = "auto",
+    progress: bool = True,
+) -> Network:
+    """The trained network of a spec: a shipped one, a cached one, or, said on standard error, a new one.
+
+    Args:
+        spec: e.g. ``"softmax"`` or ``"softmax:epochs=3"``.
+        benchmark: whose concepts it must know.
+        source: the images to train on.
+        seed: of the training.
+        device: where to train.
+        progress: show a bar while training, if standard error is a terminal.
+    """
+    network: Network = registry.create("network", spec, seed=seed)
+    concepts = benchmark.concept_space.concepts
+    wanted = identity(network, source)
+    shipped = _shipped().get(wanted.key)
+    if shipped is not None:
+        return network.load(shipped, concepts)
+    path = cache.folder("networks") / f"{network.name}-{wanted.key}.safetensors"
+    with cache.lock(path):
+        if path.is_file():
+            return network.load(path, concepts)
+        print(
+            f"Training the network {spec} for {benchmark.name} on the images of {source.name}; "
+            f"it is kept in {path.parent}.",
+            file=sys.stderr,
+        )
+        train_network(network, benchmark, source, device=device, progress=progress)
+        network.save(path)
+    return network
+
+
+def train_network(
+    network: Network | str,
+    benchmark: Benchmark,
+    source: ImageSource,
+    *,
+    images_per_concept: int | None = None,
+    epochs: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    progress: bool = False,
+) -> Network:
+    """Train a network on the network's part of a source's pool, standard images only.
+
+    Args:
+        network: a network, which is trained in place, or a spec.
+        benchmark: the task.
+        source: the images.
+        images_per_concept: at most so many; of a spec only, the network's own option if None.
+        epochs: likewise.
+        seed: likewise.
+        device: where to train.
+        progress: show a bar on standard error, if that is a terminal.
+    """
+    if isinstance(network, str):
+        asked = Spec.parse(network)
+        limits = {"images_per_concept": images_per_concept, "epochs": epochs}
+        given = {key: str(value) for key, value in limits.items() if value is not None}
+        spec = Spec(asked.name, asked.args, {**asked.kwargs, **given})
+        made: Network = registry.create("network", spec, seed=seed)
+    else:
+        made = network
+    labels = source.labels("network")
+    missing = np.setdiff1d(np.arange(len(source.concept_space)), labels)
+    if len(missing):
+        raise UserError(
+            f"The image source {source.name} has no train images of "
+            f"'{source.concept_space.concepts[int(missing[0])]}'."
+        )
+    standard = source.variants[0]
+    made.fit(
+        lambda rows: source.render("network", rows, standard),
+        labels,
+        benchmark.concept_space.concepts,
+        device=device,
+        progress=progress,
+    )
+    made.details["source"] = {
+        "name": source.name,
+        "version": source.version,
+        "fingerprint": source.fingerprint(),
+    }
+    return made
+
+
+def accuracy(
+    network: Network, source: ImageSource, shift: Shift | None = None, part: PoolPart = "b", limit: int = 2000
+) -> float:
+    """The share of held-out images whose concept the network sees.
+
+    Args:
+        network: a trained network.
+        source: the images.
+        shift: what they go through.
+        part: the part of the pool.
+        limit: at most so many images, spread evenly over the part.
+    """
+    labels = source.labels(part)
+    rows = np.unique(np.linspace(0, len(labels) - 1, min(limit, len(labels))).astype(np.int64))
+    right = sum(
+        int((network.predict_proba(_render(source, shift, part, some)).argmax(axis=1) == labels[some]).sum())
+        for some in chunks(rows)
+    )
+    return right / len(rows)
+
+
+def add_to_index(folder: Path, entry: Entry) -> None:
+    """Note a weights file in its folder's index, in the place of an older one of the same name."""
+    path = folder / INDEX
+    entries = {**{old.file: old for old in _index(folder)}, entry.file: entry}
+    with cache.replacing(path) as temporary:
+        listed = [asdict(entries[file]) for file in sorted(entries)]
+        temporary.write_text(json.dumps(listed, indent=2) + "\n", encoding="utf-8")
+
+
+def _render(
+    source: ImageSource, shift: Shift | None, part: PoolPart, rows: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint8]:
+    return shift.render(source, part, rows) if shift else source.render(part, rows, source.variants[0])
+
+
+def _shipped() -> dict[str, Path]:
+    """The weights files of all installed packages, by the key of what they are."""
+    found: dict[str, Path] = {}
+    for point in entry_points(group=GROUP):
+        place: Any = point.load()
+        folder = Path(place() if callable(place) else place)
+        found.update({entry.key: folder / entry.file for entry in _index(folder)})
+    return found
+
+
+def _index(folder: Path) -> list[Entry]:
+    path = folder / INDEX
+    if not path.is_file():
+        return []
+    try:
+        return [Entry(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+    except (ValueError, TypeError) as error:
+        raise UserError(f"The index of weights {path} is broken: {error}.") from error

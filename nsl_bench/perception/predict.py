@@ -1,0 +1,226 @@
+"""What a network sees in the images of a split: each image rendered and predicted once, then kept.
+
+Predictions are cached in one parquet file for each network, image source, part of the pool and shift;
+digests of the images, which a split's content hash needs, likewise without the network.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import cache
+from nsl_bench.data.content import DIGEST_BYTES, image_digest
+from nsl_bench.perception.images import chunks
+from nsl_bench.perception.network import Network
+from nsl_bench.shift import STANDARD, Shift
+from nsl_bench.source import ImageSource
+from nsl_bench.types import BLANK, PoolPart, Predictions, Split
+
+__all__ = ["image_digests", "predict", "predictions_of"]
+
+_CHUNK = 128
+_WORTH_SECONDS = 6.0
+"""More processes are started only to save more than this much rendering."""
+
+
+def predict(
+    network: Network,
+    source: ImageSource,
+    part: PoolPart,
+    shift: Shift | None,
+    indices: npt.NDArray[np.int64],
+    *,
+    workers: int = 1,
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8]]:
+    """What a network says about images of a pool.
+
+    Args:
+        network: a trained network.
+        source: the images.
+        part: part of the pool.
+        shift: what the images go through; None for the standard ones.
+        indices: int64 [m], the images.
+        workers: processes that render. The result does not depend on it.
+
+    Returns:
+        float32 [m, concepts]: the probabilities; uint8 [m, 16]: the images' digests.
+    """
+    wanted = np.unique(indices)
+    seen = _Table("predictions", "probabilities", np.dtype(np.float32), len(network.concepts))
+    marks = _digests()
+    seen_path = _path("predictions", source, part, shift, network.fingerprint())
+    marks_path = _path("digests", source, part, shift)
+    known, probabilities = seen.read(seen_path)
+    marked, digests = marks.read(marks_path)
+    todo = wanted[~np.isin(wanted, np.intersect1d(known, marked))]
+    if len(todo):
+        found, hashed = [], []
+        for images in _rendered(source, part, shift, todo, workers):
+            found.append(network.predict_proba(images))
+            hashed.append(_hash(images))
+        known, probabilities = seen.merge(seen_path, todo, np.concatenate(found))
+        marked, digests = marks.merge(marks_path, todo, np.concatenate(hashed))
+    return (
+        probabilities[np.searchsorted(known, indices)],
+        digests[np.searchsorted(marked, indices)],
+    )
+
+
+def predictions_of(
+    split: Split, source: ImageSource, shift: Shift | None, network: Network, *, workers: int = 1
+) -> Predictions:
+    """What a network sees in a split's images: shifted ones in shifted examples, else standard ones."""
+    blank = split.images == BLANK
+    probabilities = np.zeros((*split.images.shape, len(network.concepts)), np.float32)
+    for rows, change in _renderings(split, shift):
+        indices = split.images[rows].astype(np.int64)
+        probabilities[rows] = predict(network, source, split.pool, change, indices, workers=workers)[0]
+    return Predictions(probabilities, blank)
+
+
+def image_digests(
+    split: Split, source: ImageSource, shift: Shift | None, *, workers: int = 1
+) -> npt.NDArray[np.uint8]:
+    """uint8 [n, slots, 16]: the digest of each image of a split, zeros for a blank slot."""
+    result = np.zeros((*split.images.shape, DIGEST_BYTES), np.uint8)
+    table = _digests()
+    for rows, change in _renderings(split, shift):
+        indices = split.images[rows].astype(np.int64)
+        wanted = np.unique(indices)
+        path = _path("digests", source, split.pool, change)
+        known, digests = table.read(path)
+        todo = wanted[~np.isin(wanted, known)]
+        if len(todo):
+            hashed = [_hash(images) for images in _rendered(source, split.pool, change, todo, workers)]
+            known, digests = table.merge(path, todo, np.concatenate(hashed))
+        result[rows] = digests[np.searchsorted(known, indices)]
+    return result
+
+
+def _renderings(split: Split, shift: Shift | None) -> Iterator[tuple[npt.NDArray[np.bool_], Shift | None]]:
+    """The slots [n, slots] with a standard image, then those with a shifted one, as far as there are any."""
+    if split.n_shifted and shift is None:
+        raise ValueError("some examples are shifted, but by no shift")
+    full = split.images != BLANK
+    for shifted, change in ((False, None), (True, shift)):
+        rows = full & (split.shifted == shifted)[:, None]
+        if rows.any():
+            yield rows, change
+
+
+def _hash(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    joined = b"".join(image_digest(image) for image in images)
+    return np.frombuffer(joined, np.uint8).reshape(-1, DIGEST_BYTES)
+
+
+def _digests() -> _Table:
+    return _Table("digests", "digest", np.dtype(np.uint8), DIGEST_BYTES)
+
+
+def _path(kind: str, source: ImageSource, part: PoolPart, shift: Shift | None, network: str = "") -> Path:
+    name = cache.key(
+        kind, network, source.name, source.fingerprint(), part, shift.spec if shift else STANDARD
+    )
+    return cache.folder(kind) / f"{source.name}-{part}-{name}.parquet"
+
+
+class _Table:
+    """Rows of numbers by image, in a parquet file that several processes may add to.
+
+    Args:
+        kind: what the rows are, for messages.
+        column: the name of their column.
+        dtype: of the numbers.
+        width: how many in a row.
+    """
+
+    def __init__(self, kind: str, column: str, dtype: np.dtype[Any], width: int) -> None:
+        self.kind, self.column, self.dtype, self.width = kind, column, dtype, width
+
+    def read(self, path: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+        """The images, ascending, and their rows [m, width]. A file that is not whole counts as none."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        empty = np.empty(0, np.int64), np.empty((0, self.width), self.dtype)
+        if not path.is_file():
+            return empty
+        try:
+            table = pq.read_table(path)
+            indices = table["image"].to_numpy().astype(np.int64)
+            flat = table[self.column].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+            return indices, flat.astype(self.dtype).reshape(len(indices), self.width)
+        except (pa.ArrowException, OSError, KeyError, ValueError):
+            path.unlink(missing_ok=True)
+            return empty
+
+    def merge(
+        self, path: Path, indices: npt.NDArray[np.int64], rows: npt.NDArray[Any]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+        """Add rows to the file; gives all that it then holds."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with cache.lock(path):
+            old, old_rows = self.read(path)
+            kept = ~np.isin(old, indices)
+            everything = np.concatenate([old[kept], indices])
+            order = np.argsort(everything)
+            everything = everything[order]
+            values = np.concatenate([old_rows[kept], rows.astype(self.dtype)])[order]
+            column = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), self.width)
+            table = pa.table({"image": pa.array(everything, pa.int32()), self.column: column})
+            with cache.replacing(path) as temporary:
+                pq.write_table(table, temporary, compression="zstd")
+        return everything, values
+
+
+def _rendered(
+    source: ImageSource,
+    part: PoolPart,
+    shift: Shift | None,
+    indices: npt.NDArray[np.int64],
+    workers: int,
+) -> Iterator[npt.NDArray[np.uint8]]:
+    """Images in chunks, in order; by several processes if what the first chunk took says that it pays."""
+    first, *rest = chunks(indices, _CHUNK)
+    started = time.perf_counter()
+    images = _render(source, part, shift, first)
+    left = (time.perf_counter() - started) * len(rest)
+    yield images
+    if workers <= 1 or left < _WORTH_SECONDS:
+        for rows in rest:
+            yield _render(source, part, shift, rows)
+        return
+    # Fresh processes: forking one that already runs threads (torch, Arrow) can deadlock.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, _Worker.start, (source, part, shift)) as pool:
+        yield from pool.map(_Worker.render, rest)
+
+
+class _Worker:
+    """What a worker process keeps between chunks: a source draws its decks once, not for each chunk."""
+
+    images: tuple[ImageSource, PoolPart, Shift | None]
+
+    @classmethod
+    def start(cls, source: ImageSource, part: PoolPart, shift: Shift | None) -> None:
+        cls.images = (source, part, shift)
+
+    @classmethod
+    def render(cls, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        return _render(*cls.images, rows)
+
+
+def _render(
+    source: ImageSource, part: PoolPart, shift: Shift | None, rows: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint8]:
+    return shift.render(source, part, rows) if shift else source.render(part, rows, source.variants[0])
