@@ -101,14 +101,12 @@ class FollowSuit(Benchmark):
     def generate(
         self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
     ) -> Split:
-        wanted = (self.test_size if part == "test" else self.size(size)) // self.tricks
+        wanted = self.test_size if part == "test" else self.size(size)
         forbidden = set() if exclude is None else {row.tobytes() for row in exclude.concepts}
-        games: list[npt.NDArray[np.int16]] = []
-        while len(games) < wanted:
-            game = self._game(rng)
-            if not any(trick.tobytes() in forbidden for trick in game):
-                games.append(game)
-        concepts = np.concatenate(games)
+        tricks: list[npt.NDArray[np.int16]] = []
+        while len(tricks) < wanted:
+            tricks += [trick for trick in self._game(rng) if trick.tobytes() not in forbidden]
+        concepts = np.array(tricks[:wanted])
         return Split(part, CARDS, concepts, self.winners(concepts))
 
     def _game(self, rng: np.random.Generator) -> npt.NDArray[np.int16]:

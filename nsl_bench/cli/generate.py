@@ -67,7 +67,7 @@ def command(
         "seed": seed,
         "workers": workers,
     }
-    parts = {"test": {"split": "test", "repeat": 1}}
+    parts: dict[str, dict[str, Any]] = {"test": {"split": "test", "repeat": 1}}
     parts |= {f"train_{r}": {"split": "train", "repeat": r} for r in range(1, repeats + 1)}
     first = nsl_bench.load(benchmark, **options, **parts["test"])
     try:

@@ -75,7 +75,7 @@ def percentages(ctx: click.Context, parameter: click.Parameter, text: str) -> li
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder of splits (test.csv, small/train_1.csv ...) to use in place of generated ones.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of data, networks and learners.")
+@click.option("--seed", default=0, show_default=True, help="Of data and learners.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), help="Results folder; resumed if it is there."

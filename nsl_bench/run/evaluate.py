@@ -65,7 +65,7 @@ class Bench:
 
     def __init__(self, device: str = "auto") -> None:
         self.device = device
-        self._networks: dict[tuple[str, str, str, int], Network] = {}
+        self._networks: dict[tuple[str, str, str], Network] = {}
         self._sources: dict[tuple[str, str], tuple[Benchmark, ImageSource]] = {}
         self._data: dict[tuple[Any, ...], _Data] = {}
 
@@ -121,10 +121,10 @@ class Bench:
 
         if job.network is None:
             raise ValueError("the job's track uses no network")
-        key = (job.network, job.benchmark, job.source, job.seed)
+        key = (job.network, job.benchmark, job.source)
         if key not in self._networks:
             benchmark, source = self._parts(job)
-            self._networks[key] = trained(job.network, benchmark, source, seed=job.seed, device=self.device)
+            self._networks[key] = trained(job.network, benchmark, source, device=self.device)
         return self._networks[key]
 
     def _part(

@@ -35,7 +35,7 @@ class Job:
         learner: e.g. ``"ffnsl"``.
         track: supervision; ``"symbolic"`` hands out true concepts and uses no network.
         network: perception network, None in tracks that use none.
-        seed: of data, network and learner.
+        seed: of data and learner; the network has its own, an option of it.
         splits: folder whose splits are used in place of generated ones.
     """
 

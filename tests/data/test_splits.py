@@ -1,0 +1,135 @@
+"""Images are assigned and shifted reproducibly; a Dataset has the content that its hash says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nsl_bench
+from nsl_bench import registry
+from nsl_bench.data.content import dataset_hash
+from nsl_bench.data.splits import assign_images, make_source, make_split
+from nsl_bench.errors import UserError
+from nsl_bench.types import BLANK, ConceptSpace, Split
+
+
+@given(st.integers(0, 2**32), st.integers(1, 60), st.floats(0, 100), st.floats(0, 100))
+@settings(max_examples=60)
+def test_shares_are_exact_and_nested(seed: int, n: int, p: float, q: float) -> None:
+    rng = np.random.default_rng(seed)
+    split = Split(
+        "train",
+        ConceptSpace("c", ("x",)),
+        np.zeros((n, 1), np.int16),
+        np.zeros(n, np.int16),
+        ranks=rng.permutation(n).astype(np.int32),
+    )
+    low, high = split.shift(min(p, q)), split.shift(max(p, q))
+    assert low.shifted.sum() == int(np.floor(min(p, q) * n / 100 + 0.5))
+    assert not (low.shifted & ~high.shifted).any()
+    part = high.take(rng.permutation(n)[: n // 2])
+    assert part.shifted.sum() == part.n_shifted
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=40)
+def test_images_show_their_concepts_and_are_dealt_evenly(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pool = np.repeat(np.arange(3, dtype=np.int16), 4)
+    concepts = rng.integers(-1, 3, (20, 3)).astype(np.int16)
+    split = Split("test", ConceptSpace("c", ("x", "y", "z")), concepts, np.zeros(20, np.int16))
+    images = assign_images(split, pool, rng).images
+    assert np.array_equal(images == BLANK, concepts == BLANK)
+    assert np.array_equal(pool[images[images != BLANK]], concepts[concepts != BLANK])
+    used = np.bincount(images[images != BLANK], minlength=len(pool)).reshape(3, 4)
+    assert (used.max(axis=1) - used.min(axis=1) <= 1).all()
+
+
+def test_a_shifted_example_has_the_concepts_and_label_of_its_standard_twin() -> None:
+    task = registry.create("benchmark", "sudoku_4x4")
+    source = make_source(task)
+    plain, shifted = (make_split(task, source, "train", percent=p) for p in (0, 70))
+    assert np.array_equal(plain.concepts, shifted.concepts)
+    assert np.array_equal(plain.labels, shifted.labels)
+    assert np.array_equal(plain.images, shifted.images)
+    assert shifted.shifted.sum() == 224
+
+
+def test_paper_splits_shift_the_first_rows(shared: Path) -> None:
+    task = registry.create("benchmark", "follow_suit")
+    folder = shared / "data" / "ffnsl_splits" / "follow_suit"
+    split = make_split(task, make_source(task), "train", percent=50.5, splits=folder)
+    assert np.array_equal(np.flatnonzero(split.shifted), np.arange(52))
+
+
+def test_load_gives_decoded_images_concepts_labels_and_flags() -> None:
+    data = nsl_bench.load("sudoku_4x4", split="train", size="small", repeat=1, shift="rotate90", percent=60)
+    assert len(data) == 320 and sum(data["shifted"]) == 192
+    row = data[0]
+    assert len(row["images"]) == len(row["concepts"]) == 16
+    assert all(
+        (image is None) == (concept is None)
+        for image, concept in zip(row["images"], row["concepts"], strict=True)
+    )
+    plain = nsl_bench.load("sudoku_4x4")
+    for after, before in zip(data.select(range(20)), plain.select(range(20)), strict=True):
+        assert after["concepts"] == before["concepts"] and after["label"] == before["label"]
+        for a, b in zip(after["images"], before["images"], strict=True):
+            if a is not None:
+                turned = np.rot90(np.asarray(b), -1) if after["shifted"] else np.asarray(b)
+                assert np.array_equal(np.asarray(a), turned)
+
+
+def test_the_content_hash_is_the_same_for_any_number_of_workers(tmp_path: Path) -> None:
+    script = (
+        "import sys, nsl_bench\n"
+        "from nsl_bench.data.content import dataset_hash\n"
+        "if __name__ == '__main__':\n"
+        "    data = nsl_bench.load('follow_suit', shift='noir', percent=50, repeat=2,\n"
+        "                          workers=int(sys.argv[1]),\n"
+        "                          source='drawn_decks:images_per_card=20,image_height=68,image_width=44')\n"
+        "    print(dataset_hash(data), data.info.description.endswith(dataset_hash(data)))\n"
+    )
+    file = tmp_path / "hash.py"
+    file.write_text(script)
+    answers = set()
+    for workers in ("1", "2"):
+        env = {**os.environ, "NSL_BENCH_CACHE": str(tmp_path / workers)}
+        done = subprocess.run(
+            [sys.executable, str(file), workers], env=env, capture_output=True, text=True, check=True
+        )
+        answers.add(done.stdout)
+    assert len(answers) == 1 and answers.pop().endswith(" True\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"split": "dev"}, "Unknown split 'dev'"),
+        ({"size": "smal"}, "Did you mean 'small'"),
+        ({"shift": "rotate9", "percent": 10}, "Did you mean 'rotate90'"),
+        ({"shift": "rotate90", "percent": 101}, "between 0 and 100 percent, found 101"),
+        ({"percent": 10}, "without a shift"),
+        ({"source": "mnst"}, "Did you mean 'mnist'"),
+        ({"source": "drawn_decks"}, "drawn_decks has no images of '1'"),
+        ({"repeat": 0}, "from 1, found 0"),
+    ],
+)
+def test_bad_arguments_get_one_sentence(options: dict[str, object], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        nsl_bench.load("sudoku_4x4", **options)  # type: ignore[arg-type]
+
+
+def test_the_hash_covers_pixels() -> None:
+    hashes = {
+        dataset_hash(nsl_bench.load("sudoku_4x4", shift=shift, percent=percent))
+        for shift, percent in (("standard", 0), ("rotate90", 10), ("rotate90", 20))
+    }
+    assert len(hashes) == 3

@@ -1,0 +1,67 @@
+"""Parts are found by name, and a spec's mistakes are named in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.registry import Spec
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        ("noir", Spec("noir")),
+        ("rotate:90", Spec("rotate", ("90",))),
+        ("decks:some/folder,standard=byron", Spec("decks", ("some/folder",), {"standard": "byron"})),
+        ("softmax:epochs=3,dense=64", Spec("softmax", (), {"epochs": "3", "dense": "64"})),
+    ],
+)
+def test_a_spec_reads_and_prints(text: str, spec: Spec) -> None:
+    assert Spec.parse(text) == spec
+    assert str(spec) == text
+
+
+@pytest.mark.parametrize("kind", sorted(registry.KINDS))
+def test_every_registered_part_can_be_imported(kind: registry.Kind) -> None:
+    assert registry.names(kind)
+    for name in registry.names(kind):
+        assert callable(registry.factory(kind, name))
+
+
+def test_an_unknown_name_gets_a_suggestion() -> None:
+    with pytest.raises(UserError, match=r"Unknown benchmark 'folow_suit'\. Did you mean 'follow_suit'\?"):
+        registry.create("benchmark", "folow_suit")
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("follow_suit:player=3", r"no option 'player'\. Did you mean 'players'\?"),
+        ("follow_suit:players=three", r"'players'.*found 'three', but it is a whole number"),
+        ("follow_suit:players=99", r"2 to 13 players, found players=99"),
+        ("follow_suit:1,2,3", r"takes 1 argument\(s\), found 3"),
+        ("sudoku_4x4:knowledge=some", r"'some' is not one of grid, reduced"),
+    ],
+)
+def test_a_wrong_option_is_named(spec: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        registry.create("benchmark", spec)
+
+
+def test_options_take_the_types_of_their_annotations() -> None:
+    assert registry.create("benchmark", "follow_suit:players=3").players == 3
+    assert registry.create("shift", "rotate:90").spec == "rotate:90"
+
+
+def test_a_learner_comes_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("class Mine:\n    def __init__(self, seed=0):\n        self.seed = seed\n")
+    assert registry.create("learner", f"{file}:Mine", seed=7).seed == 7
+    with pytest.raises(UserError, match=r"has no 'Min'\. Did you mean 'Mine'"):
+        registry.create("learner", f"{file}:Min")
+    with pytest.raises(UserError, match=r"no file .*other\.py"):
+        registry.create("learner", f"{tmp_path / 'other.py'}:Mine")
