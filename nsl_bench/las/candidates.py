@@ -1,0 +1,247 @@
+"""Candidate rules: heads with bodies, and the examples' cells that each of them fills.
+
+A cell is a learned atom in one context. Conditions of examples ask for filled and for empty cells;
+a rule fills the cells whose atom it derives there. Rules that fill the same cells of interest are one
+candidate, the cheapest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.las.bodies import Bodies
+from nsl_bench.las.columns import Bits, pack, unpack
+from nsl_bench.las.conditions import Formula, Target, literals_of
+from nsl_bench.las.pieces import Part
+from nsl_bench.las.tables import BodyLiteral, Vocabulary, atom_text
+from nsl_bench.las.task import ModeAtom
+
+__all__ = ["Candidate", "Cells", "HeadForm", "Rule", "head_forms", "rule_text"]
+
+HARD = 1 << 40
+"""Weight of an example that must be covered, where weights are only compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeadForm:
+    """A head with constants filled in.
+
+    Attributes:
+        atom: its declaration.
+        constants: values for ``const(type)``.
+        places: variable in each ``var(type)``, numbered by first occurrence.
+        types: type of each variable.
+        leaves: intp [sizes...]: which row of `Cells` each instance is, -1 for none.
+        cost: what it adds to a rule's cost.
+    """
+
+    atom: ModeAtom
+    constants: tuple[str, ...]
+    places: tuple[int, ...]
+    types: tuple[str, ...]
+    leaves: npt.NDArray[np.intp]
+    cost: int
+
+    def text(self, variables: Sequence[str]) -> str:
+        """The head with these names for its variables."""
+        return atom_text(self.atom, iter([variables[p] for p in self.places]), iter(self.constants))
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A rule as a hypothesis may hold it: built from the modes, or given whole."""
+
+    cost: int
+    head: HeadForm | None = None
+    parts: tuple[Part, ...] = ()
+    types: tuple[str, ...] = ()
+    given: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A rule and the cells that it fills.
+
+    Attributes:
+        rule: the rule.
+        leaves: intp [k]: rows of `Cells` that it may fill.
+        fills: uint64 [k, words]: which columns of each; only cells of interest.
+    """
+
+    rule: Rule
+    leaves: npt.NDArray[np.intp]
+    fills: Bits
+
+
+class Cells:
+    """The cells that conditions speak about.
+
+    Attributes:
+        row: program atom to row.
+        wanted, unwanted: uint64 [rows, words]: cells that some condition asks to be filled, empty.
+        weight: int64 [rows, n]: penalties of the examples that ask for a cell to be filled.
+    """
+
+    def __init__(self, problems: Sequence[Sequence[Target]], words: int, n: int) -> None:
+        literals: dict[Formula, frozenset[tuple[int, bool]]] = {}
+        atoms: set[int] = set()
+        for problem in problems:
+            for target in problem:
+                if target.condition not in literals:
+                    literals[target.condition] = frozenset(
+                        (lit.atom, lit.positive) for lit in literals_of(target.condition)
+                    )
+                    atoms.update(atom for atom, _ in literals[target.condition])
+        self.row = {atom: i for i, atom in enumerate(sorted(atoms))}
+        wanted = np.zeros((len(self.row), n), np.bool_)
+        unwanted = np.zeros((len(self.row), n), np.bool_)
+        self.weight = np.zeros((len(self.row), n), np.int64)
+        for problem in problems:
+            weight = np.zeros((len(self.row), n), np.int64)
+            for target in problem:
+                for atom, positive in literals[target.condition]:
+                    row = self.row[atom]
+                    if positive:
+                        wanted[row, target.column] = True
+                        weight[row, target.column] += HARD if target.penalty is None else target.penalty
+                    else:
+                        unwanted[row, target.column] = True
+            np.maximum(self.weight, weight, out=self.weight)
+        self.n = n
+        self.wanted = pack(wanted).reshape(len(self.row), words)
+        self.interesting = self.wanted | pack(unwanted).reshape(len(self.row), words)
+
+
+def head_forms(vocabulary: Vocabulary, cells: Cells) -> list[HeadForm]:
+    """The heads that can fill a cell of interest, with costs."""
+    import itertools
+
+    learned = vocabulary.grounding.learned
+    forms: list[tuple[ModeAtom, tuple[str, ...], tuple[int, ...], tuple[str, ...], npt.NDArray[np.intp]]] = []
+    for head in vocabulary.bias.heads:
+        slots = head.atom.placeholders
+        kinds = [p.type for p in slots if p.kind == "var"]
+        allowed = [vocabulary.constants(p.type) for p in slots if p.kind == "const"]
+        for constants in itertools.product(*allowed):
+            for places in _sharings(kinds):
+                types = tuple(kinds[places.index(k)] for k in range(max(places, default=-1) + 1))
+                if len(types) > vocabulary.bias.max_variables:
+                    continue
+                values = [vocabulary.domain(kind).values for kind in types]
+                leaves = np.full([len(v) for v in values], -1, np.intp)
+                for where in itertools.product(*(range(len(v)) for v in values)):
+                    names = [str(values[p][where[p]]) for p in places]
+                    text = atom_text(head.atom, iter(names), iter(constants))
+                    leaves[where] = cells.row.get(learned.get(text, 0), -1)
+                if (leaves >= 0).any():
+                    forms.append((head.atom, tuple(constants), places, types, leaves))
+    names = [f"V{i + 1}" for i in range(16)]
+    texts = [
+        atom_text(atom, iter([names[p] for p in places]), iter(constants))
+        for atom, constants, places, _, _ in forms
+    ]
+    costs = vocabulary.head_costs(texts)
+    return [HeadForm(*form, cost) for form, cost in zip(forms, costs, strict=True)]
+
+
+def _sharings(kinds: Sequence[str]) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = [()]
+    for i, kind in enumerate(kinds):
+        found = [
+            (*places, variable)
+            for places in found
+            for variable in range(max(places, default=-1) + 2)
+            if variable > max(places, default=-1) or kinds[places.index(variable)] == kind
+        ]
+        del i
+    return found
+
+
+def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[Candidate]:
+    """One candidate, the cheapest, for each set of cells that some rule fills and that may pay.
+
+    Raises:
+        OutOfTime, Undecided: see `Bodies.bodies`.
+    """
+    by_types: dict[tuple[str, ...], list[HeadForm]] = {}
+    for form in forms:
+        by_types.setdefault(form.types, []).append(form)
+    best: dict[tuple[bytes, bytes], Candidate] = {}
+    for types, group in sorted(by_types.items()):
+        gains = [_Gain(form, cells) for form in group]
+        for body in bodies.bodies(
+            types, lambda holds, cost, gains=gains: all(g.hopeless(holds, cost) for g in gains)
+        ):  # type: ignore[misc]
+            for form, gain in zip(group, gains, strict=True):
+                if gain.hopeless(body.holds, body.used.cost):
+                    continue
+                fills = gain.fills(body.holds)
+                key = (gain.leaves.tobytes(), fills.tobytes())
+                cost = body.used.cost + form.cost
+                known = best.get(key)
+                if known is None or (cost, len(body.parts)) < (known.rule.cost, len(known.rule.parts)):
+                    best[key] = Candidate(Rule(cost, form, body.parts, body.types), gain.leaves, fills)
+    return list(best.values())
+
+
+class _Gain:
+    """What filling the cells of one head can bring."""
+
+    def __init__(self, form: HeadForm, cells: Cells) -> None:
+        self.where = form.leaves >= 0
+        self.leaves = form.leaves[self.where]
+        self.interesting = cells.interesting[self.leaves]
+        self.weight = cells.weight[self.leaves]
+        self.wanted = cells.wanted[self.leaves]
+        self.cost = form.cost
+        self.n = cells.n
+
+    def fills(self, holds: Bits) -> Bits:
+        """uint64 [leaves, words]: the cells of interest that a body fills."""
+        result: Bits = np.ascontiguousarray(holds[self.where] & self.interesting)
+        return result
+
+    def hopeless(self, holds: Bits, cost: int) -> bool:
+        """Whether all that could be gained is no more than the cost."""
+        useful = holds[self.where] & self.wanted
+        if not useful.any():
+            return True
+        return int((unpack(useful, self.n) * self.weight).sum()) <= cost + self.cost
+
+
+def rule_text(rule: Rule, literals: Sequence[BodyLiteral], vocabulary: Vocabulary) -> str:
+    """The rule in ASP, with type guards and, without replacement, inequalities."""
+    if rule.given or rule.head is None:
+        return rule.given
+    order = list(dict.fromkeys([*range(len(rule.head.types)), *(v for _, vs in rule.parts for v in vs)]))
+    names = [""] * (max(order, default=-1) + 1)
+    for i, variable in enumerate(order):
+        names[variable] = f"V{i + 1}"
+    texts = [literals[i].text([names[v] for v in variables]) for i, variables in rule.parts]
+    if vocabulary.rigid:
+        texts += _inequalities(rule.parts, names, literals)
+    guards = [f"{rule.types[v]}({names[v]})" for v in order if vocabulary.domain(rule.types[v]).guarded]
+    body = list(dict.fromkeys([*texts, *guards]))
+    head = rule.head.text(names)
+    return f"{head} :- {', '.join(body)}." if body else f"{head}."
+
+
+def _inequalities(parts: Sequence[Part], names: Sequence[str], literals: Sequence[BodyLiteral]) -> list[str]:
+    import itertools
+
+    found = []
+    for (i, a), (j, b) in itertools.combinations(parts, 2):
+        if literals[i].family is None or literals[i].family != literals[j].family:
+            continue
+        left = literals[i].arguments([names[v] for v in a])
+        right = literals[j].arguments([names[v] for v in b])
+        pairs = [(x, y) for x, y in zip(left, right, strict=True) if x != y]
+        if any(not any(c.isupper() for c in x + y) for x, y in pairs):
+            continue
+        xs, ys = ",".join(x for x, _ in pairs), ",".join(y for _, y in pairs)
+        found.append(f"{xs} != {ys}" if len(pairs) == 1 else f"({xs}) != ({ys})")
+    return found

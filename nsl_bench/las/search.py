@@ -1,0 +1,385 @@
+"""Enumerating conjunctions of pieces in order of cost, each distinct table once.
+
+A conjunction over some variables is a set of placed pieces; its table is the AND of theirs. Two
+conjunctions whose tables are equal up to renaming variables of one type behave alike in all rules, so
+only the cheaper is kept (with what it uses up as part of the comparison). Tables are not stored but
+computed again from the pieces, a chunk of columns at a time, so memory stays bounded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nsl_bench.las.columns import Bits
+from nsl_bench.las.pieces import Piece, Resources
+from nsl_bench.las.program import Undecided
+from nsl_bench.las.tables import BodyLiteral, Vocabulary
+
+__all__ = ["Conjunction", "Limits", "OutOfTime", "Search"]
+
+_CHUNK_BYTES = 1 << 24
+_MOST_STATES = 400_000
+
+
+class OutOfTime(Exception):
+    """The deadline has passed."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on a rule.
+
+    Attributes:
+        variables: most variables.
+        literals: most body literals; None: no limit.
+        recall: most uses of each declaration with a recall.
+        deadline: `time.monotonic` value at which to give up; None: never.
+    """
+
+    variables: int
+    literals: int | None
+    recall: tuple[int, ...]
+    deadline: float | None = None
+
+    def allow(self, used: Resources) -> bool:
+        """Whether `used` keeps to the bounds."""
+        return (
+            used.variables <= self.variables
+            and (self.literals is None or used.literals <= self.literals)
+            and all(a <= b for a, b in zip(used.recall, self.recall, strict=True))
+        )
+
+    def key(self, used: Resources) -> tuple[int, ...]:
+        """What a dominating conjunction must not use more of."""
+        literals = () if self.literals is None else (used.literals,)
+        return (used.cost, used.variables, *literals, *used.recall)
+
+
+Placement = tuple[int, tuple[int, ...]]
+"""A piece (its index) and the variable in each of its places."""
+
+
+@dataclass(frozen=True, eq=False)
+class Conjunction:
+    """A set of placed pieces.
+
+    Attributes:
+        types: types of its variables, the fixed ones first, the others sorted.
+        placements: sorted.
+        used: resources; fixed variables are counted.
+        projection: uint64 [sizes of fixed variables..., words]: where it holds.
+        unbound: variables without type guard that no positive literal binds yet.
+    """
+
+    types: tuple[str, ...]
+    placements: tuple[Placement, ...]
+    used: Resources
+    projection: Bits
+    unbound: frozenset[int]
+    digest: bytes = b""
+
+
+@dataclass
+class Search:
+    """Enumerates conjunctions that grow from some fixed variables, or from nothing.
+
+    Attributes:
+        vocabulary: domains.
+        pieces: what conjunctions are made of.
+        literals: what pieces are made of.
+        fixed: types of variables that are kept apart, e.g. those of a head.
+        limits: bounds.
+        hopeless: says of a projection and a cost that no rule that contains them can pay.
+        through_first: each piece has to contain variable 0 (stars).
+    """
+
+    vocabulary: Vocabulary
+    pieces: Sequence[Piece]
+    literals: Sequence[BodyLiteral]
+    fixed: tuple[str, ...]
+    limits: Limits
+    hopeless: Callable[[Bits, int], bool]
+    through_first: bool = False
+    evaluated: int = 0
+    _seen: dict[tuple[object, ...], list[tuple[int, ...]]] = field(default_factory=dict)
+    _tried: dict[tuple[object, ...], tuple[int, ...]] = field(default_factory=dict)
+    _extensions: dict[tuple[str, ...], list[tuple[Placement, tuple[str, ...], bool]]] = field(
+        default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        domain = self.vocabulary.domain
+        self._unguarded = {
+            kind
+            for kind in {*self.fixed, *itertools.chain.from_iterable(p.types for p in self.pieces)}
+            if not domain(kind).guarded
+        }
+        self._rigid = self.vocabulary.rigid
+        self._words = self.vocabulary.columns.words
+
+    def run(self) -> list[Conjunction]:
+        """All distinct conjunctions that may pay, cheapest first.
+
+        Raises:
+            OutOfTime: the deadline has passed.
+            Undecided: there are too many.
+        """
+        found: list[Conjunction] = []
+        queue: list[tuple[int, int, int, Conjunction]] = []
+        counter = itertools.count()
+        for start in self._starts():
+            heapq.heappush(queue, (start.used.cost, start.used.literals, next(counter), start))
+        while queue:
+            if self.limits.deadline is not None and time.monotonic() > self.limits.deadline:
+                raise OutOfTime
+            state = heapq.heappop(queue)[-1]
+            if self._beaten(state):
+                continue
+            found.append(state)
+            if len(found) > _MOST_STATES:
+                raise Undecided("too many rule bodies")
+            for child in self._children(state):
+                heapq.heappush(queue, (child.used.cost, child.used.literals, next(counter), child))
+        return found
+
+    def table(self, types: Sequence[str], placements: Sequence[Placement], words: slice) -> Bits:
+        """uint64 [sizes..., words]: where the placed pieces hold together."""
+        result = self._guard(types)[..., words]
+        for index, mapping in placements:
+            result = result & self._view(index, mapping, len(types))[..., words]
+        if self._rigid:
+            for a, b in itertools.combinations(placements, 2):
+                differ = self._differ(a, b, types)
+                if differ is not None:
+                    result = np.where(differ[..., None], result, np.uint64(0))
+        return np.ascontiguousarray(np.broadcast_to(result, (*self._sizes(types), result.shape[-1])))
+
+    def _starts(self) -> list[Conjunction]:
+        zero = Resources(0, 0, len(self.fixed), (0,) * len(self.limits.recall))
+        if self.fixed:
+            guard = self._guard(self.fixed)
+            unbound = frozenset(i for i, kind in enumerate(self.fixed) if kind in self._unguarded)
+            start = Conjunction(self.fixed, (), zero, guard, unbound)
+            self._beaten(start, self._digest_of(start))
+            return [start]
+        empty = Conjunction((), (), zero, self.vocabulary.columns.full, frozenset())
+        grown = [
+            ((i, tuple(range(len(piece.types)))), piece.types)
+            for i, piece in enumerate(self.pieces)
+            if piece.varies
+        ]
+        return self._grow(empty, grown)
+
+    def _children(self, state: Conjunction) -> list[Conjunction]:
+        extensions = self._extensions.get(state.types)
+        if extensions is None:
+            extensions = self._extensions[state.types] = self._make_extensions(state.types)
+        present = set(state.placements)
+        families = {self.pieces[index].family for index, _ in state.placements} - {None}
+        return self._grow(
+            state,
+            [
+                (placement, new)
+                for placement, new, joined in extensions
+                if placement not in present and (joined or self.pieces[placement[0]].family in families)
+            ],
+        )
+
+    def _make_extensions(self, types: tuple[str, ...]) -> list[tuple[Placement, tuple[str, ...], bool]]:
+        """Each way to place a piece on these variables and new ones; whether it shares one of these.
+
+        Without replacement, literals of one predicate constrain each other without sharing a variable.
+        """
+        found = []
+        by_type: dict[str, list[int]] = {}
+        for variable, kind in enumerate(types):
+            by_type.setdefault(kind, []).append(variable)
+        spare = self.limits.variables - len(types)
+        for index, piece in enumerate(self.pieces):
+            options = [[*by_type.get(kind, ()), None] for kind in piece.types]
+            for choice in itertools.product(*options):
+                known = [variable for variable in choice if variable is not None]
+                if len(set(known)) < len(known) or (not known and choice and not self._rigid):
+                    continue
+                if not choice and self.through_first:
+                    continue
+                if self.through_first and 0 not in known:
+                    continue
+                if choice.count(None) > spare or not choice:
+                    continue
+                if piece.symmetric and len(known) == 2 and known[0] > known[1]:
+                    continue
+                if piece.symmetric and choice[0] is None and choice[1] is not None:
+                    continue
+                new: list[str] = []
+                mapping = []
+                for variable, kind in zip(choice, piece.types, strict=True):
+                    mapping.append(len(types) + len(new) if variable is None else variable)
+                    if variable is None:
+                        new.append(kind)
+                found.append(((index, tuple(mapping)), tuple(new), bool(known)))
+        return found
+
+    def _grow(
+        self, state: Conjunction, extensions: Sequence[tuple[Placement, tuple[str, ...]]]
+    ) -> list[Conjunction]:
+        """The children of `state` that are new and within the limits."""
+        planned = []
+        for placement, new in extensions:
+            piece = self.pieces[placement[0]]
+            used = state.used + piece.used
+            used = Resources(used.cost, used.literals, used.variables + len(new), used.recall)
+            if not self.limits.allow(used):
+                continue
+            raw = (*state.types, *new)
+            placements = (*state.placements, placement)
+            orders = self._orders(raw)
+            types, canonical, order = self._canonical(raw, placements, orders)
+            weight = self.limits.key(used)
+            known = self._tried.get((types, canonical))
+            if known is not None and known <= weight:
+                continue
+            self._tried[(types, canonical)] = weight
+            planned.append((placement, raw, types, canonical, order, orders, used))
+        if not planned:
+            return []
+        self.evaluated += len(planned)
+        digests, projections = self._evaluate(state, planned)
+        children = []
+        for plan, digest, projection in zip(planned, digests, projections, strict=True):
+            _, _, types, canonical, _, _, used = plan
+            if not projection.any() or self.hopeless(projection, used.cost):
+                continue
+            bound = {mapping[place] for i, mapping in canonical for place in self.pieces[i].binds}
+            unbound = frozenset(
+                v for v, kind in enumerate(types) if kind in self._unguarded and v not in bound
+            )
+            child = Conjunction(types, canonical, used, projection, unbound)
+            if not self._beaten(child, digest):
+                children.append(child)
+        return children
+
+    def _evaluate(self, state: Conjunction, planned: Sequence[tuple]) -> tuple[list[bytes], list[Bits]]:  # type: ignore[type-arg]
+        """Digest (least over renamings) and projection of each planned child."""
+        hashers = [[hashlib.blake2b(digest_size=16) for _ in plan[5]] for plan in planned]
+        kept = len(self.fixed)
+        projections: list[list[Bits]] = [[] for _ in planned]
+        largest = max(int(np.prod(self._sizes(plan[1]), dtype=np.int64)) for plan in planned)
+        step = max(1, _CHUNK_BYTES // (8 * largest))
+        for first in range(0, max(self._words, 1), step):
+            words = slice(first, first + step)
+            parent = self.table(state.types, state.placements, words)
+            for k, (placement, raw, _, _, _, orders, _) in enumerate(planned):
+                n_new = len(raw) - len(state.types)
+                child = parent.reshape(*parent.shape[:-1], *(1,) * n_new, parent.shape[-1])
+                child = child & self._view(*placement, len(raw))[..., words]
+                if n_new:
+                    child = child & self._guard(raw)[..., words]
+                if self._rigid:
+                    for other in state.placements:
+                        differ = self._differ(other, placement, raw)
+                        if differ is not None:
+                            child = np.where(differ[..., None], child, np.uint64(0))
+                for hasher, order in zip(hashers[k], orders, strict=True):
+                    hasher.update(np.ascontiguousarray(child.transpose(*order, len(raw))))
+                axes = tuple(range(kept, len(raw)))
+                projections[k].append(np.bitwise_or.reduce(child, axis=axes) if axes else child)
+        digests = [min(h.digest() for h in hs) for hs in hashers]
+        return digests, [np.concatenate(p, axis=-1) if len(p) > 1 else p[0] for p in projections]
+
+    def _digest_of(self, state: Conjunction) -> bytes:
+        hashers = [hashlib.blake2b(digest_size=16) for _ in self._orders(state.types)]
+        for hasher, order in zip(hashers, self._orders(state.types), strict=True):
+            table = self.table(state.types, state.placements, slice(None))
+            hasher.update(np.ascontiguousarray(table.transpose(*order, len(state.types))))
+        return min(h.digest() for h in hashers)
+
+    def _beaten(self, state: Conjunction, digest: bytes | None = None) -> bool:
+        """Whether an equal table was seen that uses no more; remembers this one if `digest` is given."""
+        weight = self.limits.key(state.used)
+        if digest is None:
+            known = self._seen[(state.types, state.unbound, state.digest)]
+            return any(o != weight and _covers(o, weight) for o in known)
+        object.__setattr__(state, "digest", digest + (str(state.placements).encode() if self._rigid else b""))
+        known = self._seen.setdefault((state.types, state.unbound, state.digest), [])
+        if any(_covers(o, weight) for o in known):
+            return True
+        known[:] = [o for o in known if not _covers(weight, o)]
+        known.append(weight)
+        return False
+
+    def _canonical(
+        self,
+        raw: tuple[str, ...],
+        placements: Sequence[Placement],
+        orders: Sequence[tuple[int, ...]],
+    ) -> tuple[tuple[str, ...], tuple[Placement, ...], tuple[int, ...]]:
+        """Sorted types, the least renaming of the placements, and the order that gives it."""
+        best: tuple[Placement, ...] | None = None
+        chosen = orders[0]
+        for order in orders:
+            place = {variable: i for i, variable in enumerate(order)}
+            renamed = []
+            for index, mapping in placements:
+                new = tuple(place[v] for v in mapping)
+                if self.pieces[index].symmetric and new[0] > new[1]:
+                    new = (new[1], new[0])
+                renamed.append((index, new))
+            candidate = tuple(sorted(renamed))
+            if best is None or candidate < best:
+                best, chosen = candidate, order
+        assert best is not None
+        return tuple(raw[v] for v in chosen), best, chosen
+
+    def _orders(self, types: tuple[str, ...]) -> list[tuple[int, ...]]:
+        """Orders of the variables that keep the fixed ones and sort the others by type."""
+        found = _ORDERS.get((types, len(self.fixed)))
+        if found is None:
+            kept = tuple(range(len(self.fixed)))
+            free = sorted(range(len(self.fixed), len(types)), key=lambda v: types[v])
+            groups = [list(g) for _, g in itertools.groupby(free, key=lambda v: types[v])]
+            found = [
+                kept + tuple(itertools.chain.from_iterable(choice))
+                for choice in itertools.product(*(itertools.permutations(g) for g in groups))
+            ]
+            _ORDERS[(types, len(self.fixed))] = found
+        return found
+
+    def _sizes(self, types: Sequence[str]) -> tuple[int, ...]:
+        return tuple(self.vocabulary.domain(kind).size for kind in types)
+
+    def _guard(self, types: Sequence[str]) -> Bits:
+        return self.vocabulary.guard(types)
+
+    def _view(self, index: int, mapping: tuple[int, ...], n: int) -> Bits:
+        """The piece's table with an axis for each of `n` variables, of extent 1 where it has none."""
+        piece = self.pieces[index]
+        order = sorted(range(len(mapping)), key=lambda place: mapping[place])
+        table = piece.table.transpose(*order, len(mapping))
+        shape = [1] * n + [self._words]
+        for place in mapping:
+            shape[place] = 0
+        sizes = iter(table.shape[:-1])
+        return table.reshape([next(sizes) if s == 0 else s for s in shape[:-1]] + [self._words])
+
+    def _differ(self, a: Placement, b: Placement, types: Sequence[str]) -> np.ndarray | None:  # type: ignore[type-arg]
+        """Where two literals of one family are different ground atoms; None: everywhere."""
+        sides = []
+        for index, mapping in (a, b):
+            literal, places = self.pieces[index].parts[0]
+            sides.append((self.literals[literal], [mapping[place] for place in places]))
+        return self.vocabulary.differ(*sides[0], *sides[1], types)
+
+
+_ORDERS: dict[tuple[tuple[str, ...], int], list[tuple[int, ...]]] = {}
+
+
+def _covers(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    return all(x <= y for x, y in zip(a, b, strict=True))

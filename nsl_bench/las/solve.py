@@ -1,0 +1,209 @@
+"""Solving a learning task: the fast path where it applies, the general tiers where it does not."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from nsl_bench.errors import UserError
+from nsl_bench.las.bodies import Bodies
+from nsl_bench.las.candidates import Candidate, Cells, Rule, candidates, head_forms, rule_text
+from nsl_bench.las.columns import Columns, unpack
+from nsl_bench.las.conditions import Target, assign, choice_atom, conjunction, evaluate, targets
+from nsl_bench.las.cover import CoverProblem
+from nsl_bench.las.grounding import ground
+from nsl_bench.las.maxsat import Backend
+from nsl_bench.las.program import Undecided
+from nsl_bench.las.tables import Vocabulary
+from nsl_bench.las.task import LasTask, Solution, WeightedRule
+
+__all__ = ["solve"]
+
+_MOST_BRANCHES = 64
+
+
+def solve(
+    task: LasTask,
+    *,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    backend: Backend = "rc2",
+) -> Solution:
+    """The hypothesis of least score.
+
+    Args:
+        task: what to learn.
+        time_limit: seconds; afterwards the best hypothesis so far is returned, with a lower bound.
+        memory_limit: bytes that tables may take.
+        backend: MaxSAT solver.
+
+    Raises:
+        UserError: the task is not one that can be learned from, e.g. it has no examples.
+    """
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    _check(task)
+    try:
+        return _Fast(task, deadline, backend).solve()
+    except Undecided as reason:
+        from nsl_bench.las.tier_c import solve_tier_c
+
+        solution = solve_tier_c(task, deadline=deadline)
+        return replace(solution, message=solution.message or f"tier A and B do not apply: {reason}")
+
+
+def _check(task: LasTask) -> None:
+    if not task.examples:
+        raise UserError(f"{task.name}: the task has no examples, so there is nothing to learn from.")
+    bias = task.bias
+    if not bias.heads and not bias.rules and not bias.meta_modes:
+        raise UserError(f"{task.name}: no '#modeh' says what rules may derive, so there is nothing to learn.")
+
+
+@dataclass
+class _Branch:
+    """One way to choose the rules that are given whole."""
+
+    chosen: tuple[int, ...]
+    cost: int
+    targets: list[Target]
+
+
+class _Fast:
+    """Tiers A and B: tables, enumeration, choice of rules."""
+
+    def __init__(self, task: LasTask, deadline: float | None, backend: Backend) -> None:
+        self.task = task
+        self.deadline = deadline
+        self.backend = backend
+        self.given: list[WeightedRule] = [*task.bias.instances(), *task.bias.rules]
+        self.statistics: dict[str, float] = {}
+        self._clock = time.perf_counter()
+
+    def _lap(self, phase: str) -> None:
+        now = time.perf_counter()
+        self.statistics[f"seconds_{phase}"] = round(now - self._clock, 4)
+        self._clock = now
+
+    def solve(self) -> Solution:
+        task = self.task
+        columns = Columns.of(task.examples)
+        grounding = ground(task, columns, [rule.rule for rule in self.given])
+        self._lap("grounding")
+        goals = targets(task, grounding, len(self.given))
+        branches = self._branches(goals)
+        cells = Cells([branch.targets for branch in branches], columns.words, columns.n)
+        vocabulary = Vocabulary(task, grounding)
+        forms = head_forms(vocabulary, cells)
+        self._lap("conditions")
+        bodies = Bodies(vocabulary, self.deadline)
+        self._lap("tables")
+        rules = candidates(bodies, forms, cells)
+        self._lap("enumeration")
+        self.statistics.update(
+            examples=len(task.examples), contexts=columns.n, evaluated=bodies.evaluated, distinct=len(rules)
+        )
+        best: tuple[int, _Branch, tuple[int, ...]] | None = None
+        bound: int | None = None
+        proven = True
+        for branch in sorted(branches, key=lambda b: b.cost):
+            problem = CoverProblem(rules, branch.targets, cells)
+            below = None if best is None else best[0] - branch.cost
+            choice = problem.solve(below, self.backend, self.deadline, self.statistics)
+            proven &= choice.proven
+            low = choice.bound + branch.cost
+            bound = low if bound is None else min(bound, low)
+            if choice.rules is not None and (best is None or choice.score + branch.cost < best[0]):
+                best = (choice.score + branch.cost, branch, choice.rules)
+        assert best is not None and bound is not None
+        self._lap("choice")
+        score, branch, chosen = best
+        return self._solution(
+            score, min(bound, score), proven, branch, chosen, rules, bodies, vocabulary, cells
+        )
+
+    def _branches(self, goals: Sequence[Target]) -> list[_Branch]:
+        """All choices of given rules, where each leaves only conjunctions to the rest."""
+        n = len(self.given)
+        if 2**n > _MOST_BRANCHES:
+            raise Undecided("too many rules given whole")
+        branches = []
+        for chosen in itertools.product((False, True), repeat=n):
+            values = {choice_atom(i): value for i, value in enumerate(chosen)}
+            simpler = [replace(goal, condition=assign(goal.condition, values)) for goal in goals]
+            for goal in simpler:
+                if goal.condition is not False and conjunction(goal.condition) is None:
+                    raise Undecided("conditions that are not conjunctions")
+            picked = tuple(i for i, value in enumerate(chosen) if value)
+            branches.append(_Branch(picked, sum(self.given[i].cost for i in picked), simpler))
+        return branches
+
+    def _solution(
+        self,
+        score: int,
+        bound: int,
+        proven: bool,
+        branch: _Branch,
+        chosen: tuple[int, ...],
+        rules: Sequence[Candidate],
+        bodies: Bodies,
+        vocabulary: Vocabulary,
+        cells: Cells,
+    ) -> Solution:
+        picked = [Rule(self.given[i].cost, given=self.given[i].rule) for i in branch.chosen]
+        picked += [rules[i].rule for i in chosen]
+        tier: Literal["A", "B"] = "B" if self.given else "A"
+        covered = self._covered(branch, [rules[i] for i in chosen], cells)
+        missed = [i for i, holds in enumerate(covered) if not holds]
+        required = [self.task.examples[i].id for i in missed if self.task.examples[i].penalty is None]
+        if required:
+            return Solution(
+                status="unsatisfiable" if proven else "feasible",
+                score=None,
+                bound=0,
+                tier=tier,
+                statistics=dict(self.statistics),
+                message=_clash(required, branch, self.task),
+            )
+        ids = [example.id for example in self.task.examples]
+        return Solution(
+            status="optimal" if proven else "feasible",
+            score=score,
+            bound=score if proven else bound,
+            hypothesis=tuple(rule_text(rule, bodies.literals, vocabulary) for rule in picked),
+            cost=sum(rule.cost for rule in picked),
+            tier=tier,
+            covered=tuple(name for name, holds in zip(ids, covered, strict=True) if holds),
+            uncovered=tuple((ids[i], self.task.examples[i].penalty or 0) for i in missed),
+            statistics=dict(self.statistics),
+        )
+
+    def _covered(self, branch: _Branch, chosen: Sequence[Candidate], cells: Cells) -> list[bool]:
+        """Which examples the chosen rules cover."""
+        filled = np.zeros((len(cells.row), cells.n), np.bool_)
+        for candidate in chosen:
+            for leaf, bits in zip(candidate.leaves.tolist(), candidate.fills, strict=True):
+                filled[leaf] |= unpack(bits, cells.n)
+        covered = [False] * len(self.task.examples)
+        for target in branch.targets:
+            column = filled[:, target.column]
+            holds = evaluate(target.condition, lambda atom, column=column: bool(column[cells.row[atom]]))  # type: ignore[misc]
+            for example in target.examples:
+                covered[example] = holds
+        return covered
+
+
+def _clash(required: Sequence[str], branch: _Branch, task: LasTask) -> str:
+    alone = [
+        task.examples[target.examples[0]].id
+        for target in branch.targets
+        if target.penalty is None and target.condition is False
+    ]
+    if alone:
+        return f"no hypothesis covers example '{alone[0]}', which must be covered."
+    names = ", ".join(f"'{name}'" for name in required[:5])
+    return f"no hypothesis covers all examples that must be covered; the best one misses {names}."
