@@ -45,7 +45,10 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         for point in entry_points(group=GROUP, name=cmd_name):
-            command: click.Command = point.load()
+            try:
+                command: click.Command = point.load()
+            except ImportError as error:
+                return _broken(cmd_name, str(error))
             return command
         return None
 
@@ -57,6 +60,22 @@ class _Commands(click.Group):
                 f"There is no command '{args[0]}'.{did_you_mean(args[0], self.list_commands(ctx))}"
             )
         return super().resolve_command(ctx, args)
+
+
+def _broken(name: str, reason: str) -> click.Command:
+    """A stand-in for another package's command that cannot be imported, so that the rest still works."""
+
+    def refuse(words: tuple[str, ...]) -> None:
+        raise UserError(f"The command '{name}' cannot be imported: {reason}.")
+
+    anything = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)
+    return click.Command(
+        name,
+        callback=refuse,
+        params=[anything],
+        context_settings={"ignore_unknown_options": True},
+        help=f"Cannot be imported: {reason}.",
+    )
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
