@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import itertools
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nsl_bench.las.columns import Bits
+from nsl_bench.las.kernels import AXES, Kernels, kernels, six
 from nsl_bench.las.pieces import Piece, Resources
 from nsl_bench.las.program import Undecided
 from nsl_bench.las.tables import BodyLiteral, Vocabulary
@@ -25,6 +27,8 @@ from nsl_bench.las.tables import BodyLiteral, Vocabulary
 __all__ = ["Conjunction", "Limits", "OutOfTime", "Search"]
 
 _CHUNK_BYTES = 1 << 24
+_RENAMED_BYTES = 1 << 21
+_COMPILED_BYTES = 1 << 24
 _MOST_STATES = 400_000
 
 
@@ -114,6 +118,8 @@ class Search:
         default_factory=dict
     )
 
+    _kernels: tuple[Kernels | None] | None = None
+
     def __post_init__(self) -> None:
         domain = self.vocabulary.domain
         self._unguarded = {
@@ -151,7 +157,14 @@ class Search:
 
     def table(self, types: Sequence[str], placements: Sequence[Placement], words: slice) -> Bits:
         """uint64 [sizes..., words]: where the placed pieces hold together."""
-        result = self._guard(types)[..., words]
+        compiled = self._compiled()
+        if compiled is not None and len(types) <= AXES:
+            result = np.ascontiguousarray(self.vocabulary.guard(types, words))
+            for index, mapping in placements:
+                view = self._view(index, mapping, len(types))[..., words]
+                compiled.intersect(six(result), six(view, result.shape))
+            return result
+        result = self.vocabulary.guard(types, words)
         for index, mapping in placements:
             result = result & self._view(index, mapping, len(types))[..., words]
         if self._rigid:
@@ -164,7 +177,7 @@ class Search:
     def _starts(self) -> list[Conjunction]:
         zero = Resources(0, 0, len(self.fixed), (0,) * len(self.limits.recall))
         if self.fixed:
-            guard = self._guard(self.fixed)
+            guard = self.vocabulary.guard(self.fixed)
             unbound = frozenset(i for i, kind in enumerate(self.fixed) if kind in self._unguarded)
             start = Conjunction(self.fixed, (), zero, guard, unbound)
             self._beaten(start, self._digest_of(start))
@@ -242,6 +255,8 @@ class Search:
             placements = (*state.placements, placement)
             orders = self._orders(raw)
             types, canonical, order = self._canonical(raw, placements, orders)
+            if len(orders) * self._volume(raw) > (_RENAMED_BYTES if self._compiled() is None else 1 << 27):
+                orders = [order]
             weight = self.limits.key(used)
             known = self._tried.get((types, canonical))
             if known is not None and known <= weight:
@@ -268,6 +283,9 @@ class Search:
 
     def _evaluate(self, state: Conjunction, planned: Sequence[tuple]) -> tuple[list[bytes], list[Bits]]:  # type: ignore[type-arg]
         """Digest (least over renamings) and projection of each planned child."""
+        compiled = self._compiled()
+        if compiled is not None and max(len(plan[1]) for plan in planned) <= AXES:
+            return self._evaluate_compiled(state, planned, compiled)
         hashers = [[hashlib.blake2b(digest_size=16) for _ in plan[5]] for plan in planned]
         kept = len(self.fixed)
         projections: list[list[Bits]] = [[] for _ in planned]
@@ -281,7 +299,7 @@ class Search:
                 child = parent.reshape(*parent.shape[:-1], *(1,) * n_new, parent.shape[-1])
                 child = child & self._view(*placement, len(raw))[..., words]
                 if n_new:
-                    child = child & self._guard(raw)[..., words]
+                    child = child & self._new_guard(raw, len(state.types))[..., words]
                 if self._rigid:
                     for other in state.placements:
                         differ = self._differ(other, placement, raw)
@@ -293,6 +311,75 @@ class Search:
                 projections[k].append(np.bitwise_or.reduce(child, axis=axes) if axes else child)
         digests = [min(h.digest() for h in hs) for hs in hashers]
         return digests, [np.concatenate(p, axis=-1) if len(p) > 1 else p[0] for p in projections]
+
+    def _compiled(self) -> Kernels | None:
+        """The compiled kernels, where tables can get large enough to pay for loading them."""
+        if self._kernels is None:
+            spare = max(0, self.limits.variables - len(self.fixed))
+            types = {kind for piece in self.pieces for kind in piece.types}
+            widest = max((self.vocabulary.domain(kind).size for kind in types), default=1)
+            volume = 8 * self._words * math.prod(self._sizes(self.fixed)) * widest**spare
+            large = volume > _COMPILED_BYTES and not self._rigid
+            self._kernels = (kernels() if large else None,)
+        return self._kernels[0]
+
+    def _evaluate_compiled(
+        self,
+        state: Conjunction,
+        planned: Sequence[tuple],  # type: ignore[type-arg]
+        compiled: Kernels,
+    ) -> tuple[list[bytes], list[Bits]]:
+        kept = len(self.fixed)
+        digests = [np.zeros((len(plan[5]), 2), np.uint64) for plan in planned]
+        strides = [self._strides(plan[1], plan[5]) for plan in planned]
+        results = [
+            np.zeros((*self._sizes(plan[1][:kept]), *(1,) * (len(plan[1]) - kept), self._words), np.uint64)
+            for plan in planned
+        ]
+        volume = 8 * math.prod(self._sizes(state.types))
+        step = max(1, _CHUNK_BYTES // volume)
+        for first in range(0, max(self._words, 1), step):
+            words = slice(first, first + step)
+            parent = self.table(state.types, state.placements, words)
+            for k, (placement, raw, *_rest) in enumerate(planned):
+                n_new = len(raw) - len(state.types)
+                shape = (*self._sizes(raw), parent.shape[-1])
+                extended = parent.reshape(*parent.shape[:-1], *(1,) * n_new, parent.shape[-1])
+                view = self._view(*placement, len(raw))[..., words]
+                guard = self._new_guard(raw, len(state.types))[..., words]
+                compiled.probe(
+                    six(extended, shape),
+                    six(view, shape),
+                    six(guard, shape),
+                    strides[k],
+                    first,
+                    digests[k],
+                    six(results[k][..., words]),
+                )
+        found = [min(row.tobytes() for row in digest) for digest in digests]
+        flat = [r.reshape(*r.shape[:kept], self._words) for r in results]
+        return found, flat
+
+    def _strides(self, types: tuple[str, ...], orders: Sequence[tuple[int, ...]]) -> np.ndarray:  # type: ignore[type-arg]
+        """int64 [orders, AXES]: what a step along each variable adds to a position, in each order."""
+        sizes = self._sizes(types)
+        found = np.zeros((len(orders), AXES), np.int64)
+        for row, order in zip(found, orders, strict=True):
+            stride = self._words
+            for variable in reversed(order):
+                row[variable] = stride
+                stride *= sizes[variable]
+        return found
+
+    def _new_guard(self, types: Sequence[str], known: int) -> Bits:
+        """uint64 [1 or size..., words]: where the variables from `known` on have values."""
+        result = self.vocabulary.columns.full.reshape((1,) * len(types) + (-1,))
+        for axis in range(known, len(types)):
+            guards = self.vocabulary.domain(types[axis]).guards
+            shape = [1] * len(types) + [self._words]
+            shape[axis] = len(guards)
+            result = result & guards.reshape(shape)
+        return result
 
     def _digest_of(self, state: Conjunction) -> bytes:
         hashers = [hashlib.blake2b(digest_size=16) for _ in self._orders(state.types)]
@@ -355,8 +442,9 @@ class Search:
     def _sizes(self, types: Sequence[str]) -> tuple[int, ...]:
         return tuple(self.vocabulary.domain(kind).size for kind in types)
 
-    def _guard(self, types: Sequence[str]) -> Bits:
-        return self.vocabulary.guard(types)
+    def _volume(self, types: Sequence[str]) -> int:
+        """Bytes of a table over variables of these types."""
+        return 8 * self._words * math.prod(self._sizes(types))
 
     def _view(self, index: int, mapping: tuple[int, ...], n: int) -> Bits:
         """The piece's table with an axis for each of `n` variables, of extent 1 where it has none."""

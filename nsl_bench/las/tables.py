@@ -322,12 +322,12 @@ class Vocabulary:
         result: Bits = (guard & ~table) if negated else (guard & table)
         return result
 
-    def guard(self, types: Sequence[str]) -> Bits:
+    def guard(self, types: Sequence[str], words: slice = slice(None)) -> Bits:
         """uint64 [sizes..., words]: where variables of these types have values."""
-        result = self.columns.full
+        result = self.columns.full[words]
         for axis, name in enumerate(types):
-            guards = self.domain(name).guards
-            shape = [1] * len(types) + [self.columns.words]
+            guards = self.domain(name).guards[:, words]
+            shape = [1] * len(types) + [guards.shape[-1]]
             shape[axis] = len(guards)
             result = result & guards.reshape(shape)
         return result
