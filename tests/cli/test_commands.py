@@ -1,0 +1,179 @@
+"""The command line, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from nsl_bench.cli import GROUP, Command, main
+from nsl_bench.run.store import Store
+
+COMMANDS = sorted(point.name for point in entry_points(group=GROUP))
+
+
+def nsl_bench(*words: str | Path, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    """Run the program in a process of its own."""
+    line = [sys.executable, "-m", "nsl_bench", *map(str, words)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=timeout)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_ends_with_examples(name: str) -> None:
+    command = main.get_command(None, name)  # type: ignore[arg-type]
+    assert isinstance(command, Command) and command.examples
+    result = CliRunner().invoke(main, [name, "--help"])
+    assert result.exit_code == 0
+    assert result.output.rstrip().endswith(command.examples[-1])
+    assert all(example.startswith(f"nsl-bench {name}") for example in command.examples)
+
+
+def test_help_and_import_load_nothing_heavy() -> None:
+    code = (
+        "import sys, nsl_bench, nsl_bench.cli as c\n"
+        "try:\n    c.run(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = ('torch', 'datasets', 'matplotlib', 'pandas', 'sklearn', 'numba', 'clingo')\n"
+        "print([module for module in heavy if module in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip().endswith("[]")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["rum"], "There is no command 'rum'. Did you mean 'run'?"),
+        (["run", "folow_suit", "--learner", "majority", "--out", "r"], "Did you mean 'follow_suit'?"),
+        (["run", "sudoku_4x4", "--learner", "majorty", "--out", "r"], "Did you mean 'majority'?"),
+        (["run", "sudoku_4x4", "--learner", "majority", "--shift", "rotat90", "--out", "r"], "'rotate90'?"),
+        (["run", "sudoku_4x4", "--learner", "majority", "--percents", "0,500", "--out", "r"], "found 500"),
+        (["run", "sudoku_4x4", "--learner", "majority", "--percents", "0,x", "--out", "r"], "found 'x'"),
+        (
+            ["run", "sudoku_4x4", "--learner", "majority", "--percents", "50", "--out", "r"],
+            "name one with --shift",
+        ),
+        (["run", "sudoku_4x4", "--lerner", "majority", "--out", "r"], "No such option '--lerner'"),
+        (["run", "sudoku_4x4", "--learner", "no/such/file.py:Mine", "--out", "r"], "no file no/such/file.py"),
+        (["run", "sudoku_4x4", "--learner", "majority", "--source", "mnist:.", "--out", "r"], "MNIST"),
+        (["report", "no/such/folder"], "no/such/folder is not there"),
+        (["list", "learner"], "Did you mean 'learners'?"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_code_2(
+    words: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = nsl_bench(*words)
+    assert done.returncode == 2, done.stderr
+    assert sentence in done.stderr and "Traceback" not in done.stderr
+    assert done.stderr.startswith("nsl-bench: ") and done.stderr.count("\n") == 1
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_run_is_reported_and_resumed(tmp_path: Path) -> None:
+    words = [
+        "run",
+        "sudoku_4x4",
+        "--learner",
+        "majority",
+        "--learner",
+        "random_forest",
+        "--track",
+        "symbolic",
+    ]
+    words += ["--repeats", "2", "--out", str(tmp_path / "results")]
+    first, again = nsl_bench(*words), nsl_bench(*words)
+    assert first.returncode == 0, first.stderr
+    assert "4 runs done, 0 failed, 0 were there" in first.stdout
+    assert "0 runs done, 0 failed, 4 were there" in again.stdout
+    report = nsl_bench("report", tmp_path / "results")
+    assert "random_forest" in report.stdout and "0.500 ± 0.000" in report.stdout
+    assert len(list((tmp_path / "results" / "curves").glob("*.png"))) == 1
+    store = Store(tmp_path / "results")
+    key = next(iter(store.done()))
+    assert len(store.predictions(key)) == 1000
+
+
+def test_a_learner_that_fails_costs_only_its_runs(tmp_path: Path) -> None:
+    learner = tmp_path / "bad.py"
+    learner.write_text(
+        "class Bad:\n    track = 'end_to_end'\n"
+        "    def fit(self, train):\n        return self\n"
+        "    def predict_proba(self, test):\n        return test.concepts\n"
+    )
+    words = ["run", "sudoku_4x4", "--learner", f"{learner}:Bad", "--learner", "majority", "--repeats", "1"]
+    done = nsl_bench(*words, "--track", "symbolic", "--out", tmp_path / "results")
+    assert done.returncode == 1
+    assert "1 runs done, 1 failed" in done.stdout
+    assert "A learner of the track 'end_to_end' is given no concepts" in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals differ")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_sweep_keeps_what_is_known(tmp_path: Path, how: signal.Signals) -> None:
+    learner = tmp_path / "slow.py"
+    learner.write_text(
+        "import time\nimport numpy as np\n"
+        "class Slow:\n    def fit(self, train):\n        time.sleep(0.3)\n        return self\n"
+        "    def predict_proba(self, test):\n        return np.full((len(test), test.n_labels), 0.5)\n"
+    )
+    out = tmp_path / "results"
+    words = [
+        "run",
+        "sudoku_4x4",
+        "--learner",
+        f"{learner}:Slow",
+        "--track",
+        "symbolic",
+        "--repeats",
+        "6",
+        "--out",
+        str(out),
+    ]
+    process = subprocess.Popen([sys.executable, "-m", "nsl_bench", *words], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and len(list(Store(out)) if (out / "store.json").exists() else []) < 2:
+        time.sleep(0.05)
+    process.send_signal(how)
+    _, errors = process.communicate(timeout=60)
+    kept = len(Store(out).done())
+    assert 2 <= kept < 6
+    if how == signal.SIGINT:
+        assert process.returncode == 130 and f"{kept} runs are kept" in errors and "Traceback" not in errors
+    done = nsl_bench(*words)
+    assert f"{6 - kept} runs done, 0 failed, {kept} were there" in done.stdout
+    assert len(list(Store(out))) == 6
+
+
+def test_generate_writes_a_whole_folder(tmp_path: Path) -> None:
+    out = tmp_path / "sudoku"
+    words = [
+        "generate",
+        "sudoku_4x4",
+        "--repeats",
+        "1",
+        "--shift",
+        "rotate90",
+        "--percent",
+        "60",
+        "--out",
+        out,
+    ]
+    done = nsl_bench(*words)
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["splits"]["train_1"]["rows"] == 320
+    import datasets
+
+    data = datasets.load_dataset("parquet", data_files=str(out / "data" / "train_1.parquet"), split="train")
+    assert sum(data["shifted"]) == 192 and data[0]["images"]
+    again = nsl_bench(*words)
+    assert again.returncode == 2 and "is there already" in again.stderr

@@ -1,0 +1,33 @@
+"""Metrics are what the protocol says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nsl_bench.run.metrics import accuracy, brier_score, calibration_error, probabilistic_accuracy
+
+
+def test_accuracy_counts_undecided_and_ambiguous_as_wrong() -> None:
+    assert accuracy(np.array([0, 1, -1, -2]), np.array([0, 0, 0, 0])) == 0.25
+
+
+def test_brier_score_is_not_divided_by_the_number_of_labels() -> None:
+    right, wrong, none = [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]
+    labels = np.array([0])
+    assert brier_score(np.array([right]), labels) == 0
+    assert brier_score(np.array([wrong]), labels) == 2
+    assert brier_score(np.array([none]), labels) == 1
+    assert brier_score(np.array([[0.7, 0.3], [0.7, 0.3]]), np.array([0, 1])) == pytest.approx(
+        (0.18 + 0.98) / 2
+    )
+
+
+def test_probabilistic_accuracy() -> None:
+    assert probabilistic_accuracy(np.array([[0.7, 0.3], [0.4, 0.6]]), np.array([0, 0])) == pytest.approx(0.55)
+
+
+def test_calibration_error() -> None:
+    sure = np.tile([0.9, 0.1], (10, 1))
+    assert calibration_error(sure, np.array([0] * 9 + [1])) == pytest.approx(0.0)
+    assert calibration_error(sure, np.array([0] * 4 + [1] * 6)) == pytest.approx(0.5)
