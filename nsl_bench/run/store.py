@@ -109,7 +109,7 @@ class Store:
         marker = folder / "store.json"
         if marker.is_file():
             _check(marker)
-        elif must_exist or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+        elif must_exist or _holds_files(folder):
             what = "is no results folder (it has no store.json)" if folder.exists() else "is not there"
             raise UserError(f"{folder} {what}; `nsl-bench run ... --out {folder}` makes one.")
         else:
@@ -192,6 +192,15 @@ class Store:
             for key, record in self.latest().items()
         ]
         return pd.DataFrame(rows)
+
+
+def _holds_files(path: Path) -> bool:
+    """Whether there is something that is no results folder; hidden files may be another process's marker."""
+    if not path.is_dir():
+        return path.exists()
+    return (
+        any(not entry.name.startswith(".") for entry in path.iterdir()) and not (path / "store.json").exists()
+    )
 
 
 def _check(marker: Path) -> None:
