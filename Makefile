@@ -35,6 +35,11 @@ build: $(SETUP)
 	rm -rf dist build/lib
 	$(BIN)/python -m build --quiet --outdir dist .
 
+## The studies of docs/results/, which need the folder of real data.
+SHARED ?= ../shared
+results: $(SETUP)
+	$(BIN)/python benchmarks/studies.py symbolic mnist drawn decks --shared $(SHARED)
+
 ## Slow studies, and the tests on the wheel.
 nightly: test test-wheel
 	$(BIN)/pytest -q -m slow

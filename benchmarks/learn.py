@@ -1,0 +1,233 @@
+"""Times the rule learner on tasks of growing size and noise, each in a process of its own.
+
+    python benchmarks/learn.py [--only NAME ...] [--oracles FOLDER] [--fastlas PATH] [--keep FOLDER]
+
+For each task it prints examples, rule bodies evaluated, distinct rules, rules given to the solver, the
+seconds of each phase, peak memory and score; with ``--fastlas``, FastLAS's wall time on the same file,
+in the same run, and the ratio. Tasks are made from seeds: clean symbolic data of the benchmarks, or of
+the hidden tables below, with the concepts of a share of the examples replaced at random.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.las.task import LasTask
+from nsl_bench.types import BLANK, Split, WeightedExample
+
+MIB = 1 << 20
+
+
+def benchmark_task(spec: str, n: int, noise: int, seed: int = 0) -> LasTask:
+    """The task that FFNSL makes of `n` examples when `noise` % of them are predicted at random."""
+    benchmark: Benchmark = registry.create("benchmark", spec)
+    benchmark.sizes = {**benchmark.sizes, "timed": n}
+    split = benchmark.generate("train", "timed", 1, np.random.default_rng(seed))
+    return task_of(benchmark, split, noise, seed)
+
+
+def task_of(benchmark: Benchmark, split: Split, noise: int, seed: int) -> LasTask:
+    """A split as a learning task; penalties are as a network's confidences would make them."""
+    rng = np.random.default_rng([seed, noise])
+    concepts = split.concepts.copy()
+    wrong = rng.permutation(len(split)) < noise * len(split) // 100
+    chance = rng.integers(0, len(benchmark.concept_space), concepts.shape)
+    concepts = np.where(wrong[:, None] & (concepts != BLANK), chance, concepts).astype(np.int16)
+    penalties = np.where(wrong, rng.integers(26, 60, len(split)), rng.integers(85, 101, len(split)))
+    examples = [
+        WeightedExample(
+            id=f"id{i}",
+            penalty=int(penalties[i]),
+            inclusions=benchmark.labels.inclusions(int(label)),
+            exclusions=benchmark.labels.exclusions(int(label)),
+            context=benchmark.context(concepts[i], {}),
+        )
+        for i, label in enumerate(split.labels)
+    ]
+    return LasTask.build(examples, benchmark.background, benchmark.bias, benchmark.name)
+
+
+def table_task(kind: str, n: int, noise: int, seed: int = 0) -> LasTask:
+    """Crop yields or scenes: labels from a hidden table, `noise` % of them replaced at random."""
+    rng = np.random.default_rng([seed, n, noise])
+    crop = kind == "crop"
+    labels = 3 if crop else 5
+    target = "yield" if crop else "label"
+    table = rng.integers(0, labels, (19, 14, 21) if crop else (67,))
+    grown = rng.integers(0, 14, (19, 2))
+    examples = []
+    for i in range(n):
+        if crop:
+            location = int(rng.integers(19))
+            species = int(grown[location, rng.integers(2)])
+            disease = (3 * species + int(rng.integers(5))) % 21
+            label = int(table[location, species, disease])
+            context: tuple[str, ...] = (f"location(l{location})", f"species(s{species})", f"disease(d{disease})")
+        else:
+            scene = int(rng.integers(67))
+            label, context = int(table[scene]), (f"image(scene{scene})",)
+        if rng.integers(100) < noise:
+            label = int(rng.integers(labels))
+        others = tuple(f"{target}({k})" for k in range(labels) if k != label)
+        examples.append(
+            WeightedExample(f"id{i}", int(rng.integers(50, 101)), (f"{target}({label})",), others, context)
+        )
+    if crop:
+        background = ":- yield(X), yield(Y), X < Y.\nyield_type(0..2).\n" + "\n".join(
+            f"{name}_type({name[0]}{k})."
+            for name, size in (("location", 19), ("species", 14), ("disease", 21))
+            for k in range(size)
+        )
+        modes = "#modeh(yield(const(yield_type))).\n" + "\n".join(
+            f"#modeb({name}(const({name}_type)))." for name in ("location", "species", "disease")
+        )
+    else:
+        background = "label_type(0..4).\n" + "\n".join(f"scene(scene{k})." for k in range(67))
+        modes = "#modeh(label(const(label_type))).\n#modeb(image(const(scene)))."
+    costs = '#bias("penalty(1, head).").\n#bias("penalty(1, body(X)) :- in_body(X).").'
+    return LasTask.build(examples, background, f"{modes}\n#maxv(0).\n{costs}", kind)
+
+
+REDUCED = "sudoku_4x4:knowledge=reduced"
+
+
+def reduced_task(n: int, noise: int) -> LasTask:
+    """4x4 grids without knowledge of the grid, with literals grounded without replacement."""
+    task = benchmark_task(REDUCED, n, noise)
+    return replace(task, bias=replace(task.bias, ground_without_replacement=True))
+
+
+def tasks() -> Iterator[tuple[str, Callable[[], LasTask]]]:
+    """Names of tasks and what makes them."""
+    for n in (104, 10_400):
+        for noise in (0, 50, 100):
+            yield f"follow_suit-{n}-{noise}", lambda n=n, noise=noise: benchmark_task("follow_suit", n, noise)
+    for n in (320, 3_200, 32_000):
+        for noise in (0, 20, 100):
+            yield f"sudoku_4x4-{n}-{noise}", lambda n=n, noise=noise: benchmark_task("sudoku_4x4", n, noise)
+    for n in (320, 3_200):
+        for noise in (0, 20, 100):
+            yield f"sudoku_4x4_reduced-{n}-{noise}", lambda n=n, noise=noise: reduced_task(n, noise)
+    for n in (320, 3_200):
+        for noise in (0, 20, 100):
+            yield f"sudoku_9x9-{n}-{noise}", lambda n=n, noise=noise: benchmark_task("sudoku_9x9", n, noise)
+    for n in (2_000, 10_000):
+        yield f"crop-{n}-30", lambda n=n: table_task("crop", n, 30)
+    for n in (5_000, 50_000):
+        yield f"scene-{n}-50", lambda n=n: table_task("scene", n, 50)
+
+
+def solve_one(path: Path) -> dict[str, object]:
+    """Reads and solves the task at `path`; what this process measured."""
+    from nsl_bench.las.solve import solve
+
+    start = time.perf_counter()
+    task = LasTask.read(path)
+    read = time.perf_counter() - start
+    solution = solve(task)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {
+        "status": solution.status,
+        "score": solution.score,
+        "tier": solution.tier,
+        "read": read,
+        "peak": peak,
+        **solution.statistics,
+    }
+
+
+def timed(path: Path) -> dict[str, object]:
+    """`solve_one` in a process of its own, with its wall and CPU seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    run = subprocess.run(
+        [sys.executable, __file__, "--one", str(path)], capture_output=True, text=True, check=True
+    )
+    seconds = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {**json.loads(run.stdout), "seconds": seconds, "cpu": cpu}
+
+
+def fastlas_seconds(binary: str, path: Path, limit: float) -> float | None:
+    """FastLAS's wall seconds on the file; None if it needs more than `limit` or fails."""
+    start = time.perf_counter()
+    try:
+        run = subprocess.run([binary, "--opl", str(path)], capture_output=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired:
+        return None
+    return None if run.returncode else time.perf_counter() - start
+
+
+COLUMNS = (
+    "task examples evaluated distinct solved read ground tables enumerate reduce solve seconds cpu MiB score"
+).split()
+
+
+def row(name: str, result: dict[str, object]) -> list[str]:
+    """The table's row."""
+
+    def number(key: str) -> str:
+        value = result.get(key, "")
+        return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+    keys = ["examples", "evaluated", "distinct", "solved", "read"]
+    keys += [f"seconds_{p}" for p in ("grounding", "tables", "enumeration", "reducing", "solving")]
+    cells = [name, *(number(key) for key in [*keys, "seconds", "cpu"])]
+    proven = "" if result["status"] == "optimal" else f" ({result['status']})"
+    return [*cells, f"{int(str(result['peak'])) / MIB:.0f}", f"{result['score']}{proven}"]
+
+
+def main() -> None:
+    """Runs what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--only", nargs="*", default=[], help="tasks whose name contains one of these")
+    parser.add_argument("--oracles", type=Path, help="a folder of .las files to time too")
+    parser.add_argument("--fastlas", help="FastLAS's binary")
+    parser.add_argument("--fastlas-limit", type=float, default=600.0, help="seconds that FastLAS may take")
+    parser.add_argument("--keep", type=Path, help="a folder for the task files")
+    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(solve_one(options.one)))
+        return
+    header = [*COLUMNS, *(["FastLAS", "ratio"] if options.fastlas else [])]
+    print("| " + " | ".join(header) + " |")
+    print("|" + " --- |" * len(header))
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.keep or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        paths: list[tuple[str, Callable[[], LasTask] | None, Path]] = [
+            (name, make, folder / f"{name}.las") for name, make in tasks()
+        ]
+        if options.oracles:
+            paths += [(path.stem, None, path) for path in sorted(options.oracles.glob("*.las"))]
+        for name, make, path in paths:
+            if options.only and not any(part in name for part in options.only):
+                continue
+            if make is not None and not path.exists():
+                path.write_text(make().to_las(), encoding="utf-8")
+            result = timed(path)
+            cells = row(name, result)
+            if options.fastlas:
+                other = fastlas_seconds(options.fastlas, path, options.fastlas_limit)
+                seconds = float(str(result["seconds"]))
+                cells += ["none", ""] if other is None else [f"{other:.1f}", f"{other / seconds:.0f}"]
+            print("| " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
