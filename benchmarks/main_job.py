@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
@@ -33,7 +34,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     clock = time.perf_counter()
-    store, bench, failed = Store(options.out), Bench(), 0
+    store, bench, failed = Store(options.out), Bench(workers=os.cpu_count() or 1), 0
     for benchmark, (shift, learners) in GRID.items():
         jobs = plan(
             benchmark, learners, shifts=[shift], percents=[0, 50, 90], repeats=range(1, options.repeats + 1)

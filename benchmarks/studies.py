@@ -14,6 +14,7 @@ images, the paper's splits and numbers) only ``drawn`` can run. `make results` r
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -68,7 +69,12 @@ class Place:
     def run(self, name: str, jobs: Sequence[Job]) -> pd.DataFrame:
         """The runs of a study, those that are missing done now."""
         store = Store(self.results / name)
-        sweep(jobs, store, Bench(), lambda record: print(record.job, record.message, file=sys.stderr))
+        sweep(
+            jobs,
+            store,
+            Bench(workers=os.cpu_count() or 1),
+            lambda record: print(record.job, record.message, file=sys.stderr),
+        )
         wanted = {job.key() for job in jobs}
         runs = store.frame()
         return runs[runs["key"].isin(wanted)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -123,7 +124,7 @@ def command(
         tally = sweep(
             jobs,
             store,
-            Bench(device),
+            Bench(device, workers=os.cpu_count() or 1),
             lambda record: click.echo(f"failed: {record.job}: {record.message}", err=True),
         )
     except KeyboardInterrupt:

@@ -61,10 +61,16 @@ class _Data:
 
 
 class Bench:
-    """Runs jobs, keeping what several of them share: sources, networks, data of the last setting."""
+    """Runs jobs, keeping what several of them share: sources, networks, data of the last setting.
 
-    def __init__(self, device: str = "auto") -> None:
+    Args:
+        device: where networks run.
+        workers: processes that render images where it pays; results do not depend on it.
+    """
+
+    def __init__(self, device: str = "auto", workers: int = 1) -> None:
         self.device = device
+        self.workers = workers
         self._networks: dict[tuple[str, str, str], Network] = {}
         self._sources: dict[tuple[str, str], tuple[Benchmark, ImageSource]] = {}
         self._data: dict[tuple[Any, ...], _Data] = {}
@@ -163,8 +169,11 @@ class Bench:
             seed=job.seed,
             splits=folder,
         )
-        seen = predictions_of(split, source, shift, self.network(job)) if job.network else None
-        return _Data(split, seen, content_hash(split, benchmark, image_digests(split, source, shift)))
+        seen = None
+        if job.network:
+            seen = predictions_of(split, source, shift, self.network(job), workers=self.workers)
+        digests = image_digests(split, source, shift, workers=self.workers)
+        return _Data(split, seen, content_hash(split, benchmark, digests))
 
 
 def _measure(
