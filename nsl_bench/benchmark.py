@@ -100,7 +100,7 @@ class Benchmark(ABC):
         n, k = len(concepts), len(self.concept_space)
         codes = np.eye(k, dtype=np.float32)[np.where(concepts == BLANK, 0, concepts)]
         codes[concepts == BLANK] = 0
-        columns = [codes.reshape(n, -1)]
+        columns = [codes.reshape(n, concepts.shape[1] * k)]
         columns += [np.asarray(column, np.float32).reshape(n, 1) for column in metadata.values()]
         return np.hstack(columns)
 

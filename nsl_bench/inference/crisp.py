@@ -80,18 +80,19 @@ def derived(
     program += Program.parse(background, "the background knowledge")
     _check_safety(program)
     wanted = {(goal.name, len(goal.arguments)) for goal in goals}
-    program = program.slice(wanted)
+    # What a goal does not depend on still decides whether there are answer sets, unless stratified.
+    sliced = program.slice(wanted) if program.stratified else program
     rows: dict[tuple[str, ...], int] = {}
     inverse = np.array([rows.setdefault(context, len(rows)) for context in contexts], np.int64)
     distinct = list(rows)
-    read = _Contexts(program)
+    read = _Contexts(sliced.signatures | wanted)
     facts = [read(context) for context in distinct]
     holds = np.zeros((len(distinct), len(goals)), np.bool_)
     consistent = np.ones(len(distinct), np.bool_)
     if program.stratified and read.plain:
-        program = unfold(program, read.signatures | wanted).slice(wanted)
+        sliced = unfold(sliced, read.signatures | wanted).slice(wanted)
         for start, stop in _chunks([len(fact) for fact in facts]):
-            _answer(program, read, facts[start:stop], goals, holds[start:stop], consistent[start:stop])
+            _answer(sliced, read, facts[start:stop], goals, holds[start:stop], consistent[start:stop])
     else:
         for i, context in enumerate(distinct):
             consistent[i] = _answer_one(program, context, goals, holds[i])
@@ -99,17 +100,17 @@ def derived(
 
 
 class _Contexts:
-    """Reads contexts into facts, each distinct text once.
+    """Reads contexts into facts over relevant predicates, each distinct text once.
 
     Attributes:
         signatures: predicates of the facts read so far.
         plain: whether everything read so far was a fact over a predicate without classical negation.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, relevant: frozenset[Signature]) -> None:
         self.signatures: set[Signature] = set()
         self.plain = True
-        self._relevant = program.signatures
+        self._relevant = relevant
         self._known: dict[str, tuple[str, str] | None] = {}
 
     def __call__(self, context: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -56,11 +56,10 @@ def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:
     """
     name = _name(learner)
     expected = (len(test), test.n_labels)
+    answer = learner.predict_proba(test)
     try:
-        given = np.asarray(learner.predict_proba(test), np.float64)
+        given = np.asarray(answer, np.float64)
     except (TypeError, ValueError) as error:
-        if isinstance(error, UserError):
-            raise
         raise UserError(f"predict_proba of the learner {name} gives no array of numbers: {error}.") from error
     if given.shape != expected:
         raise UserError(

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import clingo
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.inference import crisp
+from nsl_bench.inference.crisp import crisp_labels, derived
+from nsl_bench.inference.program import Program
+from nsl_bench.types import AMBIGUOUS, UNDECIDED, LabelSpace
+
+PLAYERS = LabelSpace(("one", "two"), ("win(1)", "win(2)"))
+VALIDITY = LabelSpace(("valid", "invalid"), (None, "invalid"))
+
+
+def one_by_one(rules, background, contexts, atoms):
+    """From the definition: each example's program solved by itself, cautiously."""
+    holds, consistent = [], []
+    for context in contexts:
+        control = clingo.Control(["0", "--warn=none", "--enum-mode=cautious"])
+        control.add("base", [], "\n".join([*rules, background, *(f"{text}." for text in context)]))
+        control.ground([("base", [])])
+        found = None
+        with control.solve(yield_=True) as handle:
+            for model in handle:
+                found = [model.contains(clingo.parse_term(atom)) for atom in atoms]
+        consistent.append(found is not None)
+        holds.append(found or [False] * len(atoms))
+    return np.array(holds), np.array(consistent)
+
+
+def test_one_none_and_several() -> None:
+    contexts = [("high(1)",), ("high(2)",), (), ("high(1)", "high(2)"), ("high(1)",)]
+    labels = crisp_labels(["win(X) :- high(X)."], "", contexts, PLAYERS)
+    assert labels.dtype == np.int16
+    assert labels.tolist() == [0, 1, UNDECIDED, AMBIGUOUS, 0]
+
+
+def test_the_label_without_an_atom_holds_if_nothing_is_derived() -> None:
+    contexts = [("bad",), ("good",), ()]
+    assert crisp_labels(["invalid :- bad."], "", contexts, VALIDITY).tolist() == [1, 0, 0]
+    assert crisp_labels([], "", contexts, VALIDITY).tolist() == [0, 0, 0]
+    assert crisp_labels(["invalid."], "", contexts, VALIDITY).tolist() == [1, 1, 1]
+
+
+def test_a_context_may_hold_the_goal_itself() -> None:
+    assert crisp_labels([], "", [("win(2)",), ()], PLAYERS).tolist() == [1, UNDECIDED]
+
+
+def test_no_examples() -> None:
+    assert crisp_labels(["invalid :- bad."], "", [], VALIDITY).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "background"),
+    [
+        (["win(X) :- not p(X), player(X).", "p(X) :- card(Y,R), card(X,S), R > S."], "player(1..2)."),
+        (["win(X) :- #count { Y : card(Y,R) } > 1, player(X)."], "player(1..2)."),
+        (["win(X) :- R = #max { S,Y : card(Y,S) }, card(X,R)."], ""),
+        (["win(X) :- card(X,R), R <= S : card(Y,S)."], ""),
+        (["win(X) :- card(X,_), not card(X,3), X < 3."], ""),
+        (["win(X) :- reach(1,X)."], "reach(X,Y) :- card(X,Y). reach(X,Z) :- reach(X,Y), card(Y,Z)."),
+        (["win(1;2)."], ""),
+        (["win(X) :- not not card(X,2), player(X)."], "player(1..2)."),
+        (["win(X) :- best(X)."], "#const top = 3. best(X) :- card(X,top). card(2,1)."),
+        # a constraint, which takes out its own example only
+        (["win(X) :- card(X,3)."], ":- card(1,R), card(2,R). :- card(X,1), not card(X,2)."),
+        # several answer sets, and none
+        (["win(X) :- odd(X)."], "odd(X) :- card(X,_), not even(X). even(X) :- card(X,_), not odd(X)."),
+        (["win(X) :- card(X,R), not win(X), R = 2.", "win(2) :- card(2,1)."], ""),
+        (["win(X) :- pick(X)."], "1 { pick(X) : card(X,_) } 1."),
+        (["win(1) :- a.", "win(2) :- b."], "a | b :- card(1,_). :- b, card(2,_)."),
+        (["win(X) :- -bad(X)."], "-bad(X) :- card(X,2). bad(X) :- card(X,3)."),
+        # predicates that no context has, and one with the same name but another arity
+        (["win(X) :- card(X), card(X,1)."], "card(2)."),
+        (['win(X) :- card(X,R), name(R,"a, (b").'], 'name(1,"a, (b"). name(2,f(g,1)).'),
+        (
+            ["win(X) :- twin(X,Y), card(Y,_)."],
+            "twin(X,Y) :- other(X,Y). other(X,Y) :- seat(X), seat(Y), X != Y. seat(X) :- card(X,_).",
+        ),
+    ],
+)
+def test_agrees_with_the_definition(rules: list[str], background: str) -> None:
+    contexts = [
+        tuple(f"card({player},{rank})" for player, rank in cards)
+        for cards in ([], [(1, 2)], [(2, 3)], [(1, 2), (2, 3)], [(1, 3), (2, 3)], [(1, 1), (2, 1)], [(2, 1)])
+    ]
+    atoms = [atom for atom in PLAYERS.atoms if atom]
+    holds, consistent = derived(rules, background, contexts, atoms)
+    expected_holds, expected_consistent = one_by_one(rules, background, contexts, atoms)
+    assert np.array_equal(consistent, expected_consistent)
+    assert np.array_equal(holds[consistent], expected_holds[consistent])
+
+
+ATOMS = ["p(X)", "q(X)", "r(X)", "s(X,Y)", "s(Y,X)", "t(Y)", "d(X)", "d(Y)"]
+LITERALS = st.sampled_from([*ATOMS, *(f"not {atom}" for atom in ATOMS), "X != Y"])
+HEADS = st.sampled_from(["p(X)", "q(X)", "r(X)", "s(X,Y)", "s(Y,X)", "win(X)", "win(Y)", ""])
+RULES = st.lists(
+    st.builds(
+        lambda head, body: f"{head} :- {', '.join([*body, 'd(X)', 'd(Y)'])}.",
+        HEADS,
+        st.lists(LITERALS, max_size=3),
+    ),
+    max_size=6,
+)
+FACTS = st.lists(st.sampled_from([f"{p}({i})" for p in "pqt" for i in (1, 2)]), max_size=4, unique=True)
+
+
+@settings(max_examples=300)
+@given(RULES, st.lists(FACTS, min_size=1, max_size=4))
+def test_random_programs(rules: list[str], facts: list[list[str]]) -> None:
+    contexts = [tuple(some) for some in facts]
+    holds, consistent = derived(rules, "d(1..2).", contexts, ["win(1)", "win(2)"])
+    expected_holds, expected_consistent = one_by_one(rules, "d(1..2).", contexts, ["win(1)", "win(2)"])
+    assert np.array_equal(consistent, expected_consistent)
+    assert np.array_equal(holds[consistent], expected_holds[consistent])
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(crisp, "_FACTS_AT_ONCE", size)
+    contexts = [tuple(f"card({p},{(i * p) % 5})" for p in (1, 2)) for i in range(40)]
+    rules = ["win(X) :- card(X,R), card(Y,S), X != Y, R > S."]
+    labels = crisp_labels(rules, "", contexts, PLAYERS)
+    expected = [UNDECIDED if i % 5 == 2 * i % 5 else int(2 * i % 5 > i % 5) for i in range(40)]
+    assert labels.tolist() == expected
+
+
+def test_contexts_may_be_rules() -> None:
+    contexts = [("card(1..2,3)",), ("card(2,1)", "high(X) :- card(X,_)"), ("card(1,1)", ":- card(1,1)")]
+    labels = crisp_labels(["win(X) :- high(X).", "high(1) :- card(1,3)."], "", contexts, PLAYERS)
+    assert labels.tolist() == [0, 1, UNDECIDED]
+
+
+@pytest.mark.parametrize(
+    ("rules", "sentence"),
+    [
+        (["win(X) :- card(X"], r"Syntax error in the hypothesis: line 2, column 1: syntax error"),
+        (["win(X) :- not card(X,1)."], "The hypothesis cannot be used: .*unsafe"),
+        (["#script (python) #end."], "#script in the hypothesis"),
+        (['#include "x.lp".'], "#include in the hypothesis"),
+        (["#minimize { 1,X : card(X,1) }."], "has no meaning here"),
+        (["&sum { x } > 1."], "theory atom|Syntax error"),
+    ],
+)
+def test_bad_hypotheses(rules: list[str], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        crisp_labels(rules, "", [("card(1,1)",)], PLAYERS)
+
+
+def test_a_string_or_comment_is_no_directive() -> None:
+    assert crisp_labels(
+        ['win(1) :- n("#include").  % #script'], "", [('n("#include")',)], PLAYERS
+    ).tolist() == [0]
+
+
+def test_stratification() -> None:
+    for text, expected in (
+        ("a :- not b. b :- c.", True),
+        ("a :- not b. b :- not a.", False),
+        ("a :- b. b :- a.", True),
+        ("a(X) :- b(X), #count { Y : a(Y) } > 1.", False),
+        ("{ a }.", False),
+        ("a | b.", False),
+        ("-a :- b.", False),
+        (":- a, not b.", True),
+    ):
+        assert Program.parse(text, "a test").stratified is expected, text
+
+
+@pytest.mark.parametrize("name", ["follow_suit", "sudoku_4x4", "sudoku_9x9"])
+def test_the_true_rules_label_the_papers_examples(shared: Path, name: str) -> None:
+    benchmark = registry.create("benchmark", name)
+    test = benchmark.read(shared / "data" / "ffnsl_splits" / name, "test", "small", 1)
+    contexts = [benchmark.context(row, {}) for row in test.concepts]
+    labels = crisp_labels([benchmark.true_rule], benchmark.background, contexts, benchmark.labels)
+    assert np.array_equal(labels, test.labels)

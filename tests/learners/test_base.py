@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from toy import patches, view
+
+from nsl_bench.errors import UserError
+from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of, track_of
+from nsl_bench.types import AMBIGUOUS, UNDECIDED
+
+N = 60
+
+
+class Stranger:
+    """A learner that answers whatever it is told to."""
+
+    def __init__(self, **answers: object) -> None:
+        for name, answer in answers.items():
+            setattr(self, name, functools.partial(self._give, answer))
+
+    @staticmethod
+    def _give(answer: object, *_: object) -> object:
+        return answer
+
+    def fit(self, train):
+        return self
+
+
+def seen():
+    return view(patches("test"), labelled=False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (np.ones((N, 3)) / 3, r"shape \(60, 3\), but there are 60 examples and 2 labels"),
+        (np.ones(N), r"shape \(60,\)"),
+        (np.full((N, 2), np.nan), "NaN or infinity for 60 of 60 examples, first for example 0"),
+        (np.full((N, 2), 0.9), "no probabilities for 60 of 60"),
+        (np.tile([1.5, -0.5], (N, 1)), "no probabilities"),
+        ([["a", "b"]] * N, "no array of numbers"),
+        ([[1], [1, 2]], "no array of numbers"),
+        (None, "no array of numbers|shape"),
+    ],
+)
+def test_bad_probabilities(answer: object, sentence: str) -> None:
+    with pytest.raises(UserError, match=f"learner Stranger gives .*{sentence}|{sentence}"):
+        probabilities_of(Stranger(predict_proba=answer), seen())
+
+
+def test_probabilities_may_leave_out_outcomes_that_are_no_label() -> None:
+    given = np.zeros((N, 2))
+    given[1] = 0.25
+    learner = Stranger(predict_proba=given.tolist())
+    assert np.array_equal(probabilities_of(learner, seen()), given)
+    labels = labels_of(learner, seen())
+    assert labels[0] == UNDECIDED and labels[1] == 0
+
+
+def test_a_learner_may_say_its_labels_itself() -> None:
+    predicted = np.arange(N) % 4 - 2
+    learner = Stranger(predict=predicted, predict_proba=np.ones((N, 2)) / 2)
+    labels = labels_of(learner, seen())
+    assert labels.tolist() == predicted.tolist() and {AMBIGUOUS, UNDECIDED} <= set(labels.tolist())
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (np.zeros(N), "float64"),
+        (np.zeros(3, int), r"shape \(3,\)"),
+        (np.full(N, 2), "gives 2 for example 0; labels are 0 to 1"),
+        (np.full(N, -3), "gives -3"),
+    ],
+)
+def test_bad_labels(answer: object, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        labels_of(Stranger(predict=answer), seen())
+
+
+def test_rules_may_be_strings() -> None:
+    hypothesis = hypothesis_of(Stranger(rules=["differ :- patch(left,X), not patch(right,X).", "p."]))
+    assert hypothesis.atoms == 4 and hypothesis.language == "asp"
+    assert hypothesis_of(Stranger()) is None
+    assert hypothesis_of(Stranger(rules=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("rules", "sentence"),
+    [
+        ("p.", "gives a str"),
+        ([1], "gives a list"),
+        (["p :- "], "Syntax error in the rules of the learner Str"),
+    ],
+)
+def test_bad_rules(rules: object, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        hypothesis_of(Stranger(rules=rules))
+
+
+def test_tracks() -> None:
+    learner = Stranger()
+    assert track_of(learner) == "pretrained"
+    learner.track = "symbolc"
+    with pytest.raises(UserError, match="Did you mean 'symbolic'"):
+        track_of(learner)

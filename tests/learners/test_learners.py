@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import LearnerCase
+from toy import patches, view
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError
+from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of
+from nsl_bench.types import Split
+
+
+class TestMajority(LearnerCase):
+    spec = "majority"
+    least = 0.4
+
+
+class TestRandomForest(LearnerCase):
+    spec = "random_forest:trees=20"
+    least = 0.9
+
+
+class TestRandomForestWithKnowledge(LearnerCase):
+    spec = "random_forest_knowledge:trees=5"
+    least = 0.7
+
+
+class TestFCN(LearnerCase):
+    spec = "fcn:epochs=60,learning_rate=0.005"
+    least = 0.85
+
+
+class TestCNNLSTM(LearnerCase):
+    spec = "cnn_lstm:epochs=40,learning_rate=0.005"
+    least = 0.8
+
+
+class TestFFNSL(LearnerCase):
+    spec = "ffnsl"
+    least = 1.0
+
+
+class TestFFNSLOnFollowSuit(LearnerCase):
+    spec = "ffnsl:penalty=constant"
+    least = 1.0
+
+    def splits(self) -> tuple[Benchmark, Split, Split]:
+        benchmark = registry.create("benchmark", "follow_suit")
+        train = benchmark.generate("train", "small", 1, np.random.default_rng(0))
+        return benchmark, train, benchmark.generate("test", "small", 1, np.random.default_rng(1))
+
+
+class TestCNNLSTMOnGrids(LearnerCase):
+    spec = "cnn_lstm:epochs=1"
+
+    def splits(self) -> tuple[Benchmark, Split, Split]:
+        benchmark = registry.create("benchmark", "sudoku_4x4")
+        train = benchmark.generate("train", "small", 1, np.random.default_rng(0))
+        return benchmark, train.take(np.arange(40)), train.take(np.arange(40, 60))
+
+
+def test_the_first_trees_branches_are_the_forests_rules() -> None:
+    learner = registry.create("learner", "random_forest:trees=3", seed=0).fit(view(patches()))
+    tree = learner._forest.estimators_[0].tree_
+    hypothesis = hypothesis_of(learner)
+    leaves = np.flatnonzero(tree.children_left == -1)
+    depth = np.zeros(tree.node_count, int)
+    for node in range(tree.node_count):
+        for child in (tree.children_left[node], tree.children_right[node]):
+            if child != -1:
+                depth[child] = depth[node] + 1
+    assert len(hypothesis.rules) == len(leaves) and hypothesis.atoms == depth[leaves].sum()
+    assert hypothesis.language == "tree" and hypothesis.fidelity is None
+    assert any(rule.startswith("differ if left=") for rule in hypothesis.rules)
+
+
+def test_a_neural_learners_rules_are_a_surrogates() -> None:
+    learner = registry.create("learner", "fcn:epochs=2", seed=0).fit(view(patches()))
+    hypothesis = hypothesis_of(learner)
+    assert hypothesis.language == "tree" and hypothesis.fidelity == 1.0
+
+
+def test_labels_the_forest_never_saw_have_no_probability() -> None:
+    train = patches().take(np.flatnonzero(patches().labels == 1))
+    learner = registry.create("learner", "random_forest", seed=0).fit(view(train))
+    assert probabilities_of(learner, view(patches("test"), labelled=False))[:, 0].max() == 0
+
+
+def test_ffnsl_keeps_its_examples_and_the_answer() -> None:
+    learner = registry.create("learner", "ffnsl").fit(view(patches()))
+    hypothesis = hypothesis_of(learner)
+    assert len(learner.examples_) == 60 and learner.examples_[0].penalty == 101
+    assert hypothesis.status == "optimal" and hypothesis.score == hypothesis.atoms == 4
+
+
+def test_ffnsl_says_none_and_several() -> None:
+    benchmark = registry.create("benchmark", "follow_suit")
+    split = benchmark.generate("train", "small", 1, np.random.default_rng(0))
+    learner = registry.create("learner", "ffnsl").fit(view(split, benchmark=benchmark))
+    seen = view(split, benchmark=benchmark, labelled=False)
+    for rules, label in (((), -1), (("winner(1..4).",), -2)):
+        learner.solution_ = replace(learner.solution_, hypothesis=rules)
+        learner._answered = None
+        assert (labels_of(learner, seen) == label).all()
+        assert (probabilities_of(learner, seen) == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("ffnsl:constant=0", "a penalty is at least 1"),
+        ("ffnsl:time_limit=-1", "it is a number of seconds"),
+        ("ffnsl:penalty=none", "'none' is not one of network, constant"),
+        ("random_forest:trees=0", "at least 1 is needed"),
+        ("fcn:epochs=0", "at least 1 epoch"),
+    ],
+)
+def test_options_out_of_range(spec: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        registry.create("learner", spec)
+
+
+def test_an_unknown_rule_learner() -> None:
+    learner = registry.create("learner", "ffnsl:rule_learner=exactt")
+    with pytest.raises(UserError, match="Did you mean 'exact'"):
+        learner.fit(view(patches()))
+
+
+def test_knowledge_features_that_a_benchmark_lacks() -> None:
+    benchmark = registry.create("benchmark", "follow_suit")
+    split = benchmark.generate("train", "small", 1, np.random.default_rng(0))
+    with pytest.raises(UserError, match="follow_suit defines no knowledge features"):
+        registry.create("learner", "random_forest_knowledge").fit(view(split, benchmark=benchmark))
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "published"),
+    [
+        ("follow_suit", "small", 0.687),
+        ("sudoku_4x4", "small", 0.591),
+        ("sudoku_9x9", "small", 0.507),
+        pytest.param("follow_suit", "large", 0.978, marks=pytest.mark.slow),
+        pytest.param("sudoku_4x4", "large", 0.979, marks=pytest.mark.slow),
+    ],
+)
+def test_the_forests_published_accuracy(shared: Path, name: str, size: str, published: float) -> None:
+    """FFNSL paper, its own splits, true concepts, mean over five repeats."""
+    benchmark = registry.create("benchmark", name)
+    folder = shared / "data" / "ffnsl_splits" / name
+    test = benchmark.read(folder, "test", size, 1)
+    accuracies = []
+    for repeat in range(1, 6):
+        train = benchmark.read(folder, "train", size, repeat)
+        learner = registry.create("learner", "random_forest").fit(view(train, benchmark=benchmark))
+        predicted = labels_of(learner, view(test, benchmark=benchmark, labelled=False))
+        accuracies.append((predicted == test.labels).mean())
+    assert np.mean(accuracies) == pytest.approx(published, abs=0.01)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from toy import Patches, PatchSource
+
+from nsl_bench import cache, registry
+from nsl_bench.data.splits import make_source
+from nsl_bench.errors import UserError
+from nsl_bench.perception import library
+from nsl_bench.perception.network import Network, header_of
+
+SPEC = "softmax:epochs=1,dense=4"
+
+
+def test_a_network_is_trained_once(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    source = PatchSource()
+    first = library.trained(SPEC, Patches(), source)
+    assert "Training the network softmax:epochs=1,dense=4 for patches" in capsys.readouterr().err
+    rendered = source.rendered
+    second = library.trained(SPEC, Patches(), source)
+    assert capsys.readouterr().err == "" and source.rendered == rendered
+    assert first.fingerprint() == second.fingerprint()
+    assert second.details["source"] == {
+        "name": "patches",
+        "version": "1",
+        "fingerprint": source.fingerprint(),
+    }
+
+
+def test_what_decides_a_network_tells_it_apart(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    for spec, source, seed in (
+        (SPEC, PatchSource(), 0),
+        ("softmax:epochs=1,dense=5", PatchSource(), 0),
+        (SPEC, PatchSource(side=14), 0),
+        (SPEC, PatchSource(), 1),
+    ):
+        library.trained(spec, Patches(), source, seed=seed)
+    assert len(list((tmp_path / "networks").glob("*.safetensors"))) == 4
+
+
+def test_limits_of_a_training(tmp_path: Path) -> None:
+    network = library.train_network(
+        "softmax:dense=4", Patches(), PatchSource(), images_per_concept=3, epochs=2, seed=5
+    )
+    assert network.details["training"] | {"images": 9, "epochs": 2, "seed": 5} == network.details["training"]
+
+
+def test_a_concept_without_images() -> None:
+    class Dark(PatchSource):
+        def labels(self, part):
+            return super().labels(part) // 2
+
+    with pytest.raises(UserError, match="no train images of 'bright'"):
+        library.train_network(SPEC, Patches(), Dark())
+
+
+def test_the_index_lists_a_file_once(tmp_path: Path) -> None:
+    (tmp_path / library.INDEX).write_text("[]")
+    network = registry.create("network", SPEC)
+    for side in (12, 13):
+        library.add_to_index(tmp_path, library.identity(network, PatchSource(side=side), "b.safetensors"))
+    library.add_to_index(tmp_path, library.identity(network, PatchSource(), "a.safetensors"))
+    listed = json.loads((tmp_path / library.INDEX).read_text())
+    assert [entry["file"] for entry in listed] == ["a.safetensors", "b.safetensors"]
+    assert listed[1]["source_fingerprint"] == PatchSource(side=13).fingerprint()
+
+
+def test_a_broken_index(tmp_path: Path) -> None:
+    (tmp_path / library.INDEX).write_text('[{"file": "x"}]')
+    with pytest.raises(UserError, match=r"index\.json is broken"):
+        library.add_to_index(tmp_path, library.identity(registry.create("network", SPEC), PatchSource(), "x"))
+
+
+def shipped() -> list[Path]:
+    folders = [point.load()() for point in entry_points(group=library.GROUP)]
+    return sorted(path for folder in folders for path in folder.glob("*.safetensors"))
+
+
+@pytest.mark.parametrize("path", shipped(), ids=lambda path: path.stem)
+def test_shipped_weights_are_small_and_say_what_they_are(path: Path) -> None:
+    assert path.stat().st_size <= 2_000_000
+    header = header_of(path)
+    assert header["details"]["accuracy"]["standard"] >= 0.97
+    assert {"source", "training"} <= set(header["details"])
+
+
+@pytest.mark.parametrize("name", ["follow_suit", "sudoku_4x4", "sudoku_9x9"])
+def test_embedded_sources_have_shipped_weights(name: str) -> None:
+    """A change of pixels calls for ``nsl-bench train NAME --out generators/weights/...``."""
+    benchmark = registry.create("benchmark", name)
+    network: Network = registry.create("network", "softmax", seed=0)
+    wanted = library.identity(network, make_source(benchmark))
+    assert wanted.key in library._shipped()
+
+
+def test_training_again_gives_the_shipped_accuracy() -> None:
+    """As `nsl-bench train sudoku_4x4` made them; other processors may round a little differently."""
+    benchmark = registry.create("benchmark", "sudoku_4x4")
+    source = make_source(benchmark)
+    shipped = library.trained("softmax", benchmark, source)
+    again = library.train_network("softmax:epochs=8", benchmark, source)
+    before, after = (library.accuracy(network, source, part="a") for network in (shipped, again))
+    assert before > 0.97 and abs(before - after) < 0.03

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import NetworkCase
+from toy import PatchSource
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.perception import training
+from nsl_bench.perception.images import resize
+from nsl_bench.perception.softmax import SoftmaxCNN
+
+
+class TestDigits(NetworkCase):
+    spec = "softmax:epochs=8,dense=16"
+    other = "softmax:epochs=8,dense=17"
+
+
+class TestCards(NetworkCase):
+    spec = "softmax:epochs=10,dense=32,height=48,width=48"
+    other = "softmax:epochs=10,dense=32,height=48,width=64"
+    side = 50
+    channels = 3
+
+
+def test_the_architecture_follows_from_the_images() -> None:
+    quick, paper = SoftmaxCNN(), SoftmaxCNN(preset="paper")
+    digits, cards = quick.design((28, 28, 1), 9), quick.design((274, 174, 3), 52)
+    assert (digits.kind, digits.height, digits.width, digits.dense) == ("digits", 28, 28, 64)
+    assert (cards.kind, cards.height, cards.width, cards.dense) == ("cards", 96, 64, 512)
+    assert paper.design((28, 28, 1), 9).dense == 128
+    assert paper.design((274, 174, 3), 52).height == 274
+    assert SoftmaxCNN(kind="cards").design((100, 100, 1), 2).kind == "cards"
+    assert SoftmaxCNN(width=40).design((274, 174, 3), 52).width == 40
+
+
+def test_the_published_sizes() -> None:
+    """Inputs of the first dense layer in the published code: 9,216 for digits, 17,280 for cards."""
+    sizes = {
+        shape: SoftmaxCNN(preset="paper").design(shape, 2).build().state_dict()
+        for shape in ((28, 28, 1), (274, 174, 3))
+    }
+    first_dense = [next(t.shape[1] for t in state.values() if t.ndim == 2) for state in sizes.values()]
+    assert first_dense == [9216, 17280]
+
+
+def test_images_too_small_for_the_network() -> None:
+    with pytest.raises(UserError, match="20 x 20 are too small for the cards network"):
+        SoftmaxCNN(kind="cards").design((20, 20, 3), 2).build()
+
+
+def test_an_option_out_of_range() -> None:
+    with pytest.raises(UserError, match="option epochs of the network softmax is 0"):
+        registry.create("network", "softmax:epochs=0")
+
+
+def test_weights_of_another_architecture(tmp_path: Path) -> None:
+    source = PatchSource()
+    path = tmp_path / "w.safetensors"
+    network = SoftmaxCNN(epochs=1, dense=8).fit(
+        lambda rows: source.render("network", rows), source.labels("network"), source.concept_space.concepts
+    )
+    parameters = dict(network.parameters())
+    parameters["0.weight"] = parameters["0.weight"][:5]
+    network.parameters = lambda: parameters  # type: ignore[method-assign]
+    network.save(path)
+    with pytest.raises(UserError, match=rf"{path} holds weights of another architecture: '0\.weight'"):
+        SoftmaxCNN().load(path)
+
+
+def test_colour_is_not_taken_for_grey() -> None:
+    source = PatchSource()
+    network = SoftmaxCNN(epochs=1, dense=8).fit(
+        lambda rows: source.render("network", rows), source.labels("network"), source.concept_space.concepts
+    )
+    with pytest.raises(UserError, match=r"1 channel\(s\), found 3"):
+        network.predict_proba(np.zeros((2, 12, 12, 3), np.uint8))
+
+
+def test_images_per_concept_takes_the_first_of_each() -> None:
+    labels = np.array([0, 1, 0, 1, 0, 1, 2], np.int16)
+    assert training.first_of_each(labels, 2).tolist() == [0, 1, 2, 3, 6]
+    assert len(training.first_of_each(labels, None)) == 7
+
+
+def test_statistics_are_those_of_numpy() -> None:
+    images = np.random.default_rng(0).integers(0, 256, (5, 4, 3, 2)).astype(np.uint8)
+    mean, deviation = training.statistics(images)
+    assert np.allclose(mean, images.mean(axis=(0, 1, 2)), atol=1e-4)
+    assert np.allclose(deviation, images.std(axis=(0, 1, 2)), atol=1e-4)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_resize(channels: int) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (3, 20, 16, channels)).astype(np.uint8)
+    small = resize(images, (10, 8))
+    assert small.shape == (3, 10, 8, channels) and small.dtype == np.uint8
+    assert abs(float(small.mean()) - float(images.mean())) < 3
+    assert np.array_equal(small[1:2], resize(images[1:2], (10, 8)))
+    assert resize(images, (20, 16)) is images
+
+
+def test_an_unknown_device() -> None:
+    with pytest.raises(UserError, match="The device 'abacus' cannot be used here"):
+        training.pick_device("abacus")

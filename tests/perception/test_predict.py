@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from toy import Negative, Patches, PatchSource, patches
+
+from nsl_bench import cache
+from nsl_bench.data.content import image_digest
+from nsl_bench.perception import library, predict
+from nsl_bench.perception.network import Network
+from nsl_bench.types import BLANK
+
+SPEC = "softmax:epochs=4,dense=8"
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    return library.train_network(SPEC, Patches(), PatchSource())
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+
+
+def test_predicts_each_image_once(network: Network) -> None:
+    source = PatchSource()
+    indices = np.array([5, 3, 40, 3, 59], np.int64)
+    probabilities, digests = predict.predict(network, source, "a", None, indices)
+    assert source.rendered == 4
+    images = source.render("a", indices)
+    assert np.array_equal(probabilities, network.predict_proba(images))
+    assert [row.tobytes() for row in digests] == [image_digest(image) for image in images]
+    source.rendered = 0
+    again, _ = predict.predict(network, source, "a", None, indices[:3])
+    more, _ = predict.predict(network, source, "a", None, np.array([7, 5], np.int64))
+    assert source.rendered == 1
+    assert np.array_equal(again, probabilities[:3]) and np.array_equal(more[1], probabilities[0])
+
+
+def test_parts_shifts_sources_and_networks_are_kept_apart(network: Network) -> None:
+    indices = np.array([1, 2], np.int64)
+    other = library.train_network(SPEC, Patches(), PatchSource(), seed=1)
+    answers = {
+        predict.predict(which, source, part, shift, indices)[0].tobytes()
+        for which, source, part, shift in (
+            (network, PatchSource(), "a", None),
+            (network, PatchSource(), "network", None),
+            (network, PatchSource(), "a", Negative()),
+            (other, PatchSource(), "a", None),
+        )
+    }
+    assert len(answers) == 4
+
+
+def test_predictions_of_a_split(network: Network) -> None:
+    source = PatchSource()
+    split = patches(percent=50)
+    seen = predict.predictions_of(split, source, Negative(), network)
+    assert seen.probabilities.shape == (60, 2, 3)
+    assert np.array_equal(seen.blank, split.images == BLANK)
+    assert (seen.probabilities[seen.blank] == 0).all() and (seen.concepts[seen.blank] == BLANK).all()
+    shown, shifted = ~seen.blank, split.shifted[:, None]
+    right = seen.concepts == split.concepts
+    assert right[shown & ~shifted].mean() > 0.9
+    assert right[shown & shifted].mean() < 0.6
+
+
+def test_image_digests_need_no_network_and_agree_with_predict(network: Network) -> None:
+    source = PatchSource()
+    split = patches(percent=30)
+    digests = predict.image_digests(split, source, Negative())
+    assert digests.shape == (60, 2, 16)
+    assert (digests[split.images == BLANK] == 0).all()
+    row = int(np.flatnonzero(split.shifted & (split.images[:, 1] != BLANK))[0])
+    image = Negative().render(source, split.pool, split.images[row].astype(np.int64))[1]
+    assert digests[row, 1].tobytes() == image_digest(image)
+    rendered = source.rendered
+    assert np.array_equal(digests, predict.image_digests(split, source, Negative()))
+    assert source.rendered == rendered
+
+
+def test_a_damaged_file_is_made_again(network: Network, tmp_path: Path) -> None:
+    indices = np.array([4, 9], np.int64)
+    before, _ = predict.predict(network, PatchSource(), "a", None, indices)
+    for path in tmp_path.rglob("*.parquet"):
+        path.write_bytes(path.read_bytes()[:100])
+    after, _ = predict.predict(network, PatchSource(), "a", None, indices)
+    assert np.array_equal(before, after)
+
+
+def test_several_processes_render_the_same(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    indices = np.arange(60, dtype=np.int64)
+    alone, digests = predict.predict(network, PatchSource(), "a", None, indices)
+    monkeypatch.setenv(cache.VARIABLE, str(cache.folder("another")))
+    monkeypatch.setattr(predict, "_WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(predict, "_CHUNK", 16)
+    together, same = predict.predict(network, PatchSource(), "a", None, indices, workers=2)
+    assert np.array_equal(alone, together) and np.array_equal(digests, same)
+
+
+def _add(folder: str, start: int) -> None:
+    import os
+
+    os.environ[cache.VARIABLE] = folder
+    table = predict._Table("digests", "digest", np.dtype(np.uint8), 16)
+    path = cache.folder("digests") / "shared.parquet"
+    for i in range(start, start + 20):
+        table.merge(path, np.array([i], np.int64), np.full((1, 16), i, np.uint8))
+
+
+def test_two_processes_add_to_one_file(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_add, args=(str(tmp_path), start)) for start in (0, 20)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    table = predict._Table("digests", "digest", np.dtype(np.uint8), 16)
+    indices, rows = table.read(cache.folder("digests") / "shared.parquet")
+    assert indices.tolist() == list(range(40))
+    assert np.array_equal(rows[:, 0], np.arange(40))
