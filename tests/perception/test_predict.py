@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-import multiprocessing
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from nsl_bench.perception import library, predict
 from nsl_bench.perception.network import Network
 from nsl_bench.types import BLANK
 
-SPEC = "softmax:epochs=4,dense=8"
+SPEC = "softmax:epochs=12,dense=16"
 
 
 @pytest.fixture(scope="module")
@@ -102,23 +103,22 @@ def test_several_processes_render_the_same(network: Network, monkeypatch: pytest
     assert np.array_equal(alone, together) and np.array_equal(digests, same)
 
 
-def _add(folder: str, start: int) -> None:
-    import os
+ADD = """
+import sys
+import numpy as np
+from nsl_bench import cache
+from nsl_bench.perception import predict
 
-    os.environ[cache.VARIABLE] = folder
-    table = predict._Table("digests", "digest", np.dtype(np.uint8), 16)
-    path = cache.folder("digests") / "shared.parquet"
-    for i in range(start, start + 20):
-        table.merge(path, np.array([i], np.int64), np.full((1, 16), i, np.uint8))
+table = predict._Table("digests", "digest", np.dtype(np.uint8), 16)
+path = cache.folder("digests") / "shared.parquet"
+for i in range(int(sys.argv[1]), int(sys.argv[1]) + 20):
+    table.merge(path, np.array([i], np.int64), np.full((1, 16), i, np.uint8))
+"""
 
 
-def test_two_processes_add_to_one_file(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_add, args=(str(tmp_path), start)) for start in (0, 20)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+def test_two_processes_add_to_one_file() -> None:
+    workers = [subprocess.Popen([sys.executable, "-c", ADD, start]) for start in ("0", "20")]
+    assert [worker.wait() for worker in workers] == [0, 0]
     table = predict._Table("digests", "digest", np.dtype(np.uint8), 16)
     indices, rows = table.read(cache.folder("digests") / "shared.parquet")
     assert indices.tolist() == list(range(40))
