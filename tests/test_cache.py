@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nsl_bench import cache
+from nsl_bench.errors import UserError
+
+
+def test_the_folder_can_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "new"))
+    assert cache.folder("a", "b") == tmp_path / "new" / "a" / "b"
+    assert cache.folder("a", "b").is_dir()
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file"))
+    with pytest.raises(UserError, match=r"cache folder .*file.* cannot be made .*NSL_BENCH_CACHE"):
+        cache.folder("a")
+
+
+def test_keys() -> None:
+    assert cache.key("a", {"x": 1, "y": 2}) == cache.key("a", {"y": 2, "x": 1})
+    assert len({cache.key("a", "b"), cache.key("ab"), cache.key("b", "a"), cache.key(["a", "b"])}) == 4
+    assert cache.key("a", 1) == "c3fdc3a6eae10e0777d7"
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with cache.replacing(path) as temporary:
+        temporary.write_text("one")
+        assert not path.exists()
+    with pytest.raises(RuntimeError), cache.replacing(path) as temporary:
+        temporary.write_text("two")
+        raise RuntimeError
+    assert path.read_text() == "one" and list(tmp_path.iterdir()) == [path]
+
+
+def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UserError, match=r"missing.*file cannot be written"),
+        cache.replacing(tmp_path / "missing" / "file") as temporary,
+    ):
+        temporary.write_text("")
+
+
+COUNT = """
+import sys
+from pathlib import Path
+from nsl_bench import cache
+
+path = Path(sys.argv[1])
+for _ in range(100):
+    with cache.lock(path):
+        number = int(path.read_text())
+        with cache.replacing(path) as temporary:
+            temporary.write_text(str(number + 1))
+"""
+
+
+def test_a_lock_keeps_processes_apart(tmp_path: Path) -> None:
+    path = tmp_path / "count"
+    path.write_text("0")
+    workers = [subprocess.Popen([sys.executable, "-c", COUNT, str(path)]) for _ in range(3)]
+    assert [worker.wait() for worker in workers] == [0, 0, 0]
+    assert path.read_text() == "300"
+
+
+def test_a_lock_of_existence_works_where_the_system_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with cache.lock(tmp_path / "x"):
+        assert (tmp_path / ".x.lock").exists()
+    assert not (tmp_path / ".x.lock").exists()
+    (tmp_path / ".x.lock").write_text("")
+    monkeypatch.setattr(cache, "_STALE_SECONDS", -1.0)
+    with cache.lock(tmp_path / "x"):
+        pass
