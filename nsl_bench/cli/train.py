@@ -43,8 +43,9 @@ def command(
 ) -> None:
     """Train a network for BENCHMARK on the network's part of the image pool.
 
-    Prints its accuracy on held-out images (pool B), standard and under each named shift. If --out names a
-    file in a folder with an index.json of weights, the file is listed there, so that runs find it.
+    Prints its accuracy on held-out images (pool B), standard and under each named shift. Runs use a file
+    that --out names as --network softmax:weights=FILE. If its folder has an index.json of weights, the file
+    is listed there, so that runs find it by itself.
     """
     from nsl_bench import cache, registry
     from nsl_bench.data.splits import make_source

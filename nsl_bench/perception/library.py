@@ -21,7 +21,7 @@ from nsl_bench import cache, registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.perception.images import chunks
-from nsl_bench.perception.network import Network
+from nsl_bench.perception.network import Network, header_of
 from nsl_bench.registry import Spec
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
@@ -78,15 +78,19 @@ def trained(
     """The trained network of a spec: a shipped one, a cached one, or, said on standard error, a new one.
 
     Args:
-        spec: e.g. ``"softmax"`` or ``"softmax:epochs=3"``.
+        spec: e.g. ``"softmax"`` or ``"softmax:epochs=3"``; ``"softmax:weights=FILE"`` is the network that
+            ``nsl-bench train --out FILE`` wrote, whatever images it was trained on.
         benchmark: whose concepts it must know.
         source: the images to train on.
         seed: of the training.
         device: where to train.
         progress: show a bar while training, if standard error is a terminal.
     """
-    network: Network = registry.create("network", spec, seed=seed)
     concepts = benchmark.concept_space.concepts
+    asked = spec if isinstance(spec, Spec) else Spec.parse(spec)
+    if "weights" in asked.kwargs:
+        return _from_file(asked, concepts)
+    network: Network = registry.create("network", asked, seed=seed)
     wanted = identity(network, source)
     shipped = _shipped().get(wanted.key)
     if shipped is not None:
@@ -103,6 +107,18 @@ def trained(
         train_network(network, benchmark, source, device=device, progress=progress)
         network.save(path)
     return network
+
+
+def _from_file(asked: Spec, concepts: tuple[str, ...]) -> Network:
+    """The network in the weights file that a spec names, with the options that the file tells."""
+    path = Path(asked.kwargs["weights"])
+    if asked.args or len(asked.kwargs) > 1:
+        raise UserError(f"In '{asked}' the weights decide everything; leave out the other options.")
+    header = header_of(path)
+    fits = header.get("network") == asked.name
+    options = {key: str(v) for key, v in header["options"].items() if v is not None} if fits else {}
+    network: Network = registry.create("network", Spec(asked.name, (), options))
+    return network.load(path, concepts)
 
 
 def train_network(

@@ -32,6 +32,18 @@ def test_a_network_is_trained_once(capsys: pytest.CaptureFixture[str], tmp_path:
     }
 
 
+def test_a_weights_file_is_a_network(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    network = library.train_network("softmax:epochs=2,dense=4", Patches(), PatchSource(), seed=2)
+    network.save(path)
+    loaded = library.trained(f"softmax:weights={path}", Patches(), PatchSource(side=20))
+    assert loaded.fingerprint() == network.fingerprint() and loaded.options == network.options
+    with pytest.raises(UserError, match="leave out the other options"):
+        library.trained(f"softmax:weights={path},epochs=1", Patches(), PatchSource())
+    with pytest.raises(UserError, match="There is no weights file"):
+        library.trained(f"softmax:weights={tmp_path / 'none'}", Patches(), PatchSource())
+
+
 def test_what_decides_a_network_tells_it_apart(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
     for spec, source, seed in (
