@@ -6,6 +6,7 @@ the network sees in the test set's images, as many of them shifted as in trainin
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import time
@@ -225,7 +226,9 @@ def _measure(
         if hypothesis.fidelity is not None:
             numbers["fidelity"] = hypothesis.fidelity
         if hypothesis.language == "asp":
-            numbers["equivalent"] = float(_is_true_rule(hypothesis.rules, job.benchmark))
+            # A stranger's rules may be beyond deciding (not stratified): then the number is left out.
+            with contextlib.suppress(UserError):
+                numbers["equivalent"] = float(_is_true_rule(hypothesis.rules, job.benchmark))
     if hasattr(learner, "examples_"):
         numbers.update(_example_quality(learner.examples_, benchmark))
     return numbers, hypothesis, pd.concat(frames, ignore_index=True)
