@@ -92,7 +92,7 @@ def draw(runs: pd.DataFrame, folder: Path, metrics: Sequence[str] = DEFAULT_METR
             if row == len(shown) - 1:
                 axis.set_xlabel("shifted examples (%)")
         handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=min(4, max(1, len(labels))))
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 2 * len(shifts)))
         values = dict(zip(SETTING, setting, strict=True)) if isinstance(setting, tuple) else {}
         figure.suptitle(f"{values['benchmark']} ({values['size']}, {_short(str(values['source']))})")
         name = "-".join(str(values[k]) for k in ("benchmark", "source", "size") if values[k])
