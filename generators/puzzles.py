@@ -46,30 +46,28 @@ def _shuffle(state: Array, items: Array) -> None:
 
 
 @nb.njit(cache=True, nogil=True)
+def _lines(state: Array, n: int, width: int) -> Array:
+    """0..n-1 with groups of `width` permuted, and the lines within each group."""
+    lines = np.empty(n, np.int64)
+    groups = np.arange(n // width)
+    _shuffle(state, groups)
+    at = 0
+    for group in groups:
+        inside = np.arange(width)
+        _shuffle(state, inside)
+        for line in inside:
+            lines[at] = group * width + line
+            at += 1
+    return lines
+
+
+@nb.njit(cache=True, nogil=True)
 def _full_grid(state: Array, n: int, block_rows: int, block_columns: int) -> Array:
     """A full grid: the canonical one with digits, rows, columns, bands and stacks permuted."""
     digits = np.arange(1, n + 1)
     _shuffle(state, digits)
-    rows = np.empty(n, np.int64)
-    bands = np.arange(n // block_rows)
-    _shuffle(state, bands)
-    at = 0
-    for band in bands:
-        inside = np.arange(block_rows)
-        _shuffle(state, inside)
-        for row in inside:
-            rows[at] = band * block_rows + row
-            at += 1
-    columns = np.empty(n, np.int64)
-    stacks = np.arange(n // block_columns)
-    _shuffle(state, stacks)
-    at = 0
-    for stack in stacks:
-        inside = np.arange(block_columns)
-        _shuffle(state, inside)
-        for column in inside:
-            columns[at] = stack * block_columns + column
-            at += 1
+    rows = _lines(state, n, block_rows)
+    columns = _lines(state, n, block_columns)
     grid = np.empty(n * n, np.int8)
     for r in range(n):
         for c in range(n):
