@@ -132,7 +132,7 @@ def tasks() -> Iterator[tuple[str, Callable[[], LasTask]]]:
 
 def solve_one(path: Path) -> dict[str, object]:
     """Reads and solves the task at `path`; what this process measured."""
-    from nsl_bench.las.solve import solve
+    from nsl_bench.las.solver import solve
 
     start = time.perf_counter()
     task = LasTask.read(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nsl_bench.las.solve import solve
+    from nsl_bench.las.solver import solve
     from nsl_bench.las.task import LanguageBias, LasTask, Solution
 
 __all__ = ["LanguageBias", "LasTask", "Solution", "solve"]
@@ -14,7 +14,7 @@ _HOMES = {
     "LanguageBias": "nsl_bench.las.task",
     "LasTask": "nsl_bench.las.task",
     "Solution": "nsl_bench.las.task",
-    "solve": "nsl_bench.las.solve",
+    "solve": "nsl_bench.las.solver",
 }
 
 

@@ -203,7 +203,7 @@ class Bodies:
         for body in attached:
             offer(body)
         rigid = self.vocabulary.rigid
-        tables = np.array([body.holds for body in closed], np.uint64).reshape(len(closed), -1)
+        tables = np.array([body.holds for body in closed], np.uint64).reshape(len(closed), len(self._full))
         while queue:
             if limits.deadline is not None and time.monotonic() > limits.deadline:
                 raise OutOfTime

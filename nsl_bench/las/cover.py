@@ -115,7 +115,7 @@ class CoverProblem:
         upper = _greedy(instance)
         best = instance.rules[list(upper[0])]
         limit = min(upper[1], below) if below is not None else upper[1]
-        while True:
+        while len(instance.rules):
             kept = _worth(instance, limit)
             kept &= ~_dominated(instance, kept)
             if kept.all():
@@ -222,9 +222,9 @@ def _fill_matrix(
 
 def _unique_rows(matrix: Flags) -> tuple[Flags, npt.NDArray[np.intp]]:
     """The distinct rows, and which of them each row is."""
-    packed = np.ascontiguousarray(np.packbits(matrix, axis=1))
-    if not packed.size:
+    if not matrix.size:
         return matrix[:1], np.zeros(len(matrix), np.intp)
+    packed = np.ascontiguousarray(np.packbits(matrix, axis=1))
     view = packed.view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
     _, first, inverse = np.unique(view, return_index=True, return_inverse=True)
     return matrix[first], inverse.reshape(-1)
@@ -321,6 +321,8 @@ def _dominated(instance: _Reduced, kept: Flags) -> Flags:
     """bool [r]: rules that another kept one can always replace."""
     n = len(instance.rules)
     dominated = np.zeros(n, np.bool_)
+    if n < 2:
+        return dominated
     fills = np.packbits(instance.fills, axis=0).T.copy()
     hits = np.packbits(instance.hits, axis=0).T.copy()
     sizes = instance.fills.sum(axis=0)

@@ -198,7 +198,7 @@ class Vocabulary:
             return Domain(name, values, False, np.ascontiguousarray(guards), None)
         members = sorted((arguments[0], bits) for arguments, bits in grounding.atoms(name, 1))
         values = tuple(value for value, _ in members)
-        guards = np.array([bits for _, bits in members], np.uint64).reshape(-1, self.columns.words)
+        guards = np.array([bits for _, bits in members], np.uint64).reshape(len(members), self.columns.words)
         flags = unpack(guards, n)
         most = int(flags.sum(axis=0).max(initial=0))
         if name in self._head_types or self.rigid or most > _LOCAL_SHARE * len(values):

@@ -52,7 +52,7 @@ def solve(
     except Undecided as reason:
         from nsl_bench.las.tier_c import solve_tier_c
 
-        solution = solve_tier_c(task, deadline=deadline)
+        solution = solve_tier_c(task, deadline=deadline, memory_limit=memory_limit)
         return replace(solution, message=solution.message or f"tier A and B do not apply: {reason}")
 
 
