@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Bench", "Outcome"]
 
+_KEPT: dict[Part, int] = {"train": 4, "test": 32}
+"""How many parts are kept: learners share a train set in turn, repeats share all the test sets."""
+
 _LIBRARIES = ("clingo", "numpy", "python-sat", "scikit-learn", "torch", "torchvision")
 
 
@@ -74,7 +77,7 @@ class Bench:
         self.workers = workers
         self._networks: dict[tuple[str, str, str], Network] = {}
         self._sources: dict[tuple[str, str], tuple[Benchmark, ImageSource]] = {}
-        self._data: dict[tuple[Any, ...], _Data] = {}
+        self._data: dict[Part, dict[tuple[Any, ...], _Data]] = {"train": {}, "test": {}}
 
     def run(self, job: Job) -> Outcome:
         """Do a job. What the learner raises makes a failed record, not an exception.
@@ -141,14 +144,14 @@ class Bench:
         size = job.size if part == "train" else ""
         key = (
             *(job.benchmark, job.source, job.seed, job.splits, job.network, job.track == "symbolic"),
-            *(part, size, repeat, job.shift, job.percent),
+            *(size, repeat, job.shift, job.percent),
         )
-        if key not in self._data:
-            # Jobs of one setting follow one another, so what the last ones needed is all worth keeping.
-            while len(self._data) >= 8:
-                self._data.pop(next(iter(self._data)))
-            self._data[key] = self._make_part(job, part, benchmark, source, shift)
-        return self._data[key]
+        kept = self._data[part]
+        if key not in kept:
+            while len(kept) >= _KEPT[part]:
+                kept.pop(next(iter(kept)))
+            kept[key] = self._make_part(job, part, benchmark, source, shift)
+        return kept[key]
 
     def _make_part(
         self, job: Job, part: Part, benchmark: Benchmark, source: ImageSource, shift: Shift | None
