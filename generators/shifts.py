@@ -12,14 +12,15 @@ from nsl_bench.shift import PixelShift, Shift
 from nsl_bench.source import ImageSource
 from nsl_bench.types import PoolPart
 
+from .cards.names import ADVERSARIAL
+
 __all__ = ["Adversarial", "DeckSwap", "Rotate"]
 
-_ADVERSARIAL = "adversarial_"
 _CHUNK = 64
 
 
 def _decks(source: ImageSource) -> list[str]:
-    return [variant for variant in source.variants if not variant.startswith(_ADVERSARIAL)]
+    return [variant for variant in source.variants if not variant.startswith(ADVERSARIAL)]
 
 
 class DeckSwap(Shift):
@@ -57,11 +58,11 @@ class Adversarial(Shift):
     def render(
         self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.uint8]:
-        return source.render(part, indices, _ADVERSARIAL + self.deck)
+        return source.render(part, indices, ADVERSARIAL + self.deck)
 
     def check(self, source: ImageSource) -> None:
         """Raise a UserError unless the source has an adversarial version of this deck."""
-        decks = [v.removeprefix(_ADVERSARIAL) for v in source.variants if v.startswith(_ADVERSARIAL)]
+        decks = [v.removeprefix(ADVERSARIAL) for v in source.variants if v.startswith(ADVERSARIAL)]
         if not decks:
             raise UserError(f"The image source {source.name} has no adversarial images ('{self.spec}').")
         if self.deck not in decks:

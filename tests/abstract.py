@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
+from abc import ABC, abstractmethod
 from concurrent.futures import ProcessPoolExecutor
 from typing import ClassVar
 
@@ -27,7 +28,7 @@ def _render(source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64],
     return source.render(part, indices, variant).tobytes()
 
 
-class SourceCase:
+class SourceCase(ABC):
     """What an image source must do.
 
     Attributes:
@@ -36,13 +37,15 @@ class SourceCase:
 
     total: ClassVar[dict[PoolPart, int]]
 
-    def make(self) -> ImageSource:
+    @classmethod
+    @abstractmethod
+    def make(cls) -> ImageSource:
         """A small source; called again for an equal one."""
-        raise NotImplementedError
 
-    @pytest.fixture
-    def source(self) -> ImageSource:
-        return self.make()
+    @pytest.fixture(scope="class")
+    @classmethod
+    def source(cls) -> ImageSource:
+        return cls.make()
 
     def sample(self, source: ImageSource, part: PoolPart = "a", n: int = 7) -> npt.NDArray[np.int64]:
         """Some indices of a part, in no order."""
@@ -134,15 +137,15 @@ class SourceCase:
         assert 8 <= len(source.fingerprint()) <= 64
 
 
-class ShiftCase:
+class ShiftCase(ABC):
     """What a shift must do."""
 
     spec: ClassVar[str]
     """A canonical spec."""
 
+    @abstractmethod
     def source(self) -> ImageSource:
         """A small source that it fits."""
-        raise NotImplementedError
 
     @pytest.fixture
     def shift(self) -> Shift:

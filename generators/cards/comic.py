@@ -47,7 +47,7 @@ def draw(canvas: Canvas, card: str) -> None:
     """Draw a card on a canvas of 100 x 140 units."""
     rank, name = split_name(card)
     palette = _PALETTES[name]
-    canvas.fill(rounded_box(0, 0, 100, 140, 10), palette.ground)
+    canvas.fill(rounded_box(2, 2, 98, 138, 9), palette.ground)
     _sunburst(canvas, palette)
     if rank in COURTS:
         {"k": _king, "q": _queen, "j": _jack}[rank](_Head(canvas), palette)

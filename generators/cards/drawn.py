@@ -18,7 +18,7 @@ __all__ = ["DrawnDecks", "draw_card"]
 _DECKS: Mapping[str, tuple[Callable[[Canvas, str], None], Colour, float]] = {
     "standard": (standard.draw, standard.EDGE, 6),
     "noir": (noir.draw, noir.EDGE, 3),
-    "comic": (comic.draw, comic.EDGE, 10),
+    "comic": (comic.draw, comic.EDGE, 11.5),
 }
 """Each deck's drawing, the colour of its edge and the radius of its corners."""
 

@@ -18,8 +18,8 @@ from PIL import Image
 from nsl_bench.errors import UserError, did_you_mean, unknown
 from nsl_bench.types import ConceptSpace
 
-from .names import CARDS
-from .pool import ADVERSARIAL, CardPool
+from .names import ADVERSARIAL, CARDS
+from .pool import CardPool
 
 __all__ = ["DeckFolder"]
 
@@ -124,14 +124,9 @@ def _check_complete(deck: Path) -> None:
         return
     strangers = [name for name in files if name.removesuffix(".png") not in CARDS]
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-    hint = ""
-    if strangers and len(strangers) <= 2 * len(CARDS):
-        guess = (
-            did_you_mean(strangers[0].removesuffix(".png").lower(), missing)
-            if len(missing) < len(CARDS)
-            else ""
-        )
-        hint = f" '{strangers[0]}' there is no card's name.{guess}"
+    hint = f" '{strangers[0]}' there is no card's name." if strangers else ""
+    if strangers and len(missing) < len(CARDS):
+        hint += did_you_mean(strangers[0].removesuffix(".png").lower(), missing)
     raise UserError(f"The deck {deck} lacks {missing[0]}.png{more}; it needs all 52 cards.{hint}")
 
 

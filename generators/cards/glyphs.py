@@ -31,13 +31,19 @@ def _stem(top: float, width: float) -> Shape:
 
 
 def _spade() -> Shape:
-    body = placed(_heart(), 0, -0.08, 0.98, -0.84)
-    return [body[0][::-1], *_stem(0.05, 0.2)]  # the body's sense was turned by mirroring it
+    left = bezier(
+        (0, -0.5),
+        (-0.1, -0.3, -0.46, -0.06, -0.46, 0.14),
+        (-0.46, 0.3, -0.34, 0.36, -0.24, 0.36),
+        (-0.12, 0.36, -0.03, 0.28, 0, 0.16),
+    )
+    return [polygon(*left, *mirrored(left)[1:-1])[0][::-1], *_stem(0.05, 0.19)]
 
 
 def _club() -> Shape:
-    leaves = [*ellipse(0, -0.26, 0.235), *ellipse(-0.255, 0.09, 0.235), *ellipse(0.255, 0.09, 0.235)]
-    return [*leaves, *ellipse(0, 0, 0.13), *_stem(-0.05, 0.2)]
+    leaves = [*ellipse(0, -0.28, 0.22), *ellipse(-0.29, 0.12, 0.22), *ellipse(0.29, 0.12, 0.22)]
+    middle = polygon((0.07, -0.2), (0.09, 0), (0.2, 0.16), (-0.2, 0.16), (-0.09, 0), (-0.07, -0.2))
+    return [*leaves, *middle, *_stem(-0.05, 0.17)]
 
 
 def _diamond() -> Shape:

@@ -172,12 +172,11 @@ def _winding(
     shape: Shape, scale: npt.NDArray[np.float64], size: tuple[int, ...]
 ) -> tuple[slice, slice, npt.NDArray[np.bool_]] | None:
     """The box of fine pixels that a shape touches, and which of them have their centre inside."""
-    starts, ends = [], []
-    for ring in shape:
-        whole = np.rint(ring * scale).astype(np.int64)
-        starts.append(whole)
-        ends.append(np.roll(whole, -1, axis=0))
-    (x0, y0), (x1, y1) = np.concatenate(starts).T, np.concatenate(ends).T
+    corners = np.rint(np.concatenate(shape) * scale).astype(np.int64)
+    ends = np.cumsum([len(ring) for ring in shape])
+    following = np.arange(1, len(corners) + 1)
+    following[ends - 1] = np.concatenate(([0], ends[:-1]))
+    (x0, y0), (x1, y1) = corners.T, corners[following].T
     top, bottom = max(0, int(y0.min()) // _SUB), min(size[0], int(y0.max()) // _SUB + 1)
     left, right = max(0, int(x0.min()) // _SUB), min(size[1], int(x0.max()) // _SUB + 1)
     if top >= bottom or left >= right:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nsl_bench.types import ConceptSpace
 
-__all__ = ["CARDS", "CARD_SPACE", "COURTS", "RANKS", "SUITS", "split_name"]
+__all__ = ["ADVERSARIAL", "CARDS", "CARD_SPACE", "COURTS", "RANKS", "SUITS", "split_name"]
 
 SUITS = ("c", "d", "h", "s")
 RANKS = ("a", "2", "3", "4", "5", "6", "7", "8", "9", "10", "j", "q", "k")
@@ -14,6 +14,9 @@ CARDS = tuple(rank + suit for suit in SUITS for rank in RANKS)
 """All cards, suit by suit."""
 
 CARD_SPACE = ConceptSpace("card", CARDS)
+
+ADVERSARIAL = "adversarial_"
+"""What the adversarial variant of a deck puts before the deck's name."""
 
 
 def split_name(card: str) -> tuple[str, str]:

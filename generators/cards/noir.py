@@ -1,4 +1,4 @@
-"""The noir deck: black cards with thin lines, pips in outline, and courts out of a detective film.
+"""The noir deck: black cards with the light of a blind on them, and courts out of a detective film.
 
 Its indices are thin and stand in the other two corners. Courts are silhouettes before a full moon, half
 their face in the light: a king with a fedora and a tie, a queen with a cloche hat and pearls, a jack with
@@ -19,7 +19,7 @@ EDGE: Colour = (70, 70, 74)
 NIGHT: Colour = (18, 18, 22)
 SMOKE: Colour = (62, 62, 70)
 PALE: Colour = (228, 224, 210)
-BLOOD: Colour = (206, 40, 56)
+BLOOD: Colour = (228, 48, 64)
 
 
 def draw(canvas: Canvas, card: str) -> None:
@@ -29,32 +29,39 @@ def draw(canvas: Canvas, card: str) -> None:
     canvas.fill(rounded_box(0.8, 0.8, 99.2, 139.2, 3), NIGHT)
     if rank in COURTS:
         _court(canvas, rank, name, colour)
+    else:
+        _blinds(canvas)
     _frame(canvas)
-    canvas.fill(index(rank, 87, 15, 15, 0.1, narrow=0.72), colour)
-    canvas.fill(suit(name, 87, 30, 9), colour)
+    canvas.fill(index(rank, 89, 15, 14, 0.1, narrow=0.66), colour)
+    canvas.fill(suit(name, 89, 29, 9), colour)
     canvas.repeat_upside_down()
     if rank in COURTS:
         return
     for x, y in PIPS[rank]:
-        size = 50.0 if rank == "a" else 13.0
         turn = 180 if y > 0 else 0
-        place = (50 + 17 * x, 70 + 37 * y)
-        pip = suit(name, *place, size, turn)
-        canvas.outline(pip, 5 if rank == "a" else 2.6, colour)
-        canvas.fill(pip, NIGHT)
-        if rank == "a":
-            canvas.fill(suit(name, *place, size * 0.45, turn), colour)
+        pip = suit(name, 50 + 17 * x, 70 + 41 * y, 46 if rank == "a" else 16, turn)
+        canvas.outline(pip, 2.4, PALE)
+        canvas.fill(pip, BLOOD if name in "dh" else NIGHT)
+
+
+def _blinds(canvas: Canvas) -> None:
+    """The light of the street through a blind."""
+    canvas.fill(polygon((18, 10), (82, 10), (82, 130), (18, 130)), (150, 147, 138))
+    for k in range(12):
+        top = 10 + 10 * k
+        canvas.fill(polygon((18, top), (82, top), (82, top + 3), (18, top + 3)), (96, 94, 92))
+        canvas.fill(polygon((18, top + 5), (82, top + 5), (82, top + 8), (18, top + 8)), (178, 174, 162))
 
 
 def _frame(canvas: Canvas) -> None:
     """Two thin lines, and a fan of rays in the corners without an index."""
-    for inset in (3, 5):
+    for inset in (2.5, 4.5):
         canvas.outline(rounded_box(inset, inset, 100 - inset, 140 - inset, 0.5), 0.5, PALE)
     for degrees in range(0, 91, 15):
-        (tip,) = arc(5, 5, 15, 15, degrees, degrees + 1)[:1]
-        canvas.fill(stroke([(5, 5), tip], 0.6), SMOKE if degrees % 30 else PALE)
-    for radius in (8, 15):
-        canvas.fill(stroke(arc(5, 5, radius, radius, 0, 90), 0.6), PALE)
+        (tip,) = arc(4.5, 4.5, 12, 12, degrees, degrees + 1)[:1]
+        canvas.fill(stroke([(4.5, 4.5), tip], 0.6), SMOKE if degrees % 30 else PALE)
+    for radius in (6, 12):
+        canvas.fill(stroke(arc(4.5, 4.5, radius, radius, 0, 90), 0.6), PALE)
 
 
 class _Silhouette:

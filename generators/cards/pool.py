@@ -23,13 +23,10 @@ from nsl_bench.types import ConceptSpace, PoolPart
 
 from ..chance import stable_hash, uniforms
 from .augment import draw_augmentation
-from .names import CARD_SPACE, CARDS
+from .names import ADVERSARIAL, CARD_SPACE, CARDS
 from .table import CARD_SHARE, RATIO, SMALL_SHARE, Sprite, lay, on_plain_table, strewn_table
 
-__all__ = ["ADVERSARIAL", "CardPool", "part_sizes"]
-
-ADVERSARIAL = "adversarial_"
-"""What the adversarial variant of a deck puts before the deck's name."""
+__all__ = ["CardPool", "part_sizes"]
 
 _MIN_SIDE = 16
 

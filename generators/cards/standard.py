@@ -55,17 +55,17 @@ def draw(canvas: Canvas, card: str) -> None:
         _court(canvas, rank, name, colour)
     pen = 0.13 if rank == "10" else 0.17
     canvas.fill(index(rank, 10.5, 15, 17, pen, narrow=0.85, serifs=True), colour)
-    canvas.fill(suit(name, 10.5, 34, 14), colour)
+    canvas.fill(suit(name, 10.5, 34, 14.5), colour)
     canvas.repeat_upside_down()
     if rank in COURTS:
         canvas.outline(rounded_box(21, 8, 79, 132, 1), 1, BLUE)
         return
-    size = 48 if rank == "a" else 21
+    size = 52 if rank == "a" else 22.5
     for x, y in PIPS[rank]:
-        canvas.fill(suit(name, 50 + 19 * x, 70 + 44 * y, size, turn=180 if y > 0 else 0), colour)
+        canvas.fill(suit(name, 50 + 19 * x, 70 + 45 * y, size, turn=180 if y > 0 else 0), colour)
     if (rank, name) == ("a", "s"):
-        canvas.fill(suit(name, 50, 68, 26), WHITE)
-        canvas.fill(suit(name, 50, 67, 17), colour)
+        canvas.fill(suit(name, 50, 69, 28), WHITE)
+        canvas.fill(suit(name, 50, 69, 19), colour)
 
 
 class _Figure:
@@ -93,7 +93,7 @@ def _court(canvas: Canvas, rank: str, name: str, colour: Colour) -> None:
     canvas.fill(polygon((21, 8), (79, 8), (79, 70), (21, 70)), (247, 240, 216))
     {"k": _king, "q": _queen, "j": _jack}[rank](figure, wear)
     side = -1 if wear.turned else 1
-    canvas.fill(suit(name, 50 - 22 * side, 16.5, 12.5), colour)
+    canvas.fill(suit(name, 50 - 21.5 * side, 17, 14), colour)
 
 
 def _face(figure: _Figure, tilt: float) -> None:

@@ -16,9 +16,9 @@ from PIL import Image
 from ..chance import uniforms
 from .augment import Augmentation, Placement
 
-__all__ = ["CARD_SHARE", "SMALL_SHARE", "Sprite", "lay", "plain_table", "strewn_table"]
+__all__ = ["CARD_SHARE", "RATIO", "SMALL_SHARE", "Sprite", "lay", "on_plain_table", "strewn_table"]
 
-CARD_SHARE = 0.80
+CARD_SHARE = 0.84
 """Width of a card's box, as a share of the picture's, in a plain picture."""
 
 SMALL_SHARE = 0.46
@@ -79,7 +79,7 @@ def lay(picture: Image.Image, sprite: Sprite, place: Placement, *, tones: Sequen
     picture.paste(face, (left, top), mask)
 
 
-def plain_table(size: tuple[int, int], *key: int) -> Image.Image:
+def _plain_table(size: tuple[int, int], *key: int) -> Image.Image:
     """An empty table of a muted colour that the key decides; size is (width, height)."""
     shade, *tint = uniforms(4, *key).tolist()
     red, green, blue = (round(70 + 110 * shade + 40 * (t - 0.5)) for t in tint)
@@ -97,7 +97,7 @@ def strewn_table(
         n_cards: how many different cards there are to strew.
         key: non-negative integers.
     """
-    picture = plain_table(size, *key, 1)
+    picture = _plain_table(size, *key, 1)
     columns, rows = 3, 4
     spots = columns * rows
     u = uniforms(5 * spots, *key, 2).reshape(5, spots)
@@ -112,6 +112,6 @@ def strewn_table(
 
 def on_plain_table(sprite: Sprite, how: Augmentation, size: tuple[int, int], *key: int) -> Image.Image:
     """One augmented card in the middle of a plain table."""
-    picture = plain_table(size, *key)
+    picture = _plain_table(size, *key)
     lay(picture, sprite, how.placement(size[0] / 2, size[1] / 2))
     return picture.point(how.tones() * 3)

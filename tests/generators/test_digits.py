@@ -21,7 +21,8 @@ def digits(last: int, first: int = 1) -> ConceptSpace:
 class TestSklearnDigits(SourceCase):
     total = {"network": 432, "a": 202, "b": 89}  # noqa: RUF012
 
-    def make(self) -> SklearnDigits:
+    @classmethod
+    def make(cls) -> SklearnDigits:
         return SklearnDigits(digits(4))
 
 
@@ -55,12 +56,14 @@ class TestMnist(SourceCase):
     total = {"network": 60, "a": 42, "b": 18}  # noqa: RUF012
     root: Path
 
-    @pytest.fixture(autouse=True)
-    def _find(self, small_mnist: Path) -> None:
-        self.root = small_mnist
+    @pytest.fixture(autouse=True, scope="class")
+    @classmethod
+    def _find(cls, small_mnist: Path) -> None:
+        cls.root = small_mnist
 
-    def make(self) -> Mnist:
-        return Mnist(self.root, digits(6))
+    @classmethod
+    def make(cls) -> Mnist:
+        return Mnist(cls.root, digits(6))
 
     def test_images_show_their_labels(self) -> None:
         source = self.make()
