@@ -133,9 +133,7 @@ class TestAngles:
     @given(degrees=st.floats(-360, 720).filter(lambda d: d % 360 != 0))
     def test_close_to_pillow(self, degrees: float) -> None:
         image = np.asarray(Image.linear_gradient("L").resize((28, 28)))[None, ..., None]
-        ours = Rotate(degrees).apply(image, np.arange(1))[0, 4:-4, 4:-4, 0]
-        theirs = Image.fromarray(image[0, ..., 0]).rotate(-degrees, Image.Resampling.BILINEAR)
-        assert abs(ours.astype(int) - np.asarray(theirs)[4:-4, 4:-4]).max() <= 2 or degrees % 90
-        middle = slice(9, 19)
-        ours, theirs = ours[5:-5, 5:-5], np.asarray(theirs)[middle, middle]
-        assert abs(ours.astype(int) - theirs).max() <= 2
+        ours = Rotate(degrees).apply(image, np.arange(1))[0, ..., 0].astype(int)
+        theirs = np.asarray(Image.fromarray(image[0, ..., 0]).rotate(-degrees, Image.Resampling.BILINEAR))
+        # Only the middle: the two differ in how they fill the corners.
+        assert abs(ours - theirs)[9:19, 9:19].max() <= 2
