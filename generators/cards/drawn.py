@@ -41,7 +41,7 @@ class DrawnDecks(CardPool):
     """The decks ``standard``, ``noir`` and ``comic``."""
 
     name = "drawn_decks"
-    version = "1"
+    version = "2"
     licence = "MIT"
     citation = "Drawn by nsl-bench itself."
 
