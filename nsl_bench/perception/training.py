@@ -29,6 +29,7 @@ class Settings:
         batch: images a step.
         optimiser: RMSprop as in Keras (decay 0.9, epsilon 1e-7), or Adadelta.
         learning_rate: of the optimiser.
+        anneal: whether the learning rate falls to zero, in a straight line, or stays.
         seed: of the first weights, the order of the images and dropout.
         device: ``"auto"`` or torch's name of a device.
         progress: show a bar on standard error, if that is a terminal.
@@ -38,6 +39,7 @@ class Settings:
     batch: int
     optimiser: Literal["rmsprop", "adadelta"]
     learning_rate: float
+    anneal: bool
     seed: int
     device: str = "auto"
     progress: bool = False
@@ -120,8 +122,9 @@ def train(
         optimiser = _optimiser(module, settings)
         module.train()
         steps = -(-len(images) // settings.batch)
+        total = settings.epochs * steps
         bar = tqdm(
-            total=settings.epochs * steps,
+            total=total,
             desc="training",
             unit="batch",
             disable=None if settings.progress else True,
@@ -130,12 +133,15 @@ def train(
         with bar:
             for epoch in range(settings.epochs):
                 bar.set_postfix(epoch=f"{epoch + 1}/{settings.epochs}")
-                for rows in np.array_split(order.permutation(len(images)), steps):
+                for step, rows in enumerate(np.array_split(order.permutation(len(images)), steps)):
                     batch = _tensor(images[rows], mean, deviation).to(device)
                     target = torch.from_numpy(labels[rows]).to(device)
                     with torch.autocast("cpu", torch.bfloat16, enabled=_is_fast_in_bfloat16(device)):
                         output = module(batch)
                     loss = cross_entropy(output.float(), target)
+                    if settings.anneal:
+                        done = (epoch * steps + step) / total
+                        optimiser.param_groups[0]["lr"] = settings.learning_rate * (1 - done)
                     optimiser.zero_grad()
                     loss.backward()  # type: ignore[no-untyped-call]
                     optimiser.step()

@@ -29,7 +29,7 @@ class TestCards(NetworkCase):
 def test_the_architecture_follows_from_the_images() -> None:
     quick, paper = SoftmaxCNN(), SoftmaxCNN(preset="paper")
     digits, cards = quick.design((28, 28, 1), 9), quick.design((274, 174, 3), 52)
-    assert (digits.kind, digits.height, digits.width, digits.dense) == ("digits", 28, 28, 64)
+    assert (digits.kind, digits.height, digits.width, digits.dense) == ("digits", 28, 28, 96)
     assert (cards.kind, cards.height, cards.width, cards.dense) == ("cards", 96, 64, 512)
     assert paper.design((28, 28, 1), 9).dense == 128
     assert paper.design((274, 174, 3), 52).height == 274
