@@ -75,7 +75,11 @@ def table_task(kind: str, n: int, noise: int, seed: int = 0) -> LasTask:
             species = int(grown[location, rng.integers(2)])
             disease = (3 * species + int(rng.integers(5))) % 21
             label = int(table[location, species, disease])
-            context: tuple[str, ...] = (f"location(l{location})", f"species(s{species})", f"disease(d{disease})")
+            context: tuple[str, ...] = (
+                f"location(l{location})",
+                f"species(s{species})",
+                f"disease(d{disease})",
+            )
         else:
             scene = int(rng.integers(67))
             label, context = int(table[scene]), (f"image(scene{scene})",)
@@ -172,9 +176,7 @@ def fastlas_seconds(binary: str, path: Path, limit: float) -> float | None:
     return None if run.returncode else time.perf_counter() - start
 
 
-COLUMNS = (
-    "task examples evaluated distinct solved read ground tables enumerate reduce solve seconds cpu MiB score"
-).split()
+COLUMNS = ["task", "examples", "evaluated", "distinct", "solved", "read", "ground", "tables", "enumerate", "reduce", "solve", "seconds", "cpu", "MiB", "score"]
 
 
 def row(name: str, result: dict[str, object]) -> list[str]:

@@ -6,6 +6,7 @@ deadline asks for a best answer so far.
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import Literal
@@ -50,49 +51,47 @@ class MaxSat:
         if weight:
             self.soft[literal] = self.soft.get(literal, 0) + weight
 
-    def solve(
-        self, backend: Backend = "rc2", deadline: float | None = None, below: int | None = None
-    ) -> Optimum:
+    def solve(self, backend: Backend = "rc2", deadline: float | None = None) -> Optimum:
         """Solves it.
 
         Args:
             backend: which solver.
-            deadline: `time.monotonic` value at which to stop; None: never.
-            below: only models of less cost are of interest; finding that there is none is a proof too,
-                given as no model with `bound` at least `below`.
+            deadline: `time.monotonic` value at which to stop; None: never. Ctrl-C stops it, too.
         """
-        if backend == "rc2":
-            return self._rc2(deadline, below)
-        return self._clingo(deadline, below)
+        return self._rc2(deadline) if backend == "rc2" else self._clingo(deadline)
 
-    def _rc2(self, deadline: float | None, below: int | None) -> Optimum:
+    def _rc2(self, deadline: float | None) -> Optimum:
         from pysat.examples.rc2 import RC2Stratified
         from pysat.formula import WCNF
 
         formula = WCNF()
         for clause in self.hard:
             formula.append(clause)
-        formula.nv = max(formula.nv, self.variables)
         for literal, weight in self.soft.items():
             formula.append([literal], weight=weight)
-        with RC2Stratified(formula, solver="g4", adapt=True, exhaust=True, minz=True, incr=False) as solver:
-            timer = None
-            if deadline is not None:
-                import threading
+        formula.nv = max(formula.nv, self.variables)
+        with RC2Stratified(formula, solver="g4", adapt=True, exhaust=True, minz=True) as solver:
+            outcome: list[list[int] | None] = []
+            thread = threading.Thread(
+                target=lambda: outcome.append(solver.compute(expect_interrupt=True)), daemon=True
+            )
+            thread.start()
+            stopped = False
+            while thread.is_alive():
+                try:
+                    thread.join(0.2)
+                except KeyboardInterrupt:
+                    stopped = True
+                stopped = stopped or (deadline is not None and time.monotonic() >= deadline)
+                if stopped:
+                    solver.interrupt()
+                    thread.join()
+            model = outcome[0] if outcome else None
+            if model is None:
+                return Optimum(None, 0, int(solver.cost), not stopped)
+            return Optimum(frozenset(v for v in model if v > 0), int(solver.cost), int(solver.cost), True)
 
-                timer = threading.Timer(max(deadline - time.monotonic(), 0.01), solver.interrupt)
-                timer.start()
-            try:
-                model = solver.compute(expect_interrupt=deadline is not None)
-            finally:
-                if timer is not None:
-                    timer.cancel()
-            if model is not None:
-                return Optimum(frozenset(v for v in model if v > 0), solver.cost, solver.cost, True)
-            stopped = deadline is not None and time.monotonic() >= deadline
-            return Optimum(None, 0, solver.cost if stopped else 0, not stopped)
-
-    def _clingo(self, deadline: float | None, below: int | None) -> Optimum:
+    def _clingo(self, deadline: float | None) -> Optimum:
         from clingo import Control
 
         control = Control(["--warn=none", "--opt-strategy=bb,lin", "--parallel-mode=1"])

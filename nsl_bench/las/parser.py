@@ -40,7 +40,10 @@ _META_MODE = re.compile(r"#modem\s*\(\s*(?:(\d+)\s*,\s*)?([a-z_]\w*)\s*\((.*)\)\
 _NUMBER = re.compile(r"#\w+\s*\(\s*(\d+)\s*\)$")
 _BIAS = re.compile(r"#bias\s*\(\s*(.*?)\s*\)$", re.DOTALL)
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_PLAIN_FACT = re.compile(r"[a-z_][\w']*(?:\([\w\s,'-]*\))?$")
+_TERM = r"(?:-?\d+|_*[a-z][\w']*|\"[^\"\\\n]*\")"
+_PLAIN_FACT = re.compile(rf"_*[a-z][\w']*(?:\(\s*{_TERM}(?:\s*,\s*{_TERM})*\s*\))?$")
+_SIMPLE_CONTEXT = re.compile(r"(?:[\w\s.,()'-]|\"[^\"\\\n]*\")*")
+_STATEMENT = re.compile(r"(?:[^.\"]|\"[^\"]*\")*[^.\"\s](?:[^.\"]|\"[^\"]*\")*|\"[^\"]*\"")
 
 _ASP_DIRECTIVES = frozenset(
     {"const", "external", "true", "false", "count", "sum", "min", "max", "inf", "sup"}
@@ -287,11 +290,16 @@ class _Reader:
         assert match is not None
         context = match.group("context") or ""
         statements: tuple[str, ...]
-        if ".." in context or re.search(r"[a-z_]\w*\s*[^\s.,\w()-]|\d\.\d", context):
+        if not _SIMPLE_CONTEXT.fullmatch(context) or ".." in context:
             statements = self._context(context, match.start("context"))
         else:
-            pieces = [piece.strip() for piece in context.split(".")]
-            if pieces[-1]:
+            if '"' in context:
+                pieces = [piece.strip() for piece in _STATEMENT.findall(context)]
+                ended = context.rstrip()[-1:] == "."
+            else:
+                pieces = [piece.strip() for piece in context.split(".")]
+                ended = not pieces[-1]
+            if not ended:
                 raise self.source.error(
                     match.start("context") + context.rindex(pieces[-1]),
                     f"the context's statement '{pieces[-1][:60]}' has no full stop.",

@@ -17,7 +17,7 @@ __all__ = ["Source", "Statement", "split_arguments"]
 _EXAMPLE = re.compile(
     r"#(?P<kind>pos|neg)\s*\(\s*(?:(?P<id>[^{}\"%@,]*?)\s*(?:@\s*(?P<penalty>-?\d+)\s*)?,\s*)?"
     r"\{(?P<inclusions>[^{}\"%]*)\}\s*,\s*\{(?P<exclusions>[^{}\"%]*)\}\s*"
-    r"(?:,\s*\{(?P<context>[^{}\"%]*)\}\s*)?\)\s*\."
+    r"(?:,\s*\{(?P<context>[^{}\"%]*(?:\"[^\"\\\n{}%]*\"[^{}\"%]*)*)\}\s*)?\)\s*\."
 )
 _SKIP = re.compile(r"(?:\s+|%\*.*?\*%|%[^\n]*)+", re.DOTALL)
 _SPECIAL = re.compile(

@@ -1,0 +1,321 @@
+"""Weighted partial set cover with forbidden sets: reduced, split, and solved to a proven optimum.
+
+Rules that another one dominates or that cost more than a known solution are dropped; what falls apart is
+solved in parts. A part goes to branch and bound first, which is quick where few rules compete under
+heavy noise, and then to MaxSAT, which is quick where many rules hardly interact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.las.branching import branch_and_bound
+from nsl_bench.las.maxsat import Backend, MaxSat
+
+__all__ = ["Choice", "Flags", "Instance", "greedy", "prune", "solve_part", "split"]
+
+Flags = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Rules chosen.
+
+    Attributes:
+        rules: indices of candidates, ascending; None if there is no choice better than asked for.
+        score: their cost and the penalties of uncovered examples.
+        bound: no choice has a lower score.
+        proven: `rules` is optimal.
+    """
+
+    rules: tuple[int, ...] | None
+    score: int
+    bound: int
+    proven: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """Rules to choose from and targets to cover.
+
+    A target is covered if each of its needs is met by a chosen rule and no chosen rule hits it.
+
+    Attributes:
+        rules: intp [r]: indices of the candidates.
+        costs: int64 [r].
+        weights: int64 [t]: what a target costs uncovered.
+        asks: for each target, rows of `fills`: its needs.
+        fills: bool [k, r]: the rules that meet each need.
+        hits: bool [t, r]: the rules that spoil each target.
+        constant: penalties that no choice avoids.
+    """
+
+    rules: npt.NDArray[np.intp]
+    costs: Ints
+    weights: Ints
+    asks: tuple[tuple[int, ...], ...]
+    fills: Flags
+    hits: Flags
+    constant: int
+
+    @property
+    def padded(self) -> npt.NDArray[np.intp]:
+        """intp [t, most needs]: needs of each target, padded with the number of rows of `fills`."""
+        width = max((len(needs) for needs in self.asks), default=0)
+        found = np.full((len(self.weights), width), len(self.fills), np.intp)
+        for t, needs in enumerate(self.asks):
+            found[t, : len(needs)] = needs
+        return found
+
+    def some(self) -> Flags:
+        """bool [t, r]: rules that meet some need of a target."""
+        rows = np.concatenate([self.fills, np.zeros((1, len(self.rules)), np.bool_)])
+        found = np.zeros((len(self.weights), len(self.rules)), np.bool_)
+        for column in self.padded.T:
+            found |= rows[column]
+        return found
+
+    def score(self, chosen: Sequence[int]) -> int:
+        """Cost and penalties of choosing these rules (indices into `rules`)."""
+        index = list(chosen)
+        filled = np.append(self.fills[:, index].any(axis=1), True)
+        covered = filled[self.padded].all(axis=1) & ~self.hits[:, index].any(axis=1)
+        return int(self.weights[~covered].sum() + self.costs[index].sum()) + self.constant
+
+    def only(self, rules: Flags) -> Instance:
+        """The instance with these rules (bool [r]) alone."""
+        fills, hits = self.fills[:, rules], self.hits[:, rules]
+        met = np.append(fills.any(axis=1), True)
+        possible = met[self.padded].all(axis=1)
+        needy = np.array([bool(needs) for needs in self.asks], np.bool_)
+        kept = possible & (needy | hits.any(axis=1))
+        lost = int(self.weights[~possible].sum())
+        smaller = replace(self, rules=self.rules[rules], costs=self.costs[rules], fills=fills, hits=hits)
+        return replace(smaller._targets(kept), constant=self.constant + lost)
+
+    def _targets(self, kept: Flags) -> Instance:
+        asks = tuple(needs for needs, keep in zip(self.asks, kept.tolist(), strict=True) if keep)
+        used = sorted({need for needs in asks for need in needs})
+        place = {need: i for i, need in enumerate(used)}
+        return replace(
+            self,
+            weights=self.weights[kept],
+            asks=tuple(tuple(place[need] for need in needs) for needs in asks),
+            fills=self.fills[used],
+            hits=self.hits[kept],
+        )
+
+    def part(self, rules: Flags, targets: Flags) -> Instance:
+        """The instance with these rules and targets alone, at no constant."""
+        smaller = replace(
+            self,
+            rules=self.rules[rules],
+            costs=self.costs[rules],
+            fills=self.fills[:, rules],
+            hits=self.hits[:, rules],
+            constant=0,
+        )
+        return smaller._targets(targets)
+
+
+def greedy(instance: Instance) -> tuple[tuple[int, ...], int]:
+    """A good choice by adding, dropping and exchanging rules (indices into `rules`), and its score."""
+    weights, costs, padded = instance.weights, instance.costs, instance.padded
+    n_rules = len(costs)
+    rows = np.concatenate([instance.fills, np.ones((1, n_rules), np.bool_)])
+    chosen: set[int] = set()
+    current = instance.score(())
+    while n_rules:
+        index = sorted(chosen)
+        filled = np.append(instance.fills[:, index].any(axis=1), True)
+        spoiled = instance.hits[:, index].any(axis=1)
+        unmet = ~filled[padded]
+        last = unmet.sum(axis=1) == 1
+        met = np.zeros((len(weights), n_rules), np.bool_)
+        for j in range(padded.shape[1]):
+            met |= unmet[:, j, None] & rows[padded[:, j]]
+        met &= (last & ~spoiled)[:, None] & ~instance.hits
+        covered = ~unmet.any(axis=1) & ~spoiled
+        gain = weights @ met - (weights * covered) @ instance.hits - costs
+        order = np.argsort(-gain, kind="stable")
+        before = current
+        best = int(order[0])
+        if best not in chosen and gain[best] > 0:
+            chosen.add(best)
+            current = instance.score(sorted(chosen))
+        for rule in sorted(chosen):
+            without = instance.score(sorted(chosen - {rule}))
+            if without <= current:
+                chosen.discard(rule)
+                current = without
+        if current >= before:
+            better = _exchange(instance, chosen, order[:48].tolist(), current) if n_rules < 400 else None
+            if better is None:
+                break
+            chosen, current = better
+    return tuple(sorted(chosen)), current
+
+
+def _exchange(
+    instance: Instance, chosen: set[int], offers: Sequence[int], current: int
+) -> tuple[set[int], int] | None:
+    """A better choice that exchanges one rule for another, with its score."""
+    for old in sorted(chosen):
+        for new in offers:
+            if new not in chosen:
+                other = (chosen - {old}) | {new}
+                score = instance.score(sorted(other))
+                if score < current:
+                    return other, score
+    return None
+
+
+def prune(instance: Instance, limit: int) -> Instance:
+    """Without rules that no choice of a score below `limit` needs."""
+    while len(instance.rules):
+        kept = _worth(instance, limit)
+        kept &= ~_dominated(instance, kept)
+        if kept.all():
+            break
+        instance = instance.only(kept)
+    return instance
+
+
+def _worth(instance: Instance, limit: int) -> Flags:
+    """bool [r]: rules that a choice with a score below `limit` may hold."""
+    needy = np.array([bool(needs) for needs in instance.asks], np.bool_)
+    lost = instance.weights @ instance.hits
+    reach = (instance.weights * needy) @ instance.some()
+    kept: Flags = (instance.costs + lost + instance.constant < limit) & (reach > instance.costs)
+    return kept
+
+
+def _dominated(instance: Instance, kept: Flags) -> Flags:
+    """bool [r]: rules that another kept one can always replace."""
+    n = len(instance.rules)
+    dominated = np.zeros(n, np.bool_)
+    if n < 2:
+        return dominated
+    fills = np.packbits(instance.fills, axis=0).T.copy()
+    hits = np.packbits(instance.hits, axis=0).T.copy()
+    sizes = instance.fills.sum(axis=0)
+    spoils = instance.hits.sum(axis=0)
+    order = np.lexsort((np.arange(n), spoils, -sizes, instance.costs))
+    order = order[kept[order]]
+    alive = np.empty(n, np.intp)
+    count = 0
+    for r in order.tolist():
+        rivals = alive[:count]
+        rivals = rivals[(sizes[rivals] >= sizes[r]) & (spoils[rivals] <= spoils[r])]
+        if len(rivals):
+            better = ~((fills[r] & ~fills[rivals]).any(axis=1) | (hits[rivals] & ~hits[r]).any(axis=1))
+            if better.any():
+                dominated[r] = True
+                continue
+        alive[count] = r
+        count += 1
+    return dominated
+
+
+def split(instance: Instance) -> list[Instance]:
+    """The parts that share no target and no rule; their scores add up, beside the constant."""
+    n = len(instance.rules)
+    if not len(instance.weights) or not n:
+        return []
+    touched = instance.some() | instance.hits
+    parent = list(range(n))
+
+    def root(rule: int) -> int:
+        while parent[rule] != rule:
+            parent[rule] = parent[parent[rule]]
+            rule = parent[rule]
+        return rule
+
+    firsts = touched.argmax(axis=1)
+    for first, row in zip(firsts.tolist(), touched, strict=True):
+        top = root(first)
+        for rule in np.flatnonzero(row).tolist():
+            other = root(rule)
+            if other != top:
+                parent[max(top, other)] = min(top, other)
+                top = min(top, other)
+    roots = np.array([root(rule) for rule in range(n)])
+    of_target = roots[firsts]
+    tops = np.unique(roots)
+    if len(tops) == 1:
+        return [replace(instance, constant=0)]
+    return [instance.part(roots == top, of_target == top) for top in tops if (of_target == top).any()]
+
+
+def solve_part(instance: Instance, backend: Backend = "rc2", deadline: float | None = None) -> Choice:
+    """The choice of least score; `rules` are candidates' indices.
+
+    On a deadline, the best choice so far, with a bound.
+    """
+    picked, upper = greedy(instance)
+    best = instance.rules[list(picked)]
+    instance = prune(instance, upper)
+    if len(instance.rules):
+        branched = branch_and_bound(
+            instance.costs,
+            instance.weights,
+            instance.padded,
+            instance.fills,
+            instance.hits,
+            upper - instance.constant,
+            deadline,
+        )
+        if branched.rules is not None:
+            best, upper = instance.rules[list(branched.rules)], branched.score + instance.constant
+        if not branched.proven:
+            instance = prune(instance, upper)
+            return _by_maxsat(instance, best, upper, backend, deadline)
+    return Choice(tuple(sorted(best.tolist())), upper, upper, True)
+
+
+def _by_maxsat(
+    instance: Instance, best: npt.NDArray[np.intp], upper: int, backend: Backend, deadline: float | None
+) -> Choice:
+    problem = MaxSat()
+    xs = [problem.new() for _ in instance.rules]
+    for x, cost in zip(xs, instance.costs.tolist(), strict=True):
+        problem.prefer(-x, cost)
+    met = [_group(problem, row, xs, some=True) for row in instance.fills]
+    clean: dict[bytes, int] = {}
+    for needs, hit, weight in zip(instance.asks, instance.hits, instance.weights.tolist(), strict=True):
+        parts = [met[need] for need in needs]
+        if hit.any():
+            key = hit.tobytes()
+            if key not in clean:
+                clean[key] = _group(problem, hit, xs, some=False)
+            parts.append(clean[key])
+        if len(parts) == 1:
+            problem.prefer(parts[0], weight)
+            continue
+        y = problem.new()
+        problem.hard.extend([-y, part] for part in parts)
+        problem.prefer(y, weight)
+    optimum = problem.solve(backend, deadline)
+    score = optimum.cost + instance.constant
+    if optimum.model is not None and score < upper:
+        best, upper = instance.rules[[i for i, x in enumerate(xs) if x in optimum.model]], score
+    bound = upper if optimum.proven else min(upper, optimum.bound + instance.constant)
+    return Choice(tuple(sorted(best.tolist())), upper, bound, optimum.proven)
+
+
+def _group(problem: MaxSat, row: Flags, xs: Sequence[int], *, some: bool) -> int:
+    """A literal that implies that some (or none) of the rules in `row` is chosen."""
+    members = [xs[i] for i in np.flatnonzero(row).tolist()]
+    if len(members) == 1:
+        return members[0] if some else -members[0]
+    literal = problem.new()
+    if some:
+        problem.hard.append([-literal, *members])
+    else:
+        problem.hard.extend([-literal, -member] for member in members)
+    return literal
