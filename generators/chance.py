@@ -6,18 +6,10 @@ change; the floats are exact multiples of 2**-53.
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["permutation", "stable_hash", "uniforms"]
-
-
-def stable_hash(*words: object) -> int:
-    """A 64-bit hash of the words' texts, the same in every process and on every machine."""
-    text = "\x1f".join(map(str, words)).encode()
-    return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
+__all__ = ["permutation", "uniforms"]
 
 
 def uniforms(n: int, *key: int) -> npt.NDArray[np.float64]:

@@ -18,10 +18,11 @@ import numpy.typing as npt
 from PIL import Image
 
 from nsl_bench.errors import UserError
+from nsl_bench.seeding import stable_hash
 from nsl_bench.source import ImageSource
 from nsl_bench.types import ConceptSpace, PoolPart
 
-from ..chance import stable_hash, uniforms
+from ..chance import uniforms
 from .augment import draw_augmentation
 from .names import ADVERSARIAL, CARD_SPACE, CARDS
 from .table import CARD_SHARE, RATIO, SMALL_SHARE, Sprite, lay, on_plain_table, strewn_table
