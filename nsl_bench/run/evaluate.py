@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Bench", "Outcome"]
 
+_EQUIVALENCE_SECONDS = 20.0
+
 _KEPT: dict[Part, int] = {"train": 4, "test": 32}
 """How many parts are kept: learners share a train set in turn, repeats share all the test sets."""
 
@@ -229,7 +231,7 @@ def _measure(
         if hypothesis.fidelity is not None:
             numbers["fidelity"] = hypothesis.fidelity
         if hypothesis.language == "asp":
-            # A stranger's rules may be beyond deciding (not stratified): then the number is left out.
+            # Rules may be beyond deciding (not stratified, too hard): then the number is left out.
             with contextlib.suppress(UserError):
                 numbers["equivalent"] = float(_is_true_rule(hypothesis.rules, job.benchmark))
     if hasattr(learner, "examples_"):
@@ -291,7 +293,12 @@ def _is_true_rule(rules: tuple[str, ...], name: str) -> bool:
     benchmark: Benchmark = registry.create("benchmark", name)
     atoms = tuple(atom for atom in benchmark.labels.atoms if atom is not None)
     counterexample = equivalent(
-        rules, (benchmark.true_rule,), background=benchmark.background, inputs=benchmark.inputs, atoms=atoms
+        rules,
+        (benchmark.true_rule,),
+        background=benchmark.background,
+        inputs=benchmark.inputs,
+        atoms=atoms,
+        time_limit=_EQUIVALENCE_SECONDS,
     )
     return counterexample is None
 
