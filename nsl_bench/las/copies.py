@@ -30,7 +30,7 @@ from nsl_bench.las.shapes import (
     shape_of_parts,
 )
 
-__all__ = ["Copies", "LearnedRule", "copies"]
+__all__ = ["Copies", "LearnedRule", "copies", "renamed"]
 
 
 class LearnedRule(Protocol):
@@ -43,6 +43,13 @@ class LearnedRule(Protocol):
     @property
     def body(self) -> Sequence[str]:
         """Its body literals, type guards too."""
+
+
+def renamed(node: ast.AST, names: frozenset[str], copy: int) -> ast.AST:
+    """`node` with the atoms of predicates in `names` renamed for copy number `copy`."""
+    number = _template(f":- _ex({copy}).")[0].atom.symbol.arguments[0]
+    changed: ast.AST = _Rename(names, number).visit(node)
+    return changed
 
 
 class _Rename(ast.Transformer):

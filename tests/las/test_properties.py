@@ -1,0 +1,56 @@
+"""Random small tasks of every tier: the solvers find the reference's least score, and prove it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+from las import reference
+from las.strategies import FLAVOURS, tasks
+
+from nsl_bench.las.coverage import score
+from nsl_bench.las.solver import solve
+from nsl_bench.las.task import LasTask, Solution
+from nsl_bench.las.tier_c import solve_tier_c
+from nsl_bench.las.tier_d import solve_tier_d
+
+FEW = 40
+MANY = 600
+MOST_CAUTIOUS_RULES = 9
+"""Rules among which the reference tries every choice where an example is cautious."""
+
+
+def agree(task: LasTask, found: Solution, want: int | None) -> None:
+    """`found` is the optimum `want`, and its hypothesis scores that by the definition."""
+    if want is None:
+        assert found.status == "unsatisfiable"
+        return
+    assert (found.score, found.bound, found.status) == (want, want, "optimal")
+    penalties, whole = reference.score_of(task, found.hypothesis)
+    assert whole
+    assert found.cost + penalties == want
+    again = score(task, found.hypothesis)
+    assert (again.total, again.cost, again.broken) == (want, found.cost, ())
+    assert {e.id for e, ok in zip(task.examples, again.covered, strict=True) if ok} == set(found.covered)
+    assert sum(penalty for _, penalty in found.uncovered) == penalties
+
+
+def check(text: str) -> None:
+    """Every solver agrees with the reference on one task."""
+    task = LasTask.parse(text)
+    if any(not example.positive for example in task.examples):
+        assume(len(reference.space(task)) <= MOST_CAUTIOUS_RULES)
+    want = reference.least_score(task)
+    agree(task, solve(task), want)
+    agree(task, solve_tier_c(task), want)
+    agree(task, solve_tier_d(task), want)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_solvers_agree_with_the_definition(flavour: str) -> None:
+    settings(max_examples=FEW)(given(tasks(FLAVOURS[flavour]))(check))()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_solvers_agree_with_the_definition_on_thousands(flavour: str) -> None:
+    settings(max_examples=MANY)(given(tasks(FLAVOURS[flavour]))(check))()
