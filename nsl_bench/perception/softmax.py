@@ -72,7 +72,7 @@ class SoftmaxCNN(Network):
 
     Two presets. ``quick``, the default and what the shipped weights were trained with, is sized for two
     processor cores: images of cards at 96 x 64 and 120 of each card, 96 units in the dense layer of the
-    digits network, and so many epochs (5 to 20) that about 62,400 cards or 320,000 digits are seen; for
+    digits network, and so many epochs (5 to 40) that about 62,400 cards or 320,000 digits are seen; for
     digits the learning rate falls to zero meanwhile, which makes up for the epochs that are missing.
     ``paper`` has the published sizes: all images in full, 512 and 128 units, 20 epochs.
 
@@ -200,7 +200,7 @@ class SoftmaxCNN(Network):
         if self.preset == "paper":
             return 20
         wanted = {"digits": 320_000, "cards": 62_400}[kind]
-        return min(max(round(wanted / images), 5), 20)
+        return min(max(round(wanted / images), 5), 40)
 
     def predict_proba(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
         if self.architecture is None:
