@@ -31,6 +31,7 @@ from nsl_bench.las.task import LasTask, Solution
 __all__ = ["PROGRAMS", "Program", "describe", "fastlas", "find", "ilasp"]
 
 _SECONDS_FOR_VERSION = 10.0
+_CONSTANTS = "__constant"
 
 
 @dataclass(frozen=True)
@@ -150,9 +151,10 @@ def ilasp(
 
 
 def _feeds_itself(task: LasTask) -> bool:
-    """Whether a learned predicate occurs in background or bodies, or an example is negative."""
+    """Whether a learned predicate occurs in background rules or bodies, or an example is negative."""
     names = {name for name, _ in task.bias.learned}
-    found = {name for s in parse_statements(task.background, "the background") for name, *_ in atoms_in([s])}
+    rules = [s for s in parse_statements(task.background, "the background") if "#false" not in str(s)[:6]]
+    found = {name for rule in rules for name, *_ in atoms_in([rule])}
     found |= {getattr(mode.literal, "predicate", "") for mode in task.bias.bodies}
     return bool(names & found) or any(not example.positive for example in task.examples)
 
@@ -166,16 +168,24 @@ def _fastlas_text(task: LasTask) -> str:
     ):
         if found:
             raise UserError(f"{task.name} has {what}, which FastLAS does not know.")
-    facts = "\n".join(f"{kind}({value})." for kind, value in bias.constants)
+    # FastLAS 2 knows no #constant: a type of its own holds them, so that no context fact is made up
+    kinds = {kind for kind, _ in bias.constants}
+    facts = [f"{kind}{_CONSTANTS}({value})." for kind, value in bias.constants]
+    facts += [f"{kind}{_CONSTANTS}(X) :- {kind}(X)." for kind in sorted(kinds)]
     plain = replace(
         bias,
         bodies=tuple(replace(mode, recall=None, options=()) for mode in bias.bodies),
         heads=tuple(replace(mode, recall=None) for mode in bias.heads),
         constants=(),
     )
-    text = print_task(replace(_numbered(task), bias=plain, background=f"{task.background}\n{facts}"))
+    text = print_task(replace(_numbered(task), bias=plain, background="\n".join([task.background, *facts])))
+    text = re.sub(r"\bconst\((\w+)\)", lambda m: _constant(m.group(1), kinds), text)
     # FastLAS --nopl mistakes an id that is a compound term
     return re.sub(r"^#(pos|neg)\(eg\((e\d+)\)", r"#\1(\2", text, flags=re.MULTILINE)
+
+
+def _constant(kind: str, kinds: set[str]) -> str:
+    return f"const({kind}{_CONSTANTS if kind in kinds else ''})"
 
 
 def _ilasp_text(task: LasTask) -> str:
