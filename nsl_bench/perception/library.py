@@ -217,7 +217,8 @@ def _shipped() -> dict[str, Path]:
     for point in entry_points(group=GROUP):
         place: Any = point.load()
         folder = Path(place() if callable(place) else place)
-        found.update({entry.key: folder / entry.file for entry in _index(folder)})
+        files = {entry.key: folder / entry.file for entry in _index(folder)}
+        found.update({key: file for key, file in files.items() if file.is_file()})
     return found
 
 

@@ -73,7 +73,8 @@ class SoftmaxCNN(Network):
     Two presets. ``quick``, the default and what the shipped weights were trained with, is sized for two
     processor cores: images of cards at 96 x 64 and 120 of each card, 96 units in the dense layer of the
     digits network, and so many epochs (5 to 40) that about 62,400 cards or 320,000 digits are seen; for
-    digits the learning rate falls to zero meanwhile, which makes up for the epochs that are missing.
+    digits the learning rate falls to zero meanwhile, which makes up for the epochs that are missing, and
+    where there are fewer than 10,000 they are moved at random by up to two pixels.
     ``paper`` has the published sizes: all images in full, 512 and 128 units, 20 epochs.
 
     Args:
@@ -178,13 +179,14 @@ class SoftmaxCNN(Network):
             lambda some: render(rows[some]), len(rows), (design.height, design.width), progress=progress
         )
         self._mean, self._deviation = training.statistics(images)
-        annealed = self.preset == "quick" and design.kind == "digits"
+        quick_digits = self.preset == "quick" and design.kind == "digits"
         settings = training.Settings(
             epochs=self.epochs or self._epochs(design.kind, len(rows)),
             batch=64 if design.kind == "digits" else 32,
             optimiser="adadelta" if design.kind == "digits" else "rmsprop",
             learning_rate=1.0 if design.kind == "digits" else 0.001,
-            anneal=annealed if self.anneal is None else self.anneal,
+            anneal=quick_digits if self.anneal is None else self.anneal,
+            jitter=2 if quick_digits and len(rows) < 10_000 else 0,
             seed=self.seed,
             device=device,
             progress=progress,

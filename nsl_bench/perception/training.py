@@ -30,6 +30,7 @@ class Settings:
         optimiser: RMSprop as in Keras (decay 0.9, epsilon 1e-7), or Adadelta.
         learning_rate: of the optimiser.
         anneal: whether the learning rate falls to zero, in a straight line, or stays.
+        jitter: each image is moved by up to so many pixels each time, black coming in from the edges.
         seed: of the first weights, the order of the images and dropout.
         device: ``"auto"`` or torch's name of a device.
         progress: show a bar on standard error, if that is a terminal.
@@ -40,6 +41,7 @@ class Settings:
     optimiser: Literal["rmsprop", "adadelta"]
     learning_rate: float
     anneal: bool
+    jitter: int
     seed: int
     device: str = "auto"
     progress: bool = False
@@ -134,7 +136,8 @@ def train(
             for epoch in range(settings.epochs):
                 bar.set_postfix(epoch=f"{epoch + 1}/{settings.epochs}")
                 for step, rows in enumerate(np.array_split(order.permutation(len(images)), steps)):
-                    batch = _tensor(images[rows], mean, deviation).to(device)
+                    chosen = _moved(images[rows], settings.jitter, order)
+                    batch = _tensor(chosen, mean, deviation).to(device)
                     target = torch.from_numpy(labels[rows]).to(device)
                     with torch.autocast("cpu", torch.bfloat16, enabled=_is_fast_in_bfloat16(device)):
                         output = module(batch)
@@ -176,6 +179,17 @@ def logits(
             output = module(_tensor(batch, mean, deviation))
             result[start : start + len(part)] = output.numpy()[: len(part)]
     return result
+
+
+def _moved(images: npt.NDArray[np.uint8], most: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
+    """Images, each moved by up to `most` pixels."""
+    if most == 0:
+        return images
+    _, height, width, _ = images.shape
+    wide = np.pad(images, ((0, 0), (most, most), (most, most), (0, 0)))
+    places = rng.integers(0, 2 * most + 1, (len(images), 2)).tolist()
+    moved = [wide[i, y : y + height, x : x + width] for i, (y, x) in enumerate(places)]
+    return np.stack(moved)
 
 
 def _tensor(
