@@ -41,12 +41,27 @@ def solve_tier_c(
     Raises:
         UserError: the task's rules cannot be written down.
     """
-    from nsl_bench.las.tier_d import solve_tier_d
-
-    started = time.monotonic()
     wanted = demands(task)
     best = Best(task, incumbent)
     statistics: dict[str, float] = {"distinct_examples": len(wanted)}
+    try:
+        return _search(task, wanted, best, statistics, deadline, memory_limit)
+    except KeyboardInterrupt:
+        return best.finish(statistics, "C", "Interrupted.")
+
+
+def _search(
+    task: LasTask,
+    wanted: Sequence[Demand],
+    best: Best,
+    statistics: dict[str, float],
+    deadline: float | None,
+    memory_limit: int | None,
+) -> Solution:
+    """Solve over larger and larger spaces."""
+    from nsl_bench.las.tier_d import solve_tier_d
+
+    started = time.monotonic()
     for size in SPACES:
         space = hypothesis_space(task, size)
         statistics |= {"rules": len(space.rules), "seconds_space": time.monotonic() - started}

@@ -17,7 +17,7 @@ from clingo import Backend, Observer
 
 from nsl_bench.errors import UserError
 from nsl_bench.las.joint import Demand, Joint, demands, late
-from nsl_bench.las.space import hypothesis_space
+from nsl_bench.las.space import SpaceRule, hypothesis_space
 from nsl_bench.las.task import LasTask, Solution
 from nsl_bench.las.tier_c import SPACES, Best, chosen_rules, unsatisfiable
 
@@ -45,10 +45,25 @@ def solve_tier_d(
     Raises:
         UserError: the task's rules cannot be written down, or a disjunction meets a negative example.
     """
-    started = time.monotonic()
     wanted = demands(task)
     best = Best(task, incumbent)
     statistics: dict[str, float] = {"distinct_examples": len(wanted), "proposals": 0, "counterexamples": 0}
+    try:
+        return _search(task, wanted, best, statistics, deadline, memory_limit)
+    except KeyboardInterrupt:
+        return best.finish(statistics, "D", "Interrupted.")
+
+
+def _search(
+    task: LasTask,
+    wanted: Sequence[Demand],
+    best: Best,
+    statistics: dict[str, float],
+    deadline: float | None,
+    memory_limit: int | None,
+) -> Solution:
+    """Propose and refute, over larger and larger spaces."""
+    started = time.monotonic()
     for size in SPACES:
         space = hypothesis_space(task, size)
         statistics |= {"rules": len(space.rules), "seconds_space": time.monotonic() - started}
@@ -113,7 +128,7 @@ class _Search:
         cautious: the demands for no answer set that counterexamples stand for.
     """
 
-    def __init__(self, task: LasTask, rules: Sequence, wanted: Sequence[Demand]) -> None:  # type: ignore[type-arg]
+    def __init__(self, task: LasTask, rules: Sequence[SpaceRule], wanted: Sequence[Demand]) -> None:
         self.cautious: list[Demand] = []
         self._oracle: Joint | None = None
         self._observer = _Ground()

@@ -1,0 +1,73 @@
+"""``nsl-bench equivalent``: do two hypotheses say the same of every possible input?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from nsl_bench.cli import Command
+from nsl_bench.errors import UserError
+
+__all__ = ["command"]
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "nsl-bench equivalent learned.lp true.lp --task task.las",
+        "nsl-bench equivalent learned.lp true.lp --background bk.lp --inputs inputs.lp --atom winner/1",
+    ],
+)
+@click.argument("first", type=click.Path(path_type=Path))
+@click.argument("second", type=click.Path(path_type=Path))
+@click.option("--task", type=click.Path(path_type=Path), help="A .las file: background, inputs and atoms.")
+@click.option("--background", type=click.Path(path_type=Path), help="Background, instead of the task's.")
+@click.option(
+    "--inputs",
+    type=click.Path(path_type=Path),
+    help="A choice program of the possible inputs, instead of what the task's contexts suggest.",
+)
+@click.option("--atom", "atoms", multiple=True, help="What is compared: an atom, or name/arity; repeatable.")
+@click.option("--time-limit", type=click.FloatRange(min=0), help="Seconds.")
+def command(
+    first: Path,
+    second: Path,
+    task: Path | None,
+    background: Path | None,
+    inputs: Path | None,
+    atoms: tuple[str, ...],
+    time_limit: float | None,
+) -> None:
+    """Decide whether the hypotheses in the files FIRST and SECOND label every possible input alike.
+
+    Exit code 0 if they do; 1 if not, and an input is printed on which they differ.
+    """
+    from nsl_bench.las.equivalence import equivalent
+    from nsl_bench.las.rules import parse_rules
+    from nsl_bench.las.task import LasTask
+
+    if task is None and (inputs is None or not atoms):
+        raise UserError("Give --task, or else --inputs (what is possible) and --atom (what is compared).")
+    found = equivalent(
+        parse_rules(_read(first), str(first)),
+        parse_rules(_read(second), str(second)),
+        None if task is None else LasTask.read(task),
+        background=None if background is None else _read(background),
+        inputs=None if inputs is None else _read(inputs),
+        atoms=atoms,
+        time_limit=time_limit,
+    )
+    if found is None:
+        click.echo("equivalent")
+        return
+    click.echo(f"not equivalent\n{found}")
+    click.get_current_context().exit(1)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UserError(f"{path} cannot be read: {reason}.") from None
