@@ -5,6 +5,7 @@ A test module derives a class from a case and says how to make the thing; pytest
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -177,6 +178,12 @@ class LearnerCase:
         predicted = labels_of(learner, view(test, benchmark=benchmark, labelled=False))
         assert set(predicted.tolist()) <= {-2, -1, *range(len(benchmark.labels))}
         hypothesis_of(learner)
+
+    def test_travels_between_processes(self, fitted: Learner) -> None:
+        benchmark, _, test = self.splits()
+        seen = view(test, benchmark=benchmark, labelled=False)
+        again = pickle.loads(pickle.dumps((fitted, seen)))
+        assert np.array_equal(probabilities_of(fitted, seen), probabilities_of(*again))
 
     def test_rules(self, fitted: Learner) -> None:
         hypothesis = hypothesis_of(fitted)

@@ -172,32 +172,11 @@ class CNNLSTM(_NeuralLearner):
         return torch.as_tensor(view.concept_ids.astype(np.int64) + 1)
 
     def _network(self, inputs: Any, concepts: int, labels: int) -> Any:
-        return _sequence_network(self, inputs.shape[1], concepts, labels)
+        from nsl_bench.learners.sequence import SequenceNetwork
 
-
-def _sequence_network(options: CNNLSTM, length: int, concepts: int, labels: int) -> Any:
-    import torch
-    from torch import nn
-
-    class SequenceNetwork(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.embedding = nn.Embedding(concepts + 1, options.embedding)
-            # A sequence shorter than the kernel, such as the one image of a crop, needs padding.
-            self.convolution = nn.Conv1d(options.embedding, options.channels, 3, padding=int(length < 3))
-            self.pool = nn.MaxPool1d(2, ceil_mode=True)
-            self.dropout = nn.Dropout(options.dropout)
-            self.lstm = nn.LSTM(options.channels, options.hidden, batch_first=True)
-            self.dense = nn.Linear(options.hidden, labels)
-
-        def forward(self, sequence: torch.Tensor) -> torch.Tensor:
-            steps = self.embedding(sequence).transpose(1, 2)
-            steps = self.pool(torch.relu(self.convolution(steps))).transpose(1, 2)
-            _, (last, _) = self.lstm(self.dropout(steps))
-            logits: torch.Tensor = self.dense(self.dropout(last[-1]))
-            return logits
-
-    return SequenceNetwork()
+        length = inputs.shape[1]
+        sizes = (self.embedding, self.channels, self.hidden, self.dropout)
+        return SequenceNetwork(length, concepts + 1, *sizes, labels)
 
 
 @contextlib.contextmanager

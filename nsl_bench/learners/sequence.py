@@ -1,0 +1,49 @@
+"""The CNN-LSTM's network, a torch module; imported when one is built."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+__all__ = ["SequenceNetwork"]
+
+
+class SequenceNetwork(nn.Module):
+    """Embedding, convolution, pooling, LSTM and a dense layer over a sequence of concepts.
+
+    Args:
+        length: of the sequences.
+        symbols: how many there are, the blank included.
+        embedding: size of a symbol's vector.
+        channels: of the convolution.
+        hidden: units of the LSTM.
+        dropout: before and after the LSTM.
+        labels: outputs.
+    """
+
+    def __init__(
+        self,
+        length: int,
+        symbols: int,
+        embedding: int,
+        channels: int,
+        hidden: int,
+        dropout: float,
+        labels: int,
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(symbols, embedding)
+        # A sequence shorter than the kernel, such as the one image of a crop, needs padding.
+        self.convolution = nn.Conv1d(embedding, channels, 3, padding=int(length < 3))
+        self.pool = nn.MaxPool1d(2, ceil_mode=True)
+        self.dropout = nn.Dropout(dropout)
+        self.lstm = nn.LSTM(channels, hidden, batch_first=True)
+        self.dense = nn.Linear(hidden, labels)
+
+    def forward(self, sequence: torch.Tensor) -> torch.Tensor:
+        """Logits [m, labels] of sequences of symbols, int64 [m, length]."""
+        steps = self.embedding(sequence).transpose(1, 2)
+        steps = self.pool(torch.relu(self.convolution(steps))).transpose(1, 2)
+        _, (last, _) = self.lstm(self.dropout(steps))
+        logits: torch.Tensor = self.dense(self.dropout(last[-1]))
+        return logits
