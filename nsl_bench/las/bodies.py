@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import Bits
 from nsl_bench.las.pieces import (
     LEAF,
@@ -26,7 +26,7 @@ from nsl_bench.las.pieces import (
     single_pieces,
 )
 from nsl_bench.las.program import Undecided
-from nsl_bench.las.search import Conjunction, Limits, OutOfTime, Search
+from nsl_bench.las.search import Conjunction, Limits, Search
 from nsl_bench.las.tables import BodyLiteral, Vocabulary
 
 __all__ = ["Bodies", "Body"]
@@ -54,23 +54,23 @@ class Body:
 class Bodies:
     """Enumerates bodies for one task."""
 
-    def __init__(self, vocabulary: Vocabulary, deadline: float | None = None) -> None:
+    def __init__(self, vocabulary: Vocabulary, budget: Budget) -> None:
         bias = vocabulary.bias
         self.vocabulary = vocabulary
         self.literals: list[BodyLiteral] = vocabulary.literals()
         places = recall_places(self.literals)
         most = {lit.mode.mode: lit.mode.recall or 0 for lit in self.literals if lit.mode.recall is not None}
         self.limits = Limits(
-            bias.max_variables, bias.body_limit, tuple(most[mode] for mode in places), deadline
+            bias.max_variables, bias.body_limit, tuple(most[mode] for mode in places), budget
         )
         self.evaluated = 0
+        self.complete = True
         self._full = vocabulary.columns.full
         rigid = vocabulary.rigid
         ground = {lit.family for lit in self.literals if not lit.types}
         if rigid and not ground.isdisjoint({lit.family for lit in self.literals if lit.types}):
             raise Undecided("a predicate with and without variables, without replacement")
         self.singles = single_pieces(self.literals, self._full, rigid=rigid)
-        self._closed: tuple[tuple[str, ...], list[Body]] | None = None
 
     def bodies(self, head_types: tuple[str, ...], hopeless: Callable[[Bits, int], bool]) -> list[Body]:
         """The distinct bodies for heads whose variables have these types, cheapest first.
@@ -81,7 +81,6 @@ class Bodies:
                 nor any longer one can pay.
 
         Raises:
-            OutOfTime: the deadline has passed.
             Undecided: there are too many.
         """
         leaves = frozenset() if self.vocabulary.rigid else leaf_types(self.literals, frozenset(head_types))
@@ -99,7 +98,7 @@ class Bodies:
         for conjunction in search.run():
             if not conjunction.unbound:
                 closed.append(self._as_body(conjunction, open_pieces))
-        self.evaluated += search.evaluated
+        self._account(search)
         zero = Resources(0, 0, len(head_types), (0,) * len(self.limits.recall))
         if head_types:
             search = Search(self.vocabulary, open_pieces, self.literals, head_types, limits, hopeless)
@@ -108,7 +107,7 @@ class Bodies:
                 for conjunction in search.run()
                 if not conjunction.unbound
             ]
-            self.evaluated += search.evaluated
+            self._account(search)
         else:
             attached = [Body(self._full, zero, (), ())]
         return self._join(attached, _distinct(closed, limits), limits, hopeless)
@@ -153,9 +152,14 @@ class Bodies:
             assert all(LEAF in variables for _, variables in parts)
             used = replace(conjunction.used, variables=1)
             projected = np.bitwise_or.reduce(table, axis=0)
+            self.limits.budget.take(projected.nbytes, "tables of literals around one variable")
             stars.append(make_piece(conjunction.types[1:], projected, parts, used, self.literals, self._full))
-        self.evaluated += search.evaluated
+        self._account(search)
         return stars
+
+    def _account(self, search: Search) -> None:
+        self.evaluated += search.evaluated
+        self.complete &= search.complete
 
     def _constrained(self, body: Body, other: Body) -> bool:
         """Whether literals of the two must differ as ground atoms, so that `Search` has joined them."""
@@ -205,8 +209,9 @@ class Bodies:
         rigid = self.vocabulary.rigid
         tables = np.array([body.holds for body in closed], np.uint64).reshape(len(closed), len(self._full))
         while queue:
-            if limits.deadline is not None and time.monotonic() > limits.deadline:
-                raise OutOfTime
+            if limits.budget.expired():
+                self.complete = False
+                break
             body = heapq.heappop(queue)[-1]
             weight = limits.key(body.used)
             if any(o != weight and _covers(o, weight) for o in seen[body.holds.tobytes()]):

@@ -8,12 +8,13 @@ That bound sees what linear relaxations miss: rules that spoil the same targets 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from nsl_bench.las.clock import Budget
 
 __all__ = ["Branched", "branch_and_bound"]
 
@@ -51,7 +52,7 @@ def branch_and_bound(
     fills: Array,
     hits: Array,
     limit: int,
-    deadline: float | None = None,
+    budget: Budget | None = None,
     work: int = _WORK,
 ) -> Branched:
     """The set of rules of least score, if that is less than `limit`.
@@ -63,14 +64,14 @@ def branch_and_bound(
         fills: bool [k, r]: the rules that meet each need.
         hits: bool [t, r]: the rules that spoil each target.
         limit: only lower scores are of interest.
-        deadline: `time.monotonic` value at which to stop.
+        budget: when to stop; None: never.
         work: elementary steps allowed; counted, so that the outcome does not depend on the machine.
     """
     if len(costs) > _MOST_RULES or limit >= 1 << 52:
         return Branched(None, limit, False)
-    if hits.mean() < _DENSE and len(costs) > _FEW_RULES:
+    if work == _WORK and hits.mean() < _DENSE and len(costs) > _FEW_RULES:
         work //= 20
-    search = _Search(costs, weights, padded, fills, hits, limit, deadline, work)
+    search = _Search(costs, weights, padded, fills, hits, limit, budget, work)
     n = len(costs)
     filled = np.zeros(len(fills) + 1, np.bool_)
     filled[-1] = True
@@ -92,7 +93,7 @@ class _Search:
         fills: Array,
         hits: Array,
         limit: int,
-        deadline: float | None,
+        budget: Budget | None,
         work: int,
     ) -> None:
         self.costs = costs.astype(np.float64)
@@ -103,7 +104,7 @@ class _Search:
         self.damage = self.hits * self.weights
         self.limit = float(limit)
         self.best: tuple[int, ...] | None = None
-        self.deadline = deadline
+        self.budget = budget
         self.left = work
 
     def visit(
@@ -124,7 +125,7 @@ class _Search:
         if score < self.limit:
             self.limit, self.best = score, chosen
         self.left -= len(offers) * (self.padded.size + len(self.weights)) + 20_000
-        if self.left < 0 or (self.deadline is not None and time.monotonic() > self.deadline):
+        if self.left < 0 or (self.budget is not None and self.budget.expired()):
             raise _Exhausted
         if not len(offers):
             return

@@ -165,7 +165,7 @@ def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[
     """One candidate, the cheapest, for each set of cells that some rule fills and that may pay.
 
     Raises:
-        OutOfTime, Undecided: see `Bodies.bodies`.
+        Undecided: see `Bodies.bodies`.
     """
     by_types: dict[tuple[str, ...], list[HeadForm]] = {}
     for form in forms:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.las.candidates import Candidate, Cells
+from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import unpack
 from nsl_bench.las.conditions import Target, conjunction
 from nsl_bench.las.instance import Choice, Flags, Instance, greedy, prune, solve_part, split
@@ -28,7 +29,13 @@ class CoverProblem:
         ValueError: a condition is not a conjunction.
     """
 
-    def __init__(self, candidates: Sequence[Candidate], targets: Sequence[Target], cells: Cells) -> None:
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        targets: Sequence[Target],
+        cells: Cells,
+        budget: Budget | None = None,
+    ) -> None:
         self.hard_weight = 1 + sum(t.penalty or 0 for t in targets) + sum(c.rule.cost for c in candidates)
         self.costs = np.array([c.rule.cost for c in candidates], np.int64)
         demands: list[tuple[tuple[int, ...], tuple[int, ...], int, int]] = []
@@ -48,6 +55,8 @@ class CoverProblem:
                 for side in asked
             ]
             demands.append((ids[0], ids[1], weight, target.column))
+        if budget is not None:
+            budget.take(len(cell_ids) * len(candidates), "the matrix of rules and examples")
         self._matrix = _fill_matrix(candidates, cell_ids, cells)
         self._demands = demands
         self.targets = targets
@@ -61,7 +70,7 @@ class CoverProblem:
         self,
         below: int | None = None,
         backend: Backend = "rc2",
-        deadline: float | None = None,
+        budget: Budget | None = None,
         statistics: dict[str, float] | None = None,
     ) -> Choice:
         """The choice of least score, if that is less than `below`.
@@ -84,7 +93,7 @@ class CoverProblem:
         score = bound = instance.constant
         proven = True
         for part in parts:
-            choice = solve_part(part, backend, deadline)
+            choice = solve_part(part, backend, budget)
             found.append(np.array(choice.rules or (), np.intp))
             score += choice.score
             bound += choice.bound

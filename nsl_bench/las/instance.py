@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.las.branching import branch_and_bound
+from nsl_bench.las.clock import Budget
 from nsl_bench.las.maxsat import Backend, MaxSat
 
 __all__ = ["Choice", "Flags", "Instance", "greedy", "prune", "solve_part", "split"]
@@ -63,7 +65,7 @@ class Instance:
     hits: Flags
     constant: int
 
-    @property
+    @cached_property
     def padded(self) -> npt.NDArray[np.intp]:
         """intp [t, most needs]: needs of each target, padded with the number of rows of `fills`."""
         width = max((len(needs) for needs in self.asks), default=0)
@@ -125,6 +127,11 @@ class Instance:
 
 def greedy(instance: Instance) -> tuple[tuple[int, ...], int]:
     """A good choice by adding, dropping and exchanging rules (indices into `rules`), and its score."""
+    return min((_greedy(instance, caution) for caution in (0, 1)), key=lambda found: found[1])
+
+
+def _greedy(instance: Instance, caution: int) -> tuple[tuple[int, ...], int]:
+    """Greedy choice; with `caution`, rules that spoil what is not covered yet come later."""
     weights, costs, padded = instance.weights, instance.costs, instance.padded
     n_rules = len(costs)
     rows = np.concatenate([instance.fills, np.ones((1, n_rules), np.bool_)])
@@ -142,12 +149,14 @@ def greedy(instance: Instance) -> tuple[tuple[int, ...], int]:
         met &= (last & ~spoiled)[:, None] & ~instance.hits
         covered = ~unmet.any(axis=1) & ~spoiled
         gain = weights @ met - (weights * covered) @ instance.hits - costs
-        order = np.argsort(-gain, kind="stable")
+        worth = gain - caution * ((weights * ~spoiled) @ instance.hits)
+        order = np.argsort(np.where(gain > 0, -worth, np.iinfo(np.int64).max), kind="stable")
         before = current
         best = int(order[0])
         if best not in chosen and gain[best] > 0:
             chosen.add(best)
             current = instance.score(sorted(chosen))
+            continue
         for rule in sorted(chosen):
             without = instance.score(sorted(chosen - {rule}))
             if without <= current:
@@ -252,7 +261,7 @@ def split(instance: Instance) -> list[Instance]:
     return [instance.part(roots == top, of_target == top) for top in tops if (of_target == top).any()]
 
 
-def solve_part(instance: Instance, backend: Backend = "rc2", deadline: float | None = None) -> Choice:
+def solve_part(instance: Instance, backend: Backend = "rc2", budget: Budget | None = None) -> Choice:
     """The choice of least score; `rules` are candidates' indices.
 
     On a deadline, the best choice so far, with a bound.
@@ -268,18 +277,44 @@ def solve_part(instance: Instance, backend: Backend = "rc2", deadline: float | N
             instance.fills,
             instance.hits,
             upper - instance.constant,
-            deadline,
+            budget,
         )
         if branched.rules is not None:
             best, upper = instance.rules[list(branched.rules)], branched.score + instance.constant
         if not branched.proven:
             instance = prune(instance, upper)
-            return _by_maxsat(instance, best, upper, backend, deadline)
+            timed = budget is not None and budget.deadline is not None
+            first = _by_maxsat(
+                instance, best, upper, backend, budget.before(0.6) if timed and budget else budget
+            )
+            if first.proven or not timed:
+                return first
+            return _by_branching(instance, first, budget)
     return Choice(tuple(sorted(best.tolist())), upper, upper, True)
 
 
+def _by_branching(instance: Instance, known: Choice, budget: Budget | None) -> Choice:
+    """Branch and bound with all the time that is left, from a known choice and bound."""
+    limit = known.score - instance.constant
+    branched = branch_and_bound(
+        instance.costs,
+        instance.weights,
+        instance.padded,
+        instance.fills,
+        instance.hits,
+        limit,
+        budget,
+        work=1 << 60,
+    )
+    score = branched.score + instance.constant
+    rules = known.rules
+    if branched.rules is not None:
+        rules = tuple(sorted(instance.rules[list(branched.rules)].tolist()))
+    return Choice(rules, score, score if branched.proven else min(known.bound, score), branched.proven)
+
+
 def _by_maxsat(
-    instance: Instance, best: npt.NDArray[np.intp], upper: int, backend: Backend, deadline: float | None
+    instance: Instance, best: npt.NDArray[np.intp], upper: int, backend: Backend, budget: Budget | None
 ) -> Choice:
     problem = MaxSat()
     xs = [problem.new() for _ in instance.rules]
@@ -300,7 +335,7 @@ def _by_maxsat(
         y = problem.new()
         problem.hard.extend([-y, part] for part in parts)
         problem.prefer(y, weight)
-    optimum = problem.solve(backend, deadline)
+    optimum = problem.solve(backend, budget)
     score = optimum.cost + instance.constant
     if optimum.model is not None and score < upper:
         best, upper = instance.rules[[i for i, x in enumerate(xs) if x in optimum.model]], score

@@ -6,10 +6,10 @@ deadline asks for a best answer so far.
 
 from __future__ import annotations
 
-import threading
-import time
 from dataclasses import dataclass, field
 from typing import Literal
+
+from nsl_bench.las.clock import Budget
 
 __all__ = ["Backend", "MaxSat", "Optimum"]
 
@@ -51,18 +51,19 @@ class MaxSat:
         if weight:
             self.soft[literal] = self.soft.get(literal, 0) + weight
 
-    def solve(self, backend: Backend = "rc2", deadline: float | None = None) -> Optimum:
+    def solve(self, backend: Backend = "rc2", budget: Budget | None = None) -> Optimum:
         """Solves it.
 
         Args:
             backend: which solver.
-            deadline: `time.monotonic` value at which to stop; None: never. Ctrl-C stops it, too.
+            budget: when to stop; None: never.
         """
-        return self._rc2(deadline) if backend == "rc2" else self._clingo(deadline)
+        return self._rc2(budget) if backend == "rc2" else self._clingo(budget)
 
-    def _rc2(self, deadline: float | None) -> Optimum:
-        from pysat.examples.rc2 import RC2Stratified
+    def _rc2(self, budget: Budget | None) -> Optimum:
         from pysat.formula import WCNF
+
+        from nsl_bench.las.core_guided import CoreGuided
 
         formula = WCNF()
         for clause in self.hard:
@@ -70,28 +71,14 @@ class MaxSat:
         for literal, weight in self.soft.items():
             formula.append([literal], weight=weight)
         formula.nv = max(formula.nv, self.variables)
-        with RC2Stratified(formula, solver="g4", adapt=True, exhaust=True, minz=True) as solver:
-            outcome: list[list[int] | None] = []
-            thread = threading.Thread(
-                target=lambda: outcome.append(solver.compute(expect_interrupt=True)), daemon=True
-            )
-            thread.start()
-            stopped = False
-            while thread.is_alive():
-                try:
-                    thread.join(0.2)
-                except KeyboardInterrupt:
-                    stopped = True
-                stopped = stopped or (deadline is not None and time.monotonic() >= deadline)
-                if stopped:
-                    solver.interrupt()
-                    thread.join()
-            model = outcome[0] if outcome else None
-            if model is None:
-                return Optimum(None, 0, int(solver.cost), not stopped)
-            return Optimum(frozenset(v for v in model if v > 0), int(solver.cost), int(solver.cost), True)
+        solver = CoreGuided(formula, self.soft, budget)
+        try:
+            proven = solver.run()
+            return Optimum(solver.best, solver.best_cost, solver.bound, proven)
+        finally:
+            solver.close()
 
-    def _clingo(self, deadline: float | None) -> Optimum:
+    def _clingo(self, budget: Budget | None) -> Optimum:
         from clingo import Control
 
         control = Control(["--warn=none", "--opt-strategy=bb,lin", "--parallel-mode=1"])
@@ -108,8 +95,10 @@ class MaxSat:
         with control.solve(yield_=True, async_=True) as handle:
             while True:
                 handle.resume()
-                left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-                if not handle.wait(left):
+                while not handle.wait(0.1):
+                    if budget is not None and budget.expired():
+                        break
+                if not handle.wait(0):
                     handle.cancel()
                     break
                 model = handle.model()

@@ -63,8 +63,9 @@ _REFUSED = {
     "cautious_ordering": "ordering examples are not supported.",
 }
 _OWN = (
-    ["pos", "neg", "modeh", "modeb", "modem", "predicate", "constant", "maxv", "max_body", "bias", "ground_without_replacement"]
-)  # fmt: skip
+    *("pos", "neg", "modeh", "modeb", "modem", "predicate", "constant", "maxv", "max_body", "bias"),
+    "ground_without_replacement",
+)
 
 
 def read_task(path: Path) -> LasTask:

@@ -12,28 +12,24 @@ import hashlib
 import heapq
 import itertools
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import Bits
 from nsl_bench.las.kernels import AXES, Kernels, kernels, six
 from nsl_bench.las.pieces import Piece, Resources
 from nsl_bench.las.program import Undecided
 from nsl_bench.las.tables import BodyLiteral, Vocabulary
 
-__all__ = ["Conjunction", "Limits", "OutOfTime", "Search"]
+__all__ = ["Conjunction", "Limits", "Search"]
 
 _CHUNK_BYTES = 1 << 24
 _RENAMED_BYTES = 1 << 21
 _COMPILED_BYTES = 1 << 24
 _MOST_STATES = 400_000
-
-
-class OutOfTime(Exception):
-    """The deadline has passed."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +40,13 @@ class Limits:
         variables: most variables.
         literals: most body literals; None: no limit.
         recall: most uses of each declaration with a recall.
-        deadline: `time.monotonic` value at which to give up; None: never.
+        budget: time and memory.
     """
 
     variables: int
     literals: int | None
     recall: tuple[int, ...]
-    deadline: float | None = None
+    budget: Budget
 
     def allow(self, used: Resources) -> bool:
         """Whether `used` keeps to the bounds."""
@@ -102,6 +98,8 @@ class Search:
         limits: bounds.
         hopeless: says of a projection and a cost that no rule that contains them can pay.
         through_first: each piece has to contain variable 0 (stars).
+        evaluated: how many tables were computed.
+        complete: `run` has found all.
     """
 
     vocabulary: Vocabulary
@@ -112,6 +110,7 @@ class Search:
     hopeless: Callable[[Bits, int], bool]
     through_first: bool = False
     evaluated: int = 0
+    complete: bool = False
     _seen: dict[tuple[object, ...], list[tuple[int, ...]]] = field(default_factory=dict)
     _tried: dict[tuple[object, ...], tuple[int, ...]] = field(default_factory=dict)
     _extensions: dict[tuple[str, ...], list[tuple[Placement, tuple[str, ...], bool]]] = field(
@@ -131,10 +130,9 @@ class Search:
         self._words = self.vocabulary.columns.words
 
     def run(self) -> list[Conjunction]:
-        """All distinct conjunctions that may pay, cheapest first.
+        """All distinct conjunctions that may pay, cheapest first; fewer where the budget expires.
 
         Raises:
-            OutOfTime: the deadline has passed.
             Undecided: there are too many.
         """
         found: list[Conjunction] = []
@@ -142,9 +140,7 @@ class Search:
         counter = itertools.count()
         for start in self._starts():
             heapq.heappush(queue, (start.used.cost, start.used.literals, next(counter), start))
-        while queue:
-            if self.limits.deadline is not None and time.monotonic() > self.limits.deadline:
-                raise OutOfTime
+        while queue and not self.limits.budget.expired():
             state = heapq.heappop(queue)[-1]
             if self._beaten(state):
                 continue
@@ -153,6 +149,7 @@ class Search:
                 raise Undecided("too many rule bodies")
             for child in self._children(state):
                 heapq.heappush(queue, (child.used.cost, child.used.literals, next(counter), child))
+        self.complete = not queue
         return found
 
     def table(self, types: Sequence[str], placements: Sequence[Placement], words: slice) -> Bits:
@@ -290,7 +287,7 @@ class Search:
         kept = len(self.fixed)
         projections: list[list[Bits]] = [[] for _ in planned]
         largest = max(int(np.prod(self._sizes(plan[1]), dtype=np.int64)) for plan in planned)
-        step = max(1, _CHUNK_BYTES // (8 * largest))
+        step = max(1, min(_CHUNK_BYTES, self.limits.budget.memory >> 5) // (8 * largest))
         for first in range(0, max(self._words, 1), step):
             words = slice(first, first + step)
             parent = self.table(state.types, state.placements, words)
@@ -337,7 +334,7 @@ class Search:
             for plan in planned
         ]
         volume = 8 * math.prod(self._sizes(state.types))
-        step = max(1, _CHUNK_BYTES // volume)
+        step = max(1, min(_CHUNK_BYTES, self.limits.budget.memory >> 5) // volume)
         for first in range(0, max(self._words, 1), step):
             words = slice(first, first + step)
             parent = self.table(state.types, state.placements, words)

@@ -13,6 +13,7 @@ import numpy as np
 from nsl_bench.errors import UserError
 from nsl_bench.las.bodies import Bodies
 from nsl_bench.las.candidates import Candidate, Cells, Rule, candidates, head_forms, rule_text
+from nsl_bench.las.clock import Budget, heeding_interrupts
 from nsl_bench.las.columns import Columns, unpack
 from nsl_bench.las.conditions import Target, assign, choice_atom, conjunction, evaluate, targets
 from nsl_bench.las.cover import CoverProblem
@@ -25,6 +26,7 @@ from nsl_bench.las.task import LasTask, Solution, WeightedRule
 __all__ = ["solve"]
 
 _MOST_BRANCHES = 64
+_ENUMERATION_SHARE = 0.7
 
 
 def solve(
@@ -47,8 +49,10 @@ def solve(
     """
     deadline = None if time_limit is None else time.monotonic() + time_limit
     _check(task)
+    budget = Budget.of(deadline, memory_limit)
     try:
-        return _Fast(task, deadline, backend).solve()
+        with heeding_interrupts(budget):
+            return _Fast(task, budget, backend).solve()
     except Undecided as reason:
         from nsl_bench.las.tier_c import solve_tier_c
 
@@ -72,13 +76,18 @@ class _Branch:
     cost: int
     targets: list[Target]
 
+    @property
+    def floor(self) -> int:
+        """What any choice of other rules costs at least."""
+        return self.cost + sum(t.penalty or 0 for t in self.targets if t.condition is False)
+
 
 class _Fast:
     """Tiers A and B: tables, enumeration, choice of rules."""
 
-    def __init__(self, task: LasTask, deadline: float | None, backend: Backend) -> None:
+    def __init__(self, task: LasTask, budget: Budget, backend: Backend) -> None:
         self.task = task
-        self.deadline = deadline
+        self.budget = budget
         self.backend = backend
         self.given: list[WeightedRule] = [*task.bias.instances(), *task.bias.rules]
         self.statistics: dict[str, float] = {}
@@ -97,10 +106,10 @@ class _Fast:
         goals = targets(task, grounding, len(self.given))
         branches = self._branches(goals)
         cells = Cells([branch.targets for branch in branches], columns.words, columns.n)
-        vocabulary = Vocabulary(task, grounding)
+        vocabulary = Vocabulary(task, grounding, self.budget)
         forms = head_forms(vocabulary, cells)
         self._lap("conditions")
-        bodies = Bodies(vocabulary, self.deadline)
+        bodies = Bodies(vocabulary, self.budget.before(_ENUMERATION_SHARE))
         self._lap("tables")
         rules = candidates(bodies, forms, cells)
         self._lap("enumeration")
@@ -111,9 +120,9 @@ class _Fast:
         bound: int | None = None
         proven = True
         for branch in sorted(branches, key=lambda b: b.cost):
-            problem = CoverProblem(rules, branch.targets, cells)
+            problem = CoverProblem(rules, branch.targets, cells, self.budget)
             below = None if best is None else best[0] - branch.cost
-            choice = problem.solve(below, self.backend, self.deadline, self.statistics)
+            choice = problem.solve(below, self.backend, self.budget, self.statistics)
             proven &= choice.proven
             low = choice.bound + branch.cost
             bound = low if bound is None else min(bound, low)
@@ -122,6 +131,9 @@ class _Fast:
         assert best is not None and bound is not None
         self._lap("choice")
         score, branch, chosen = best
+        if not bodies.complete:
+            # rules that were not enumerated can do anything but cover the examples that none can cover
+            proven, bound = False, min(branch.floor for branch in branches)
         return self._solution(
             score, min(bound, score), proven, branch, chosen, rules, bodies, vocabulary, cells
         )

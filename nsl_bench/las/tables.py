@@ -7,6 +7,7 @@ context (the filled cells of a grid) is indexed locally: value ``i`` is the cont
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from nsl_bench.errors import UserError
 from nsl_bench.las.bias import additive_costs
+from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import Bits, Columns, indices, pack, unpack
 from nsl_bench.las.grounding import Grounding
 from nsl_bench.las.program import Undecided
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["BodyLiteral", "Domain", "Vocabulary"]
 
 _LOCAL_SHARE = 0.75
-_TABLE_BYTES = 1 << 29
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +156,11 @@ def match_term(term: ModeTerm, symbol: Symbol, variables: list[Symbol], constant
 class Vocabulary:
     """Domains and literals of a task, over the columns of its grounding."""
 
-    def __init__(self, task: LasTask, grounding: Grounding) -> None:
+    def __init__(self, task: LasTask, grounding: Grounding, budget: Budget) -> None:
         self.task = task
         self.bias = task.bias
         self.grounding = grounding
+        self.budget = budget
         self.columns: Columns = grounding.columns
         self._domains: dict[str, Domain] = {}
         self._constants: dict[str, dict[str, Symbol]] = {}
@@ -295,8 +297,7 @@ class Vocabulary:
     ) -> Bits:
         n, words = self.columns.n, self.columns.words
         shape = tuple(domain.size for domain in domains)
-        if int(np.prod(shape, dtype=np.int64)) * words * 8 > _TABLE_BYTES:
-            raise Undecided("a literal's table is too large")
+        self.budget.take(math.prod(shape) * words * 8, "tables of literals")
         position = [{str(v): i for i, v in enumerate(d.values)} for d in domains]
         if all(domain.place is None for domain in domains):
             table = np.zeros((*shape, words), np.uint64)
