@@ -72,8 +72,7 @@ def flat_costs(bias: LanguageBias) -> tuple[int, int] | None:
         return (1, 1) if bias.dialect == "ilasp" else (0, 0)
     heads: list[int] = []
     bodies: list[int] = []
-    for statement in bias.penalties:
-        text = re.sub(r"\s", "", statement)
+    for text in re.findall(r"[^.]*\.", re.sub(r"\s", "", "".join(bias.penalties))):
         if match := _FLAT_HEAD.fullmatch(text):
             heads.append(int(match.group(1)))
         elif match := _FLAT_BODY.fullmatch(text):

@@ -159,7 +159,7 @@ def with_type_guards(task: LasTask, rule: str) -> str:
                 continue
             found = dict(_types(symbol.arguments, mode.arguments))
             if None not in found.values() and "" not in found:
-                types = {**{k: v for k, v in found.items() if v}, **types}
+                types = {**types, **{k: v for k, v in found.items() if k not in types}}
                 break
     body = [str(literal) for literal in statement.body]
     missing = [f"{kind}({v})" for v, kind in types.items() if kind in known.guarded]

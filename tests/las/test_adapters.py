@@ -1,0 +1,158 @@
+"""The adapters to ILASP and FastLAS: recorded sessions, and the programs themselves where installed."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from las.strategies import Flavour, tasks
+
+from nsl_bench.errors import UserError
+from nsl_bench.las import adapters
+from nsl_bench.las.adapters import PROGRAMS, describe, fastlas, find, ilasp
+from nsl_bench.las.solver import solve
+from nsl_bench.las.task import LasTask
+
+TASK = """
+cell(1..3).
+#constant(kind, x). #constant(kind, y).
+#modeh(on(var(cell))). #modeb(lit(var(cell), const(kind))).
+#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").
+#pos(eg(one)@10, {on(1)}, {on(2)}, {lit(1,x). lit(2,y).}).
+#pos(eg(two)@4, {on(3)}, {}, {lit(2,x).}).
+"""
+ILASP_TASK = """
+n(1..2).
+#modeh(p(var(n))). #modeb(1, a(var(n)), (positive)).
+#pos(one@10, {p(1)}, {p(2)}, {a(1).}).
+"""
+
+
+def fake(folder: Path, name: str, body: str) -> Path:
+    """An executable that replays a recorded session."""
+    path = folder / name
+    path.write_text(f"#!{sys.executable}\nimport pathlib, subprocess, sys, time\n{body}\n")
+    path.chmod(path.stat().st_mode | stat.S_IEXEC)
+    return path
+
+
+def replay(output: str, keep: Path | None = None) -> str:
+    """A session that prints `output` and keeps the task that it was given."""
+    copy = f"pathlib.Path({str(keep)!r}).write_text(pathlib.Path(sys.argv[-1]).read_text())" if keep else ""
+    return f"{copy}\nprint({output!r})"
+
+
+def test_fastlas_is_written_run_read_and_scored_again(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.las"
+    program = fake(tmp_path, "FastLAS", replay("on(V0) :- lit(V0,x).", kept))
+    found = fastlas(LasTask.parse(TASK), executable=program)
+    assert found.hypothesis == ("on(V0) :- lit(V0,x), cell(V0).",)
+    assert (found.score, found.cost, found.status) == (6, 2, "feasible")
+    assert found.uncovered == (("two", 4),)
+    written = kept.read_text()
+    assert "#constant" not in written
+    assert "kind__constant(x)." in written
+    assert "#pos(e0@10, " in written
+
+
+def test_ilasp_is_written_run_read_and_scored_again(tmp_path: Path) -> None:
+    output = "p(V1) :- a(V1).\n\n%%%%%%%%%%\n%% Pre-processing : 0.002s\n%% Total : 0.02s\n%%%%%%%%%%"
+    found = ilasp(LasTask.parse(ILASP_TASK), executable=fake(tmp_path, "ILASP", replay(output)))
+    assert found.hypothesis == ("p(V1) :- a(V1), n(V1).",)
+    assert (found.score, found.cost) == (2, 2)
+
+
+def test_unsatisfiable_is_understood(tmp_path: Path) -> None:
+    program = fake(tmp_path, "FastLAS", replay("UNSATISFIABLE"))
+    assert fastlas(LasTask.parse(TASK), executable=program).status == "unsatisfiable"
+
+
+def test_an_answer_that_breaks_a_hard_example_is_no_solution(tmp_path: Path) -> None:
+    task = LasTask.parse(TASK.replace("@10", ""))
+    found = fastlas(task, executable=fake(tmp_path, "FastLAS", replay("")))
+    assert found.score is None
+    assert "must be covered" in found.message
+
+
+def test_a_slow_program_is_killed_with_its_children(tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    code = f"import time, pathlib; time.sleep(3); pathlib.Path({str(child)!r}).touch()"
+    body = f"subprocess.Popen([sys.executable, '-c', {code!r}])\ntime.sleep(60)"
+    started = time.monotonic()
+    found = fastlas(LasTask.parse(TASK), executable=fake(tmp_path, "FastLAS", body), time_limit=0.5)
+    assert time.monotonic() - started < 30
+    assert (found.score, found.status, found.hypothesis) == (14, "feasible", ())
+    time.sleep(3.5)
+    assert not child.exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ("print('no such option', file=sys.stderr); sys.exit(3)", "failed with code 3: no such option"),
+        ("print('Unknown token', file=sys.stderr)", "Unknown token"),
+        ("print('on(V0 :-')", "syntax error in the answer of FastLAS"),
+    ],
+)
+def test_a_failure_is_told_in_a_sentence(tmp_path: Path, body: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        fastlas(LasTask.parse(TASK), executable=fake(tmp_path, "FastLAS", body))
+
+
+def test_what_a_program_cannot_express_is_refused(tmp_path: Path) -> None:
+    program = fake(tmp_path, "FastLAS", replay(""))
+    with pytest.raises(UserError, match="limit on the body"):
+        fastlas(LasTask.parse(ILASP_TASK), executable=program)
+    with pytest.raises(UserError, match="literals"):
+        ilasp(LasTask.parse(TASK.replace("penalty(1, body", "penalty(2, body")), executable=program)
+
+
+def test_a_missing_program_says_where_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for program in PROGRAMS.values():
+        monkeypatch.delenv(program.variable, raising=False)
+    assert all("not found" in line for line in describe())
+    with pytest.raises(UserError, match="install it from"):
+        fastlas(LasTask.parse(TASK))
+
+
+def test_doctor_gives_path_and_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(tmp_path, "FastLAS", "print('FastLAS version 2.1.0 (release).')")
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("NSL_BENCH_FASTLAS", raising=False)
+    line = next(line for line in describe() if line.startswith("fastlas"))
+    assert f"{tmp_path / 'FastLAS'} 2.1.0" in line
+
+
+@pytest.mark.skipif(find(PROGRAMS["fastlas"]) is None, reason="FastLAS is not installed")
+def test_fastlas_never_beats_us_and_agrees_on_observational_tasks() -> None:
+    @settings(max_examples=25)
+    @given(tasks(Flavour(("derived",))))
+    def compare(text: str) -> None:
+        lines = [line for line in text.splitlines() if not line.startswith("#max_body")]
+        task = LasTask.parse("\n".join(lines))
+        if task.bias.penalties is None or task.bias.ground_without_replacement:
+            return
+        ours = solve(task)
+        try:
+            theirs = fastlas(task, time_limit=20)
+        except UserError:
+            return
+        if theirs.status == "unsatisfiable" or theirs.score is None:
+            return
+        assert ours.score is not None
+        assert ours.score <= theirs.score
+
+    compare()
+
+
+def test_the_programs_are_registered() -> None:
+    from nsl_bench import registry
+
+    assert registry.factory("rule_learner", "fastlas") is adapters.fastlas
+    assert registry.factory("rule_learner", "ilasp") is adapters.ilasp

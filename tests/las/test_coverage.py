@@ -1,0 +1,115 @@
+"""The coverage check: the definition, case by case, and rules as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nsl_bench.errors import UserError
+from nsl_bench.las.coverage import covered, score
+from nsl_bench.las.rules import hypothesis_cost, normal_form, parse_rules, with_type_guards
+from nsl_bench.las.task import LasTask
+
+CHOICE = """
+1 { q; r } 1.
+#modeh(p). #modeb(q). #modeb(not r). #maxv(0).
+#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").
+#pos(brave@3, {p}, {}, {}).
+#pos(other@5, {r}, {p}, {}).
+#neg(cautious, {p, r}, {}, {}).
+#neg(broken@7, {p}, {}, {s.}).
+"""
+
+
+def test_positive_examples_are_brave_and_negative_ones_cautious() -> None:
+    task = LasTask.parse(CHOICE)
+    assert covered(task, ["p :- q."]) == [True, True, True, False]
+    assert covered(task, ["p."]) == [True, False, False, False]
+    assert covered(task, []) == [False, True, True, True]
+
+
+def test_a_score_is_cost_and_penalties_and_names_broken_examples() -> None:
+    task = LasTask.parse(CHOICE)
+    found = score(task, ["p."])
+    assert (found.cost, found.penalties, found.total, found.broken) == (1, 12, 13, ("cautious",))
+
+
+def test_an_inconsistent_copy_does_not_touch_the_others() -> None:
+    task = LasTask.parse(
+        """
+        :- p, bad.
+        o :- odd, not o.
+        #modeh(p). #modeb(a). #maxv(0).
+        #pos(fine, {p}, {}, {a.}).
+        #pos(constraint@1, {}, {}, {a. bad.}).
+        #pos(cycle@1, {}, {}, {odd.}).
+        #neg(no_answer_set_satisfies, {}, {}, {odd.}).
+        """
+    )
+    assert covered(task, ["p :- a."]) == [True, False, False, True]
+
+
+def test_contexts_hold_rules_and_classical_negation() -> None:
+    task = LasTask.parse(
+        """
+        #modeh(-p). #modeb(a). #modeh(p). #maxv(0).
+        #pos(rule, {-p}, {}, {a :- not b.}).
+        #pos(clash@1, {}, {}, {p. a.}).
+        #pos(range, {c(3)}, {c(4)}, {c(1..3).}).
+        """.replace("#modeh(-p). ", "")
+    )
+    assert covered(task, ["-p :- a."]) == [True, False, True]
+
+
+def test_background_extends_an_example() -> None:
+    task = LasTask.parse(
+        """
+        inclusion(h(X)) :- want(X).  exclusion(h(X)) :- n(X), not want(X).
+        n(1..2).
+        #modeh(h(var(n))). #modeb(a(var(n))).
+        #pos(one@1, {}, {}, {want(1). a(1).}).
+        #pos(two@1, {}, {}, {want(1). a(2).}).
+        """
+    )
+    assert covered(task, ["h(X) :- a(X), n(X)."]) == [True, False]
+
+
+def test_a_thousand_examples_share_one_grounding() -> None:
+    examples = "\n".join(f"#pos(e{i}@1, {{p({i % 7})}}, {{}}, {{a({i % 5}).}})." for i in range(1000))
+    task = LasTask.parse(f"#modeh(p(var(n))). #modeb(a(var(n))). n(0..6).\n{examples}")
+    assert sum(covered(task, ["p(X) :- a(X), n(X)."])) == sum(i % 7 == i % 5 for i in range(1000))
+
+
+@pytest.mark.parametrize("rule", ["#script (lua) print(1) #end.", '#include "x.lp".', "p :-", "p :- q"])
+def test_what_is_no_rule_is_refused_in_a_sentence(rule: str) -> None:
+    with pytest.raises(UserError):
+        score(LasTask.parse(CHOICE), [rule])
+
+
+def test_the_coverage_check_gives_fastlas_scores(shared: Path) -> None:
+    task = LasTask.read(shared / "oracles/las/sudoku4_p0.las")
+    rules = [
+        f"invalid :- value(A,N), value(B,N), neq(A,B), {k}(A,R), {k}(B,R)." for k in ("row", "col", "block")
+    ]
+    assert score(task, rules).total == 18
+
+
+def test_type_guards_and_inequalities_are_free() -> None:
+    task = LasTask.parse(
+        """
+        n(1..3).
+        #modeh(h(var(n))). #modeb(a(var(n))). #modeb(n(var(n))). #ground_without_replacement.
+        #bias("penalty(2, head). penalty(1, body(X)) :- in_body(X).").
+        #pos(e, {h(1)}, {}, {a(1).}).
+        """
+    )
+    assert hypothesis_cost(task, ["h(V1) :- a(V1), n(V1)."]) == 3
+    assert hypothesis_cost(task, ["h(V1) :- a(V1), a(V2), V1 != V2, n(V1), n(V2)."]) == 4
+    assert with_type_guards(task, "h(V1) :- a(V2).") == "h(V1) :- a(V2), n(V1), n(V2)."
+
+
+def test_equal_rules_have_one_normal_form() -> None:
+    assert normal_form("p(X) :- q(X,Y), not r(Y).") == normal_form("p(A) :- not r(B), q(A,B).")
+    assert normal_form("p(X) :- q(X,Y).") != normal_form("p(X) :- q(Y,X).")
+    assert parse_rules('p(X) :- q(X); r("a; b").') == ('p(X) :- q(X), r("a; b").',)

@@ -1,0 +1,120 @@
+"""Tiers C and D, explanations: what the random tasks do not show."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from nsl_bench.errors import UserError
+from nsl_bench.las.explain import explain
+from nsl_bench.las.space import hypothesis_space
+from nsl_bench.las.task import LasTask
+from nsl_bench.las.tier_c import solve_tier_c
+from nsl_bench.las.tier_d import solve_tier_d
+
+PATHS = """
+node(1..4).
+#modeh(path(var(node), var(node))).
+#modeb(1, edge(var(node), var(node)), (positive)).
+#modeb(1, path(var(node), var(node)), (positive)).
+#maxv(3).
+#pos(a, {path(1,2), path(1,3), path(1,4)}, {path(2,1), path(3,2), path(1,1), path(2,2)}, {edge(1,2). edge(2,3). edge(3,4).}).
+#pos(b, {path(1,1), path(2,1)}, {path(1,3)}, {edge(1,2). edge(2,1).}).
+"""
+COLOURS = """
+node(1..3). colour(r). colour(g).
+1 { col(N,C) : colour(C) } 1 :- node(N).
+#modeh(bad).
+#modeb(2, col(var(node),var(colour)), (positive)).
+#modeb(1, edge(var(node),var(node)), (positive)).
+#maxv(3).
+ok :- not bad.
+#pos(path, {ok, col(1,r)}, {}, {edge(1,2). edge(2,3).}).
+#neg(clash, {ok, col(1,r), col(2,r)}, {}, {edge(1,2).}).
+#neg(triangle, {ok}, {}, {edge(1,2). edge(2,3). edge(1,3).}).
+"""
+
+
+@pytest.mark.parametrize("solver", [solve_tier_c, solve_tier_d])
+def test_recursion_is_learned(solver) -> None:  # type: ignore[no-untyped-def]
+    found = solver(LasTask.parse(PATHS))
+    assert (found.status, found.score) == ("optimal", 5)
+    assert any(rule.count("path") == 2 for rule in found.hypothesis)
+
+
+def test_colouring_is_learned_from_negative_examples() -> None:
+    found = solve_tier_c(LasTask.parse(COLOURS))
+    assert (found.status, found.tier, found.score) == ("optimal", "D", 4)
+    assert len(found.hypothesis) == 1
+
+
+@pytest.mark.parametrize("solver", [solve_tier_c, solve_tier_d])
+def test_hard_examples_that_clash_are_named(solver) -> None:  # type: ignore[no-untyped-def]
+    task = LasTask.parse(
+        """
+        #modeh(p). #modeb(a). #modeb(p). #maxv(0).
+        #pos(easy, {p}, {}, {a. b.}).
+        #pos(yes, {p}, {}, {a.}).
+        #pos(no, {}, {p}, {a.}).
+        """
+    )
+    found = solver(task)
+    assert found.status == "unsatisfiable"
+    assert "no" in found.message
+    assert not ("easy" in found.message and "yes" in found.message)
+
+
+@pytest.mark.parametrize("solver", [solve_tier_c, solve_tier_d])
+def test_out_of_time_is_the_best_so_far_with_a_bound(solver) -> None:  # type: ignore[no-untyped-def]
+    task = LasTask.parse(PATHS.replace("#pos(a,", "#pos(a@7,").replace("#pos(b,", "#pos(b@7,"))
+    found = solver(task, deadline=time.monotonic())
+    assert found.status == "feasible"
+    assert found.score is not None
+    assert found.bound <= 5 <= found.score
+
+
+def test_out_of_memory_goes_to_another_tier() -> None:
+    found = solve_tier_c(LasTask.parse(PATHS.replace("#pos(a,", "#pos(a@7,")), memory_limit=1)
+    assert found.tier == "D"
+    assert found.status == "feasible"
+    assert "memory" in found.message
+
+
+def test_a_cut_space_still_proves_a_cheap_optimum() -> None:
+    literals = " ".join(f"#modeb(b{i})." for i in range(30))
+    task = LasTask.parse(
+        f'#modeh(p). {literals} #maxv(0). #bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").'
+        "p2 :- p. #pos(x, {p2}, {}, {b1.}). #pos(y, {}, {p2}, {b2.})."
+    )
+    space = hypothesis_space(task, 600)
+    assert space.horizon == 4
+    found = solve_tier_c(task)
+    assert (found.status, found.score) == ("optimal", 2)
+
+
+def test_a_space_without_end_is_told_in_a_sentence() -> None:
+    constants = "\n".join(f"k({i})." for i in range(400))
+    task = LasTask.parse(f"{constants}\n#modeh(p). #modeb(e(const(k),const(k))). #pos(x, {{p}}, {{}}, {{}}).")
+    with pytest.raises(UserError, match="hypothesis space"):
+        hypothesis_space(task, 1000)
+
+
+def test_an_explanation_says_what_each_rule_is_for() -> None:
+    task = LasTask.parse(
+        """
+        #modeh(p). #modeh(q). #modeb(a). #modeb(b). #maxv(0).
+        #bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").
+        #pos(one@9, {p}, {}, {a.}).
+        #pos(two@3, {}, {p}, {a. b.}).
+        #pos(three@9, {q}, {}, {b.}).
+        #pos(four@9, {}, {q}, {}).
+        """
+    )
+    found = explain(task, ("p :- a.", "q :- b."))
+    first, second = found.rules
+    assert (first.covers, first.spoils, first.cost) == (("one",), ("two",), 2)
+    assert (second.covers, second.spoils) == (("three",), ())
+    assert found.unaided == ("four",)
+    assert found.uncovered == (("two", 3),)
+    assert "uncovered, at a price of 3: 1: two (3)" in str(found)
