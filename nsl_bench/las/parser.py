@@ -99,7 +99,7 @@ def build_task(
     for statement in odd:
         check_program(statement.rstrip(".") + ".", f"{name}, context '{statement[:60]}'")
     examples, repeated = _unique_ids((*task.examples, *examples))
-    return LasTask(examples, task.background, task.bias, name, (*task.warnings, *repeated))
+    return LasTask(examples, task.background, task.bias, name, (*task.warnings, *repeated), task.places)
 
 
 def _unique_ids(
@@ -138,6 +138,7 @@ class _Reader:
     predicates: list[PredicateDeclaration] = field(default_factory=list)
     rules: list[WeightedRule] = field(default_factory=list)
     constants: dict[tuple[str, str], None] = field(default_factory=dict)
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
     penalties: list[str] | None = None
     max_variables: int | None = None
     max_body: int | None = None
@@ -155,9 +156,8 @@ class _Reader:
         self._check_contexts()
         lines = (line.strip() for line in background.splitlines())
         examples, repeated = _unique_ids(self.examples)
-        return LasTask(
-            examples, "\n".join(line for line in lines if line), self._bias(), self.source.name, repeated
-        )
+        text = "\n".join(line for line in lines if line)
+        return LasTask(examples, text, self._bias(), self.source.name, repeated, self.places)
 
     def _bias(self) -> LanguageBias:
         options = any("positive" in mode.options for mode in self.bodies)
@@ -215,8 +215,10 @@ class _Reader:
             self.without_replacement = True
         elif word == "modeh":
             self.heads.append(parse_mode_head(self.source, text, offset))
+            self.places.setdefault(str(self.heads[-1]), self.source.place(offset))
         elif word == "modeb":
             self.bodies.append(parse_mode_body(self.source, text, offset))
+            self.places.setdefault(str(self.bodies[-1]), self.source.place(offset))
         elif word == "modem":
             self._meta_mode(text, offset)
         elif word == "predicate":

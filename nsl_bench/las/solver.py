@@ -13,6 +13,7 @@ import numpy as np
 from nsl_bench.errors import UserError
 from nsl_bench.las.bodies import Bodies
 from nsl_bench.las.candidates import Candidate, Cells, Rule, candidates, head_forms, rule_text
+from nsl_bench.las.checks import check_task
 from nsl_bench.las.clock import Budget, heeding_interrupts
 from nsl_bench.las.columns import Columns, unpack
 from nsl_bench.las.conditions import Target, assign, choice_atom, conjunction, evaluate, targets
@@ -66,6 +67,7 @@ def _check(task: LasTask) -> None:
     bias = task.bias
     if not bias.heads and not bias.rules and not bias.meta_modes:
         raise UserError(f"{task.name}: no '#modeh' says what rules may derive, so there is nothing to learn.")
+    check_task(task)
 
 
 @dataclass

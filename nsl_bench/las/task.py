@@ -334,6 +334,7 @@ class LasTask:
         bias: hypothesis space and costs.
         name: what messages call it, e.g. the file's name.
         warnings: what a reader should be told, e.g. that ids were repeated.
+        places: line and column of mode declarations, by their text; empty for a task that was built.
     """
 
     examples: tuple[WeightedExample, ...]
@@ -341,6 +342,7 @@ class LasTask:
     bias: LanguageBias
     name: str = "task.las"
     warnings: tuple[str, ...] = ()
+    places: Mapping[str, tuple[int, int]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str, name: str = "task.las") -> LasTask:

@@ -103,11 +103,13 @@ def tasks(draw: st.DrawFn, flavour: Flavour) -> str:
     pieces = draw(st.lists(st.sampled_from(flavour.pieces), max_size=2, unique=True))
     size = draw(st.integers(1, 2)) if flavour.recursive else draw(st.integers(1, 3))
     lines = [f"n(1..{max(size, 2)})."]
+    lines.append("known :- a(X), b(X), e(X,X).")
     lines += [BACKGROUND[piece] for piece in pieces]
     heads = draw(st.lists(st.sampled_from(HEADS), min_size=1, max_size=2, unique=True))
     menu = list(BODIES[None]) + [mode for piece in pieces for mode in BODIES.get(piece, [])]
     if flavour.recursive:
-        menu += LEARNED
+        learned = {head.partition("(")[0] for head in heads}
+        menu += [mode for mode in LEARNED if mode.removeprefix("not ").partition("(")[0] in learned]
     most = 2 if flavour.negative else 3
     bodies = draw(st.lists(st.sampled_from(menu), min_size=1, max_size=most, unique=True))
     lines += [f"#modeh({head})." for head in heads]
