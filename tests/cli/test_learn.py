@@ -1,0 +1,190 @@
+"""``nsl-bench learn`` and ``nsl-bench equivalent``, as functions and as processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from nsl_bench.cli.equivalent import command as equivalent
+from nsl_bench.cli.learn import command as learn
+from nsl_bench.errors import UserError
+
+TASK = """
+#modeh(p). #modeh(q). #modeb(r). #modeb(not r).
+#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").
+#pos(one@5, {p}, {q}, {r.}).
+#pos(two@5, {q}, {p}, {}).
+#pos(three@1, {p}, {}, {}).
+"""
+INPUTS = "{ r }."
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    path = tmp_path / "task.las"
+    path.write_text(TASK)
+    return path
+
+
+def hard(folder: Path) -> Path:
+    """A task of tier C that takes minutes: a recursive predicate on many random graphs."""
+    lines = ["node(1..6).", "#modeh(path(var(node),var(node))). #modeh(far(var(node),var(node)))."]
+    for mode in ("edge", "path", "far", "red", "blue"):
+        lines.append(f"#modeb(1, {mode}(var(node),var(node)), (positive)).")
+    lines.append("#maxv(3).")
+    for i in range(40):
+        colours = ("edge", "red", "blue")
+        edges = [f"{colours[k % 3]}({(i * 7 + k * 5) % 6 + 1},{(i * 3 + k * k) % 6 + 1})" for k in range(12)]
+        target = f"far({i % 6 + 1},{(i * i) % 6 + 1})"
+        asked = f"{{{target}}}, {{}}" if i % 2 else f"{{path(1,{i % 6 + 1})}}, {{{target}}}"
+        lines.append(f"#pos(e{i}@{i % 9 + 3}, {asked}, {{{' '.join(e + '.' for e in edges)}}}).")
+    path = folder / "hard.las"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_json_is_one_object(task: Path) -> None:
+    result = CliRunner().invoke(learn, [str(task), "--json"], catch_exceptions=False)
+    answer = json.loads(result.stdout)
+    assert (answer["status"], answer["score"], answer["bound"]) == ("optimal", 5, 5)
+    assert sorted(answer["hypothesis"]) == ["p :- r.", "q :- not r."]
+    assert answer["seconds"] >= 0
+    assert answer["uncovered"] == {"three": 1}
+
+
+def test_rules_are_printed_with_a_line_on_the_score(task: Path) -> None:
+    result = CliRunner().invoke(learn, [str(task)], catch_exceptions=False)
+    *rules, last = result.stdout.splitlines()
+    assert sorted(rules) == ["p :- r.", "q :- not r."]
+    assert last.startswith("% score 5 (optimal)")
+
+
+def test_explain_says_what_each_rule_covers(task: Path) -> None:
+    result = CliRunner().invoke(learn, [str(task), "--explain"], catch_exceptions=False)
+    assert "covers 1: one" in result.stdout
+    assert "three (1)" in result.stdout
+    result = CliRunner().invoke(learn, [str(task), "--explain", "--json"], catch_exceptions=False)
+    assert {tuple(rule["covers"]) for rule in json.loads(result.stdout)["rules"]} == {("one",), ("two",)}
+
+
+def test_unsatisfiable_is_an_answer(tmp_path: Path) -> None:
+    path = tmp_path / "clash.las"
+    path.write_text("#modeh(p). #pos(yes, {p}, {}, {}). #pos(no, {}, {p}, {}).")
+    result = CliRunner().invoke(learn, [str(path), "--json"], catch_exceptions=False)
+    answer = json.loads(result.stdout)
+    assert (answer["status"], answer["score"], answer["hypothesis"]) == ("unsatisfiable", None, [])
+    assert answer["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("#modeh(p).\n#pos(x, {p}, {}, {a( .}).", "line 2, column"),
+        ("#modeh(p).\n#modeb(zz(var(n))).\nn(1).\n#pos(x, {p}, {}, {}).", "line 2, column 1.*predicate zz/1"),
+        ("#modeh(p).\n#modeb(a(var(m))).\na(1).\n#pos(x, {p}, {}, {}).", "line 2, column 1.*type 'm'"),
+        ("#modeh(p).\n#modeb(a(const(m))).\na(1).\n#pos(x, {p}, {}, {}).", "line 2, column 1.*type 'm'"),
+        (
+            "#constant(m, 1).\n#modeh(p(var(m))).\n#pos(x, {p(1)}, {}, {}).",
+            "line 2, column 1.*cannot be made safe",
+        ),
+        ("#modeh(p).", "no examples"),
+        ("#script (python)\n#end.", "line 1, column 1.*refused"),
+        ('#include "x".', "line 1, column 1.*refused"),
+        ("#modeh(p).\n#pos(x@y, {p}, {}, {}).", "line 2, column 1.*penalty 'y'"),
+    ],
+)
+def test_bad_input_is_one_sentence_with_its_place(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "bad.las"
+    path.write_text(text)
+    with pytest.raises(UserError, match=sentence) as caught:
+        CliRunner().invoke(learn, [str(path)], catch_exceptions=False)
+    assert "\n" not in str(caught.value)
+
+
+def test_unknown_learners_and_files_are_told(task: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="Did you mean 'fastlas'"):
+        CliRunner().invoke(learn, [str(task), "--rule-learner", "fastlass"], catch_exceptions=False)
+    with pytest.raises(UserError, match="There is no task file"):
+        CliRunner().invoke(learn, [str(tmp_path / "none.las")], catch_exceptions=False)
+
+
+def test_a_time_limit_gives_the_best_so_far(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        learn, [str(hard(tmp_path)), "--json", "--time-limit", "1"], catch_exceptions=False
+    )
+    answer = json.loads(result.stdout)
+    assert answer["status"] == "feasible"
+    assert answer["bound"] <= answer["score"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c_prints_the_best_so_far(tmp_path: Path) -> None:
+    code = "from nsl_bench.cli import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, "learn", str(hard(tmp_path)), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        time.sleep(6)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    answer = json.loads(output)
+    assert answer["status"] == "feasible"
+    assert answer["bound"] <= answer["score"]
+
+
+def test_equivalent_hypotheses(task: Path, tmp_path: Path) -> None:
+    first, second, other = (tmp_path / name for name in ("first.lp", "second.lp", "other.lp"))
+    first.write_text("p :- r. q :- not r.")
+    second.write_text("q :- not p. p :- r, r.")
+    other.write_text("p :- r. q.")
+    result = CliRunner().invoke(equivalent, [str(first), str(second), "--task", str(task)])
+    assert (result.exit_code, result.stdout) == (0, "equivalent\n")
+    result = CliRunner().invoke(equivalent, [str(first), str(other), "--task", str(task)])
+    assert result.exit_code == 1
+    assert result.stdout == "not equivalent\nr.\nfirst: p\nsecond: p, q\n"
+    inputs = tmp_path / "inputs.lp"
+    inputs.write_text(INPUTS)
+    result = CliRunner().invoke(
+        equivalent, [str(first), str(other), "--inputs", str(inputs), "--atom", "p", "--atom", "p/0"]
+    )
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("p :- ", "syntax error"),
+        ("#script (lua) #end.", "refused"),
+        ("p :- not p.", "cycle through negation"),
+    ],
+)
+def test_bad_hypotheses_are_told(task: Path, tmp_path: Path, text: str, sentence: str) -> None:
+    bad, good = tmp_path / "bad.lp", tmp_path / "good.lp"
+    bad.write_text(text)
+    good.write_text("p :- r.")
+    with pytest.raises(UserError, match=sentence):
+        CliRunner().invoke(equivalent, [str(bad), str(good), "--task", str(task)], catch_exceptions=False)
+    folder = str(tmp_path)
+    with pytest.raises(UserError, match="cannot be read"):
+        CliRunner().invoke(
+            equivalent, [str(tmp_path), str(good), "--task", str(task)], catch_exceptions=False
+        )
+    with pytest.raises(UserError, match="Give --task"):
+        CliRunner().invoke(equivalent, [str(good), str(good)], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("command", [learn, equivalent])
+def test_help_ends_with_examples(command) -> None:  # type: ignore[no-untyped-def]
+    result = CliRunner().invoke(command, ["--help"])
+    assert "Examples:\n  nsl-bench" in result.stdout
