@@ -177,9 +177,7 @@ def test_bad_hypotheses_are_told(task: Path, tmp_path: Path, text: str, sentence
         CliRunner().invoke(equivalent, [str(bad), str(good), "--task", str(task)], catch_exceptions=False)
     folder = str(tmp_path)
     with pytest.raises(UserError, match="cannot be read"):
-        CliRunner().invoke(
-            equivalent, [str(tmp_path), str(good), "--task", str(task)], catch_exceptions=False
-        )
+        CliRunner().invoke(equivalent, [folder, str(good), "--task", str(task)], catch_exceptions=False)
     with pytest.raises(UserError, match="Give --task"):
         CliRunner().invoke(equivalent, [str(good), str(good)], catch_exceptions=False)
 
