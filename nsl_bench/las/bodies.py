@@ -114,8 +114,9 @@ class Bodies:
 
     def _ground_conjunctions(self, grounded: Sequence[Piece], pieces: Sequence[Piece]) -> list[Conjunction]:
         """Pieces without open variables, as conjunctions of one."""
+        place = {id(piece): i for i, piece in enumerate(pieces)}
         return [
-            Conjunction((), ((pieces.index(piece), ()),), piece.used, piece.table, frozenset())
+            Conjunction((), ((place[id(piece)], ()),), piece.used, piece.table, frozenset())
             for piece in grounded
             if piece.varies
         ]
@@ -219,18 +220,20 @@ class Bodies:
             found.append(body)
             if len(found) > _MOST_BODIES:
                 raise Undecided("too many rule bodies")
-            narrower = tables & body.holds[..., None, :] if len(closed) else tables
-            axes = tuple(range(narrower.ndim - 2)) + (narrower.ndim - 1,)
-            alive = (narrower != 0).any(axis=axes) & (narrower != body.holds[..., None, :]).any(axis=axes)
+            # columns in which the body fails everywhere cannot tell the narrower ones apart
+            words = np.flatnonzero(body.holds.reshape(-1, len(self._full)).any(axis=0))
+            holds = body.holds[..., None, words]
+            narrower = tables[:, words] & holds
+            axes = (*range(narrower.ndim - 2), narrower.ndim - 1)
+            alive = (narrower != 0).any(axis=axes) & (narrower != holds).any(axis=axes)
             for k in np.flatnonzero(alive).tolist():
                 other = closed[k]
                 used = body.used + other.used
                 if not limits.allow(used) or (rigid and self._constrained(body, other)):
                     continue
-                holds = narrower[..., k, :]
-                if hopeless(holds, used.cost):
-                    continue
-                offer(_joined(body, other, np.ascontiguousarray(holds), used))
+                joint = body.holds & tables[k]
+                if not hopeless(joint, used.cost):
+                    offer(_joined(body, other, joint, used))
             self.evaluated += int(alive.sum())
         return found
 

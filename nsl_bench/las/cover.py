@@ -16,7 +16,7 @@ from nsl_bench.las.candidates import Candidate, Cells
 from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import unpack
 from nsl_bench.las.conditions import Target, conjunction
-from nsl_bench.las.instance import Choice, Flags, Instance, greedy, prune, solve_part, split
+from nsl_bench.las.instance import Choice, Flags, Instance, prune, solve_part, split
 from nsl_bench.las.maxsat import Backend
 
 __all__ = ["Choice", "CoverProblem"]
@@ -80,32 +80,24 @@ class CoverProblem:
         counts = statistics if statistics is not None else {}
         start = time.perf_counter()
         instance = self._reduce()
-        rules, upper = greedy(instance)
-        best = instance.rules[list(rules)]
-        limit = upper if below is None else min(upper, below)
-        instance = prune(instance, limit)
+        most = int(self.costs.sum()) + int(instance.weights.sum()) + instance.constant + 1
+        limit = most if below is None else below
+        instance = prune(instance, limit, dominance=False)
         parts = split(instance)
         _count(counts, "distinct", len(self.costs))
         _count(counts, "solved", len(instance.rules))
         _count(counts, "seconds_reducing", time.perf_counter() - start)
         start = time.perf_counter()
-        found: list[npt.NDArray[np.intp]] = []
-        score = bound = instance.constant
-        proven = True
-        for part in parts:
-            choice = solve_part(part, backend, budget)
-            found.append(np.array(choice.rules or (), np.intp))
-            score += choice.score
-            bound += choice.bound
-            proven &= choice.proven
+        choices = [solve_part(part, backend, budget) for part in parts]
+        score = instance.constant + sum(choice.score for choice in choices)
+        bound = instance.constant + sum(choice.bound for choice in choices)
+        proven = all(choice.proven for choice in choices)
         _count(counts, "seconds_solving", time.perf_counter() - start)
-        if score < upper:
-            best, upper = np.concatenate([np.empty(0, np.intp), *found]), score
-        # what was dropped could only lead to `limit` or more
-        bound = min(bound, limit)
-        if below is not None and upper >= below:
-            return Choice(None, upper, bound, proven)
-        return Choice(tuple(sorted(best.tolist())), upper, upper if proven else bound, proven)
+        if below is not None and score >= below:
+            # what was pruned could only lead to `below` or more
+            return Choice(None, score, min(bound, below), proven)
+        rules = tuple(sorted(rule for choice in choices for rule in choice.rules or ()))
+        return Choice(rules, score, score if proven else bound, proven)
 
     def _reduce(self) -> Instance:
         """The instance where targets are merged that no rule tells apart."""

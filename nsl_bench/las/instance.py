@@ -112,17 +112,20 @@ class Instance:
             hits=self.hits[kept],
         )
 
-    def part(self, rules: Flags, targets: Flags) -> Instance:
-        """The instance with these rules and targets alone, at no constant."""
-        smaller = replace(
-            self,
+    def part(self, rules: npt.NDArray[np.intp], targets: npt.NDArray[np.intp]) -> Instance:
+        """The instance with these rules and targets (their indices) alone, at no constant."""
+        asks = [self.asks[t] for t in targets.tolist()]
+        used = sorted({need for needs in asks for need in needs})
+        place = {need: i for i, need in enumerate(used)}
+        return Instance(
             rules=self.rules[rules],
             costs=self.costs[rules],
-            fills=self.fills[:, rules],
-            hits=self.hits[:, rules],
+            weights=self.weights[targets],
+            asks=tuple(tuple(place[need] for need in needs) for needs in asks),
+            fills=self.fills[np.ix_(used, rules)],
+            hits=self.hits[np.ix_(targets, rules)],
             constant=0,
         )
-        return smaller._targets(targets)
 
 
 def greedy(instance: Instance) -> tuple[tuple[int, ...], int]:
@@ -184,11 +187,12 @@ def _exchange(
     return None
 
 
-def prune(instance: Instance, limit: int) -> Instance:
+def prune(instance: Instance, limit: int, *, dominance: bool = True) -> Instance:
     """Without rules that no choice of a score below `limit` needs."""
     while len(instance.rules):
         kept = _worth(instance, limit)
-        kept &= ~_dominated(instance, kept)
+        if dominance:
+            kept &= ~_dominated(instance, kept)
         if kept.all():
             break
         instance = instance.only(kept)
@@ -253,12 +257,19 @@ def split(instance: Instance) -> list[Instance]:
             if other != top:
                 parent[max(top, other)] = min(top, other)
                 top = min(top, other)
-    roots = np.array([root(rule) for rule in range(n)])
+    roots = np.array([root(rule) for rule in range(n)], np.intp)
     of_target = roots[firsts]
-    tops = np.unique(roots)
+    tops = np.unique(of_target)
     if len(tops) == 1:
         return [replace(instance, constant=0)]
-    return [instance.part(roots == top, of_target == top) for top in tops if (of_target == top).any()]
+    rule_order = np.argsort(roots, kind="stable")
+    target_order = np.argsort(of_target, kind="stable")
+    parts = []
+    for top in tops.tolist():
+        rules = rule_order[slice(*np.searchsorted(roots[rule_order], [top, top + 1]))]
+        targets = target_order[slice(*np.searchsorted(of_target[target_order], [top, top + 1]))]
+        parts.append(instance.part(rules, targets))
+    return parts
 
 
 def solve_part(instance: Instance, backend: Backend = "rc2", budget: Budget | None = None) -> Choice:
@@ -269,6 +280,9 @@ def solve_part(instance: Instance, backend: Backend = "rc2", budget: Budget | No
     picked, upper = greedy(instance)
     best = instance.rules[list(picked)]
     instance = prune(instance, upper)
+    parts = split(instance)
+    if len(parts) > 1:
+        return _by_parts(instance, parts, tuple(sorted(best.tolist())), upper, backend, budget)
     if len(instance.rules):
         branched = branch_and_bound(
             instance.costs,
@@ -291,6 +305,24 @@ def solve_part(instance: Instance, backend: Backend = "rc2", budget: Budget | No
                 return first
             return _by_branching(instance, first, budget)
     return Choice(tuple(sorted(best.tolist())), upper, upper, True)
+
+
+def _by_parts(
+    instance: Instance,
+    parts: Sequence[Instance],
+    best: tuple[int, ...],
+    upper: int,
+    backend: Backend,
+    budget: Budget | None,
+) -> Choice:
+    """What the parts give together, or `best` of score `upper` if that is no worse."""
+    choices = [solve_part(part, backend, budget) for part in parts]
+    score = instance.constant + sum(choice.score for choice in choices)
+    bound = instance.constant + sum(choice.bound for choice in choices)
+    proven = all(choice.proven for choice in choices)
+    if score < upper:
+        best, upper = tuple(sorted(rule for choice in choices for rule in choice.rules or ())), score
+    return Choice(best, upper, upper if proven else min(bound, upper), proven)
 
 
 def _by_branching(instance: Instance, known: Choice, budget: Budget | None) -> Choice:
