@@ -20,6 +20,10 @@ from nsl_bench.las.maxsat import Backend, MaxSat
 
 __all__ = ["Choice", "Flags", "Instance", "greedy", "prune", "solve_part", "split"]
 
+_POLISHED = 400
+_EXCHANGED = 16
+_BRANCHED = 12
+
 Flags = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
@@ -128,49 +132,75 @@ class Instance:
         )
 
 
-def greedy(instance: Instance) -> tuple[tuple[int, ...], int]:
+def greedy(instance: Instance, budget: Budget | None = None) -> tuple[tuple[int, ...], int]:
     """A good choice by adding, dropping and exchanging rules (indices into `rules`), and its score."""
-    return min((_greedy(instance, caution) for caution in (0, 1)), key=lambda found: found[1])
+    return min((_greedy(instance, caution, budget) for caution in (0, 1)), key=lambda found: found[1])
 
 
-def _greedy(instance: Instance, caution: int) -> tuple[tuple[int, ...], int]:
+def _greedy(instance: Instance, caution: int, budget: Budget | None) -> tuple[tuple[int, ...], int]:
     """Greedy choice; with `caution`, rules that spoil what is not covered yet come later."""
-    weights, costs, padded = instance.weights, instance.costs, instance.padded
-    n_rules = len(costs)
-    rows = np.concatenate([instance.fills, np.ones((1, n_rules), np.bool_)])
+    weights, costs, n_rules = instance.weights, instance.costs, len(instance.rules)
+    target, need, rule = _offers(instance)
+    spoilt, spoiler = np.nonzero(instance.hits)
     chosen: set[int] = set()
     current = instance.score(())
-    while n_rules:
-        index = sorted(chosen)
-        filled = np.append(instance.fills[:, index].any(axis=1), True)
-        spoiled = instance.hits[:, index].any(axis=1)
-        unmet = ~filled[padded]
-        last = unmet.sum(axis=1) == 1
-        met = np.zeros((len(weights), n_rules), np.bool_)
-        for j in range(padded.shape[1]):
-            met |= unmet[:, j, None] & rows[padded[:, j]]
-        met &= (last & ~spoiled)[:, None] & ~instance.hits
-        covered = ~unmet.any(axis=1) & ~spoiled
-        gain = weights @ met - (weights * covered) @ instance.hits - costs
-        worth = gain - caution * ((weights * ~spoiled) @ instance.hits)
-        order = np.argsort(np.where(gain > 0, -worth, np.iinfo(np.int64).max), kind="stable")
-        before = current
-        best = int(order[0])
+    filled = np.zeros(len(instance.fills) + 1, np.bool_)
+    filled[-1] = True
+    spoiled = np.zeros(len(weights), np.bool_)
+    improving = True
+    while n_rules and improving and not (budget is not None and budget.expired()):
+        unmet = (~filled[instance.padded]).sum(axis=1)
+        last = (unmet == 1) & ~spoiled
+        covered = (unmet == 0) & ~spoiled
+        met = weights[target] * (last[target] & ~filled[need])
+        gain = np.bincount(rule, met, n_rules) - costs
+        gain -= np.bincount(spoiler, (weights * covered)[spoilt], n_rules)
+        worth = gain - caution * np.bincount(spoiler, (weights * ~spoiled)[spoilt], n_rules)
+        ranked = np.where(gain > 0, -worth, np.inf)
+        best = int(ranked.argmin())
         if best not in chosen and gain[best] > 0:
             chosen.add(best)
-            current = instance.score(sorted(chosen))
+            filled[:-1] |= instance.fills[:, best]
+            spoiled |= instance.hits[:, best]
             continue
-        for rule in sorted(chosen):
-            without = instance.score(sorted(chosen - {rule}))
-            if without <= current:
-                chosen.discard(rule)
-                current = without
-        if current >= before:
-            better = _exchange(instance, chosen, order[:48].tolist(), current) if n_rules < 400 else None
-            if better is None:
-                break
-            chosen, current = better
-    return tuple(sorted(chosen)), current
+        improving = False
+        if n_rules <= _POLISHED and len(chosen) <= _EXCHANGED:
+            better = _polished(instance, chosen, np.argsort(ranked, kind="stable")[:48].tolist(), current)
+            if better is not None:
+                chosen, current = better
+                index = sorted(chosen)
+                filled[:-1] = instance.fills[:, index].any(axis=1)
+                spoiled = instance.hits[:, index].any(axis=1)
+                improving = True
+    return tuple(sorted(chosen)), instance.score(sorted(chosen))
+
+
+def _offers(instance: Instance) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """(target, need, rule) of each way in which a rule meets a need of a target."""
+    pairs = [(t, need) for t, needs in enumerate(instance.asks) for need in needs]
+    fillers = [np.flatnonzero(row) for row in instance.fills]
+    sizes = [len(fillers[need]) for _, need in pairs]
+    targets = np.repeat(np.array([t for t, _ in pairs], np.intp), sizes)
+    needs = np.repeat(np.array([need for _, need in pairs], np.intp), sizes)
+    rules = np.concatenate([np.empty(0, np.intp), *(fillers[need] for _, need in pairs)])
+    return targets, needs, rules
+
+
+def _polished(
+    instance: Instance, chosen: set[int], offers: Sequence[int], current: int
+) -> tuple[set[int], int] | None:
+    """A choice better than `current`, after dropping and exchanging rules, with its score."""
+    best = set(chosen)
+    score = instance.score(sorted(best))
+    for rule in sorted(best):
+        without = instance.score(sorted(best - {rule}))
+        if without <= score:
+            best.discard(rule)
+            score = without
+    exchanged = _exchange(instance, best, offers, score)
+    if exchanged is not None:
+        best, score = exchanged
+    return (best, score) if score < current else None
 
 
 def _exchange(
@@ -220,18 +250,22 @@ def _dominated(instance: Instance, kept: Flags) -> Flags:
     spoils = instance.hits.sum(axis=0)
     order = np.lexsort((np.arange(n), spoils, -sizes, instance.costs))
     order = order[kept[order]]
-    alive = np.empty(n, np.intp)
-    count = 0
+    # a rival fills whatever the rule fills, so it is found among those that fill its rarest need
+    popularity = instance.fills.sum(axis=1)
+    alive: list[list[int]] = [[] for _ in range(len(instance.fills))]
     for r in order.tolist():
-        rivals = alive[:count]
+        needs = np.flatnonzero(instance.fills[:, r])
+        if not len(needs):
+            continue
+        rivals = np.array(alive[needs[popularity[needs].argmin()]], np.intp)
         rivals = rivals[(sizes[rivals] >= sizes[r]) & (spoils[rivals] <= spoils[r])]
         if len(rivals):
             better = ~((fills[r] & ~fills[rivals]).any(axis=1) | (hits[rivals] & ~hits[r]).any(axis=1))
             if better.any():
                 dominated[r] = True
                 continue
-        alive[count] = r
-        count += 1
+        for need in needs.tolist():
+            alive[need].append(r)
     return dominated
 
 
@@ -277,9 +311,16 @@ def solve_part(instance: Instance, backend: Backend = "rc2", budget: Budget | No
 
     On a deadline, the best choice so far, with a bound.
     """
-    picked, upper = greedy(instance)
-    best = instance.rules[list(picked)]
+    upper = instance.score(())
+    best = np.empty(0, np.intp)
     instance = prune(instance, upper)
+    if len(instance.rules) > _BRANCHED:
+        picked, score = greedy(instance, budget)
+        if score < upper:
+            best, upper = instance.rules[list(picked)], score
+        instance = prune(instance, upper)
+    if not len(instance.rules):
+        return Choice(tuple(sorted(best.tolist())), upper, upper, True)
     parts = split(instance)
     if len(parts) > 1:
         return _by_parts(instance, parts, tuple(sorted(best.tolist())), upper, backend, budget)
