@@ -15,6 +15,7 @@ import numpy as np
 
 from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import Bits
+from nsl_bench.las.conjunction import Conjunction, Limits
 from nsl_bench.las.pieces import (
     LEAF,
     Part,
@@ -26,7 +27,7 @@ from nsl_bench.las.pieces import (
     single_pieces,
 )
 from nsl_bench.las.program import Undecided
-from nsl_bench.las.search import Conjunction, Limits, Search
+from nsl_bench.las.search import Search
 from nsl_bench.las.tables import BodyLiteral, Vocabulary
 
 __all__ = ["Bodies", "Body"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +18,9 @@ from nsl_bench.las.bodies import Bodies
 from nsl_bench.las.columns import Bits, pack, unpack
 from nsl_bench.las.conditions import Formula, Target, literals_of
 from nsl_bench.las.pieces import Part
-from nsl_bench.las.tables import BodyLiteral, Vocabulary, atom_text
+from nsl_bench.las.tables import BodyLiteral, Vocabulary
 from nsl_bench.las.task import ModeAtom
+from nsl_bench.las.terms import atom_text
 
 __all__ = ["Candidate", "Cells", "HeadForm", "Rule", "head_forms", "rule_text"]
 
@@ -173,9 +175,7 @@ def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[
     best: dict[tuple[bytes, bytes], Candidate] = {}
     for types, group in sorted(by_types.items()):
         gains = [_Gain(form, cells) for form in group]
-        for body in bodies.bodies(
-            types, lambda holds, cost, gains=gains: all(g.hopeless(holds, cost) for g in gains)
-        ):  # type: ignore[misc]
+        for body in bodies.bodies(types, partial(_all_hopeless, gains)):
             for form, gain in zip(group, gains, strict=True):
                 if gain.hopeless(body.holds, body.used.cost):
                     continue
@@ -186,6 +186,10 @@ def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[
                 if known is None or (cost, len(body.parts)) < (known.rule.cost, len(known.rule.parts)):
                     best[key] = Candidate(Rule(cost, form, body.parts, body.types), gain.leaves, fills)
     return list(best.values())
+
+
+def _all_hopeless(gains: Sequence[_Gain], holds: Bits, cost: int) -> bool:
+    return all(gain.hopeless(holds, cost) for gain in gains)
 
 
 class _Gain:

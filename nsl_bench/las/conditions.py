@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from nsl_bench.las.columns import unpack
 from nsl_bench.las.grounding import Grounding, ResidualRule
@@ -239,7 +241,7 @@ def targets(task: LasTask, grounding: Grounding, n_choices: int) -> list[Target]
     unfoldings = [_Unfolding([grounding.residual[i] for i in active], learned, choices) for active in classes]
     dead = unpack(grounding.dead, columns.n)
     extra, hopeless = _derived_sets(task, grounding)
-    looked: dict[str, tuple[int, np.ndarray | None]] = {}  # type: ignore[type-arg]
+    looked: dict[str, tuple[int, npt.NDArray[Any] | None]] = {}
     formulas: dict[object, Formula] = {}
     merged: dict[tuple[int, Formula, bool], tuple[int, list[int]]] = {}
     for i, example in enumerate(task.examples):
@@ -277,7 +279,7 @@ def targets(task: LasTask, grounding: Grounding, n_choices: int) -> list[Target]
     ]
 
 
-def _classes(grounding: Grounding) -> tuple[list[tuple[int, ...]], np.ndarray]:  # type: ignore[type-arg]
+def _classes(grounding: Grounding) -> tuple[list[tuple[int, ...]], npt.NDArray[Any]]:
     """Sets of residual rules that are active together, and the set of each column."""
     n = grounding.columns.n
     if not grounding.residual:

@@ -43,13 +43,13 @@ class CoverProblem:
         self.constant = 0
         self.impossible: list[Target] = []
         for target in targets:
-            asked = False if target.condition is False else conjunction(target.condition)
-            if asked is None:
-                raise ValueError("a condition is not a conjunction")
             weight = self.hard_weight if target.penalty is None else target.penalty
-            if asked is False:
+            if target.condition is False:
                 self._fail(target, weight)
                 continue
+            asked = conjunction(target.condition)
+            if asked is None:
+                raise ValueError("a condition is not a conjunction")
             ids = [
                 tuple(cell_ids.setdefault((cells.row[a], target.column), len(cell_ids)) for a in side)
                 for side in asked
@@ -124,7 +124,7 @@ class CoverProblem:
         for (positive, negative), weight in keys.items():
             spoiled = spoilers.get(negative)
             if spoiled is None:
-                hit = classes[list(negative)].any(axis=0)
+                hit = np.asarray(classes[list(negative)].any(axis=0), np.bool_)
                 spoiled = spoilers[negative] = (hit.tobytes(), hit)
             signature, hit = spoiled
             needs: set[int] = set()

@@ -240,13 +240,13 @@ def _evaluate(
     rows: dict[int, int] = {}
     seeds: list[tuple[int, int]] = []
     membership = columns.membership()
-    for atom, statement in _statement_atoms(task, control, columns):
-        if atom in undecided:
+    for number, statement in _statement_atoms(task, control, columns):
+        if number in undecided:
             raise Undecided("a context states an atom that is to be learned")
-        rows.setdefault(atom, len(rows))
-        seeds.append((rows[atom], statement))
-    for atom in used:
-        rows.setdefault(atom, len(rows))
+        rows.setdefault(number, len(rows))
+        seeds.append((rows[number], statement))
+    for number in used:
+        rows.setdefault(number, len(rows))
     if len(rows) * columns.words * 8 > _BYTES_LIMIT:
         raise Undecided("too many ground atoms for the number of contexts")
     values = np.zeros((len(rows), columns.words), np.uint64)

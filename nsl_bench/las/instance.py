@@ -170,7 +170,7 @@ def _greedy(instance: Instance, caution: int, budget: Budget | None) -> tuple[tu
                 chosen, current = better
                 index = sorted(chosen)
                 filled[:-1] = instance.fills[:, index].any(axis=1)
-                spoiled = instance.hits[:, index].any(axis=1)
+                spoiled = np.asarray(instance.hits[:, index].any(axis=1), np.bool_)
                 improving = True
     return tuple(sorted(chosen)), instance.score(sorted(chosen))
 

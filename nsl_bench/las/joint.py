@@ -25,7 +25,9 @@ from nsl_bench.las.task import LasTask
 
 __all__ = ["Demand", "Joint", "Outcome", "demands", "late", "out_of_memory"]
 
-_CHUNK_RULES = 200_000
+_FIRST_CHUNK = 8
+_MANY_RULES = 1_000
+_CHUNK_SECONDS = 0.5
 _FIRST_CONFLICTS = 20_000
 _POLL = 0.05
 
@@ -133,6 +135,7 @@ class Joint:
         self.control.add("copy", ["_e"], "\n".join(["_ex(_e).", self.program.frame("_e"), *copied]))
         self.control.ground([("base", [])])
         self.numbers: dict[Content, int] = {}
+        self._chunk = _FIRST_CHUNK if len(rules) < _MANY_RULES else 1
 
     @property
     def deterministic(self) -> bool:
@@ -152,17 +155,21 @@ class Joint:
         A demand for *no* answer set is only exact if the program is `deterministic`.
         """
         pending = [demand for demand in wanted if demand.content not in self.numbers]
-        chunk = min(256, max(1, _CHUNK_RULES // (len(self.rules) + 1)))
-        for start in range(0, len(pending), chunk):
+        while pending:
             if late(deadline) or out_of_memory(memory):
                 return False
+            chunk, pending = pending[: self._chunk], pending[self._chunk :]
             parts: list[tuple[str, Sequence[Symbol]]] = []
-            for demand in pending[start : start + chunk]:
+            for demand in chunk:
                 number = self.numbers[demand.content] = len(self.numbers)
                 name = f"example{number}"
                 self.control.add(name, [], self._example(number, demand))
                 parts += [(name, []), ("copy", [Number(number)])]
+            started = time.monotonic()
             self.control.ground(parts)
+            seconds = time.monotonic() - started
+            # a call of the grounder cannot be stopped: keep it short
+            self._chunk = max(1, min(2 * self._chunk, int(len(chunk) * _CHUNK_SECONDS / max(seconds, 1e-3))))
         return True
 
     def _example(self, number: int, demand: Demand) -> str:

@@ -94,7 +94,7 @@ def make_piece(
 
 def recall_places(literals: Iterable[BodyLiteral]) -> dict[int, int]:
     """Declarations with a recall, each with its place in `Resources.recall`."""
-    modes = dict.fromkeys(l.mode.mode for l in literals if l.mode.recall is not None)
+    modes = dict.fromkeys(x.mode.mode for x in literals if x.mode.recall is not None)
     return {mode: place for place, mode in enumerate(modes)}
 
 
@@ -128,7 +128,7 @@ def single_pieces(literals: Sequence[BodyLiteral], full: Bits, *, rigid: bool = 
 def _patterns(types: tuple[str, ...]) -> list[tuple[int, ...]]:
     """Ways to give places variables, numbered by first occurrence; places that share one share a type."""
     found: list[tuple[int, ...]] = [()]
-    for i, kind in enumerate(types):
+    for kind in types:
         longer = []
         for pattern in found:
             known = max(pattern, default=-1) + 1

@@ -16,15 +16,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
-from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import Bits
+from nsl_bench.las.conjunction import Conjunction, Limits, Placement
 from nsl_bench.las.kernels import AXES, Kernels, kernels, six
 from nsl_bench.las.pieces import Piece, Resources
 from nsl_bench.las.program import Undecided
 from nsl_bench.las.tables import BodyLiteral, Vocabulary
 
-__all__ = ["Conjunction", "Limits", "Search"]
+__all__ = ["Search"]
 
 _CHUNK_BYTES = 1 << 24
 _RENAMED_BYTES = 1 << 21
@@ -32,58 +33,17 @@ _COMPILED_BYTES = 1 << 24
 _MOST_STATES = 400_000
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Bounds on a rule.
-
-    Attributes:
-        variables: most variables.
-        literals: most body literals; None: no limit.
-        recall: most uses of each declaration with a recall.
-        budget: time and memory.
-    """
-
-    variables: int
-    literals: int | None
-    recall: tuple[int, ...]
-    budget: Budget
-
-    def allow(self, used: Resources) -> bool:
-        """Whether `used` keeps to the bounds."""
-        return (
-            used.variables <= self.variables
-            and (self.literals is None or used.literals <= self.literals)
-            and all(a <= b for a, b in zip(used.recall, self.recall, strict=True))
-        )
-
-    def key(self, used: Resources) -> tuple[int, ...]:
-        """What a dominating conjunction must not use more of."""
-        literals = () if self.literals is None else (used.literals,)
-        return (used.cost, used.variables, *literals, *used.recall)
-
-
-Placement = tuple[int, tuple[int, ...]]
-"""A piece (its index) and the variable in each of its places."""
-
-
-@dataclass(frozen=True, eq=False)
-class Conjunction:
-    """A set of placed pieces.
-
-    Attributes:
-        types: types of its variables, the fixed ones first, the others sorted.
-        placements: sorted.
-        used: resources; fixed variables are counted.
-        projection: uint64 [sizes of fixed variables..., words]: where it holds.
-        unbound: variables without type guard that no positive literal binds yet.
-    """
-
-    types: tuple[str, ...]
-    placements: tuple[Placement, ...]
-    used: Resources
-    projection: Bits
-    unbound: frozenset[int]
-    digest: bytes = b""
+_Plan = tuple[
+    Placement,
+    tuple[str, ...],
+    tuple[str, ...],
+    tuple[Placement, ...],
+    tuple[int, ...],
+    "list[tuple[int, ...]]",
+    Resources,
+]
+"""A child to look at: what is placed, the parent's types and the new ones, the child's sorted types and
+placements, the order that sorts them, all orders to compare tables under, and the child's resources."""
 
 
 @dataclass
@@ -158,12 +118,12 @@ class Search:
         if compiled is not None and len(types) <= AXES:
             result = np.ascontiguousarray(self.vocabulary.guard(types, words))
             for index, mapping in placements:
-                view = self._view(index, mapping, len(types))[..., words]
+                view = self._view((index, mapping), len(types))[..., words]
                 compiled.intersect(six(result), six(view, result.shape))
             return result
         result = self.vocabulary.guard(types, words)
         for index, mapping in placements:
-            result = result & self._view(index, mapping, len(types))[..., words]
+            result = result & self._view((index, mapping), len(types))[..., words]
         if self._rigid:
             for a, b in itertools.combinations(placements, 2):
                 differ = self._differ(a, b, types)
@@ -278,7 +238,7 @@ class Search:
                 children.append(child)
         return children
 
-    def _evaluate(self, state: Conjunction, planned: Sequence[tuple]) -> tuple[list[bytes], list[Bits]]:  # type: ignore[type-arg]
+    def _evaluate(self, state: Conjunction, planned: Sequence[_Plan]) -> tuple[list[bytes], list[Bits]]:
         """Digest (least over renamings) and projection of each planned child."""
         compiled = self._compiled()
         if compiled is not None and max(len(plan[1]) for plan in planned) <= AXES:
@@ -294,7 +254,7 @@ class Search:
             for k, (placement, raw, _, _, _, orders, _) in enumerate(planned):
                 n_new = len(raw) - len(state.types)
                 child = parent.reshape(*parent.shape[:-1], *(1,) * n_new, parent.shape[-1])
-                child = child & self._view(*placement, len(raw))[..., words]
+                child = child & self._view(placement, len(raw))[..., words]
                 if n_new:
                     child = child & self._new_guard(raw, len(state.types))[..., words]
                 if self._rigid:
@@ -303,7 +263,7 @@ class Search:
                         if differ is not None:
                             child = np.where(differ[..., None], child, np.uint64(0))
                 for hasher, order in zip(hashers[k], orders, strict=True):
-                    hasher.update(np.ascontiguousarray(child.transpose(*order, len(raw))))
+                    hasher.update(np.ascontiguousarray(child.transpose(*order, len(raw))).tobytes())
                 axes = tuple(range(kept, len(raw)))
                 projections[k].append(np.bitwise_or.reduce(child, axis=axes) if axes else child)
         digests = [min(h.digest() for h in hs) for hs in hashers]
@@ -323,7 +283,7 @@ class Search:
     def _evaluate_compiled(
         self,
         state: Conjunction,
-        planned: Sequence[tuple],  # type: ignore[type-arg]
+        planned: Sequence[_Plan],
         compiled: Kernels,
     ) -> tuple[list[bytes], list[Bits]]:
         kept = len(self.fixed)
@@ -342,7 +302,7 @@ class Search:
                 n_new = len(raw) - len(state.types)
                 shape = (*self._sizes(raw), parent.shape[-1])
                 extended = parent.reshape(*parent.shape[:-1], *(1,) * n_new, parent.shape[-1])
-                view = self._view(*placement, len(raw))[..., words]
+                view = self._view(placement, len(raw))[..., words]
                 guard = self._new_guard(raw, len(state.types))[..., words]
                 compiled.probe(
                     six(extended, shape),
@@ -357,7 +317,7 @@ class Search:
         flat = [r.reshape(*r.shape[:kept], self._words) for r in results]
         return found, flat
 
-    def _strides(self, types: tuple[str, ...], orders: Sequence[tuple[int, ...]]) -> np.ndarray:  # type: ignore[type-arg]
+    def _strides(self, types: tuple[str, ...], orders: Sequence[tuple[int, ...]]) -> npt.NDArray[np.int64]:
         """int64 [orders, AXES]: what a step along each variable adds to a position, in each order."""
         sizes = self._sizes(types)
         found = np.zeros((len(orders), AXES), np.int64)
@@ -382,7 +342,7 @@ class Search:
         hashers = [hashlib.blake2b(digest_size=16) for _ in self._orders(state.types)]
         for hasher, order in zip(hashers, self._orders(state.types), strict=True):
             table = self.table(state.types, state.placements, slice(None))
-            hasher.update(np.ascontiguousarray(table.transpose(*order, len(state.types))))
+            hasher.update(np.ascontiguousarray(table.transpose(*order, len(state.types))).tobytes())
         return min(h.digest() for h in hashers)
 
     def _beaten(self, state: Conjunction, digest: bytes | None = None) -> bool:
@@ -443,8 +403,9 @@ class Search:
         """Bytes of a table over variables of these types."""
         return 8 * self._words * math.prod(self._sizes(types))
 
-    def _view(self, index: int, mapping: tuple[int, ...], n: int) -> Bits:
+    def _view(self, placement: Placement, n: int) -> Bits:
         """The piece's table with an axis for each of `n` variables, of extent 1 where it has none."""
+        index, mapping = placement
         piece = self.pieces[index]
         order = sorted(range(len(mapping)), key=lambda place: mapping[place])
         table = piece.table.transpose(*order, len(mapping))
@@ -454,7 +415,7 @@ class Search:
         sizes = iter(table.shape[:-1])
         return table.reshape([next(sizes) if s == 0 else s for s in shape[:-1]] + [self._words])
 
-    def _differ(self, a: Placement, b: Placement, types: Sequence[str]) -> np.ndarray | None:  # type: ignore[type-arg]
+    def _differ(self, a: Placement, b: Placement, types: Sequence[str]) -> npt.NDArray[np.bool_] | None:
         """Where two literals of one family are different ground atoms; None: everywhere."""
         sides = []
         for index, mapping in (a, b):

@@ -14,6 +14,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.las.bodies import Bodies
 from nsl_bench.las.candidates import Candidate, Cells, Rule, candidates, head_forms, rule_text
 from nsl_bench.las.checks import check_task
+from nsl_bench.las.clash import smallest_clash
 from nsl_bench.las.clock import Budget, heeding_interrupts
 from nsl_bench.las.columns import Columns, unpack
 from nsl_bench.las.conditions import Target, assign, choice_atom, conjunction, evaluate, targets
@@ -181,7 +182,7 @@ class _Fast:
                 bound=0,
                 tier=tier,
                 statistics=dict(self.statistics),
-                message=_clash(required, branch, self.task),
+                message=self._clash(branch, rules, cells),
             )
         ids = [example.id for example in self.task.examples]
         return Solution(
@@ -196,6 +197,15 @@ class _Fast:
             statistics=dict(self.statistics),
         )
 
+    def _clash(self, branch: _Branch, rules: Sequence[Candidate], cells: Cells) -> str:
+        """Which examples cannot be covered together."""
+        hard = [target for target in branch.targets if target.penalty is None]
+        names = [f"'{self.task.examples[t.examples[0]].id}'" for t in smallest_clash(hard, rules, cells)]
+        if len(names) == 1:
+            return f"no hypothesis covers example {names[0]}, which must be covered."
+        listed = ", ".join(names[:-1]) + f" and {names[-1]}"
+        return f"no hypothesis covers the examples {listed} together, which must all be covered."
+
     def _covered(self, branch: _Branch, chosen: Sequence[Candidate], cells: Cells) -> list[bool]:
         """Which examples the chosen rules cover."""
         filled = np.zeros((len(cells.row), cells.n), np.bool_)
@@ -209,15 +219,3 @@ class _Fast:
             for example in target.examples:
                 covered[example] = holds
         return covered
-
-
-def _clash(required: Sequence[str], branch: _Branch, task: LasTask) -> str:
-    alone = [
-        task.examples[target.examples[0]].id
-        for target in branch.targets
-        if target.penalty is None and target.condition is False
-    ]
-    if alone:
-        return f"no hypothesis covers example '{alone[0]}', which must be covered."
-    names = ", ".join(f"'{name}'" for name in required[:5])
-    return f"no hypothesis covers all examples that must be covered; the best one misses {names}."

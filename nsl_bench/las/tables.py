@@ -31,6 +31,7 @@ from nsl_bench.las.task import (
     Placeholder,
     placeholders,
 )
+from nsl_bench.las.terms import Leaves, leaf_pairs, leaves, literal_text, match_term, term_text
 
 if TYPE_CHECKING:
     from clingo import Symbol
@@ -105,52 +106,6 @@ class BodyLiteral:
         terms = literal.arguments if isinstance(literal, ModeAtom) else (literal.left, literal.right)
         names, constants = iter(variables), iter(self.constants)
         return tuple(term_text(term, names, constants) for term in terms)
-
-
-def term_text(term: ModeTerm, variables: Iterator[str], constants: Iterator[str]) -> str:
-    """The term with placeholders filled from left to right."""
-    if isinstance(term, Placeholder):
-        return next(variables if term.kind == "var" else constants)
-    if isinstance(term, Compound):
-        inner = [term_text(argument, variables, constants) for argument in term.arguments]
-        trailing = "," if not term.name and len(inner) == 1 else ""
-        return f"{term.name}({','.join(inner)}{trailing})"
-    return term
-
-
-def atom_text(atom: ModeAtom, variables: Iterator[str], constants: Iterator[str]) -> str:
-    """The atom with placeholders filled from left to right."""
-    if not atom.arguments:
-        return atom.predicate
-    return f"{atom.predicate}({','.join(term_text(t, variables, constants) for t in atom.arguments)})"
-
-
-def literal_text(mode: ModeLiteral, variables: Iterator[str], constants: Iterator[str]) -> str:
-    """The literal with placeholders filled from left to right."""
-    literal = mode.literal
-    if isinstance(literal, ModeComparison):
-        left = term_text(literal.left, variables, constants)
-        return f"{left} {literal.operator} {term_text(literal.right, variables, constants)}"
-    return ("not " if mode.negated else "") + atom_text(literal, variables, constants)
-
-
-def match_term(term: ModeTerm, symbol: Symbol, variables: list[Symbol], constants: list[Symbol]) -> bool:
-    """Whether `symbol` is an instance of `term`; appends what its placeholders stand for."""
-    from clingo import SymbolType
-
-    if isinstance(term, Placeholder):
-        (variables if term.kind == "var" else constants).append(symbol)
-        return True
-    if isinstance(term, Compound):
-        if symbol.type != SymbolType.Function or symbol.name != term.name:
-            return False
-        if len(symbol.arguments) != len(term.arguments):
-            return False
-        return all(
-            match_term(inner, argument, variables, constants)
-            for inner, argument in zip(term.arguments, symbol.arguments, strict=True)
-        )
-    return str(symbol) == term
 
 
 class Vocabulary:
@@ -268,8 +223,8 @@ class Vocabulary:
         for placeholder, known in zip((p for p in slots if p.kind == "const"), allowed, strict=True):
             if not known:
                 raise UserError(
-                    f"{self.task.name}: '{mode.literal}' has const({placeholder.type}), but no "
-                    f"'#constant({placeholder.type}, ...)' and no fact '{placeholder.type}(...)' gives it a value."
+                    f"{self.task.name}: '{mode.literal}' has const({placeholder.type}), but neither "
+                    f"'#constant({placeholder.type}, ...)' nor a fact '{placeholder.type}(...)' has a value."
                 )
         entries: dict[tuple[str, ...], list[tuple[list[Symbol], Bits]]] = {}
         for arguments, bits in grounding.atoms(*literal.signature):
@@ -347,7 +302,7 @@ class Vocabulary:
         """
         if a.family is None or a.family != b.family:
             return None
-        pairs = _leaf_pairs(_leaves(a, a_variables), _leaves(b, b_variables))
+        pairs = leaf_pairs(_leaves(a, a_variables), _leaves(b, b_variables))
         if pairs is None:
             return None
         equal = np.ones((1,) * len(types), np.bool_)
@@ -426,35 +381,10 @@ class Vocabulary:
         return pack(flags)
 
 
-_Leaves = list[tuple[tuple[int | str, ...], int | str]]
-
-
-def _leaves(literal: BodyLiteral, variables: Sequence[int]) -> _Leaves:
-    """(path, variable or ground text) of each leaf of the literal's arguments."""
-    names, constants = iter(variables), iter(literal.constants)
-    found: _Leaves = []
-
-    def walk(term: ModeTerm, path: tuple[int | str, ...]) -> None:
-        if isinstance(term, Placeholder):
-            found.append((path, next(names) if term.kind == "var" else next(constants)))
-        elif isinstance(term, Compound):
-            for i, inner in enumerate(term.arguments):
-                walk(inner, (*path, f"{term.name}/{len(term.arguments)}", i))
-        else:
-            found.append((path, term))
-
+def _leaves(literal: BodyLiteral, variables: Sequence[int]) -> Leaves:
     atom = literal.mode.literal
     assert isinstance(atom, ModeAtom)
-    for i, term in enumerate(atom.arguments):
-        walk(term, (i,))
-    return found
-
-
-def _leaf_pairs(a: _Leaves, b: _Leaves) -> list[tuple[int | str, int | str]] | None:
-    """Leaves at equal places; None if the two can never be equal by their shape."""
-    if [path for path, _ in a] != [path for path, _ in b]:
-        return None
-    return [(x, y) for (_, x), (_, y) in zip(a, b, strict=True)]
+    return leaves(atom, variables, literal.constants)
 
 
 def _values_at(domain: Domain, n: int) -> npt.NDArray[np.intp]:

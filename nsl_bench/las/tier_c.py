@@ -63,6 +63,7 @@ def _search(
 
     started = time.monotonic()
     for size in SPACES:
+        round_started = time.monotonic()
         space = hypothesis_space(task, size)
         statistics |= {"rules": len(space.rules), "seconds_space": time.monotonic() - started}
         joint = Joint(task, space.rules)
@@ -84,7 +85,17 @@ def _search(
             return unsatisfiable(task, joint.clash(wanted, deadline), statistics, "C")
         if best.is_proven or not outcome.proven or outcome.interrupted or space.horizon is None:
             break
+        if too_late(deadline, time.monotonic() - round_started, size):
+            break
     return best.finish(statistics, "C")
+
+
+def too_late(deadline: float | None, seconds: float, size: int) -> bool:
+    """Whether the next larger space would end after the deadline, judged by the seconds of this one."""
+    larger = [each for each in SPACES if each > size]
+    if deadline is None or not larger:
+        return False
+    return time.monotonic() + seconds * larger[0] / size > deadline
 
 
 def chosen_rules(rules: Sequence[SpaceRule], outcome: Outcome) -> tuple[str, ...] | None:

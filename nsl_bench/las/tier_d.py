@@ -19,7 +19,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.las.joint import Demand, Joint, demands, late
 from nsl_bench.las.space import SpaceRule, hypothesis_space
 from nsl_bench.las.task import LasTask, Solution
-from nsl_bench.las.tier_c import SPACES, Best, chosen_rules, unsatisfiable
+from nsl_bench.las.tier_c import SPACES, Best, chosen_rules, too_late, unsatisfiable
 
 __all__ = ["solve_tier_d"]
 
@@ -65,6 +65,7 @@ def _search(
     """Propose and refute, over larger and larger spaces."""
     started = time.monotonic()
     for size in SPACES:
+        began = time.monotonic()
         space = hypothesis_space(task, size)
         statistics |= {"rules": len(space.rules), "seconds_space": time.monotonic() - started}
         search = _Search(task, space.rules, wanted)
@@ -97,7 +98,7 @@ def _search(
             ]
             refuted = [d for d in search.cautious if d.content in missed]
             statistics["counterexamples"] += search.refute(refuted, outcome.chosen or ())
-        if best.is_proven or space.horizon is None:
+        if best.is_proven or space.horizon is None or too_late(deadline, time.monotonic() - began, size):
             break
     return best.finish(statistics, "D")
 

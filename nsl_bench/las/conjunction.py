@@ -1,0 +1,65 @@
+"""Conjunctions of placed pieces, and the bounds that a rule has to keep to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nsl_bench.las.clock import Budget
+from nsl_bench.las.columns import Bits
+from nsl_bench.las.pieces import Resources
+
+__all__ = ["Conjunction", "Limits", "Placement"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on a rule.
+
+    Attributes:
+        variables: most variables.
+        literals: most body literals; None: no limit.
+        recall: most uses of each declaration with a recall.
+        budget: time and memory.
+    """
+
+    variables: int
+    literals: int | None
+    recall: tuple[int, ...]
+    budget: Budget
+
+    def allow(self, used: Resources) -> bool:
+        """Whether `used` keeps to the bounds."""
+        return (
+            used.variables <= self.variables
+            and (self.literals is None or used.literals <= self.literals)
+            and all(a <= b for a, b in zip(used.recall, self.recall, strict=True))
+        )
+
+    def key(self, used: Resources) -> tuple[int, ...]:
+        """What a dominating conjunction must not use more of."""
+        literals = () if self.literals is None else (used.literals,)
+        return (used.cost, used.variables, *literals, *used.recall)
+
+
+Placement = tuple[int, tuple[int, ...]]
+"""A piece (its index) and the variable in each of its places."""
+
+
+@dataclass(frozen=True, eq=False)
+class Conjunction:
+    """A set of placed pieces.
+
+    Attributes:
+        types: types of its variables, the fixed ones first, the others sorted.
+        placements: sorted.
+        used: resources; fixed variables are counted.
+        projection: uint64 [sizes of fixed variables..., words]: where it holds.
+        unbound: variables without type guard that no positive literal binds yet.
+    """
+
+    types: tuple[str, ...]
+    placements: tuple[Placement, ...]
+    used: Resources
+    projection: Bits
+    unbound: frozenset[int]
+    digest: bytes = b""

@@ -1,0 +1,146 @@
+"""Reading and writing learning tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nsl_bench.errors import UserError
+from nsl_bench.las import LasTask
+from nsl_bench.las.task import Compound, ModeAtom, ModeComparison, Placeholder
+from nsl_bench.types import WeightedExample
+
+ILASP = """
+% two dialects differ in what they do without a word
+#pos(eg(a)@3, {won(1)}, {won(2), won(3)}, {card(1,k,h). card(2,"10, 1",s).}).
+#pos(b, {won(1)}, {}).
+#neg({won(1)}, {}, {q(1..3). r(X) :- q(X), not s(X).}).
+player(1..4). %* a
+comment with #pos( in it *%
+P(X) :- Q(X), identity(P, Q).
+P(X) :- player(X), not Q(X), inverse(P, Q).
+#modem(2, identity(target/1, invented/1)).
+#modem(3, inverse(target/1, invented/1)).
+#predicate(target, won/1).
+#predicate(invented, p1/1).
+#modeh(p1(var(player))).
+#modeb(1, var(suit) != var(suit)).
+#modeb(2, rank(var(player), const(rank)), (positive)).
+#modeb(not held(f(var(player), 3))).
+#constant(rank, k). #constant(rank, "10, 1").
+4 ~ p1(X) :- player(X), X > 2.
+#maxv(2).
+#bias("penalty(1, head).").
+"""
+
+
+def test_reads_all_parts() -> None:
+    task = LasTask.parse(ILASP)
+    a, b, c = task.examples
+    assert a == WeightedExample(
+        "a", 3, ("won(1)",), ("won(2)", "won(3)"), ("card(1,k,h)", 'card(2,"10, 1",s)')
+    )
+    assert (b.id, b.penalty, b.context) == ("b", None, ())
+    assert not c.positive
+    assert c.context == ("q(1..3)", "r(X) :- q(X), not s(X)")
+    bias = task.bias
+    assert bias.dialect == "ilasp"
+    assert bias.body_limit == 3
+    assert bias.max_variables == 2
+    assert bias.heads[0].atom == ModeAtom("p1", (Placeholder("var", "player"),))
+    assert bias.bodies[0].literal == ModeComparison(
+        "!=", Placeholder("var", "suit"), Placeholder("var", "suit")
+    )
+    held = bias.bodies[2].literal
+    assert isinstance(held, ModeAtom)
+    assert held.arguments == (Compound("f", (Placeholder("var", "player"), "3")),)
+    assert bias.bodies[2].negated
+    assert bias.constants == (("rank", "k"), ("rank", '"10, 1"'))
+    assert bias.rules[0].cost == 4
+    assert {(rule.cost, rule.rule) for rule in bias.instances()} == {
+        (2, "won(X) :- p1(X)."),
+        (3, "won(X) :- player(X), not p1(X)."),
+    }
+
+
+def test_round_trip() -> None:
+    task = LasTask.parse(ILASP)
+    assert LasTask.parse(task.to_las()) == task
+
+
+def test_oracles_round_trip(shared: Path) -> None:
+    for path in sorted((shared / "oracles" / "las").glob("*.las")):
+        task = LasTask.read(path)
+        assert LasTask.parse(task.to_las(), path.name) == task
+
+
+def test_dialects() -> None:
+    fastlas = LasTask.parse("#pos(e, {p}, {}). #modeh(p). #modeb(1, q(var(t))).").bias
+    assert fastlas.dialect == "fastlas"
+    assert fastlas.body_limit is None
+    assert [mode.negated for mode in fastlas.literals] == [False]
+    assert fastlas.literals[0].recall is None
+    ilasp = LasTask.parse("#pos(e, {p}, {}). #modeh(p). #modeb(1, q(var(t))). #modeb(r, (positive)).").bias
+    assert [mode.negated for mode in ilasp.literals] == [False, True, False]
+    assert ilasp.literals[0].recall == 1
+
+
+def test_hard_examples_and_prefix_comparison() -> None:
+    task = LasTask.parse("#pos(e@0, {p}, {}). #modeh(p). #modeb(!=(var(t), var(t))).")
+    assert task.examples[0].penalty is None
+    assert isinstance(task.bias.bodies[0].literal, ModeComparison)
+
+
+def test_repeated_ids() -> None:
+    task = LasTask.parse("#pos(e@1, {p}, {}). #pos(e@2, {p}, {}). #pos(e_2@2, {p}, {}). #modeh(p).")
+    assert len({example.id for example in task.examples}) == 3
+    assert task.examples[2].id == "e_2"
+    assert "1 examples repeat" in task.warnings[0]
+
+
+def test_build_takes_examples_as_values() -> None:
+    example = WeightedExample("one", 5, ("p",), (), ("q(1)", 'r("a. b")'))
+    task = LasTask.build([example], "s(1..3).", "#modeh(p). #modeb(q(var(s))).")
+    assert task.examples == (example,)
+    assert task.background == "s(1..3)."
+    assert LasTask.parse(task.to_las(), task.name) == task
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a :- b", "line 1, column 1: the statement that starts here has no full stop"),
+        ("a.\nb(X :- c.", "line 2, column 2: '(' is never closed"),
+        ("a.\n b c.", "line 2, column 4: syntax error"),
+        ("#pos(e, {a}, {}, {b. c d.}).", "line 1, column 24: syntax error"),
+        ("#pos(e, {a}, {}, {b. c}).", "'c' has no full stop"),
+        ("#pos(e@x, {a}, {}).", "penalty 'x'"),
+        ("#pos({a}).", "an example has the form"),
+        ("#pos(e, {a(}, {}).", "line 1"),
+        ("#modeb(1, suit(X)).", "'X' is a variable"),
+        ("#modeh(not p).", "cannot be the head"),
+        ("#modeb(p, (pozitive)).", "option 'pozitive' is not known"),
+        ("#mdeh(p).", "Did you mean '#modeh'?"),
+        ("#constant(a).", "should have the form '#constant(type, value).'"),
+        ("#maxv(x).", "should have the form"),
+        ('#bias("penalty(1 :-").', "syntax error"),
+        ("P(X) :- Q(X).", "a meta-rule needs an atom"),
+        ("#script (python)\nprint(1)\n#end.", "scripts are refused"),
+        ('\n #include "x".', "line 2, column 2: includes are refused"),
+        ('p("a\n").', "line 1, column 3: this string is not closed"),
+    ],
+)
+def test_errors_say_where(text: str, message: str) -> None:
+    with pytest.raises(UserError) as error:
+        LasTask.parse(text)
+    assert message in str(error.value)
+    assert str(error.value).startswith("task.las")
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no task file"):
+        LasTask.read(tmp_path / "none.las")
+    (tmp_path / "binary.las").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UserError, match="UTF-8"):
+        LasTask.read(tmp_path / "binary.las")

@@ -1,0 +1,168 @@
+"""The fast path of the rule learner: oracles, dialects' details, and stopping early."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nsl_bench.errors import UserError
+from nsl_bench.las import LasTask, solve
+from nsl_bench.las.branching import branch_and_bound
+from nsl_bench.las.columns import pack, unpack
+from nsl_bench.las.kernels import kernels
+from nsl_bench.las.maxsat import Backend, MaxSat
+
+COSTS = '#bias("penalty(1, head).").\n#bias("penalty(1, body(X)) :- in_body(X).").\n'
+
+QUICK = (
+    "follow_suit_n104_shift0_s0",
+    "follow_suit_n104_shift100_s0",
+    "follow_suit_n1040_shift90_s0",
+    "sudoku4_p0",
+    "sudoku4_p80",
+    "sudoku4_p100",
+    "crop_n200_noise30",
+    "scene_n1000_noise20",
+    "policy_pm_fold0_accept",
+)
+SLOW = ("sudoku9_p0", "sudoku9_p100", "crop_n2000_noise30", "scene_n5000_noise20")
+
+
+def check_oracle(shared: Path, name: str) -> None:
+    """Solves the task and compares score and proof with what others found."""
+    path = shared / "oracles" / "las" / f"{name}.las"
+    solution = solve(LasTask.read(path))
+    wanted = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["score"]
+    assert (solution.score, solution.bound, solution.status) == (wanted, wanted, "optimal")
+    assert solution.cost + sum(penalty for _, penalty in solution.uncovered) == wanted
+    assert solution.tier == ("B" if name.startswith("follow") else "A")
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_oracles(shared: Path, name: str) -> None:
+    check_oracle(shared, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_large_oracles(shared: Path, name: str) -> None:
+    check_oracle(shared, name)
+
+
+def test_no_penalties_cost_nothing_in_fastlas_dialect() -> None:
+    solution = solve(LasTask.parse("#pos(a, {p}, {}, {q.}). #pos(b, {}, {p}). #modeh(p). #modeb(q)."))
+    assert (solution.score, solution.hypothesis) == (0, ("p :- q.",))
+
+
+def test_empty_body() -> None:
+    solution = solve(LasTask.parse("#pos(a@5, {p}, {}). #modeh(p). #modeb(q). q :- r. {r} :- s.\n" + COSTS))
+    assert (solution.score, solution.hypothesis) == (1, ("p.",))
+
+
+def test_without_replacement_two_literals_are_different_atoms() -> None:
+    examples = "#pos(a@50, {p}, {}, {q(1,1). q(2,1).}). #pos(b@50, {}, {p}, {q(1,1).})."
+    modes = "#modeh(p). #modeb(q(var(i), var(n))). i(1..2). n(1..2). #maxv(3)."
+    plain = solve(LasTask.parse(f"{examples} {modes} {COSTS}"))
+    apart = solve(LasTask.parse(f"{examples} {modes} {COSTS} #ground_without_replacement."))
+    assert plain.score == 50
+    assert apart.score == 3
+    assert "V1 != V3" in apart.hypothesis[0]
+
+
+def test_constraints_of_the_background_count() -> None:
+    text = "#pos(a@9, {p}, {}, {x.}). #pos(b@5, {q}, {}, {x.}). :- p, q. #modeh(p). #modeh(q). #modeb(x)."
+    solution = solve(LasTask.parse(text + COSTS))
+    assert solution.score == 1 + 5
+    assert solution.uncovered == (("b", 5),)
+
+
+def test_inclusions_that_the_background_derives() -> None:
+    text = "inclusion(p(X)) :- goal(X). #pos(a@9, {}, {}, {goal(1). q(1).}). t(1..2). #maxv(1)."
+    solution = solve(LasTask.parse(text + "#modeh(p(var(t))). #modeb(q(var(t)))." + COSTS))
+    assert (solution.score, solution.uncovered) == (1, ())
+
+
+def test_prices_of_single_predicates() -> None:
+    text = "#pos(a@9, {p}, {}, {q. r.}). #pos(b@9, {}, {p}, {}). #modeh(p). #modeb(q). #modeb(r)."
+    prices = '#bias("penalty(1, head).").#bias("penalty(4, q) :- in_body(q). penalty(2, r) :- in_body(r).").'
+    solution = solve(LasTask.parse(text + prices))
+    assert (solution.score, solution.hypothesis) == (3, ("p :- r.",))
+
+
+def test_unsatisfiable_names_examples() -> None:
+    text = "#pos(a, {p}, {}, {q.}). #pos(b, {}, {p}, {q.}). #pos(c, {}, {p}, {r.}). #modeh(p). #modeb(q)."
+    solution = solve(LasTask.parse(text))
+    assert (solution.status, solution.score) == ("unsatisfiable", None)
+    assert "'a'" in solution.message
+
+
+def test_no_examples() -> None:
+    with pytest.raises(UserError, match="no examples"):
+        solve(LasTask.parse("#modeh(p). #modeb(q). q."))
+
+
+def test_time_limit_gives_a_bound(shared: Path) -> None:
+    path = shared / "oracles" / "las" / "crop_n2000_noise30.las"
+    solution = solve(LasTask.read(path), time_limit=0.3)
+    assert solution.score is not None
+    assert solution.bound <= 20584 <= solution.score
+    assert solution.status in ("feasible", "optimal")
+
+
+def test_memory_limit_leads_to_another_tier() -> None:
+    text = "#pos(a@9, {p}, {}, {q(1).}). #modeh(p). #modeb(q(var(t))). t(1..3). " + COSTS
+    solution = solve(LasTask.parse(text), memory_limit=1)
+    assert solution.tier != "A"
+    assert "MiB" in solution.message or "emory" in solution.message
+    assert solution.bound <= 1 <= (solution.score or 0)
+
+
+def test_pack_is_undone_by_unpack() -> None:
+    flags = np.random.default_rng(0).integers(0, 2, (3, 130)).astype(np.bool_)
+    assert np.array_equal(unpack(pack(flags), 130), flags)
+
+
+@pytest.mark.parametrize("backend", ["rc2", "clingo"])
+def test_maxsat(backend: Backend) -> None:
+    problem = MaxSat()
+    a, b = problem.new(), problem.new()
+    problem.hard.append([a, b])
+    problem.prefer(-a, 3)
+    problem.prefer(-b, 5)
+    optimum = problem.solve(backend)
+    assert (optimum.model, optimum.cost, optimum.proven) == (frozenset({a}), 3, True)
+    problem.hard += [[-a], [-b]]
+    assert problem.solve(backend).model is None
+
+
+def test_branch_and_bound_agrees_with_trying_everything() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        n_rules, n_targets, n_needs = 6, 9, 7
+        fills = rng.random((n_needs, n_rules)) < 0.4
+        hits = rng.random((n_targets, n_rules)) < 0.25
+        weights, costs = rng.integers(1, 9, n_targets), rng.integers(1, 5, n_rules)
+        padded = rng.integers(0, n_needs + 1, (n_targets, 2))
+        scores = []
+        for chosen in range(1 << n_rules):
+            index = [r for r in range(n_rules) if chosen >> r & 1]
+            filled = np.append(fills[:, index].any(axis=1), True)
+            covered = filled[padded].all(axis=1) & ~hits[:, index].any(axis=1)
+            scores.append(int(weights[~covered].sum() + costs[index].sum()))
+        found = branch_and_bound(costs, weights, padded, fills, hits, min(scores) + 1)
+        assert (found.score, found.proven) == (min(scores), True)
+        assert branch_and_bound(costs, weights, padded, fills, hits, min(scores)).rules is None
+
+
+def test_kernels_and_numpy_agree(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if kernels() is None:
+        pytest.skip("numba is not installed")
+    task = LasTask.read(shared / "oracles" / "las" / "sudoku4_p40.las")
+    plain = solve(task)
+    monkeypatch.setattr("nsl_bench.las.search._COMPILED_BYTES", 0)
+    compiled = solve(task)
+    assert (compiled.score, compiled.status) == (plain.score, plain.status)
+    assert compiled.statistics["distinct"] == plain.statistics["distinct"]
