@@ -19,7 +19,7 @@ from nsl_bench.las.task import LasTask, Solution
 
 __all__ = ["solve_tier_c"]
 
-SPACES = (2_000, 20_000, 100_000)
+SPACES = (250, 2_500, 25_000, 100_000)
 """Sizes of the spaces that are tried in turn."""
 
 
@@ -62,9 +62,12 @@ def _search(
     from nsl_bench.las.tier_d import solve_tier_d
 
     started = time.monotonic()
+    before, seconds = 0, 0.0
     for size in SPACES:
-        round_started = time.monotonic()
         space = hypothesis_space(task, size)
+        if too_late(deadline, seconds, before, len(space.rules)):
+            break
+        before, round_started = len(space.rules), time.monotonic()
         statistics |= {"rules": len(space.rules), "seconds_space": time.monotonic() - started}
         joint = Joint(task, space.rules)
         if not joint.deterministic and any(demand.negative for demand in wanted):
@@ -79,23 +82,19 @@ def _search(
         searched = time.monotonic()
         outcome = joint.optimise(deadline)
         statistics["seconds_solve"] = time.monotonic() - searched
+        seconds = time.monotonic() - round_started
         best.offer(chosen_rules(space.rules, outcome))
         best.raise_bound(outcome, space)
         if outcome.proven and outcome.chosen is None and space.horizon is None:
             return unsatisfiable(task, joint.clash(wanted, deadline), statistics, "C")
         if best.is_proven or not outcome.proven or outcome.interrupted or space.horizon is None:
             break
-        if too_late(deadline, time.monotonic() - round_started, size):
-            break
     return best.finish(statistics, "C")
 
 
-def too_late(deadline: float | None, seconds: float, size: int) -> bool:
-    """Whether the next larger space would end after the deadline, judged by the seconds of this one."""
-    larger = [each for each in SPACES if each > size]
-    if deadline is None or not larger:
-        return False
-    return time.monotonic() + seconds * larger[0] / size > deadline
+def too_late(deadline: float | None, seconds: float, before: int, now: int) -> bool:
+    """Whether `now` rules would take past the deadline, when `before` rules took `seconds`."""
+    return deadline is not None and time.monotonic() + seconds * now / max(before, 1) > deadline
 
 
 def chosen_rules(rules: Sequence[SpaceRule], outcome: Outcome) -> tuple[str, ...] | None:

@@ -64,9 +64,12 @@ def _search(
 ) -> Solution:
     """Propose and refute, over larger and larger spaces."""
     started = time.monotonic()
+    before, seconds = 0, 0.0
     for size in SPACES:
-        began = time.monotonic()
         space = hypothesis_space(task, size)
+        if too_late(deadline, seconds, before, len(space.rules)):
+            break
+        before, began = len(space.rules), time.monotonic()
         statistics |= {"rules": len(space.rules), "seconds_space": time.monotonic() - started}
         search = _Search(task, space.rules, wanted)
         step = _FIRST_EXAMPLES
@@ -98,7 +101,8 @@ def _search(
             ]
             refuted = [d for d in search.cautious if d.content in missed]
             statistics["counterexamples"] += search.refute(refuted, outcome.chosen or ())
-        if best.is_proven or space.horizon is None or too_late(deadline, time.monotonic() - began, size):
+        seconds = time.monotonic() - began
+        if best.is_proven or space.horizon is None:
             break
     return best.finish(statistics, "D")
 
