@@ -18,7 +18,7 @@ Signature = tuple[str, int]
 def check_task(task: LasTask) -> None:
     """Refuse a task whose language bias cannot mean what it says.
 
-    Propositions (predicates without arguments) may be unknown: that they hold nowhere is no sign of a
+    In ILASP's dialect a type may be a mere label of variables that positive literals bind. Propositions (predicates without arguments) may be unknown: that they hold nowhere is no sign of a
     mistake. The contexts are only looked at until everything that the modes name has been found.
 
     Raises:
@@ -36,9 +36,17 @@ def check_task(task: LasTask) -> None:
     missing = _not_in_contexts(task, wanted - derived)
     guarded = {kind for kind in types if (kind, 1) not in missing}
     constants = {kind for kind, _ in bias.constants}
+    binding = {
+        place.type
+        for body in bias.literals
+        if not body.negated and isinstance(body.literal, ModeAtom)
+        for place in body.literal.placeholders
+        if place.kind == "var"
+    }
     for mode, term in zip(modes, terms, strict=True):
         for place in term.placeholders:
-            if place.type not in guarded | constants:
+            label = bias.dialect == "ilasp" and place.kind == "var" and place.type in binding
+            if place.type not in guarded | constants and not label:
                 raise _at(
                     task,
                     mode,
@@ -49,13 +57,6 @@ def check_task(task: LasTask) -> None:
             name, arity = term.signature
             known = {n for n, _ in derived | (wanted - missing)} - {name}
             raise _at(task, mode, f"nothing derives the predicate {name}/{arity}.{_close(name, known)}")
-    binding = {
-        place.type
-        for body in bias.literals
-        if not body.negated and isinstance(body.literal, ModeAtom)
-        for place in body.literal.placeholders
-        if place.kind == "var"
-    }
     for head in bias.heads:
         for place in head.atom.placeholders:
             if place.kind == "var" and place.type not in guarded | binding:

@@ -104,11 +104,16 @@ def rule_costs(bias: LanguageBias, rules: Sequence[Shape]) -> list[int | None]:
     program = copies(statements, facts)
     if not program.deterministic:
         raise UserError("A choice or a cycle through negation in #bias is not supported.")
-    control = Control(["--warn=none"])
+    messages: list[str] = []
+    control = Control(["--warn=none"], logger=lambda _, message: messages.append(message))
     lines = [program.shared, program.common, program.frame(), "#show.", f"_ex(0..{max(len(rules) - 1, 0)})."]
     lines += [program.context(i, context) for i, context in enumerate(facts)]
     control.add("\n".join(lines))
-    control.ground()
+    try:
+        control.ground()
+    except RuntimeError:
+        detail = " ".join(messages[0].split()) if messages else "not a program"
+        raise UserError(f"#bias cannot be evaluated: {detail}.") from None
     for symbolic in control.symbolic_atoms:
         name, arguments = symbolic.symbol.name, symbolic.symbol.arguments
         if name == "_bad" and symbolic.is_fact:
