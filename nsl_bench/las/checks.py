@@ -18,7 +18,8 @@ Signature = tuple[str, int]
 def check_task(task: LasTask) -> None:
     """Refuse a task whose language bias cannot mean what it says.
 
-    In ILASP's dialect a type may be a mere label of variables that positive literals bind. Propositions (predicates without arguments) may be unknown: that they hold nowhere is no sign of a
+    In ILASP's dialect a type may be a mere label of variables that positive literals bind.
+    Propositions (predicates without arguments) may be unknown: that they hold nowhere is no sign of a
     mistake. The contexts are only looked at until everything that the modes name has been found.
 
     Raises:
