@@ -144,6 +144,7 @@ class _Reader:
     max_body: int | None = None
     without_replacement: bool = False
     first_places: dict[str, int] = field(default_factory=dict)
+    atom_places: dict[str, int] = field(default_factory=dict)
 
     def task(self) -> LasTask:
         spans: list[tuple[int, int]] = []
@@ -349,8 +350,8 @@ class _Reader:
     def _atoms(self, text: str, offset: int) -> tuple[str, ...]:
         atoms = split_arguments(text)
         for atom, at in atoms:
-            if atom not in self.first_places:
-                self.first_places[atom] = offset + at
+            if atom not in self.atom_places:
+                self.atom_places[atom] = offset + at
         return tuple(atom for atom, _ in atoms)
 
     def _add(
@@ -386,3 +387,20 @@ class _Reader:
             if not _PLAIN_FACT.match(piece):
                 position = max(self.source.text.find(piece, offset), offset)
                 check_program(piece + ".", self.source.name, self.source.place(position))
+        for atom, offset in self.atom_places.items():
+            if not _PLAIN_FACT.match(atom):
+                self._check_ground(atom, offset)
+
+    def _check_ground(self, atom: str, offset: int) -> None:
+        from clingo import MessageCode, parse_term
+
+        check_program(atom + ".", self.source.name, self.source.place(offset))
+
+        def silent(code: MessageCode, message: str) -> None:
+            """The sentence below says it better."""
+
+        try:
+            parse_term(atom, silent)
+        except RuntimeError as error:
+            sentence = f"'{atom}' is not a ground atom, as inclusions and exclusions must be."
+            raise self.source.error(offset, sentence) from error

@@ -27,7 +27,7 @@ from nsl_bench.las.tables import BodyLiteral, Vocabulary
 
 __all__ = ["Search"]
 
-_CHUNK_BYTES = 1 << 24
+_CHUNK_BYTES = 1 << 26
 _RENAMED_BYTES = 1 << 21
 _COMPILED_BYTES = 1 << 24
 _MOST_STATES = 400_000
