@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import resource
 import sys
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -166,10 +167,34 @@ class Joint:
                 self.control.add(name, [], self._example(number, demand))
                 parts += [(name, []), ("copy", [Number(number)])]
             started = time.monotonic()
-            self.control.ground(parts)
+            if not self._ground(parts, deadline):
+                return False
             seconds = time.monotonic() - started
             # a call of the grounder cannot be stopped: keep it short
             self._chunk = max(1, min(2 * self._chunk, int(len(chunk) * _CHUNK_SECONDS / max(seconds, 1e-3))))
+        return True
+
+    def _ground(self, parts: Sequence[tuple[str, Sequence[Symbol]]], deadline: float | None) -> bool:
+        """Ground on a thread of its own, which is left behind where time runs out: False then.
+
+        clingo has no way to stop its grounder, and it keeps Ctrl-C waiting on the thread that calls it.
+        """
+        errors: list[Exception] = []
+
+        def work() -> None:
+            try:
+                self.control.ground(parts)
+            except RuntimeError as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        while thread.is_alive():
+            thread.join(_POLL)
+            if late(deadline) and thread.is_alive():
+                return False
+        if errors:
+            raise errors[0]
         return True
 
     def _example(self, number: int, demand: Demand) -> str:
