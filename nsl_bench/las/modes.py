@@ -24,7 +24,7 @@ __all__ = ["parse_mode_body", "parse_mode_head"]
 
 _PREFIX = re.compile(r"(!=|<=|>=|==|<|>|=)\s*\((.*)\)$", re.DOTALL)
 _OPERATORS = ("=", "<", "<=", ">", ">=", "!=")
-_OPTIONS = ("positive", "anti_reflexive", "symmetric")
+_OPTIONS = ("positive", "negative", "anti_reflexive", "symmetric")
 
 
 def parse_mode_head(source: Source, text: str, offset: int) -> ModeHead:

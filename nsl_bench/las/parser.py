@@ -58,6 +58,7 @@ _REFUSED = {
     "defined": "'#defined' is not supported in a task.",
     "minimize": "a task's score is its own; remove '#minimize'.",
     "maximize": "a task's score is its own; remove '#maximize'.",
+    "final_bias": "penalties of whole hypotheses ('#final_bias') are not supported.",
     "modeha": "choice rules in hypotheses ('#modeha') are not supported.",
     "brave_ordering": "ordering examples are not supported.",
     "cautious_ordering": "ordering examples are not supported.",

@@ -140,7 +140,7 @@ class ModeBody:
         literal: the atom or comparison.
         negated: written with ``not``.
         recall: how often one rule may use it (ILASP's dialect; FastLAS ignores it).
-        options: of ILASP's ``positive``, ``anti_reflexive``, ``symmetric``.
+        options: of ILASP's ``positive``, ``negative``, ``anti_reflexive``, ``symmetric``.
     """
 
     literal: ModeAtom | ModeComparison
@@ -279,8 +279,9 @@ class LanguageBias:
         found: list[ModeLiteral] = []
         for i, mode in enumerate(self.bodies):
             comparison = isinstance(mode.literal, ModeComparison)
-            both = ilasp and not mode.negated and not comparison and "positive" not in mode.options
-            for negated in (False, True) if both else (mode.negated,):
+            signed = comparison or mode.negated or not {"positive", "negative"}.isdisjoint(mode.options)
+            negated_only = mode.negated or "negative" in mode.options
+            for negated in (False, True) if ilasp and not signed else (negated_only,):
                 found.append(
                     ModeLiteral(
                         mode=i,

@@ -84,6 +84,8 @@ def test_dialects() -> None:
     ilasp = LasTask.parse("#pos(e, {p}, {}). #modeh(p). #modeb(1, q(var(t))). #modeb(r, (positive)).").bias
     assert [mode.negated for mode in ilasp.literals] == [False, True, False]
     assert ilasp.literals[0].recall == 1
+    signs = LasTask.parse("#pos(e, {p}, {}). #modeh(p). #modeb(q, (negative)). #modeb(r, (positive)).").bias
+    assert [mode.negated for mode in signs.literals] == [True, False]
 
 
 def test_hard_examples_and_prefix_comparison() -> None:
