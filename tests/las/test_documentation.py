@@ -1,0 +1,23 @@
+"""What docs/rule-learner.md shows works."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from nsl_bench.las import LasTask, solve
+
+PAGE = (Path(__file__).parents[2] / "docs" / "rule-learner.md").read_text(encoding="utf-8")
+
+
+def test_the_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(compile(block, "docs/rule-learner.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("optimal 2 2 A\n")
+
+
+def test_the_task_in_full_is_solved() -> None:
+    text = next(block for block in re.findall(r"```\n(.*?)```", PAGE, re.DOTALL) if "#modeh" in block)
+    assert solve(LasTask.parse(text)).score == 2
