@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from nsl_bench.las.bodies import Bodies
 from nsl_bench.las.columns import Bits, pack, unpack
-from nsl_bench.las.conditions import Formula, Target, literals_of
+from nsl_bench.las.conditions import Target, literals_of
 from nsl_bench.las.pieces import Part
 from nsl_bench.las.tables import BodyLiteral, Vocabulary
 from nsl_bench.las.task import ModeAtom
@@ -89,15 +89,15 @@ class Cells:
     """
 
     def __init__(self, problems: Sequence[Sequence[Target]], words: int, n: int) -> None:
-        literals: dict[Formula, frozenset[tuple[int, bool]]] = {}
+        literals: dict[int, frozenset[tuple[int, bool]]] = {}
         atoms: set[int] = set()
         for problem in problems:
             for target in problem:
-                if target.condition not in literals:
-                    literals[target.condition] = frozenset(
+                if id(target.condition) not in literals:
+                    literals[id(target.condition)] = frozenset(
                         (lit.atom, lit.positive) for lit in literals_of(target.condition)
                     )
-                    atoms.update(atom for atom, _ in literals[target.condition])
+                    atoms.update(atom for atom, _ in literals[id(target.condition)])
         self.row = {atom: i for i, atom in enumerate(sorted(atoms))}
         wanted = np.zeros((len(self.row), n), np.bool_)
         unwanted = np.zeros((len(self.row), n), np.bool_)
@@ -105,7 +105,7 @@ class Cells:
         for problem in problems:
             weight = np.zeros((len(self.row), n), np.int64)
             for target in problem:
-                for atom, positive in literals[target.condition]:
+                for atom, positive in literals[id(target.condition)]:
                     row = self.row[atom]
                     if positive:
                         wanted[row, target.column] = True

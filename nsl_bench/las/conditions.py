@@ -243,7 +243,8 @@ def targets(task: LasTask, grounding: Grounding, n_choices: int) -> list[Target]
     extra, hopeless = _derived_sets(task, grounding)
     looked: dict[str, tuple[int, npt.NDArray[Any] | None]] = {}
     formulas: dict[object, Formula] = {}
-    merged: dict[tuple[int, Formula, bool], tuple[int, list[int]]] = {}
+    # examples share few formulas; telling these apart by identity saves hashing them again and again
+    merged: dict[tuple[int, int, bool], tuple[int, list[int], Formula]] = {}
     for i, example in enumerate(task.examples):
         column = int(columns.of_example[i])
         more = extra.get(column, ((), ()))
@@ -270,12 +271,13 @@ def targets(task: LasTask, grounding: Grounding, n_choices: int) -> list[Target]
             if not example.positive:
                 formula = negate(formula)
             formulas[key] = formula
-        total, members = merged.setdefault((column, formula, example.penalty is None), (0, []))
+        joint = (column, id(formula), example.penalty is None)
+        total, members, _ = merged.get(joint, (0, [], formula))
         members.append(i)
-        merged[(column, formula, example.penalty is None)] = (total + (example.penalty or 0), members)
+        merged[joint] = (total + (example.penalty or 0), members, formula)
     return [
         Target(column, None if hard else total, formula, tuple(members))
-        for (column, formula, hard), (total, members) in merged.items()
+        for (column, _, hard), (total, members, formula) in merged.items()
     ]
 
 

@@ -40,6 +40,7 @@ class CoverProblem:
         self.costs = np.array([c.rule.cost for c in candidates], np.int64)
         demands: list[tuple[tuple[int, ...], tuple[int, ...], int, int]] = []
         cell_ids: dict[tuple[int, int], int] = {}
+        asks: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
         self.constant = 0
         self.impossible: list[Target] = []
         for target in targets:
@@ -47,9 +48,10 @@ class CoverProblem:
             if target.condition is False:
                 self._fail(target, weight)
                 continue
-            asked = conjunction(target.condition)
+            asked = asks.get(id(target.condition)) or conjunction(target.condition)
             if asked is None:
                 raise ValueError("a condition is not a conjunction")
+            asks[id(target.condition)] = asked
             ids = [
                 tuple(cell_ids.setdefault((cells.row[a], target.column), len(cell_ids)) for a in side)
                 for side in asked

@@ -17,7 +17,7 @@ from nsl_bench.las.checks import check_task
 from nsl_bench.las.clash import smallest_clash
 from nsl_bench.las.clock import Budget, heeding_interrupts
 from nsl_bench.las.columns import Columns, unpack
-from nsl_bench.las.conditions import Target, assign, choice_atom, conjunction, evaluate, targets
+from nsl_bench.las.conditions import Formula, Target, assign, choice_atom, conjunction, evaluate, targets
 from nsl_bench.las.cover import CoverProblem
 from nsl_bench.las.grounding import ground
 from nsl_bench.las.maxsat import Backend
@@ -149,10 +149,15 @@ class _Fast:
         branches = []
         for chosen in itertools.product((False, True), repeat=n):
             values = {choice_atom(i): value for i, value in enumerate(chosen)}
-            simpler = [replace(goal, condition=assign(goal.condition, values)) for goal in goals]
-            for goal in simpler:
-                if goal.condition is not False and conjunction(goal.condition) is None:
-                    raise Undecided("conditions that are not conjunctions")
+            known: dict[int, Formula] = {}
+            for goal in goals:
+                if id(goal.condition) not in known:
+                    condition = known[id(goal.condition)] = assign(goal.condition, values)
+                    if condition is not False and conjunction(condition) is None:
+                        raise Undecided("conditions that are not conjunctions")
+            simpler = [
+                Target(goal.column, goal.penalty, known[id(goal.condition)], goal.examples) for goal in goals
+            ]
             picked = tuple(i for i, value in enumerate(chosen) if value)
             branches.append(_Branch(picked, sum(self.given[i].cost for i in picked), simpler))
         return branches
