@@ -42,11 +42,10 @@ class CoverProblem:
         cell_ids: dict[tuple[int, int], int] = {}
         asks: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
         self.constant = 0
-        self.impossible: list[Target] = []
         for target in targets:
             weight = self.hard_weight if target.penalty is None else target.penalty
             if target.condition is False:
-                self._fail(target, weight)
+                self.constant += weight
                 continue
             asked = asks.get(id(target.condition)) or conjunction(target.condition)
             if asked is None:
@@ -62,11 +61,6 @@ class CoverProblem:
         self._matrix = _fill_matrix(candidates, cell_ids, cells)
         self._demands = demands
         self.targets = targets
-
-    def _fail(self, target: Target, weight: int) -> None:
-        self.constant += weight
-        if target.penalty is None:
-            self.impossible.append(target)
 
     def solve(
         self,

@@ -1,7 +1,6 @@
 """Weighted partial MaxSAT: one small interface, two solvers.
 
-RC2 of python-sat does the work; clingo's optimisation is the alternative, and takes over when a
-deadline asks for a best answer so far.
+RC2 of python-sat does the work; clingo's optimisation is the alternative.
 """
 
 from __future__ import annotations
