@@ -19,7 +19,8 @@ node(1..4).
 #modeb(1, edge(var(node), var(node)), (positive)).
 #modeb(1, path(var(node), var(node)), (positive)).
 #maxv(3).
-#pos(a, {path(1,2), path(1,3), path(1,4)}, {path(2,1), path(3,2), path(1,1), path(2,2)}, {edge(1,2). edge(2,3). edge(3,4).}).
+#pos(a, {path(1,2), path(1,3), path(1,4)}, {path(2,1), path(3,2), path(1,1), path(2,2)},
+    {edge(1,2). edge(2,3). edge(3,4).}).
 #pos(b, {path(1,1), path(2,1)}, {path(1,3)}, {edge(1,2). edge(2,1).}).
 """
 COLOURS = """
