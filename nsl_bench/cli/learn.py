@@ -44,10 +44,11 @@ def command(
     rule_learner: str,
     executable: Path | None,
     with_explanation: bool,
-) -> None:
+) -> int:
     """Learn the hypothesis of least score from the learning task in the file TASK.
 
-    Ctrl-C ends the search; what was found by then is printed, with a lower bound of the score.
+    Ctrl-C ends the search; what was found by then is printed, with a lower bound of the score. Exits with
+    2 if no hypothesis covers all the examples that must be covered.
     """
     from nsl_bench.las.task import LasTask
 
@@ -86,10 +87,11 @@ def command(
                 for r in explanation.rules
             ]
         click.echo(json.dumps(answer))
-        return
-    _print(solution, seconds)
-    if explanation is not None:
-        click.echo(f"\n{explanation}")
+    else:
+        _print(solution, seconds)
+        if explanation is not None:
+            click.echo(f"\n{explanation}")
+    return 2 if solution.status == "unsatisfiable" else 0
 
 
 def _solve(

@@ -78,10 +78,11 @@ def test_explain_says_what_each_rule_covers(task: Path) -> None:
 def test_unsatisfiable_is_an_answer(tmp_path: Path) -> None:
     path = tmp_path / "clash.las"
     path.write_text("#modeh(p). #pos(yes, {p}, {}, {}). #pos(no, {}, {p}, {}).")
-    result = CliRunner().invoke(learn, [str(path), "--json"], catch_exceptions=False)
+    result = CliRunner().invoke(learn, [str(path), "--json"], standalone_mode=False, catch_exceptions=False)
     answer = json.loads(result.stdout)
     assert (answer["status"], answer["score"], answer["hypothesis"]) == ("unsatisfiable", None, [])
     assert answer["message"]
+    assert result.return_value == 2
 
 
 @pytest.mark.parametrize(
