@@ -18,7 +18,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -139,7 +139,12 @@ def create(kind: Kind, spec: str | Spec, **extra: Any) -> Any:
     ]
     if missing:
         raise UserError(f"{opening} needs '{missing[0]}': write {parsed.name}:{missing[0]}=...")
-    return make(**values)
+    try:
+        return make(**values)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{opening} cannot be made: {type(error).__name__}: {error}.") from error
 
 
 def _hints(make: Any) -> dict[str, Any]:
@@ -184,23 +189,34 @@ def _from_module(text: str) -> Any | None:
             raise UserError(f"The learner '{text}' is not there: no file {path}.")
         name = f"nsl_bench_user_{path.stem}"
         spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
+        loader = spec.loader if spec else None
+        if spec is None or loader is None:
             raise UserError(f"The file {path} cannot be imported as Python.")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
-        spec.loader.exec_module(module)
+        _execute(lambda: loader.exec_module(module), text)
     else:
         if not all(piece.isidentifier() for piece in place.split(".")):
             return None
         sys.path.insert(0, str(Path.cwd()))
         try:
-            module = importlib.import_module(place)
-        except ModuleNotFoundError as error:
-            if error.name and (place == error.name or place.startswith(f"{error.name}.")):
+            if importlib.util.find_spec(place) is None:
                 return None
-            raise UserError(f"The module of the learner '{text}' cannot be imported: {error}.") from error
+            module = _execute(lambda: importlib.import_module(place), text)
+        except ModuleNotFoundError:
+            return None
         finally:
             sys.path.pop(0)
     if not hasattr(module, attribute):
         raise UserError(f"{place} has no '{attribute}'.{did_you_mean(attribute, vars(module))}")
     return getattr(module, attribute)
+
+
+def _execute(load: Callable[[], Any], text: str) -> Any:
+    """Import a user's code, which may raise anything."""
+    try:
+        return load()
+    except Exception as error:
+        raise UserError(
+            f"The learner '{text}' cannot be imported: {type(error).__name__}: {error}."
+        ) from error

@@ -65,3 +65,26 @@ def test_a_learner_comes_from_a_file(tmp_path: Path) -> None:
         registry.create("learner", f"{file}:Min")
     with pytest.raises(UserError, match=r"no file .*other\.py"):
         registry.create("learner", f"{tmp_path / 'other.py'}:Mine")
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("import no_such_module\n", "cannot be imported: ModuleNotFoundError"),
+        ("class Mine\n", "cannot be imported: SyntaxError"),
+        ("class Mine:\n    def __init__(self):\n        1 / 0\n", "cannot be made: ZeroDivisionError"),
+    ],
+)
+def test_a_learner_whose_code_is_broken_gets_a_sentence(tmp_path: Path, code: str, sentence: str) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text(code)
+    with pytest.raises(UserError, match=sentence):
+        registry.create("learner", f"{file}:Mine")
+
+
+def test_a_learner_comes_from_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_learners.py").write_text("class Mine:\n    pass\n")
+    assert type(registry.create("learner", "my_learners:Mine")).__name__ == "Mine"
+    with pytest.raises(UserError, match="Unknown learner 'their_learners'"):
+        registry.create("learner", "their_learners:Mine")
