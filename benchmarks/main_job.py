@@ -54,4 +54,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("Interrupted; finished runs are kept, the same command goes on from there.", file=sys.stderr)
+        sys.exit(130)

@@ -107,7 +107,7 @@ class Bench:
             hypothesis=hypothesis,
             content_hash={"train": train.content_hash, "test": test.content_hash},
             versions=_versions(),
-            environment=_environment(),
+            environment=self._environment(job),
             started=started,
             seconds=round(time.perf_counter() - clock, 3),
             message=message,
@@ -138,6 +138,11 @@ class Bench:
             benchmark, source = self._parts(job)
             self._networks[key] = trained(job.network, benchmark, source, device=self.device)
         return self._networks[key]
+
+    def _environment(self, job: Job) -> dict[str, Any]:
+        if job.network is None:
+            return _environment()
+        return {**_environment(), "network_fingerprint": self.network(job).fingerprint()}
 
     def _part(
         self, job: Job, part: Part, benchmark: Benchmark, source: ImageSource, shift: Shift | None

@@ -40,7 +40,7 @@ class Record:
         hypothesis: what was learned, if it can be read as rules.
         content_hash: of the train and the test set.
         versions: of nsl-bench, Python and the libraries that matter.
-        environment: machine, number of cores, device.
+        environment: machine, number of cores, fingerprint of the network's weights.
         started: UTC, ISO 8601.
         seconds: of the whole run, perception included.
         message: what went wrong, or is worth knowing.
