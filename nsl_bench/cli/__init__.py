@@ -55,10 +55,9 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            raise UserError(
-                f"There is no command '{args[0]}'.{did_you_mean(args[0], self.list_commands(ctx))}"
-            )
+        known = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and args[0] not in known:
+            raise UserError(f"There is no command '{args[0]}'.{did_you_mean(args[0], known)}")
         return super().resolve_command(ctx, args)
 
 

@@ -8,6 +8,7 @@ on how many.
 from __future__ import annotations
 
 import io
+import json
 import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -108,8 +109,6 @@ def load(
 
 
 def _open(path: Path) -> Dataset:
-    import json
-
     import datasets
     import pyarrow as pa
 
@@ -180,8 +179,6 @@ def _schema(task: Benchmark, examples: Split) -> Any:
 
 
 def _describe(schema: Any, task: Benchmark, source: ImageSource, digest: str) -> Any:
-    import json
-
     header = json.loads(schema.metadata[b"huggingface"])
     header["info"]["description"] = (
         f"{task.name} {task.version}: {task.description} Images: {source.name} {source.version}. "

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from nsl_bench.errors import UserError
+from nsl_bench.graph import strong_components
 
 __all__ = ["EXAMPLE", "VIOLATED", "Program", "Signature", "analyse", "clean_message", "refuse_directives"]
 
@@ -142,7 +143,7 @@ class Program:
         for rule in self.rules:
             for head in rule.heads:
                 graph[head] |= rule.positive | rule.negative
-        component = _components(graph)
+        component = strong_components(graph)
         return not any(
             component[head] == component.get(body)
             for rule in self.rules
@@ -296,38 +297,3 @@ def _rewriter(dependent: frozenset[Signature]) -> Any:
             return ast.SymbolicAtom(extend(atom.symbol))
 
     return Rewriter()
-
-
-def _components(graph: dict[Signature, set[Signature]]) -> dict[Signature, int]:
-    """The strongly connected component of each predicate (Tarjan's algorithm, without recursion)."""
-    order: dict[Signature, int] = {}
-    low: dict[Signature, int] = {}
-    component: dict[Signature, int] = {}
-    stack: list[Signature] = []
-    for root in list(graph):
-        if root in order:
-            continue
-        order[root] = low[root] = len(order)
-        stack.append(root)
-        work = [(root, iter(graph[root]))]
-        while work:
-            node, successors = work[-1]
-            for successor in successors:
-                if successor not in order:
-                    order[successor] = low[successor] = len(order)
-                    stack.append(successor)
-                    work.append((successor, iter(graph.get(successor, ()))))
-                    break
-                if successor not in component:
-                    low[node] = min(low[node], order[successor])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == order[node]:
-                    while True:
-                        member = stack.pop()
-                        component[member] = order[node]
-                        if member == node:
-                            break
-    return component

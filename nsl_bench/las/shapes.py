@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from clingo import ast
 
 from nsl_bench.errors import UserError
+from nsl_bench.graph import strong_components
 
 __all__ = [
     "Shape",
@@ -173,52 +174,13 @@ def recursive_through_negation(shapes: Sequence[Shape]) -> frozenset[str]:
     for shape in shapes:
         for head in shape.heads:
             edges.setdefault(head, set()).update(shape.body | shape.negative)
-    component = _components(edges)
+    component = strong_components(edges)
     return frozenset(
         head
         for shape in shapes
         for head in shape.heads
         if any(component.get(head) == component.get(name) for name in shape.negative if name in component)
-        for head in (head,)
     )
-
-
-def _components(edges: dict[str, set[str]]) -> dict[str, int]:
-    """Strongly connected components (Tarjan, without recursion): node to the number of its component."""
-    order: dict[str, int] = {}
-    low: dict[str, int] = {}
-    component: dict[str, int] = {}
-    stack: list[str] = []
-    for root in edges:
-        if root in order:
-            continue
-        work: list[tuple[str, Iterator[str]]] = [(root, iter(sorted(edges[root])))]
-        order[root] = low[root] = len(order)
-        stack.append(root)
-        while work:
-            node, successors = work[-1]
-            advanced = False
-            for successor in successors:
-                if successor not in order:
-                    order[successor] = low[successor] = len(order)
-                    stack.append(successor)
-                    work.append((successor, iter(sorted(edges.get(successor, ())))))
-                    advanced = True
-                    break
-                if successor not in component:
-                    low[node] = min(low[node], order[successor])
-            if advanced:
-                continue
-            work.pop()
-            if work:
-                low[work[-1][0]] = min(low[work[-1][0]], low[node])
-            if low[node] == order[node]:
-                while True:
-                    member = stack.pop()
-                    component[member] = order[node]
-                    if member == node:
-                        break
-    return component
 
 
 def arity_of(rest: str) -> int:

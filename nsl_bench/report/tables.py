@@ -16,9 +16,7 @@ from nsl_bench.errors import unknown
 from nsl_bench.run.metrics import METRICS
 from nsl_bench.shift import STANDARD
 
-__all__ = ["DEFAULT_METRICS", "FORMATS", "area_under_shift", "render", "summarise", "with_standard"]
-
-FORMATS = ("markdown", "csv", "latex")
+__all__ = ["DEFAULT_METRICS", "area_under_shift", "render", "summarise", "with_standard"]
 
 DEFAULT_METRICS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from types import MappingProxyType
+
 import numpy as np
 import numpy.typing as npt
 
 __all__ = ["METRICS", "Metric", "accuracy", "brier_score", "calibration_error", "probabilistic_accuracy"]
-
-from dataclasses import dataclass
-from types import MappingProxyType
 
 Labels = npt.NDArray[np.integer]
 Probabilities = npt.NDArray[np.floating]
