@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import unknown
+from nsl_bench.errors import UserError, unknown
 from nsl_bench.types import ConceptSpace, PoolPart
 
 __all__ = ["ImageSource"]
@@ -36,6 +36,8 @@ class ImageSource(ABC):
         variants: names of the pool's variants; the first is the standard one.
         named_shifts: short names of the shifts that this source makes possible, to their specs, e.g.
             ``{"noir": "deck_swap:noir"}``.
+        segments: what a pixel of a segmentation map can show, e.g. ``("wall", "floor", "chair")``; empty
+            for a source without maps.
     """
 
     name: str
@@ -46,6 +48,7 @@ class ImageSource(ABC):
     shape: tuple[int, int, int]
     variants: tuple[str, ...] = ("standard",)
     named_shifts: Mapping[str, str]
+    segments: tuple[str, ...] = ()
 
     @abstractmethod
     def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
@@ -66,6 +69,17 @@ class ImageSource(ABC):
     @abstractmethod
     def fingerprint(self) -> str:
         """A short hash of everything that decides the pixels (version, options, files)."""
+
+    def segmentation(self, part: PoolPart, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        """uint8 [m, height, width]: what each pixel of these standard images shows, indices into `segments`.
+
+        Height and width are those of `shape`. Only networks that learn to segment ask for maps, and only
+        for their train images; when they predict they see images alone, standard or shifted.
+
+        Raises:
+            UserError: the source has no maps.
+        """
+        raise UserError(f"The image source {self.name} has no segmentation maps.")
 
     def check_variant(self, variant: str) -> None:
         """Raise a UserError unless `variant` exists."""

@@ -76,6 +76,19 @@ class SourceCase(ABC):
             assert images.shape == (7, *source.shape)
             assert images.std() > 1
 
+    def test_segmentation_maps_are_of_the_same_images(self, source: ImageSource) -> None:
+        rows = self.sample(source)
+        if not source.segments:
+            with pytest.raises(UserError, match="has no segmentation maps"):
+                source.segmentation("network", rows)
+            return
+        assert len(set(source.segments)) == len(source.segments) <= 256
+        maps = source.segmentation("network", rows)
+        assert maps.dtype == np.uint8 and maps.shape == (7, *source.shape[:2])
+        assert maps.max() < len(source.segments)
+        assert np.array_equal(source.segmentation("network", rows[::-1])[::-1], maps)
+        assert source.segmentation("a", rows[:0]).shape == (0, *source.shape[:2])
+
     def test_no_images(self, source: ImageSource) -> None:
         assert source.render("b", np.empty(0, np.int64), source.variants[0]).shape == (0, *source.shape)
 

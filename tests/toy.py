@@ -78,6 +78,7 @@ class PatchSource(ImageSource):
     licence = "MIT"
     citation = "Made for tests."
     named_shifts: Mapping[str, str] = {}
+    segments = ("dull", "vivid")
 
     def __init__(self, channels: int = 1, side: int = 12) -> None:
         self.concept_space = SHADES
@@ -96,6 +97,9 @@ class PatchSource(ImageSource):
             noise = np.random.default_rng([index, len(part)]).integers(-15, 16, self.shape)
             images[row] = 40 + 80 * (index // 20) + noise
         return images
+
+    def segmentation(self, part: PoolPart, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        return (self.render(part, indices)[..., 0] > 80).astype(np.uint8)
 
     def fingerprint(self) -> str:
         return f"patches-{self.shape}"
