@@ -7,11 +7,7 @@ on how many.
 
 from __future__ import annotations
 
-import io
 import json
-import multiprocessing
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +16,14 @@ import numpy.typing as npt
 
 from nsl_bench import cache, registry
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.data.content import DIGEST_BYTES, content_hash, image_digest
+from nsl_bench.data.content import DIGEST_BYTES, content_hash
+from nsl_bench.data.images import chunks, encode, render
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.shift import STANDARD, Shift, resolve
 from nsl_bench.source import ImageSource
 from nsl_bench.types import BLANK, PoolPart, Split
+from nsl_bench.workers import spread
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -202,12 +200,13 @@ class _Encoded:
         by_image: dict[tuple[bool, int], bytes] = {}
         shown = examples.images != BLANK
         for shifted in (False, True):
-            rows = (examples.shifted == shifted)[:, None] & shown
-            indices = np.unique(examples.images[rows]).astype(np.int64)
+            wanted = (examples.shifted == shifted)[:, None] & shown
+            indices = np.unique(examples.images[wanted]).astype(np.int64)
             change = shift if shifted else None
-            chunks = np.split(indices, range(_CHUNK, len(indices), _CHUNK)) if len(indices) else []
-            jobs = [(source, change, examples.pool, chunk) for chunk in chunks]
-            for chunk, files in zip(chunks, _spread(jobs, workers), strict=True):
+            jobs: list[_Chunk] = [(change, rows) for rows in chunks(indices, _CHUNK)]
+            for (_, chunk), files in zip(
+                jobs, spread(_encode, (source, examples.pool), jobs, workers), strict=True
+            ):
                 for index, (png, digest) in zip(chunk.tolist(), files, strict=True):
                     self.png[shifted, index] = png
                     by_image[shifted, index] = digest
@@ -218,31 +217,11 @@ class _Encoded:
             self.digests[i, slot] = np.frombuffer(digest, np.uint8)
 
 
-_Chunk = tuple[ImageSource, Shift | None, PoolPart, npt.NDArray[np.int64]]
+_Shared = tuple[ImageSource, PoolPart]
+_Chunk = tuple[Shift | None, npt.NDArray[np.int64]]
 
 
-def _spread(jobs: list[_Chunk], workers: int) -> Iterator[list[tuple[bytes, bytes]]]:
-    if workers <= 1 or len(jobs) < 2:
-        yield from map(_encode, jobs)
-        return
-    # A fresh process each: forking one that already runs threads (torch, Arrow) can deadlock.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        yield from pool.map(_encode, jobs)
-
-
-def _encode(job: _Chunk) -> list[tuple[bytes, bytes]]:
-    from PIL import Image
-
-    source, shift, part, indices = job
-    images = (
-        shift.render(source, part, indices) if shift else source.render(part, indices, source.variants[0])
-    )
-    files = []
-    for image in images:
-        buffer = io.BytesIO()
-        Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image).save(
-            buffer, "PNG", compress_level=1
-        )
-        files.append((buffer.getvalue(), image_digest(image)))
-    return files
+def _encode(shared: _Shared, chunk: _Chunk) -> list[tuple[bytes, bytes]]:
+    source, part = shared
+    shift, indices = chunk
+    return [encode(image) for image in render(source, shift, part, indices)]

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from nsl_bench.data.images import chunks
 from nsl_bench.perception.network import Renderer
 
-__all__ = ["chunks", "collect", "resize"]
-
-CHUNK = 256
-"""Images rendered at a time."""
-
-
-def chunks(rows: npt.NDArray[np.int64], size: int = CHUNK) -> Iterator[npt.NDArray[np.int64]]:
-    """Consecutive pieces of at most `size` rows."""
-    for start in range(0, len(rows), size):
-        yield rows[start : start + size]
+__all__ = ["collect", "resize"]
 
 
 def resize(images: npt.NDArray[np.uint8], size: tuple[int, int]) -> npt.NDArray[np.uint8]:

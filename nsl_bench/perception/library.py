@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from nsl_bench import cache, registry
 from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.images import chunks
 from nsl_bench.errors import UserError
-from nsl_bench.perception.images import chunks
 from nsl_bench.perception.network import Network, header_of
 from nsl_bench.registry import Spec
 from nsl_bench.shift import Shift

@@ -6,10 +6,8 @@ digests of the images, which a split's content hash needs, likewise without the 
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +16,12 @@ import numpy.typing as npt
 
 from nsl_bench import cache
 from nsl_bench.data.content import DIGEST_BYTES, image_digest
-from nsl_bench.perception.images import chunks
+from nsl_bench.data.images import chunks, render
 from nsl_bench.perception.network import Network
 from nsl_bench.shift import STANDARD, Shift
 from nsl_bench.source import ImageSource
 from nsl_bench.types import BLANK, PoolPart, Predictions, Split
+from nsl_bench.workers import spread
 
 __all__ = ["image_digests", "predict", "predictions_of"]
 
@@ -193,34 +192,14 @@ def _rendered(
     """Images in chunks, in order; by several processes if what the first chunk took says that it pays."""
     first, *rest = chunks(indices, _CHUNK)
     started = time.perf_counter()
-    images = _render(source, part, shift, first)
+    images = render(source, shift, part, first)
     left = (time.perf_counter() - started) * len(rest)
     yield images
-    if workers <= 1 or left < _WORTH_SECONDS:
-        for rows in rest:
-            yield _render(source, part, shift, rows)
-        return
-    # Fresh processes: forking one that already runs threads (torch, Arrow) can deadlock.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, _Worker.start, (source, part, shift)) as pool:
-        yield from pool.map(_Worker.render, rest)
-
-
-class _Worker:
-    """What a worker process keeps between chunks: a source draws its decks once, not for each chunk."""
-
-    images: tuple[ImageSource, PoolPart, Shift | None]
-
-    @classmethod
-    def start(cls, source: ImageSource, part: PoolPart, shift: Shift | None) -> None:
-        cls.images = (source, part, shift)
-
-    @classmethod
-    def render(cls, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        return _render(*cls.images, rows)
+    yield from spread(_render, (source, part, shift), rest, workers if left > _WORTH_SECONDS else 1)
 
 
 def _render(
-    source: ImageSource, part: PoolPart, shift: Shift | None, rows: npt.NDArray[np.int64]
+    shared: tuple[ImageSource, PoolPart, Shift | None], rows: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint8]:
-    return shift.render(source, part, rows) if shift else source.render(part, rows, source.variants[0])
+    source, part, shift = shared
+    return render(source, shift, part, rows)

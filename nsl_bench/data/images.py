@@ -1,0 +1,63 @@
+"""Images of a pool as files: rendered, encoded as PNG, and marked by a digest of their pixels."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.data.content import image_digest
+from nsl_bench.shift import Shift
+from nsl_bench.source import ImageSource
+from nsl_bench.types import PoolPart
+
+__all__ = ["CHUNK", "chunks", "decode", "encode", "render"]
+
+CHUNK = 256
+"""Images rendered at a time."""
+
+_LEVEL = 3
+"""Of zlib. Higher ones take half as long again and save nothing on drawn or handwritten images."""
+
+
+def chunks(rows: npt.NDArray[np.int64], size: int = CHUNK) -> Iterator[npt.NDArray[np.int64]]:
+    """Consecutive pieces of at most `size` rows."""
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
+
+
+def render(
+    source: ImageSource, shift: Shift | None, part: PoolPart, indices: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint8]:
+    """uint8 [m, height, width, channels]: images of a part of the pool, shifted if there is a shift."""
+    if shift is None:
+        return source.render(part, indices, source.variants[0])
+    return shift.render(source, part, indices)
+
+
+def encode(image: npt.NDArray[np.uint8]) -> tuple[bytes, bytes]:
+    """An image, uint8 [height, width, channels], as a PNG file, and its digest."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    picture = Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image)
+    picture.save(buffer, "PNG", compress_level=_LEVEL)
+    return buffer.getvalue(), image_digest(image)
+
+
+def decode(file: bytes) -> npt.NDArray[np.uint8]:
+    """uint8 [height, width, channels] from the bytes of an image file.
+
+    Raises:
+        OSError: they are not those of a whole image.
+    """
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(file)) as picture:
+            pixels: npt.NDArray[np.uint8] = np.asarray(picture)
+    except (SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise OSError(str(error)) from error
+    return pixels[..., None] if pixels.ndim == 2 else pixels
