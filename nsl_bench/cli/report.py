@@ -46,9 +46,13 @@ def command(
         click.echo(f"No finished runs in {results}.", err=True)
         return
     click.echo(render(runs, form, shown), nl=False)
-    failed = int((runs["status"] == "failed").sum())
-    if failed:
-        click.echo(f"{failed} runs failed and are left out.", err=True)
+    failed = runs.loc[runs["status"] != "ok", "status"].value_counts()
+    if len(failed):
+        kinds = ", ".join(f"{count} {status}" for status, count in failed.items())
+        click.echo(f"{failed.sum()} runs are left out: {kinds}.", err=True)
+    late = int(runs["timed_out"].sum())
+    if late:
+        click.echo(f"{late} runs reached the time limit: their best hypothesis so far counts.", err=True)
     if curves:
         for path in draw(runs, results / "curves", shown):
             click.echo(f"Curves: {path}", err=True)

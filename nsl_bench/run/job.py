@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from nsl_bench import cache, registry
+from nsl_bench import __version__, cache, registry
 from nsl_bench.data.splits import check_percent, make_source
 from nsl_bench.errors import UserError
+from nsl_bench.learners.base import track_of
 from nsl_bench.shift import STANDARD, resolve, short_name
 from nsl_bench.types import Track
 
-__all__ = ["Job", "plan"]
+__all__ = ["About", "Job", "describe_here", "plan", "splits_fingerprint"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,9 @@ class Job:
         network: perception network, None in tracks that use none.
         seed: of data and learner; the network has its own, an option of it.
         splits: folder whose splits are used in place of generated ones.
+        splits_fingerprint: of that folder's files.
+        learner_version: what the learner says, or a hash of its file; empty in records of version 1.
+        harness_version: of nsl-bench; empty in records of version 1.
     """
 
     benchmark: str
@@ -52,6 +58,9 @@ class Job:
     network: str | None
     seed: int = 0
     splits: str | None = None
+    splits_fingerprint: str = ""
+    learner_version: str = ""
+    harness_version: str = ""
 
     def key(self) -> str:
         """20 hexadecimal digits that name the run in a results folder."""
@@ -81,11 +90,13 @@ def plan(
     symbolic: bool = False,
     seed: int = 0,
     splits: Path | None = None,
+    describe: Callable[[str], About] | None = None,
 ) -> list[Job]:
     """Every combination, each once, cheap errors first: every name is looked up before anything runs.
 
     Args:
         symbolic: hand true concepts to learners of the `pretrained` track, as the `symbolic` track does.
+        describe: asks a learner what it is; by default in this process.
 
     Raises:
         UserError: an unknown name, or a percentage out of range.
@@ -98,12 +109,15 @@ def plan(
     if any(check_percent(percent) for percent in percents) and all(name == STANDARD for name in named):
         raise UserError("Examples cannot be shifted without a shift; name one with --shift.")
     registry.factory("network", registry.Spec.parse(network).name)
-    tracks = {learner: _track(learner, symbolic, seed) for learner in learners}
+    describe = describe or describe_here
+    about = {learner: describe(learner) for learner in learners}
+    fingerprint = "" if splits is None else splits_fingerprint(splits)
     jobs = {}
     for size, repeat, percent, shift, learner in itertools.product(sizes, repeats, percents, named, learners):
         if percent and shift == STANDARD:
             continue
-        track = tracks[learner]
+        own = about[learner].track
+        track: Track = "symbolic" if symbolic and own == "pretrained" else own
         job = Job(
             benchmark=task.name,
             benchmark_version=task.version,
@@ -118,11 +132,48 @@ def plan(
             network=network if track == "pretrained" else None,
             seed=seed,
             splits=None if splits is None else str(splits),
+            splits_fingerprint=fingerprint,
+            learner_version=about[learner].version,
+            harness_version=__version__,
         )
         jobs[job.key()] = job
     return list(jobs.values())
 
 
-def _track(learner: str, symbolic: bool, seed: int) -> Track:
-    track: Track = getattr(registry.create("learner", learner, seed=seed), "track", "pretrained")
-    return "symbolic" if symbolic and track == "pretrained" else track
+@dataclass(frozen=True)
+class About:
+    """What a learner says of itself.
+
+    Attributes:
+        track: the supervision that it uses.
+        version: its ``version``, with a hash of its file where it is no installed part.
+    """
+
+    track: Track
+    version: str
+
+
+def describe_here(learner: str) -> About:
+    """Ask a learner in this process, which imports its code.
+
+    Raises:
+        UserError: there is no such learner, it cannot be made, or it declares no track that there is.
+    """
+    made = registry.create("learner", learner, seed=0)
+    version = str(getattr(made, "version", ""))
+    if registry.Spec.parse(learner).name not in registry.names("learner"):
+        module = sys.modules.get(type(made).__module__)
+        path = Path(getattr(module, "__file__", None) or "")
+        if path.is_file():
+            version = f"{version}+{_digest(path)}"
+    return About(track_of(made), version)
+
+
+def splits_fingerprint(folder: Path) -> str:
+    """A hash of the names and contents of a folder's files."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return cache.key([[path.relative_to(folder).as_posix(), _digest(path)] for path in files])
+
+
+def _digest(path: Path) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=6).hexdigest()

@@ -1,96 +1,45 @@
 """A results folder: one record a run, appended the moment it is known and never changed.
 
-``results/`` holds ``store.json`` (what kind of folder this is), ``records.jsonl`` (one run a line) and
-``predictions/KEY.parquet`` (what each run predicted). A line is written in one piece, under a lock and
-synced to the disk, so several processes can write at once and a killed one loses nothing but the run it
-was in; a line cut short is skipped. The last record of a key counts.
+=======================  ====================================================================
+``store.json``           what kind of folder this is
+``records.jsonl``        one run a line (`nsl_bench.run.record`)
+``predictions/*``        what each run predicted, ``KEY.parquet``
+``records-*.parquet``    records that `Store.compact` took out of ``records.jsonl``
+``predictions-*.parquet``  their predictions, with a column ``key``
+``logs/KEY.log``         what the learner of a run printed
+=======================  ====================================================================
+
+A line is written in one piece, under a lock and synced to the disk, so several processes can write at once
+and a killed one loses nothing but the run it was in; a line cut short is skipped, and one that the disk has
+no room for is taken back. The last record of a key counts.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from nsl_bench import __version__, cache
 from nsl_bench.errors import UserError
 from nsl_bench.run.job import Job
-from nsl_bench.types import Hypothesis
+from nsl_bench.run.record import SCHEMA, Record
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["SCHEMA", "Record", "Store"]
 
-SCHEMA = 1
-"""Version of the records' form; a folder of another one is not written to."""
+_FLAT = ("key", "status", "started", "seconds", "message", "timed_out")
+"""The columns of compacted records besides the job's, the metrics' and the whole record as JSON."""
 
-
-@dataclass(frozen=True)
-class Record:
-    """The result of one run.
-
-    Attributes:
-        job: what was run.
-        status: ``"ok"``, or ``"failed"`` with a `message`.
-        metrics: every number by name (`nsl_bench.run.metrics.METRICS`).
-        hypothesis: what was learned, if it can be read as rules.
-        content_hash: of the train and the test set.
-        versions: of nsl-bench, Python and the libraries that matter.
-        environment: machine, number of cores, fingerprint of the network's weights.
-        started: UTC, ISO 8601.
-        seconds: of the whole run, perception included.
-        message: what went wrong, or is worth knowing.
-    """
-
-    job: Job
-    status: Literal["ok", "failed"]
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    hypothesis: Hypothesis | None = None
-    content_hash: Mapping[str, str] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
-    environment: Mapping[str, Any] = field(default_factory=dict)
-    started: str = ""
-    seconds: float = 0.0
-    message: str = ""
-
-    def to_json(self) -> str:
-        """One line."""
-        return json.dumps({"schema": SCHEMA, "key": self.job.key(), **asdict(self)}, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, line: str) -> Record:
-        """The record of a line.
-
-        Raises:
-            ValueError: the line is no record.
-        """
-        try:
-            values = json.loads(line)
-            rules = values["hypothesis"]
-            hypothesis = None if rules is None else Hypothesis(**{**rules, "rules": tuple(rules["rules"])})
-            return cls(
-                Job.from_dict(values["job"]),
-                values["status"],
-                hypothesis=hypothesis,
-                **{
-                    name: values[name]
-                    for name in (
-                        "metrics",
-                        "content_hash",
-                        "versions",
-                        "environment",
-                        "started",
-                        "seconds",
-                        "message",
-                    )
-                },
-            )
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"no record: {error}") from error
+_VERSIONS = ("learner_version", "harness_version")
 
 
 class Store:
@@ -101,24 +50,28 @@ class Store:
         must_exist: whether a missing folder is an error.
 
     Raises:
-        UserError: the folder is something else, or of another version.
+        UserError: the folder is something else, or of a later version.
     """
 
     def __init__(self, folder: Path, *, must_exist: bool = False) -> None:
         self.folder = folder
-        marker = folder / "store.json"
-        if marker.is_file():
-            _check(marker)
+        self._marker = folder / "store.json"
+        if self._marker.is_file():
+            self._outdated = _schema(self._marker) < SCHEMA
         elif must_exist or _holds_files(folder):
             what = "is no results folder (it has no store.json)" if folder.exists() else "is not there"
             raise UserError(f"{folder} {what}; `nsl-bench run ... --out {folder}` makes one.")
         else:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                with cache.replacing(marker) as temporary:
-                    temporary.write_text(json.dumps({"schema": SCHEMA, "nsl_bench": __version__}) + "\n")
             except OSError as error:
                 raise UserError(f"The folder {folder} cannot be made: {error.strerror}.") from error
+            self._mark()
+
+    def _mark(self) -> None:
+        with cache.replacing(self._marker) as temporary:
+            temporary.write_text(json.dumps({"schema": SCHEMA, "nsl_bench": __version__}) + "\n")
+        self._outdated = False
 
     @property
     def records_file(self) -> Path:
@@ -126,47 +79,85 @@ class Store:
         return self.folder / "records.jsonl"
 
     def add(self, record: Record) -> None:
-        """Append a record; it is on the disk when this returns.
+        """Append a record; it is on the disk when this returns. Ctrl-C waits until then.
+
+        Raises:
+            UserError: the disk is full or the folder cannot be written; the file is as it was before.
+        """
+        line = record.to_json().encode() + b"\n"
+        if self._outdated:
+            self._mark()
+        try:
+            with _uninterrupted(), cache.lock(self.records_file):
+                descriptor = os.open(self.records_file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+                try:
+                    _append(descriptor, line)
+                finally:
+                    os.close(descriptor)
+        except OSError as error:
+            raise UserError(f"{self.records_file} cannot be written: {error.strerror}.") from error
+
+    def _lines(self) -> Iterator[str]:
+        """The records as they were written, one JSON text each."""
+        # Opened before the parquet files are listed: what a compaction moves meanwhile is read twice
+        # rather than not at all.
+        file = (
+            self.records_file.open(encoding="utf-8", errors="replace")
+            if self.records_file.is_file()
+            else None
+        )
+        try:
+            compacted: set[str] = set()
+            for path in sorted(self.folder.glob("records-*.parquet")):
+                import pyarrow.parquet
+
+                for line in pyarrow.parquet.read_table(path, columns=["record"])["record"].to_pylist():
+                    compacted.add(line)
+                    yield line
+            for line in file or ():
+                if line.rstrip("\n") not in compacted:
+                    yield line
+        finally:
+            if file is not None:
+                file.close()
+
+    def _values(self) -> Iterator[dict[str, Any]]:
+        """Every whole record as JSON values."""
+        for line in self._lines():
+            try:
+                values = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(values, dict) and {"key", "job", "status"} <= values.keys():
+                yield values
+
+    def __iter__(self) -> Iterator[Record]:
+        """Every whole record, in the order of writing."""
+        for values in self._values():
+            try:
+                yield Record.from_dict(values)
+            except ValueError:
+                continue
+
+    def latest(self) -> dict[str, Record]:
+        """The last record of each key."""
+        return {record.key: record for record in self}
+
+    def statuses(self) -> dict[str, str]:
+        """How the last run of each key ended."""
+        return {values["key"]: values["status"] for values in self._values()}
+
+    def done(self) -> set[str]:
+        """The keys of the runs that ended well."""
+        return {key for key, status in self.statuses().items() if status == "ok"}
+
+    def add_predictions(self, key: str, predictions: pd.DataFrame) -> None:
+        """Keep what a run predicted.
 
         Raises:
             UserError: the disk is full or the folder cannot be written.
         """
-        try:
-            with cache.lock(self.records_file), self.records_file.open("ab+") as file:
-                end = file.seek(0, os.SEEK_END)
-                torn = False
-                if end:
-                    file.seek(end - 1)
-                    torn = file.read(1) != b"\n"
-                file.write(b"\n" * torn + record.to_json().encode() + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise UserError(f"{self.records_file} cannot be written: {error.strerror}.") from error
-
-    def __iter__(self) -> Iterator[Record]:
-        """Every whole record, in the order of writing."""
-        if not self.records_file.is_file():
-            return
-        with self.records_file.open(encoding="utf-8", errors="replace") as file:
-            for line in file:
-                try:
-                    yield Record.from_json(line)
-                except ValueError:
-                    continue
-
-    def latest(self) -> dict[str, Record]:
-        """The last record of each key."""
-        return {record.job.key(): record for record in self}
-
-    def done(self) -> set[str]:
-        """The keys of the runs that need not be done again."""
-        return {key for key, record in self.latest().items() if record.status == "ok"}
-
-    def add_predictions(self, key: str, predictions: pd.DataFrame) -> None:
-        """Keep what a run predicted."""
-        folder = self.folder / "predictions"
-        folder.mkdir(exist_ok=True)
+        folder = self._subfolder("predictions")
         with cache.replacing(folder / f"{key}.parquet") as temporary:
             predictions.to_parquet(temporary, index=False)
 
@@ -179,19 +170,136 @@ class Store:
         import pandas as pd
 
         path = self.folder / "predictions" / f"{key}.parquet"
-        if not path.is_file():
-            raise UserError(f"There are no predictions of the run {key} in {self.folder}.")
-        return pd.read_parquet(path)
+        if path.is_file():
+            return pd.read_parquet(path)
+        for compacted in sorted(self.folder.glob("predictions-*.parquet"), reverse=True):
+            found = pd.read_parquet(compacted, filters=[("key", "==", key)])
+            if not found.empty:
+                return found.drop(columns="key").dropna(axis="columns", how="all")
+        raise UserError(f"There are no predictions of the run {key} in {self.folder}.")
+
+    def log(self, key: str) -> Path:
+        """The file for what the learner of a run prints."""
+        return self._subfolder("logs") / f"{key}.log"
+
+    def _subfolder(self, name: str) -> Path:
+        folder = self.folder / name
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise UserError(f"The folder {folder} cannot be made: {error.strerror}.") from error
+        return folder
 
     def frame(self) -> pd.DataFrame:
-        """One row a finished run: the job's fields, status, then a column a metric."""
+        """One row a run: the job's fields, key and status, then a column a metric.
+
+        Of runs that differ in nothing but the versions of learner and harness the last one counts.
+        """
         import pandas as pd
 
-        rows = [
-            {**asdict(record.job), "key": key, "status": record.status, **record.metrics}
-            for key, record in self.latest().items()
-        ]
-        return pd.DataFrame(rows)
+        names = [f.name for f in fields(Job)]
+        identity = [name for name in names if name not in _VERSIONS and name != "splits_fingerprint"]
+        rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for values in self._values():
+            job = values["job"]
+            known = {name: job.get(name) for name in names}
+            rows[tuple(map(job.get, identity))] = {
+                **known,
+                "key": values["key"],
+                "status": values["status"],
+                "timed_out": values.get("timed_out", False),
+                **values.get("metrics", {}),
+            }
+        return pd.DataFrame(list(rows.values()))
+
+    def compact(self) -> int:
+        """Move the records of ``records.jsonl`` and loose predictions into parquet files.
+
+        Other processes may write meanwhile. A crash at any moment loses nothing.
+
+        Returns:
+            How many records were moved.
+
+        Raises:
+            UserError: the disk is full or the folder cannot be written.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet
+
+        with _uninterrupted(), cache.lock(self.records_file):
+            lines = self.records_file.read_text("utf-8").splitlines() if self.records_file.is_file() else []
+            rows = [row for line in lines if (row := _flat(line)) is not None]
+            if rows:
+                # One name for the same content: a compaction that was cut short is done over, not twice.
+                name = cache.key([row["key"] + row["started"] for row in rows])
+                ordinal = len(list(self.folder.glob("records-*.parquet")))
+                taken = list(self.folder.glob(f"records-*-{name}.parquet"))
+                path = taken[0] if taken else self.folder / f"records-{ordinal:06d}-{name}.parquet"
+                columns = list(dict.fromkeys(column for row in rows for column in row))
+                table = pa.table({c: pa.array([row.get(c) for row in rows]) for c in columns})
+                with cache.replacing(path) as temporary:
+                    pyarrow.parquet.write_table(table, temporary)
+                with cache.replacing(self.records_file) as temporary:
+                    temporary.touch()
+            self._compact_predictions()
+        return len(rows)
+
+    def _compact_predictions(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet
+
+        loose = sorted((self.folder / "predictions").glob("*.parquet"))
+        if not loose:
+            return
+        ordinal = len(list(self.folder.glob("predictions-*.parquet")))
+        tables = []
+        for path in loose:
+            table = pyarrow.parquet.read_table(path)
+            tables.append(table.append_column("key", pa.array([path.stem] * len(table), pa.string())))
+        merged = pa.concat_tables(tables, promote_options="default")
+        name = cache.key([path.stem for path in loose])
+        with cache.replacing(self.folder / f"predictions-{ordinal:06d}-{name}.parquet") as temporary:
+            pyarrow.parquet.write_table(merged, temporary, row_group_size=1 << 16)
+        for path in loose:
+            path.unlink()
+
+
+def _append(descriptor: int, line: bytes) -> None:
+    end = os.lseek(descriptor, 0, os.SEEK_END)
+    if end and os.pread(descriptor, 1, end - 1) != b"\n":
+        line = b"\n" + line  # the last record was cut short
+    try:
+        left = memoryview(line)
+        while left:
+            left = left[os.write(descriptor, left) :]
+        os.fsync(descriptor)
+    except OSError:
+        os.ftruncate(descriptor, end)
+        raise
+
+
+def _flat(line: str) -> dict[str, Any] | None:
+    try:
+        values = json.loads(line)
+        row = {name: values.get(name) for name in _FLAT}
+        row |= {f"job.{name}": value for name, value in values["job"].items()}
+        row |= {f"metric.{name}": float(value) for name, value in values["metrics"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return {**row, "record": line}
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until the block is over."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _holds_files(path: Path) -> bool:
@@ -203,13 +311,14 @@ def _holds_files(path: Path) -> bool:
     )
 
 
-def _check(marker: Path) -> None:
+def _schema(marker: Path) -> int:
     try:
         found = json.loads(marker.read_text(encoding="utf-8"))["schema"]
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{marker} is broken; a results folder's store.json holds its schema.") from error
-    if found != SCHEMA:
+    if not isinstance(found, int) or not 1 <= found <= SCHEMA:
         raise UserError(
             f"The results in {marker.parent} are of another version (schema {found}; nsl-bench {__version__} "
-            f"writes schema {SCHEMA}): use a new folder, or the version of nsl-bench that made them."
+            f"reads schemas 1 to {SCHEMA}): use a new folder, or the version of nsl-bench that made them."
         )
+    return found

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsl_bench.errors import UserError
+from nsl_bench.report.tables import render
 from nsl_bench.run.job import Job
+from nsl_bench.run.record import SCHEMA, SCHEMA_FILE, STATUSES
 from nsl_bench.run.store import Record, Store
 from nsl_bench.types import Hypothesis
+
+FIXTURES = Path(__file__).parent / "fixtures"
 
 
 def record(repeat: int = 1, status: str = "ok", **changes: object) -> Record:
@@ -67,6 +74,118 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, folder, first]) for first in ("1", "101")]
     assert [writer.wait(60) for writer in writers] == [0, 0]
     assert len(Store(tmp_path / "results").done()) == 100
+
+
+def test_compaction_keeps_everything_and_others_may_write_meanwhile(tmp_path: Path) -> None:
+    import duckdb
+    import pandas as pd
+
+    folder = tmp_path / "results"
+    store = Store(folder)
+    frame = pd.DataFrame(
+        {"evaluation": ["framework"], "example": ["test-0"], "predicted": ["a"], "p_a": [1.0]}
+    )
+    for repeat in range(1, 21):
+        store.add(record(repeat))
+        store.add_predictions(record(repeat).key, frame)
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(folder), "101"])
+    moved = store.compact()
+    while writer.poll() is None:
+        moved += store.compact()
+    moved += store.compact()
+    assert moved == 70 and store.compact() == 0
+    assert {r.job.repeat for r in store} == {*range(1, 21), *range(101, 151)}
+    assert len(list(store)) == len(store.done()) == 70
+    pd.testing.assert_frame_equal(store.predictions(record(7).key), frame)
+    assert not list((folder / "predictions").glob("*.parquet"))
+    store.add(record(200, "crashed"))
+    assert len(store.frame()) == 71 and len(Store(folder).done()) == 70
+    query = f"select count(*), avg(\"metric.framework_accuracy\") from '{folder}/records-*.parquet'"
+    assert duckdb.sql(query).fetchall() == [(70, 0.5)]
+    lines = duckdb.sql(f"select count(*) from read_json('{folder}/records.jsonl', format='nd')").fetchall()
+    assert lines == [(1,)] == [(len(pd.read_json(folder / "records.jsonl", lines=True)),)]
+
+
+def test_a_compaction_cut_short_doubles_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "results")
+    for repeat in (1, 2, 3):
+        store.add(record(repeat))
+    before = store.records_file.read_bytes()
+    store.compact()
+    store.records_file.write_bytes(before)  # killed between the two files
+    assert len(list(store)) == 3
+    store.compact()
+    assert len(list(store)) == 3 and not store.records_file.read_bytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of file sizes are POSIX")
+def test_a_full_disk_loses_nothing_that_was_recorded(tmp_path: Path) -> None:
+    code = (
+        "import resource, signal, sys\nfrom pathlib import Path\n"
+        "from nsl_bench.errors import UserError\nfrom nsl_bench.run.store import Record, Store\n"
+        "from nsl_bench.run.job import Job\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))\n"
+        "store = Store(Path(sys.argv[1]))\n"
+        "for repeat in range(1, 1000):\n"
+        "    job = Job('b', '1', 's', 'f', 'standard', 0.0, 'small', repeat, 'l', 'pretrained', None)\n"
+        "    try:\n        store.add(Record(job, 'ok'))\n"
+        "    except UserError as error:\n        print(repeat - 1, error)\n        break\n"
+    )
+    line = [sys.executable, "-c", code, str(tmp_path / "results")]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    count, sentence = done.stdout.split(" ", 1)
+    store = Store(tmp_path / "results")
+    assert "cannot be written" in sentence
+    assert len(list(store)) == int(count) > 5
+    assert store.records_file.read_bytes().endswith(b"}\n")
+    store.add(record(1))
+    assert len(list(store)) == int(count) + 1
+
+
+def test_records_of_every_version_load(tmp_path: Path) -> None:
+    import jsonschema
+
+    schema = json.loads(SCHEMA_FILE.read_text())
+    for version in sorted(FIXTURES.iterdir()):
+        folder = tmp_path / version.name
+        shutil.copytree(version, folder)
+        store = Store(folder, must_exist=True)
+        lines = store.records_file.read_text().splitlines()
+        for line in lines:
+            jsonschema.validate(json.loads(line), schema)
+        assert len(list(store)) == len(lines) == len(store.frame()) > 3
+        assert render(store.frame()).count("ffnsl") >= 2
+        old = next(iter(store.done()))
+        assert store.latest()[old].metrics["framework_accuracy"] > 0.5
+        store.add(record(1))
+        assert len(list(Store(folder))) == len(lines) + 1
+        assert json.loads((folder / "store.json").read_text())["schema"] == SCHEMA
+
+
+def test_a_rerun_with_other_versions_takes_the_place_in_reports(tmp_path: Path) -> None:
+    store = Store(tmp_path / "results")
+    newer = replace(record(1).job, learner_version="2", harness_version="9")
+    store.add(record(1))
+    store.add(Record(newer, "ok", {"framework_accuracy": 0.75}))
+    assert len(store.done()) == 2
+    assert store.frame()["framework_accuracy"].tolist() == [0.75]
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_records_follow_the_published_schema(status: str) -> None:
+    import jsonschema
+
+    schema = json.loads(SCHEMA_FILE.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    made = json.loads(record(1, status, output="Killed", timed_out=True).to_json())
+    jsonschema.validate(made, schema)
+    named = schema["properties"].keys() | {
+        f"job.{name}" for name in schema["properties"]["job"]["properties"]
+    }
+    found = made.keys() | {f"job.{name}" for name in made["job"]}
+    assert found == named
+    assert set(schema["properties"]["status"]["enum"]) == set(STATUSES)
 
 
 def test_a_key_is_the_job(tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""``nsl-bench store``: look after results folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from nsl_bench.cli import Command
+from nsl_bench.errors import UserError
+
+__all__ = ["command"]
+
+
+@click.command(
+    cls=Command,
+    examples=["nsl-bench store compact results/", "nsl-bench store schema > record.schema.json"],
+)
+@click.argument("action", type=click.Choice(["compact", "schema"]))
+@click.argument("results", required=False, type=click.Path(path_type=Path))
+def command(action: str, results: Path | None) -> None:
+    """Compact RESULTS into a few parquet files, or print the JSON Schema of records.
+
+    A compacted folder is used like any other; runs may go on in it meanwhile.
+    """
+    from nsl_bench.run.record import SCHEMA_FILE
+    from nsl_bench.run.store import Store
+
+    if action == "schema":
+        click.echo(SCHEMA_FILE.read_text(encoding="utf-8"), nl=False)
+        return
+    if results is None:
+        raise UserError("nsl-bench store compact needs a results folder: nsl-bench store compact results/.")
+    count = Store(results, must_exist=True).compact()
+    click.echo(f"{count} records compacted in {results}.")
