@@ -1,0 +1,200 @@
+"""Crop Yield Prediction: how much a field yields, from a leaf's image and the field's location.
+
+FFNSL paper (Cunnington et al. 2023), sections 4.3 and 8, appendices B.3 and F.3. The paper's own symbolic
+data are not public; here a seeded, hidden table stands for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.seeding import generator
+from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+
+from .crops.names import BACKGROUND, CROP_SPACE, CROPS, DISEASE_OF, DISEASES, SPECIES, SPECIES_OF
+
+__all__ = ["CropYield"]
+
+_CROPS_A_LOCATION = 2
+
+_SHARE_OF_SITES = 0.55
+"""Share of the locations where soil and climate decide, whatever grows there."""
+
+_LEAST_SHARE = 0.15
+"""Each yield is that of at least this share of the crops, so that none is a curiosity."""
+
+_FEW = 10
+"""Of fewer crops no such shares are asked for."""
+
+_BACKGROUND = """\
+% A field has one yield.
+:- yield(X), yield(Y), X < Y.
+
+yield_type(0).
+yield_type(1).
+yield_type(2).
+"""
+
+_BIAS = """\
+#modeh(yield(const(yield_type))).
+#modeb(1, location(const(location))).
+#modeb(1, species(const(species))).
+#modeb(1, disease(const(disease))).
+#bias("penalty(1, head).").
+#bias("penalty(1, body(X)) :- in_body(X).").
+"""
+
+
+class CropYield(Benchmark):
+    """How much does a field yield: poor, moderate or strong?
+
+    Two crops, each a species with a disease, grow in each location. A hidden table gives the yield of a
+    location, species and disease: in about half of the locations both crops yield the same, elsewhere
+    the disease decides, alike everywhere, and healthy crops yield most.
+
+    Args:
+        species: only these species' crops, joined by "+" (``pepper+potato+tomato``); all 14 by default.
+        world: another number gives another table and other crops in the locations.
+    """
+
+    version = "1.0.0"
+    description = "How much does a field yield, given a picture of its crop's leaf and its location?"
+    labels = LabelSpace(("poor", "moderate", "strong"), ("yield(0)", "yield(1)", "yield(2)"))
+    slots = ("crop",)
+    background = _BACKGROUND
+    bias = _BIAS
+    test_size = 1000
+    sources = ("drawn_leaves", "plants")
+    named_shifts: Mapping[str, str] = MappingProxyType({"hue": "hue:0.5"})
+
+    def __init__(self, species: str | None = None, world: int = 0) -> None:
+        if world < 0:
+            raise UserError(f"The option world of crop_yield is {world}, but is a whole number from 0.")
+        wanted = SPECIES if species is None else tuple(dict.fromkeys(species.split("+")))
+        for name in wanted:
+            if name not in SPECIES:
+                raise unknown("species", name, SPECIES)
+        options = [] if species is None else [f"species={'+'.join(wanted)}"]
+        options += [f"world={world}"] if world else []
+        self.name = f"crop_yield:{','.join(options)}" if options else "crop_yield"
+        self.crops = tuple(crop for crop in CROPS if SPECIES_OF[crop] in wanted)
+        if len(self.crops) < _CROPS_A_LOCATION:
+            raise UserError(f"The benchmark {self.name} has one crop only; name more species.")
+        whole = len(self.crops) == len(CROPS)
+        self.concept_space = (
+            CROP_SPACE if whole else ConceptSpace("crop", (*self.crops, BACKGROUND), background=BACKGROUND)
+        )
+        self.n_locations = -(-len(self.crops) // _CROPS_A_LOCATION)
+        self.metadata = {"location": f"1..{self.n_locations}"}
+        self.sizes = {"small": 4 * len(self.crops), "large": 400 * len(self.crops)}
+        self.locations, self.yields = _world(self.crops, generator("crop_yield", self.version, self.name))
+        rows = [
+            f"location({place}), species({SPECIES_OF[crop]}), disease({DISEASE_OF[crop]})"
+            for crop, place in zip(self.crops, self.locations.tolist(), strict=True)
+        ]
+        self.true_rule = "".join(
+            f"yield({crop_yield}) :- {row}.\n"
+            for crop_yield, row in sorted(
+                zip(self.yields.tolist(), rows, strict=True), key=lambda pair: pair[0]
+            )
+        )
+        # One field at a time: a crop where it grows.
+        fields = [f"{fact} :- field({i})." for i, row in enumerate(rows) for fact in row.split(", ")]
+        self.inputs = "\n".join([f"1 {{ field(0..{len(rows) - 1}) }} 1.", *fields])
+
+    def generate(
+        self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
+    ) -> Split:
+        """Fields drawn at random, each crop as likely as the others.
+
+        There are only as many different fields as crops, so train and test sets share them; their images
+        differ.
+        """
+        n = self.test_size if part == "test" else self.size(size)
+        crops = rng.integers(0, len(self.crops), n)
+        return Split(
+            part,
+            self.concept_space,
+            crops.astype(np.int16)[:, None],
+            self.yields[crops],
+            {"location": self.locations[crops]},
+        )
+
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        """Species and disease; nothing of a picture without a leaf."""
+        if concept == BACKGROUND:
+            return ()
+        return (f"species({SPECIES_OF[concept]})", f"disease({DISEASE_OF[concept]})")
+
+    def metadata_facts(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
+        return (f"location({metadata['location']})",)
+
+    def features(
+        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
+    ) -> npt.NDArray[np.float32]:
+        """float32 [n, 14 + 21 + locations]: one-hot codes of species, disease and location.
+
+        The row of a picture without a leaf has neither species nor disease.
+        """
+        places = np.arange(1, self.n_locations + 1)
+        located = np.asarray(metadata["location"])[:, None] == places
+        shown = np.where(concepts[:, 0] == BLANK, len(self.crops), concepts[:, 0])
+        inputs: npt.NDArray[np.float32] = np.hstack([self._codes[shown], located]).astype(np.float32)
+        return inputs
+
+    @property
+    def _codes(self) -> npt.NDArray[np.float32]:
+        """float32 [crops + 1, 14 + 21]: the species' and the disease's codes; zeros for the background."""
+        codes = np.zeros((len(self.crops) + 1, len(SPECIES) + len(DISEASES)), np.float32)
+        for row, crop in enumerate(self.crops):
+            codes[row, SPECIES.index(SPECIES_OF[crop])] = 1
+            codes[row, len(SPECIES) + DISEASES.index(DISEASE_OF[crop])] = 1
+        return codes
+
+    def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
+        if knowledge:
+            return ()
+        return (
+            *(f"species={name}" for name in SPECIES),
+            *(f"disease={name}" for name in DISEASES),
+            *(f"location={place}" for place in range(1, self.n_locations + 1)),
+        )
+
+
+def _world(
+    crops: tuple[str, ...], rng: np.random.Generator
+) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
+    """Where each crop grows, int16 [crops] from 1, and what it yields, int16 [crops] in 0..2."""
+    locations = _fields(crops, rng)
+    places = range(1, int(locations.max()) + 1)
+    while True:
+        by_site = {place: int(rng.integers(3)) for place in places if rng.random() < _SHARE_OF_SITES}
+        by_disease = {name: 2 if name == "healthy" else int(rng.integers(3)) for name in DISEASES}
+        yields = np.array(
+            [
+                by_site.get(place, by_disease[DISEASE_OF[crop]])
+                for crop, place in zip(crops, locations.tolist(), strict=True)
+            ],
+            np.int16,
+        )
+        if len(crops) < _FEW or np.bincount(yields, minlength=3).min() >= _LEAST_SHARE * len(crops):
+            return locations, yields
+
+
+def _fields(crops: tuple[str, ...], rng: np.random.Generator) -> npt.NDArray[np.int16]:
+    """Where each crop grows: two in a location, of two species unless most crops are of one."""
+    shuffled = rng.permutation(len(crops)).tolist()
+    rank = {name: k for k, name in enumerate(rng.permutation(sorted(set(SPECIES_OF.values()))).tolist())}
+    # Neighbours in this order are alike, those half its length apart are not.
+    order = sorted(shuffled, key=lambda i: rank[SPECIES_OF[crops[i]]])
+    places = rng.permutation(-(-len(crops) // _CROPS_A_LOCATION)) + 1
+    locations = np.empty(len(crops), np.int16)
+    locations[order] = np.resize(places, len(crops))
+    return locations

@@ -1,0 +1,1 @@
+"""Crops: their names, drawn leaves, and PlantVillage's images from a folder."""

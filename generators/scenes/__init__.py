@@ -1,0 +1,1 @@
+"""Indoor scenes: their names, drawn rooms, and MIT Indoor 67's images from a folder."""
