@@ -30,6 +30,8 @@ __all__ = ["Mnist", "SklearnDigits"]
 
 _DIGITS = ConceptSpace("digit", tuple("0123456789"))
 
+_MIN_SIDE, _MAX_SIDE = 8, 512
+
 Digits = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
 """Images, uint8 [n, 28, 28], and the digit of each, uint8 [n]."""
 
@@ -41,20 +43,23 @@ class DigitPool(ImageSource):
         seed: decides which images go to which part.
     """
 
-    shape = (28, 28, 1)
-
-    def __init__(self, concept_space: ConceptSpace | None, seed: int) -> None:
+    def __init__(self, concept_space: ConceptSpace | None, seed: int, side: int) -> None:
         """Set up the pool.
 
         Raises:
-            UserError: a concept that is no digit, or a negative seed.
+            UserError: a concept that is no number of one or two digits, a negative seed, or a side out of
+                range.
         """
         self.concept_space = concept_space or _DIGITS
-        strangers = [c for c in self.concept_space.concepts if c not in _DIGITS.concepts]
+        strangers = [c for c in self.concept_space.concepts if not (c.isdecimal() and len(c) <= 2)]
         if strangers:
             raise UserError(
-                f"The image source {self.name} has no images of '{strangers[0]}': it shows the digits 0 to 9."
+                f"The image source {self.name} has no images of '{strangers[0]}': it shows the digits 0 to 9 "
+                "and numbers of two digits."
             )
+        if not _MIN_SIDE <= side <= _MAX_SIDE:
+            raise UserError(f"side is {side}, but lies between {_MIN_SIDE} and {_MAX_SIDE} pixels.")
+        self.shape = (side, side, 1)
         if seed < 0:
             raise UserError(f"seed is {seed}, but is a whole number from 0.")
         self.seed = seed
@@ -68,12 +73,21 @@ class DigitPool(ImageSource):
     def _pool(self) -> dict[PoolPart, Digits]:
         """Images and concepts of each part, in a fixed order, wanted digits only."""
         concept = np.full(10, -1, np.int16)
-        for i, digit in enumerate(self.concept_space.concepts):
-            concept[int(digit)] = i
+        numbers = {}
+        for i, name in enumerate(self.concept_space.concepts):
+            if len(name) == 1:
+                concept[int(name)] = i
+            else:
+                numbers[i] = name
         pool: dict[PoolPart, Digits] = {}
         for part, (images, digits) in self._parts().items():
             labels = concept[digits]
-            pool[part] = (images[labels >= 0], labels[labels >= 0].astype(np.uint8))
+            shown, known = [images[labels >= 0]], [labels[labels >= 0].astype(np.uint8)]
+            for i, name in numbers.items():
+                pairs = _pairs(images, digits, name, self.seed)
+                shown.append(pairs)
+                known.append(np.full(len(pairs), i, np.uint8))
+            pool[part] = (_resize(np.concatenate(shown), self.shape[0]), np.concatenate(known))
         return pool
 
     def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
@@ -127,6 +141,31 @@ def _divide(digits: npt.NDArray[np.uint8], shares: tuple[int, ...], seed: int) -
     return [np.sort(np.concatenate(pieces)) for pieces in chosen]
 
 
+def _pairs(
+    images: npt.NDArray[np.uint8], digits: npt.NDArray[np.uint8], number: str, seed: int
+) -> npt.NDArray[np.uint8]:
+    """uint8 [m, 28, 28]: a number of two digits, each made narrow; m as many as the rarer one has images."""
+    left, right = (np.flatnonzero(digits == int(digit)) for digit in number)
+    m = min(len(left), len(right))
+    left = left[permutation(len(left), seed, int(number), 1)[:m]]
+    right = right[permutation(len(right), seed, int(number), 2)[:m]]
+    result = np.empty((m, *images.shape[1:]), np.uint8)
+    for row, pair in zip(result, zip(left, right, strict=True), strict=True):
+        narrow = [Image.fromarray(images[k]).resize((14, 28), Image.Resampling.BILINEAR) for k in pair]
+        row[:] = np.hstack([np.asarray(digit) for digit in narrow])
+    return result
+
+
+def _resize(images: npt.NDArray[np.uint8], side: int) -> npt.NDArray[np.uint8]:
+    """uint8 [n, side, side]; images of this side already are left as they are."""
+    if images.shape[1] == side:
+        return images
+    result = np.empty((len(images), side, side), np.uint8)
+    for row, image in zip(result, images, strict=True):
+        row[:] = np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.BICUBIC))
+    return result
+
+
 class SklearnDigits(DigitPool):
     """The 1,797 digits, 8 x 8, that come with scikit-learn, scaled up to 28 x 28.
 
@@ -141,17 +180,18 @@ class SklearnDigits(DigitPool):
         "Repository, 1998 (its test set, as scikit-learn's load_digits)."
     )
 
-    def __init__(self, concept_space: ConceptSpace | None = None, seed: int = 0) -> None:
+    def __init__(self, concept_space: ConceptSpace | None = None, seed: int = 0, side: int = 28) -> None:
         """Set up the pool.
 
         Args:
-            concept_space: the digits to show; 0 to 9 if None.
+            concept_space: the digits to show, or numbers of two digits; 0 to 9 if None.
             seed: decides which images go to which part.
+            side: of an image, in pixels.
 
         Raises:
-            UserError: a concept that is no digit, or a negative seed.
+            UserError: a concept that is no such number, a negative seed, or a side out of range.
         """
-        super().__init__(concept_space, seed)
+        super().__init__(concept_space, seed, side)
 
     def _parts(self) -> dict[PoolPart, Digits]:
         from sklearn.datasets import load_digits
@@ -190,20 +230,27 @@ class Mnist(DigitPool):
     citation = "Y. LeCun, C. Cortes and C. J. C. Burges: The MNIST database of handwritten digits, 1998."
 
     def __init__(
-        self, root: Path, concept_space: ConceptSpace | None = None, download: bool = False, seed: int = 0
+        self,
+        root: Path,
+        concept_space: ConceptSpace | None = None,
+        download: bool = False,
+        seed: int = 0,
+        side: int = 28,
     ) -> None:
         """Find the files.
 
         Args:
             root: the folder.
-            concept_space: the digits to show; 0 to 9 if None.
+            concept_space: the digits to show, or numbers of two digits; 0 to 9 if None.
             download: fetch the files through torchvision if they are not there.
             seed: decides which test images go to pool A and which to pool B.
+            side: of an image, in pixels.
 
         Raises:
-            UserError: the files are not there, a concept is no digit, or the seed is negative.
+            UserError: the files are not there, a concept is no such number, the seed is negative, or the side
+                is out of range.
         """
-        super().__init__(concept_space, seed)
+        super().__init__(concept_space, seed, side)
         self.root = Path(root)
         if download and not any(_complete(folder) for folder in self._folders()):
             _download(self.root)

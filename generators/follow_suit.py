@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
+from nsl_bench.registry import Spec
 from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
 __all__ = ["CARDS", "RANKS", "RANK_VALUES", "SUITS", "FollowSuit"]
@@ -68,28 +69,38 @@ class FollowSuit(Benchmark):
 
     Args:
         players: 2 to 13; a game deals the deck out to them and has as many tricks as each holds cards.
+        suits: 1 to 4, of 13 cards each: hearts, spades, diamonds, clubs in this order.
     """
 
     version = "1.0.0"
     description = "Four players each play a card; the highest card of the first player's suit wins."
-    concept_space = CARDS
     metadata: Mapping[str, str] = MappingProxyType({})
     sources = ("drawn_decks", "decks")
     named_shifts: Mapping[str, str] = MappingProxyType({})
 
-    def __init__(self, players: int = 4) -> None:
+    def __init__(self, players: int = 4, suits: int = 4) -> None:
+        """Set up the task.
+
+        Raises:
+            UserError: an option out of range.
+        """
         if not 2 <= players <= 13:
             raise UserError(f"The benchmark follow_suit has 2 to 13 players, found players={players}.")
+        if not 1 <= suits <= len(SUITS):
+            raise UserError(f"The benchmark follow_suit has 1 to 4 suits, found suits={suits}.")
         self.players = players
-        self.name = "follow_suit" if players == 4 else f"follow_suit:players={players}"
-        self.tricks = 52 // players
+        options = {key: str(n) for key, n in (("players", players), ("suits", suits)) if n != 4}
+        self.name = str(Spec("follow_suit", (), options))
+        cards = CARDS.concepts[: len(RANKS) * suits]
+        self.concept_space = CARDS if suits == 4 else ConceptSpace(CARDS.name, cards)
+        self.tricks = len(cards) // players
         seats = range(1, players + 1)
         self.labels = LabelSpace(tuple(f"player_{p}" for p in seats), tuple(f"winner({p})" for p in seats))
         self.slots = tuple(f"player_{p}" for p in seats)
         self.sizes = {"small": 8 * self.tricks, "large": 800 * self.tricks}
         self.test_size = 77 * self.tricks
         self.background = _BACKGROUND.format(
-            suits=" ".join(f"suit({s})." for s in SUITS),
+            suits=" ".join(f"suit({s})." for s in SUITS[:suits]),
             ranks=" ".join(f"rank({r})." for r in RANKS),
             values=" ".join(f"rank_value({r}, {v})." for r, v in RANK_VALUES.items()),
             players=players,
@@ -107,11 +118,11 @@ class FollowSuit(Benchmark):
         while len(tricks) < wanted:
             tricks += [trick for trick in self._game(rng) if trick.tobytes() not in forbidden]
         concepts = np.array(tricks[:wanted])
-        return Split(part, CARDS, concepts, self.winners(concepts))
+        return Split(part, self.concept_space, concepts, self.winners(concepts))
 
     def _game(self, rng: np.random.Generator) -> npt.NDArray[np.int16]:
         """int16 [tricks, players]: player 1 leads any card, the others follow suit where they can."""
-        dealt = rng.permutation(len(CARDS))[: self.players * self.tricks]
+        dealt = rng.permutation(len(self.concept_space))[: self.players * self.tricks]
         hands = dealt.reshape(self.players, self.tricks).tolist()
         game = np.empty((self.tricks, self.players), np.int16)
         for trick in game:
@@ -128,6 +139,10 @@ class FollowSuit(Benchmark):
         following = suits == suits[:, :1]
         winner: npt.NDArray[np.int16] = np.where(following, values, 0).argmax(axis=1).astype(np.int16)
         return winner
+
+    def marked(self, concepts: npt.NDArray[np.int16], label: int) -> tuple[int, ...]:
+        """The winner's card."""
+        return (label,)
 
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         return (f"card({slot + 1},{concept[:-1]},{concept[-1]})",)
@@ -154,14 +169,14 @@ class FollowSuit(Benchmark):
         columns = [*self.slots, "winner"]
         concepts, labels = [], []
         for line, row in read_csv(path, columns):
-            unknown = [row[slot] for slot in self.slots if row[slot] not in CARDS.ids]
+            unknown = [row[slot] for slot in self.slots if row[slot] not in self.concept_space.ids]
             if unknown:
                 raise UserError(f"{path}, line {line}: '{unknown[0]}' is no card (a card reads 10h or as).")
             if row["winner"] not in self.labels.names:
                 raise UserError(f"{path}, line {line}: winner is '{row['winner']}', expected e.g. player_1.")
             concepts.append([CARDS.ids[row[slot]] for slot in self.slots])
             labels.append(self.labels.names.index(row["winner"]))
-        return Split(part, CARDS, np.array(concepts, np.int16), np.array(labels, np.int16))
+        return Split(part, self.concept_space, np.array(concepts, np.int16), np.array(labels, np.int16))
 
 
 def read_csv(path: Path, columns: list[str]) -> list[tuple[int, dict[str, str]]]:

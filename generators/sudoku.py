@@ -5,7 +5,7 @@ FFNSL paper (Cunnington et al. 2023), section 5 and appendix.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -13,9 +13,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.benchmark import Benchmark, Layout
 from nsl_bench.errors import UserError
-from nsl_bench.types import ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.registry import Spec
+from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
 from .follow_suit import read_csv
 
@@ -77,7 +78,9 @@ class Sudoku(Benchmark):
         block_rows, block_columns: the shape of a block; the side of the grid is their product.
         knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"reduced"``:
             cells have coordinates, and only integer division is known.
-        name: the registered name.
+        invalid: per cent of the examples that are invalid.
+        row_share, column_share, block_share: how the invalid ones divide into those in which a row, a column
+            or a block holds a digit twice.
     """
 
     version = "1.0.0"
@@ -91,16 +94,33 @@ class Sudoku(Benchmark):
         block_rows: int = 2,
         block_columns: int = 2,
         knowledge: Knowledge = "grid",
-        name: str | None = None,
+        invalid: int = 50,
+        row_share: int = 1,
+        column_share: int = 1,
+        block_share: int = 1,
     ) -> None:
+        """Set up the task.
+
+        Raises:
+            UserError: an option out of range.
+        """
         n = block_rows * block_columns
         if not 2 <= block_rows <= 4 or not 2 <= block_columns <= 4:
             raise UserError(
                 f"A Sudoku block has 2 to 4 rows and columns, found {block_rows} x {block_columns}."
             )
+        self.invalid, self.shares = invalid, (row_share, column_share, block_share)
+        if not 0 <= invalid <= 100:
+            raise UserError(
+                f"invalid is {invalid}, but is a share of the examples between 0 and 100 per cent."
+            )
+        if min(self.shares) < 0 or not any(self.shares):
+            raise UserError(
+                f"The shares of row, column and block violations are {row_share}, {column_share} and "
+                f"{block_share}, but should be whole numbers from 0, not all of them 0."
+            )
         self.n, self.block, self.knowledge = n, (block_rows, block_columns), knowledge
-        plain = name or f"sudoku_{n}x{n}"
-        self.name = plain if knowledge == "grid" else f"{plain}:knowledge={knowledge}"
+        self.name = self._name()
         self.labels = LabelSpace(("valid", "invalid"), (None, "invalid"))
         self.concept_space = digits(n)
         self.slots = tuple(f"cell_{r}_{c}" for r in range(1, n + 1) for c in range(1, n + 1))
@@ -111,6 +131,24 @@ class Sudoku(Benchmark):
             self._grid_knowledge()
         else:
             self._reduced_knowledge()
+
+    def _name(self) -> str:
+        """The shortest spec that makes this task."""
+        rows, columns = self.block
+        name, options = f"sudoku_{self.n}x{self.n}", {}
+        if self.block not in ((2, 2), (3, 3)):
+            name, options = "sudoku", {"block_rows": rows, "block_columns": columns}
+        elif self.invalid != 50 or self.shares != (1, 1, 1):
+            name, options = "sudoku", {} if rows == 2 else {"block_rows": rows, "block_columns": columns}
+        given: dict[str, object] = dict(options)
+        if self.knowledge != "grid":
+            given["knowledge"] = self.knowledge
+        if self.invalid != 50:
+            given["invalid"] = self.invalid
+        for kind, share in zip(("row", "column", "block"), self.shares, strict=True):
+            if share != 1:
+                given[f"{kind}_share"] = share
+        return str(Spec(name, (), {key: str(value) for key, value in given.items()}))
 
     def _grid_knowledge(self) -> None:
         n, cells = self.n, [(r, c) for r in range(1, self.n + 1) for c in range(1, self.n + 1)]
@@ -151,7 +189,8 @@ class Sudoku(Benchmark):
     def generate(
         self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
     ) -> Split:
-        """Half valid puzzles, half with one digit changed: a third each clash in a row, column, block.
+        """Valid puzzles and ones with one digit changed, by default half each; thirds of these clash in a
+        row, a column, a block.
 
         A hash decides of each puzzle whether it may be valid or be changed, so that no changed puzzle is
         among the valid ones, however few puzzles there are.
@@ -161,11 +200,11 @@ class Sudoku(Benchmark):
         forbidden = {row.tobytes() for row in taken}
         side = rng.integers(1, 2**63, dtype=np.uint64)
         distinct = part == "test"
-        grids = [self._collect(total - total // 2, None, side, rng, forbidden, distinct)]
-        for kind in range(3):
-            third = len(range(kind, total // 2, 3))
-            grids.append(self._collect(third, kind, side, rng, forbidden, distinct))
-        labels = np.repeat(np.array([VALID, INVALID], np.int16), [len(grids[0]), total // 2])
+        broken = total * self.invalid // 100
+        grids = [self._collect(total - broken, None, side, rng, forbidden, distinct)]
+        for kind, wanted in enumerate(_divide(broken, self.shares)):
+            grids.append(self._collect(wanted, kind, side, rng, forbidden, distinct))
+        labels = np.repeat(np.array([VALID, INVALID], np.int16), [total - broken, broken])
         concepts = np.concatenate(grids).astype(np.int16) - 1  # an empty cell, 0, becomes BLANK
         order = rng.permutation(total)
         return Split(part, self.concept_space, concepts[order], labels[order])
@@ -201,7 +240,19 @@ class Sudoku(Benchmark):
                     seen.add(key)
                 if len(kept) == wanted:
                     break
-        return np.array(kept, np.int8)
+        return np.array(kept, np.int8).reshape(-1, self.n**2)
+
+    def layout(self) -> Layout:
+        return Layout(self.n, self.n, self.block)
+
+    def marked(self, concepts: npt.NDArray[np.int16], label: int) -> tuple[int, ...]:
+        """The cells whose digit occurs again in their row, column or block."""
+        n, (rows, columns) = self.n, self.block
+        r, c = np.divmod(np.arange(n * n), n)
+        block = r // rows * n + c // columns
+        together = (r[:, None] == r) | (c[:, None] == c) | (block[:, None] == block)
+        clash = together & (concepts[:, None] == concepts) & (concepts != BLANK) & ~np.eye(n * n, dtype=bool)
+        return tuple(np.flatnonzero(clash.any(axis=1)).tolist())
 
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         row, column = divmod(slot, self.n)
@@ -244,6 +295,15 @@ class Sudoku(Benchmark):
             grids.append([int(cell) - 1 for cell in cells])
             labels.append(self.labels.names.index(row["label"]))
         return Split(part, self.concept_space, np.array(grids, np.int16), np.array(labels, np.int16))
+
+
+def _divide(n: int, shares: Sequence[int]) -> list[int]:
+    """n in parts of these shares; what rounding leaves over goes to the largest remainders."""
+    parts = [n * share // sum(shares) for share in shares]
+    rest = sorted(range(len(shares)), key=lambda k: -(n * shares[k] % sum(shares)))
+    for k in rest[: n - sum(parts)]:
+        parts[k] += 1
+    return parts
 
 
 def _hash_bit(grids: npt.NDArray[np.int8], side: np.uint64) -> npt.NDArray[np.bool_]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,22 @@ import numpy.typing as npt
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
-__all__ = ["Benchmark"]
+__all__ = ["Benchmark", "Layout"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the slots of an example stand on a picture, row by row.
+
+    Attributes:
+        rows: how many rows of slots.
+        columns: how many in a row.
+        block: rows and columns of a block, if lines divide the slots into blocks.
+    """
+
+    rows: int
+    columns: int
+    block: tuple[int, int] | None = None
 
 
 class Benchmark(ABC):
@@ -25,7 +41,9 @@ class Benchmark(ABC):
 
     Attributes:
         name: e.g. ``"follow_suit"``.
-        version: version of the data; a corrected data set is a new version.
+        version: version of the data; a corrected data set is a new version. The old one keeps its class,
+            registered as ``NAME@VERSION``.
+        superseded_by: the version that corrects this one, if there is one.
         description: one sentence.
         labels: the labels and their atoms.
         slots: names of the image slots, e.g. ``("player_1", ...)``; some can be blank in an example.
@@ -45,6 +63,7 @@ class Benchmark(ABC):
 
     name: str
     version: str
+    superseded_by: str | None = None
     description: str
     labels: LabelSpace
     slots: tuple[str, ...]
@@ -124,12 +143,22 @@ class Benchmark(ABC):
         """
         raise UserError(f"The benchmark {self.name} defines no knowledge features.")
 
+    def layout(self) -> Layout:
+        """How the images of an example are arranged on a picture; by default side by side."""
+        return Layout(1, len(self.slots))
+
+    def marked(self, concepts: npt.NDArray[np.int16], label: int) -> tuple[int, ...]:
+        """The slots that a picture marks as those that decide the label: a trick's winner, say."""
+        return ()
+
     def size(self, name: str) -> int:
-        """Number of train examples of a size.
+        """Number of train examples of a size: one of `sizes`, or the number itself.
 
         Raises:
             UserError: no such size.
         """
+        if name.isdecimal() and int(name) > 0:
+            return int(name)
         if name not in self.sizes:
             raise unknown(f"size of {self.name}", name, self.sizes)
         return self.sizes[name]

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 
 from nsl_bench.errors import UserError
 
-__all__ = ["VARIABLE", "folder", "key", "lock", "replacing"]
+__all__ = ["VARIABLE", "clear", "contents", "folder", "key", "lock", "replacing"]
 
 VARIABLE = "NSL_BENCH_CACHE"
 """Environment variable that names the cache folder."""
@@ -49,6 +50,34 @@ def folder(*parts: str) -> Path:
             f"set {VARIABLE} to a folder that can be written."
         ) from error
     return path
+
+
+def contents() -> dict[str, tuple[int, int]]:
+    """The kinds of things in the cache folder: number of files, and bytes, of each."""
+    found = {}
+    for path in sorted(folder().iterdir()):
+        if path.is_dir():
+            files = [file for file in path.rglob("*") if file.is_file() and not file.is_symlink()]
+            found[path.name] = (len(files), sum(file.stat().st_size for file in files))
+    return found
+
+
+def clear(kind: str) -> None:
+    """Remove everything of a kind, but not what another process holds the lock of.
+
+    Raises:
+        UserError: it cannot be removed.
+    """
+    top = folder() / kind
+    try:
+        for path in sorted(top.iterdir()):
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.suffix not in (".tmp", ".lock"):
+                with lock(path):
+                    path.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"The cache folder {top} cannot be cleared: {error.strerror}.") from error
 
 
 def key(*parts: Any) -> str:

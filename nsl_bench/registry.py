@@ -5,6 +5,7 @@ line in its `pyproject.toml`. A user names a part and its options in one string,
 
     NAME                        noir            random_forest
     NAME:ARGUMENT,KEY=VALUE     rotate:90       decks:cards/,standard=byron      softmax:epochs=3
+    NAME@VERSION                follow_suit@1.0.0
 
 The name is looked up, the rest becomes the arguments of the class or function behind it, turned into
 the types of its annotations (`int`, `float`, `bool`, `str`, `Path`).

@@ -30,6 +30,7 @@ __all__ = [
     "Split",
     "Track",
     "WeightedExample",
+    "n_of_percent",
 ]
 
 Part = Literal["train", "test"]
@@ -134,6 +135,12 @@ class Example:
     shifted: bool
 
 
+def n_of_percent(n: int, percent: float, *, floor: bool = False) -> int:
+    """How many of n examples are `percent` %: rounded, or rounded down as the paper does."""
+    exact = percent * n / 100
+    return int(exact) if floor else int(np.floor(exact + 0.5))
+
+
 @dataclass(frozen=True, eq=False)
 class Split:
     """Examples in columns.
@@ -194,8 +201,7 @@ class Split:
         """
         if not 0 <= percent <= 100:
             raise ValueError(f"percent is {percent}, but a share of examples lies between 0 and 100")
-        exact = percent * len(self) / 100
-        return replace(self, n_shifted=int(exact) if floor else int(np.floor(exact + 0.5)))
+        return replace(self, n_shifted=n_of_percent(len(self), percent, floor=floor))
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Split:
         """The split made of these rows; ranks are made dense again, shifted examples stay shifted."""

@@ -61,8 +61,6 @@ def test_a_shift_in_ten_lines(other_package: Path) -> None:
         "1",
         "--shift",
         "negative",
-        "--percent",
-        "50",
         "--out",
         out,
     ]

@@ -43,7 +43,7 @@ def test_an_unknown_name_gets_a_suggestion() -> None:
         ("follow_suit:player=3", r"no option 'player'\. Did you mean 'players'\?"),
         ("follow_suit:players=three", r"'players'.*found 'three', but it is a whole number"),
         ("follow_suit:players=99", r"2 to 13 players, found players=99"),
-        ("follow_suit:1,2,3", r"takes 1 argument\(s\), found 3"),
+        ("follow_suit:1,2,3", r"takes 2 argument\(s\), found 3"),
         ("sudoku_4x4:knowledge=some", r"'some' is not one of grid, reduced"),
     ],
 )

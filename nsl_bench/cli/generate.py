@@ -1,15 +1,13 @@
-"""``nsl-bench generate``: a benchmark's examples as a folder of parquet files and rules."""
+"""``nsl-bench generate``: a benchmark's examples and images as a folder that is a data set repository."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import click
 
-from nsl_bench import __version__, cache, registry
 from nsl_bench.cli import Command
+from nsl_bench.cli.run import percentages
 from nsl_bench.errors import UserError
 
 __all__ = ["command"]
@@ -19,79 +17,96 @@ __all__ = ["command"]
     cls=Command,
     examples=[
         "nsl-bench generate sudoku_4x4 --out sudoku/",
-        "nsl-bench generate follow_suit --shift noir --percent 60 --repeats 1 --out tricks/",
-        "nsl-bench generate sudoku_9x9 --source mnist:data/,download=true --workers 2 --out grids/",
+        "nsl-bench generate follow_suit --shift noir --percents 50,90 --images used --out tricks/",
+        "nsl-bench generate sudoku_9x9 --size large --source mnist:data/ --workers 2 --out grids/",
+        "nsl-bench generate --recipe recipe.toml --out tricks/",
+        "nsl-bench generate --recipe tricks/manifest.json --out again/",
     ],
 )
-@click.argument("benchmark")
+@click.argument("benchmark", required=False)
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), help="Folder to make; must not hold files."
 )
-@click.option("--size", default="small", show_default=True, help="Train size.")
 @click.option(
-    "--repeats", default=5, show_default=True, type=click.IntRange(1), help="Independent train sets."
+    "--recipe",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="TOML file, or a data set's manifest.json; other options take the place of what it says.",
 )
-@click.option("--shift", default="standard", show_default=True, help="Short name or spec of a shift.")
-@click.option("--percent", type=float, help="Share of shifted examples; 100 if a shift is named.")
+@click.option("--size", help="Train size, e.g. small or large.")
+@click.option("--train", type=click.IntRange(1), help="Number of train examples, in place of a size.")
+@click.option("--test", type=click.IntRange(1), help="Number of test examples.")
+@click.option("--repeats", type=click.IntRange(1), help="Independent train sets.")
+@click.option(
+    "--shift", "shifts", multiple=True, help="Short name or spec, repeatable; by default all; or 'standard'."
+)
+@click.option(
+    "--percents", callback=percentages, help="Shares of shifted examples whose hashes the manifest states."
+)
 @click.option("--source", help="Image source; the embedded one by default.")
-@click.option("--seed", default=0, show_default=True, help="Another seed gives other examples.")
+@click.option("--images", type=click.Choice(["all", "used"]), help="The whole pool, or what examples show.")
+@click.option("--seed", type=click.IntRange(0), help="Another seed gives other examples.")
+@click.option(
+    "--splits",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of splits (test.csv, small/train_1.csv ...) to use in place of generated ones.",
+)
 @click.option(
     "--workers", default=1, show_default=True, type=click.IntRange(1), help="Processes that render."
 )
 def command(
-    benchmark: str,
+    benchmark: str | None,
     out: Path,
-    size: str,
-    repeats: int,
-    shift: str,
-    percent: float | None,
+    file: Path | None,
+    size: str | None,
+    train: int | None,
+    test: int | None,
+    repeats: int | None,
+    shifts: tuple[str, ...],
+    percents: list[float] | None,
     source: str | None,
-    seed: int,
+    images: str | None,
+    seed: int | None,
+    splits: Path | None,
     workers: int,
 ) -> None:
-    """Write BENCHMARK's train sets and test set with their images, knowledge and a manifest.
+    """Make a data set of BENCHMARK: images, examples, knowledge, card and manifest.
 
-    `manifest.json` is written last: a folder without it is not whole.
+    OUT is a Hugging Face data set repository. Ctrl-C keeps what is written; the same command goes on.
     """
-    import nsl_bench
-    from nsl_bench.data.content import dataset_hash
+    from nsl_bench.data.generate import generate
+    from nsl_bench.data.manifest import partial
+    from nsl_bench.data.recipe import Recipe
 
-    task = registry.create("benchmark", benchmark)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"--out: {out} is there already; name a folder that is new or empty.")
-    options: dict[str, Any] = {
+    options = {
+        "benchmark": benchmark,
         "size": size,
-        "shift": shift,
-        "percent": percent,
+        "train": train,
+        "test": test,
+        "repeats": repeats,
+        "shifts": list(shifts) or None,
+        "percents": percents or None,
         "source": source,
+        "images": images,
         "seed": seed,
-        "workers": workers,
+        "splits": None if splits is None else str(splits),
     }
-    parts: dict[str, dict[str, Any]] = {"test": {"split": "test", "repeat": 1}}
-    parts |= {f"train_{r}": {"split": "train", "repeat": r} for r in range(1, repeats + 1)}
-    first = nsl_bench.load(benchmark, **options, **parts["test"])
+    given = {key: value for key, value in options.items() if value is not None}
+    if file is None and benchmark is None:
+        raise UserError("Name a benchmark, or a recipe with --recipe FILE.")
+    base = {} if file is None else Recipe.read(file).to_dict()
+    for one, other in (("size", "train"), ("train", "size")):
+        if one in given:
+            base.pop(other, None)
     try:
-        (out / "data").mkdir(parents=True)
-        (out / "rules").mkdir()
-        for name in ("background", "bias", "true_rule"):
-            (out / "rules" / f"{name}.lp").write_text(getattr(task, name), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"--out: {out} cannot be made: {error.strerror}.") from error
-    hashes = {}
-    for name, which in parts.items():
-        examples = first if name == "test" else nsl_bench.load(benchmark, **options, **which)
-        with cache.replacing(out / "data" / f"{name}.parquet") as temporary:
-            examples.to_parquet(str(temporary))
-        hashes[name] = {"rows": len(examples), "content_hash": dataset_hash(examples)}
-        click.echo(f"{name}: {len(examples)} examples, {hashes[name]['content_hash']}")
-    manifest = {
-        "benchmark": task.name,
-        "benchmark_version": task.version,
-        "nsl_bench": __version__,
-        "options": {key: value for key, value in options.items() if key != "workers"},
-        "licence": first.info.license,
-        "citation": first.info.citation,
-        "splits": hashes,
-    }
-    with cache.replacing(out / "manifest.json") as temporary:
-        temporary.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        manifest = generate(Recipe.from_dict({**base, **given}), out, workers=workers, progress=True)
+    except KeyboardInterrupt:
+        click.echo(f"What is written is kept in {partial(out)}; the same command goes on there.", err=True)
+        raise
+    if manifest.superseded_by:
+        click.echo(f"{manifest.benchmark} {manifest.version} is superseded by {manifest.superseded_by}.")
+    for config, splits_of in manifest.configs.items():
+        for split, entry in splits_of.items():
+            click.echo(f"{config}/{split}: {entry.rows} rows, {entry.content_hash}")
+            for percent, content_hash in entry.percents.items():
+                click.echo(f"{config}/{split}, {percent} % shifted: {content_hash}")

@@ -13,10 +13,10 @@ from nsl_bench.errors import UserError
 __all__ = ["command"]
 
 
-def percentages(ctx: click.Context, parameter: click.Parameter, text: str) -> list[float]:
+def percentages(ctx: click.Context, parameter: click.Parameter, text: str | None) -> list[float]:
     """``0,50,90`` or ``0-100/10`` (from, to, step) as numbers."""
     found: list[float] = []
-    for piece in text.split(","):
+    for piece in text.split(",") if text else []:
         span, _, step = piece.partition("/")
         first, dash, last = span.partition("-")
         try:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.types import Split
+from nsl_bench.types import BLANK, Split
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["content_hash", "dataset_hash", "image_digest"]
+__all__ = ["canonical_row", "canonical_rows", "content_hash", "dataset_hash", "image_digest"]
 
 DIGEST_BYTES = 16
 
@@ -28,19 +28,48 @@ DIGEST_BYTES = 16
 def image_digest(image: npt.NDArray[np.uint8]) -> bytes:
     """16 bytes that stand for an image, uint8 [height, width, channels]: its shape and its pixels."""
     pixels = np.ascontiguousarray(image)
-    return hashlib.blake2b(f"{pixels.shape}".encode() + pixels.tobytes(), digest_size=DIGEST_BYTES).digest()
+    digest = hashlib.blake2b(f"{pixels.shape}".encode(), digest_size=DIGEST_BYTES)
+    digest.update(pixels.data)
+    return digest.digest()
 
 
-def _row(
+def canonical_row(
     concepts: Sequence[str | None],
     label: str,
     metadata: Mapping[str, Any],
     shifted: bool,
-    digests: Iterable[bytes | None],
+    digests: Sequence[str | None],
 ) -> bytes:
-    images = [None if digest is None else digest.hex() for digest in digests]
-    row = [list(concepts), label, dict(metadata), shifted, images]
+    """What the content hash covers of an example.
+
+    Args:
+        concepts: their names, None for a blank.
+        label: its name.
+        metadata: by name.
+        shifted: whether its images are shifted.
+        digests: each image's digest in hexadecimal digits, None for a blank; empty: without images.
+    """
+    row = [list(concepts), label, dict(metadata), shifted, list(digests)]
     return json.dumps(row, sort_keys=True, ensure_ascii=False).encode()
+
+
+def canonical_rows(
+    split: Split, labels: Sequence[str], digests: npt.NDArray[np.uint8] | None = None
+) -> Iterator[bytes]:
+    """The canonical row of each example of a split; `digests` as for `content_hash`."""
+    names = split.concept_space.concepts
+    shifted = split.shifted.tolist()
+    columns = {name: column.tolist() for name, column in split.metadata.items()}
+    for i, label in enumerate(split.labels.tolist()):
+        concepts = [None if c == BLANK else names[c] for c in split.concepts[i].tolist()]
+        images: list[str | None] = []
+        if digests is not None:
+            text, width = digests[i].tobytes().hex(), 2 * DIGEST_BYTES
+            images = [
+                None if c is None else text[k * width : (k + 1) * width] for k, c in enumerate(concepts)
+            ]
+        metadata = {name: column[i] for name, column in columns.items()}
+        yield canonical_row(concepts, labels[label], metadata, shifted[i], images)
 
 
 def content_hash(split: Split, benchmark: Benchmark, digests: npt.NDArray[np.uint8] | None = None) -> str:
@@ -52,15 +81,8 @@ def content_hash(split: Split, benchmark: Benchmark, digests: npt.NDArray[np.uin
         digests: uint8 [n, slots, 16], each image's digest; None leaves images out (symbolic data).
     """
     total = hashlib.sha256()
-    for i, example in enumerate(split):
-        row: list[bytes | None] = []
-        if digests is not None:
-            row = [
-                None if concept is None else digests[i, slot].tobytes()
-                for slot, concept in enumerate(example.concepts)
-            ]
-        label = benchmark.labels.names[example.label]
-        total.update(_row(example.concepts, label, example.metadata, example.shifted, row) + b"\n")
+    for row in canonical_rows(split, benchmark.labels.names, digests):
+        total.update(row + b"\n")
     return total.hexdigest()
 
 
@@ -71,9 +93,11 @@ def dataset_hash(dataset: Dataset) -> str:
     known = {"id", "images", "concepts", "label", "shifted"}
     for row in dataset:
         metadata = {key: value for key, value in row.items() if key not in known}
-        digests = [None if image is None else image_digest(_pixels(image)) for image in row.get("images", ())]
+        digests = [
+            None if image is None else image_digest(_pixels(image)).hex() for image in row.get("images", ())
+        ]
         label = names[row["label"]]
-        total.update(_row(row["concepts"], label, metadata, row["shifted"], digests) + b"\n")
+        total.update(canonical_row(row["concepts"], label, metadata, row["shifted"], digests) + b"\n")
     return total.hexdigest()
 
 

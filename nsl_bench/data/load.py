@@ -1,13 +1,13 @@
 """`nsl_bench.load`: a benchmark's examples as a Hugging Face `Dataset`.
 
-The data set is made once and kept as an Arrow file in the cache folder; each image is rendered and encoded
-once, however many examples refer to it. Rendering is spread over worker processes; the rows do not depend
-on how many.
+They come from a generated folder, from a repository on the Hugging Face Hub, or are generated here. In each
+case the data set is made once and kept as an Arrow file in the cache folder, which holds nothing whose
+content hash was not checked or computed.
 """
 
 from __future__ import annotations
 
-import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,13 @@ import numpy.typing as npt
 
 from nsl_bench import cache, registry
 from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.arrow import About, kept, save, schema
 from nsl_bench.data.content import DIGEST_BYTES, content_hash
+from nsl_bench.data.folder import from_folder
 from nsl_bench.data.images import chunks, encode, render
-from nsl_bench.data.splits import make_source, make_split
+from nsl_bench.data.manifest import partial
+from nsl_bench.data.recipe import split_name
+from nsl_bench.data.splits import check_percent, make_source, make_split
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.shift import STANDARD, Shift, resolve
 from nsl_bench.source import ImageSource
@@ -31,14 +35,14 @@ if TYPE_CHECKING:
 __all__ = ["load"]
 
 _CHUNK = 64
-_ROWS_A_BATCH = 100
+_REPOSITORY = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")
 
 
 def load(
-    benchmark: str,
+    benchmark: str | Path,
     *,
     split: str = "train",
-    size: str = "small",
+    size: str | None = None,
     repeat: int = 1,
     shift: str = STANDARD,
     percent: float | None = None,
@@ -46,20 +50,24 @@ def load(
     seed: int = 0,
     splits: str | Path | None = None,
     workers: int = 1,
+    revision: str | None = None,
 ) -> Dataset:
     """Examples with decoded images.
 
     Args:
-        benchmark: name of a benchmark, with options if need be (``"follow_suit"``).
+        benchmark: name of a benchmark, with options if need be (``"follow_suit"``), whose examples are
+            generated here; a folder that ``nsl-bench generate`` made (``"./tricks"``); or a repository on
+            the Hub, pinned by a revision (``"owner/name"``, ``"owner/name@v1.0.0"``).
         split: ``"train"`` or ``"test"``.
-        size: size of the train set, e.g. ``"small"``.
+        size: size of the train set, ``"small"`` or what the folder holds by default.
         repeat: which of the independent train sets, from 1.
         shift: name or spec of a shift, e.g. ``"noir"``, ``"rotate:90"``.
         percent: share of the examples that are shifted; 100 if a shift is named, else 0.
-        source: spec of an image source; the benchmark's embedded one by default.
-        seed: another seed gives other examples.
+        source: spec of an image source; the benchmark's embedded one by default. A folder has its own.
+        seed: another seed gives other examples. A folder has its own.
         splits: folder of splits made elsewhere, to be used in place of generated ones.
         workers: processes that render; the rows do not depend on it.
+        revision: tag or commit of a repository on the Hub.
 
     Returns:
         A `Dataset` with the columns ``id``, ``images`` (a list with one image a slot, None for a blank),
@@ -67,78 +75,81 @@ def load(
         ``info.description`` ends with the content hash.
 
     Raises:
-        UserError: an unknown name, or a percentage out of range.
+        UserError: an unknown name, a percentage out of range, a folder that is not as it was generated, or
+            a Hub that cannot be reached.
     """
     if split not in ("train", "test"):
         raise unknown("split", split, ("train", "test"))
-    task: Benchmark = registry.create("benchmark", benchmark)
-    images = make_source(task, source)
-    change = resolve(shift, task, images)
     if percent is None:
-        percent = 100.0 if change else 0.0
-    if percent and change is None:
+        percent = 0.0 if shift == STANDARD else 100.0
+    if check_percent(percent) and shift == STANDARD:
         raise UserError(f"{percent:g} % of the examples cannot be shifted without a shift; name one.")
-    folder = None if splits is None else Path(splits)
-    examples = make_split(
-        task,
-        images,
-        "train" if split == "train" else "test",
-        size,
-        repeat,
-        percent=percent,
-        seed=seed,
-        splits=folder,
-    )
+    if repeat < 1:
+        raise UserError(f"Repeats are numbered from 1, found {repeat}.")
+    name = "test" if split == "test" else split_name(repeat)
+    text = str(benchmark)
+    here = registry.Spec.parse(text).name.partition("@")[0] in registry.names("benchmark")
+    folder = Path(benchmark)
+    repository = _REPOSITORY.fullmatch(text)
+    local = folder.is_dir() or partial(folder).is_dir() or isinstance(benchmark, Path)
+    if here or not (local or repository or "/" in text):
+        task: Benchmark = registry.create("benchmark", text)
+        images = make_source(task, source)
+        change = resolve(shift, task, images)
+        examples = make_split(
+            task,
+            images,
+            "train" if split == "train" else "test",
+            size or next(iter(task.sizes)),
+            repeat,
+            percent=percent,
+            seed=seed,
+            splits=None if splits is None else Path(splits),
+        )
+        return _generated(task, images, change, examples, workers)
+    for option, given in (("source", source), ("seed", seed), ("splits", splits)):
+        if given:
+            raise UserError(f"{text} is generated already and has its own {option}; leave {option} out.")
+    if not local and repository:
+        from nsl_bench.data.hub import fetch
+
+        pinned = revision or repository["revision"]
+        folder = fetch(repository["name"], pinned, shift if percent else STANDARD, name)
+    return from_folder(folder, name, size, shift, percent)
+
+
+def _generated(
+    task: Benchmark, source: ImageSource, shift: Shift | None, examples: Split, workers: int
+) -> Dataset:
     identity = cache.key(
         task.name,
         task.version,
-        images.name,
-        images.fingerprint(),
-        change.spec if change and examples.n_shifted else STANDARD,
+        source.name,
+        source.fingerprint(),
+        shift.spec if shift and examples.n_shifted else STANDARD,
         content_hash(examples, task),
         cache.key(examples.images.tobytes().hex()),
     )
-    path = cache.folder("datasets") / f"{task.name.partition(':')[0]}-{identity}.arrow"
-    if not path.is_file():
-        with cache.lock(path):
-            if not path.is_file():
-                _write(path, task, images, change, examples, workers)
-    return _open(path)
 
+    def write(path: Path) -> None:
+        encoded = _Encoded(source, shift, examples, workers)
+        about = About(
+            f"{task.name} {task.version}: {task.description} Images: {source.name} {source.version}.",
+            source.licence,
+            source.citation,
+            content_hash(examples, task, encoded.digests),
+        )
+        types = {
+            name: "string" if column.dtype.kind == "U" else str(column.dtype)
+            for name, column in examples.metadata.items()
+        }
+        save(
+            path,
+            schema(task.labels.names, types, about),
+            (_row(examples, i, encoded) for i in range(len(examples))),
+        )
 
-def _open(path: Path) -> Dataset:
-    import datasets
-    import pyarrow as pa
-
-    with pa.OSFile(str(path)) as file:
-        schema = pa.ipc.open_stream(file).schema
-    info = json.loads(schema.metadata[b"huggingface"])["info"]
-    about = datasets.DatasetInfo(
-        description=info["description"],
-        license=info["license"],
-        citation=info["citation"],
-        features=datasets.Features.from_arrow_schema(schema),
-    )
-    return datasets.Dataset.from_file(str(path), info=about)
-
-
-def _write(
-    path: Path, task: Benchmark, source: ImageSource, shift: Shift | None, examples: Split, workers: int
-) -> None:
-    import pyarrow as pa
-
-    encoded = _Encoded(source, shift, examples, workers)
-    schema = _schema(task, examples)
-    with cache.replacing(path) as temporary, pa.OSFile(str(temporary), "wb") as file:
-        digest = content_hash(examples, task, encoded.digests)
-        schema = _describe(schema, task, source, digest)
-        with pa.ipc.new_stream(file, schema) as writer:
-            for start in range(0, len(examples), _ROWS_A_BATCH):
-                rows = [
-                    _row(examples, i, encoded)
-                    for i in range(start, min(start + _ROWS_A_BATCH, len(examples)))
-                ]
-                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+    return kept(task.name, identity, write)
 
 
 def _row(examples: Split, i: int, encoded: _Encoded) -> dict[str, Any]:
@@ -155,36 +166,6 @@ def _row(examples: Split, i: int, encoded: _Encoded) -> dict[str, Any]:
         "shifted": example.shifted,
         **example.metadata,
     }
-
-
-def _schema(task: Benchmark, examples: Split) -> Any:
-    import datasets
-
-    features = datasets.Features(
-        {
-            "id": datasets.Value("string"),
-            "images": datasets.List(datasets.Image()),
-            "concepts": datasets.List(datasets.Value("string")),
-            "label": datasets.ClassLabel(names=list(task.labels.names)),
-            "shifted": datasets.Value("bool"),
-            **{
-                name: datasets.Value("string" if column.dtype.kind == "U" else str(column.dtype))
-                for name, column in examples.metadata.items()
-            },
-        }
-    )
-    return features.arrow_schema
-
-
-def _describe(schema: Any, task: Benchmark, source: ImageSource, digest: str) -> Any:
-    header = json.loads(schema.metadata[b"huggingface"])
-    header["info"]["description"] = (
-        f"{task.name} {task.version}: {task.description} Images: {source.name} {source.version}. "
-        f"Content hash: {digest}"
-    )
-    header["info"]["license"] = source.licence
-    header["info"]["citation"] = source.citation
-    return schema.with_metadata({b"huggingface": json.dumps(header).encode()})
 
 
 class _Encoded:

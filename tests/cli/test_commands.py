@@ -158,27 +158,17 @@ def test_an_interrupted_sweep_keeps_what_is_known(tmp_path: Path, how: signal.Si
     assert len(list(Store(out))) == 6
 
 
-def test_generate_writes_a_whole_folder(tmp_path: Path) -> None:
+def test_generate_writes_a_whole_folder_and_verify_says_so(tmp_path: Path) -> None:
     out = tmp_path / "sudoku"
-    words = [
-        "generate",
-        "sudoku_4x4",
-        "--repeats",
-        "1",
-        "--shift",
-        "rotate90",
-        "--percent",
-        "60",
-        "--out",
-        out,
-    ]
-    done = nsl_bench(*words)
+    words = ["generate", "sudoku_4x4", "--repeats", "1", "--shift", "rotate90", "--percents", "60"]
+    done = nsl_bench(*words, "--out", out)
     assert done.returncode == 0, done.stderr
     manifest = json.loads((out / "manifest.json").read_text())
-    assert manifest["splits"]["train_1"]["rows"] == 320
-    import datasets
-
-    data = datasets.load_dataset("parquet", data_files=str(out / "data" / "train_1.parquet"), split="train")
-    assert sum(data["shifted"]) == 192 and data[0]["images"]
-    again = nsl_bench(*words)
+    assert manifest["configs"]["rotate90"]["train"]["rows"] == 320
+    assert manifest["configs"]["rotate90"]["train"]["percents"]["60"] in done.stdout
+    again = nsl_bench(*words, "--out", out)
     assert again.returncode == 2 and "is there already" in again.stderr
+    assert "are as they were generated" in nsl_bench("verify", out).stdout
+    (out / "manifest.json").write_text("{")
+    spoiled = nsl_bench("verify", out)
+    assert spoiled.returncode == 2 and "Traceback" not in spoiled.stderr

@@ -100,8 +100,26 @@ class TestSplitOfSklearnDigits:
         assert [(9, 0, 4)[k] for k in source.labels("a")] == plain.labels("a")[wanted].tolist()
 
     def test_a_concept_that_is_no_digit(self) -> None:
-        with pytest.raises(UserError, match="sklearn_digits has no images of '10': it shows the digits"):
-            SklearnDigits(digits(16))
+        with pytest.raises(UserError, match="sklearn_digits has no images of 'ten': it shows the digits"):
+            SklearnDigits(ConceptSpace("digit", ("1", "ten")))
+
+    def test_numbers_of_two_digits_stand_side_by_side(self) -> None:
+        source, plain = SklearnDigits(digits(16)), SklearnDigits(digits(9))
+        for part in PARTS:
+            labels = source.labels(part)
+            assert set(labels.tolist()) == set(range(16))
+            rows = np.arange(len(plain.labels(part)))
+            assert np.array_equal(source.render(part, rows), plain.render(part, rows))
+        twelve = source.render("a", np.flatnonzero(source.labels("a") == 11)[:1])
+        assert twelve.shape == (1, 28, 28, 1)
+        assert twelve[..., :14, :].std() > 10 and twelve[..., 14:, :].std() > 10
+
+    def test_the_side_is_an_option(self) -> None:
+        source = SklearnDigits(digits(4), side=56)
+        assert source.render("a", np.arange(3)).shape == (3, 56, 56, 1)
+        assert source.fingerprint() != SklearnDigits(digits(4)).fingerprint()
+        with pytest.raises(UserError, match="side is 4, but lies between 8 and 512"):
+            SklearnDigits(side=4)
 
     def test_a_negative_seed(self) -> None:
         with pytest.raises(UserError, match="seed is -1"):
@@ -160,8 +178,8 @@ class TestMnistFolders:
             Mnist(tmp_path).fingerprint()
 
     def test_a_concept_that_is_no_digit(self, small_mnist: Path) -> None:
-        with pytest.raises(UserError, match="mnist has no images of '10'"):
-            Mnist(small_mnist, digits(10))
+        with pytest.raises(UserError, match="mnist has no images of 'x'"):
+            Mnist(small_mnist, ConceptSpace("digit", ("x",)))
 
     def test_download_goes_through_torchvision(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def fetch(root: str, download: bool) -> None:

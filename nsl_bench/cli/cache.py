@@ -1,0 +1,37 @@
+"""``nsl-bench cache``: what the cache folder holds, and how to be rid of it."""
+
+from __future__ import annotations
+
+import click
+
+from nsl_bench import cache
+from nsl_bench.cli import Command
+from nsl_bench.errors import UserError, unknown
+
+__all__ = ["command"]
+
+
+@click.command(
+    cls=Command,
+    name="cache",
+    examples=["nsl-bench cache", "nsl-bench cache clear", "nsl-bench cache clear datasets"],
+)
+@click.argument("action", type=click.Choice(["list", "clear"]), default="list")
+@click.argument("kind", required=False)
+def command(action: str, kind: str | None) -> None:
+    """List or clear the cache folder, all of it or one KIND (datasets, hub, predictions ...).
+
+    The folder is the one that the environment variable NSL_BENCH_CACHE names. Everything in it can be made
+    or fetched again; a file that another process is writing is left alone.
+    """
+    found = cache.contents()
+    if kind is not None:
+        if kind not in found:
+            raise unknown("kind of cached files", kind, found) if found else UserError("The cache is empty.")
+        found = {kind: found[kind]}
+    if action == "clear":
+        for name in found:
+            cache.clear(name)
+    click.echo(f"{'Cleared' if action == 'clear' else 'Cache'}: {cache.folder()}")
+    for name, (files, size) in found.items():
+        click.echo(f"  {name:<14} {files:>6} files {size / 1e6:>10.1f} MB")

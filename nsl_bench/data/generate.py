@@ -1,0 +1,309 @@
+"""Generating a data set: a folder that is a Hugging Face repository, made shard by shard.
+
+The folder is built beside its place, as ``NAME.part``, and renamed when it is whole. What is there when
+generating stops is kept: the same recipe goes on at the first file that is missing. Pixels and rows do not
+depend on the number of processes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import __version__, cache
+from nsl_bench.data.card import write_card
+from nsl_bench.data.content import DIGEST_BYTES, canonical_rows
+from nsl_bench.data.croissant import write_croissant
+from nsl_bench.data.manifest import Manifest, SplitEntry, file_entry, partial
+from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Plan, Recipe
+from nsl_bench.data.rows import example_schema, image_ids, pool_row, pool_schema, row_mark
+from nsl_bench.data.shards import BYTES_KEY, Examples, Pool, Shard, Shared, pool_split, ranges, write
+from nsl_bench.data.splits import make_split
+from nsl_bench.errors import UserError
+from nsl_bench.shift import STANDARD, Shift, short_name
+from nsl_bench.types import BLANK, PoolPart, Split
+from nsl_bench.workers import spread
+
+__all__ = ["generate"]
+
+_STATE = ".state"
+_POOL_PARTS: tuple[PoolPart, ...] = ("network", "a", "b")
+
+
+def generate(recipe: Recipe, out: Path, *, workers: int = 1, progress: bool = False) -> Manifest:
+    """Make a data set in a folder of its own.
+
+    Args:
+        recipe: what to make.
+        out: the folder; new or empty.
+        workers: processes. The data set does not depend on it.
+        progress: whether to show a bar on standard error.
+
+    Raises:
+        UserError: the folder holds files, the recipe is wrong, or the disk is full.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"--out: {out} is there already; name a folder that is new or empty.")
+    plan = Plan.of(recipe)
+    work = partial(out)
+    try:
+        (work / _STATE).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out: {work} cannot be made: {error.strerror}.") from error
+    with cache.lock(work / _STATE / "work"):
+        _same_plan(work / _STATE / "plan.json", plan)
+        shared = _shared(plan, work)
+        _write_all(shared, workers, progress)
+        manifest = _finish(plan, shared)
+        shutil.rmtree(work / _STATE)
+    if out.exists():
+        out.rmdir()
+    work.rename(out)
+    return manifest
+
+
+def _same_plan(path: Path, plan: Plan) -> None:
+    """Note what is being made, or check that it is what was begun."""
+    identity = json.loads(json.dumps({"nsl_bench": __version__, **plan.identity()}))
+    if not path.exists():
+        with cache.replacing(path) as temporary:
+            temporary.write_text(json.dumps(identity), encoding="utf-8")
+        return
+    begun = json.loads(path.read_text(encoding="utf-8"))
+    if begun != identity:
+        changed = [key for key in identity if begun.get(key) != identity[key]]
+        if changed == ["recipe"]:
+            old, new = begun["recipe"], identity["recipe"]
+            changed = [f"{key} {old.get(key)!r}, not {new[key]!r}" for key in new if old.get(key) != new[key]]
+        folder = path.parent.parent
+        raise UserError(
+            f"{folder} is half of another data set ({'; '.join(changed)}); finish it or remove it."
+        )
+
+
+def _shared(plan: Plan, work: Path) -> Shared:
+    """All that the files are made from; the examples are kept from an earlier start."""
+    splits = {name: _examples(plan, work, name) for name in plan.splits}
+    shape = plan.source.shape
+    pools: dict[str, Pool] = {}
+    configs: Mapping[str, Shift | None] = {STANDARD: None, **plan.shifts}
+    for config, shift in configs.items():
+        for part in _POOL_PARTS:
+            if part == "network" and (shift is not None or plan.recipe.images == "used"):
+                continue
+            indices = np.arange(len(plan.source.labels(part)), dtype=np.int64)
+            if plan.recipe.images == "used":
+                shown = [split.images.reshape(-1) for split in splits.values() if split.pool == part]
+                used = np.unique(np.concatenate(shown)).astype(np.int64) if shown else indices[:0]
+                indices = used[used != BLANK]
+            name = pool_split(config, part)
+            pools[name] = Pool(name, part, shift, indices, ranges(len(indices), 1, shape))
+    tables: dict[tuple[str, str], Examples] = {}
+    for split, examples in splits.items():
+        shown_a_row = float((examples.images != BLANK).sum() / len(examples))
+        standard = pool_split(STANDARD, examples.pool)
+        shifted = {config: pool_split(config, examples.pool) for config in plan.shifts}
+        own = {"standard_images": standard}
+        for config in (SYMBOLIC, *configs):
+            references = dict(own)
+            if config == SYMBOLIC:
+                references |= {f"{name}_images": pool for name, pool in shifted.items()}
+            elif config != STANDARD:
+                references["shifted_images"] = shifted[config]
+            schema = example_schema(
+                plan.task.labels, examples.metadata, list(references), images=config != SYMBOLIC
+            )
+            bounds = ranges(len(examples), 0 if config == SYMBOLIC else shown_a_row, shape)
+            pool = None if config == SYMBOLIC else shifted.get(config, standard)
+            tables[config, split] = Examples(config, split, pool, references, schema, bounds)
+    return Shared(work, plan.source, pool_schema(plan.task.concept_space), pools, splits, tables)
+
+
+def _examples(plan: Plan, work: Path, name: str) -> Split:
+    part, repeat = plan.splits[name]
+    path = work / _STATE / f"{name}.npz"
+    if path.is_file():
+        with np.load(path) as kept:
+            metadata = {key.removeprefix("meta_"): kept[key] for key in kept.files if key.startswith("meta_")}
+            columns = {key: kept[key] for key in ("concepts", "labels", "images", "ranks")}
+        return Split(part, plan.task.concept_space, metadata=metadata, **columns)
+    folder = None if plan.recipe.splits is None else Path(plan.recipe.splits)
+    split = make_split(plan.task, plan.source, part, plan.size, repeat, seed=plan.recipe.seed, splits=folder)
+    columns = {
+        "concepts": split.concepts,
+        "labels": split.labels,
+        "images": split.images,
+        "ranks": split.ranks,
+    }
+    metadata = {f"meta_{key}": column for key, column in split.metadata.items()}
+    with cache.replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **columns, **metadata)
+    return split
+
+
+def _write_all(shared: Shared, workers: int, progress: bool) -> None:
+    """The pool first: the examples' images are taken from its files."""
+    from tqdm import tqdm
+
+    pool = [shard for split in shared.pools for shard in shared.shards(IMAGES, split)]
+    examples = [shard for key in shared.tables for shard in shared.shards(*key)]
+    for unit, jobs in (("image", pool), ("example", examples)):
+        total = sum(shard.rows[1] - shard.rows[0] for shard in jobs)
+        with tqdm(total=total, unit=unit, unit_scale=True, disable=None if progress else True) as bar:
+            for shard, _ in zip(jobs, spread(write, shared, jobs, workers), strict=True):
+                bar.set_postfix_str(shard.path, refresh=False)
+                bar.update(shard.rows[1] - shard.rows[0])
+
+
+def _finish(plan: Plan, shared: Shared) -> Manifest:
+    """Rules, marks, card, Croissant and, last, the manifest."""
+    work = shared.folder
+    for name in ("background", "bias", "true_rule"):
+        _text(work / "rules" / f"{name}.lp", getattr(plan.task, name))
+    digests = {split: _digests(shared, split) for split in shared.pools}
+    configs: dict[str, dict[str, SplitEntry]] = {IMAGES: {}}
+    for split in shared.pools:
+        configs[IMAGES][split] = _pool_entry(plan, shared, split, digests[split])
+    for (config, split), table in shared.tables.items():
+        configs.setdefault(config, {})[split] = _examples_entry(plan, shared, table, digests)
+    order = [STANDARD, *plan.shifts, SYMBOLIC, IMAGES]
+    data = [
+        path for config in order for entry in configs[config].values() for path in (*entry.files, entry.marks)
+    ]
+    texts = [f"rules/{name}.lp" for name in ("background", "bias", "true_rule")]
+    manifest = Manifest(
+        benchmark=plan.task.name,
+        version=plan.task.version,
+        superseded_by=plan.task.superseded_by,
+        description=plan.task.description,
+        generator=f"nsl-bench {__version__}",
+        recipe=plan.recipe.to_dict(),
+        source={
+            "name": plan.source.name,
+            "version": plan.source.version,
+            "licence": plan.source.licence,
+            "citation": plan.source.citation,
+            "fingerprint": plan.source.fingerprint(),
+        },
+        shifts={config: shift.spec for config, shift in plan.shifts.items()},
+        names={config: short_name(shift, plan.task, plan.source) for config, shift in plan.shifts.items()},
+        labels=plan.task.labels.names,
+        concepts=plan.task.concept_space.concepts,
+        metadata=tuple(shared.splits["test"].metadata),
+        rounding="half_up" if plan.recipe.splits is None else "floor",
+        configs={config: configs[config] for config in order},
+        files={path: file_entry(work / path) for path in [*data, *texts]},
+    )
+    schemas = {IMAGES: shared.pool_schema}
+    schemas |= {config: table.schema for (config, _), table in shared.tables.items()}
+    write_card(manifest, schemas, work)
+    write_croissant(manifest, schemas, work)
+    files = {path: file_entry(work / path) for path in ("README.md", "croissant.json")}
+    manifest = replace(manifest, files={**files, **manifest.files})
+    manifest.write(work)
+    return manifest
+
+
+def _text(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with cache.replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _digests(shared: Shared, split: str) -> npt.NDArray[np.uint8]:
+    """uint8 [images of the source's part, 16]: digests of the images of a split of the pool, else zeros."""
+    import pyarrow.parquet as pq
+
+    pool = shared.pools[split]
+    result = np.zeros((len(shared.source.labels(pool.part)), DIGEST_BYTES), np.uint8)
+    hexes = [
+        digest
+        for shard in shared.shards(IMAGES, split)
+        for digest in pq.read_table(shared.folder / shard.path, columns=["digest"])["digest"].to_pylist()
+    ]
+    if hexes:
+        joined = np.frombuffer(bytes.fromhex("".join(hexes)), np.uint8)
+        result[pool.indices] = joined.reshape(-1, DIGEST_BYTES)
+    return result
+
+
+def _entry(
+    shared: Shared, config: str, split: str, rows: Iterator[bytes], others: Iterator[Sequence[Any]]
+) -> SplitEntry:
+    total, marks = hashlib.sha256(), []
+    for row, other in zip(rows, others, strict=True):
+        total.update(row + b"\n")
+        marks.append(row_mark(row, *other))
+    path = f"marks/{config}-{split}.txt"
+    _text(shared.folder / path, "".join(f"{mark}\n" for mark in marks))
+    shards = shared.shards(config, split)
+    return SplitEntry(
+        rows=len(marks),
+        content_hash=total.hexdigest(),
+        marks=path,
+        files=tuple(shard.path for shard in shards),
+        bytes=sum(_bytes(shared.folder, shard) for shard in shards),
+    )
+
+
+def _bytes(folder: Path, shard: Shard) -> int:
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(folder / shard.path).metadata[BYTES_KEY])
+
+
+def _pool_entry(plan: Plan, shared: Shared, split: str, digests: npt.NDArray[np.uint8]) -> SplitEntry:
+    pool = shared.pools[split]
+    names = plan.task.concept_space.concepts
+    labels = plan.source.labels(pool.part)[pool.indices].tolist()
+    rows = (
+        pool_row(names[label], digests[i].tobytes().hex())
+        for label, i in zip(labels, pool.indices.tolist(), strict=True)
+    )
+    others = ((name,) for name in image_ids(split, pool.indices.tolist()))
+    return _entry(shared, IMAGES, split, rows, others)
+
+
+def _examples_entry(
+    plan: Plan, shared: Shared, table: Examples, digests: Mapping[str, npt.NDArray[np.uint8]]
+) -> SplitEntry:
+    labels = plan.task.labels.names
+    examples = shared.splits[table.split]
+    shown = np.where(examples.images == BLANK, 0, examples.images)
+    standard = digests[pool_split(STANDARD, examples.pool)]
+
+    def rows(percent: float) -> Iterator[bytes]:
+        part = examples.shift(percent, floor=plan.recipe.splits is not None)
+        if table.pool is None:
+            return canonical_rows(part, labels)
+        shifted = digests[table.pool]
+        marks = np.where(part.shifted[:, None, None], shifted[shown], standard[shown])
+        return canonical_rows(part, labels, marks)
+
+    whole = 100.0 if table.config in plan.shifts else 0.0
+    entry = _entry(shared, table.config, table.split, rows(whole), _others(examples, table))
+    percents = {}
+    if table.config in plan.shifts:
+        for percent in plan.recipe.percents:
+            total = hashlib.sha256(b"".join(row + b"\n" for row in rows(percent)))
+            percents[f"{percent:g}"] = total.hexdigest()
+    return replace(entry, percents=percents)
+
+
+def _others(examples: Split, table: Examples) -> Iterator[Sequence[Any]]:
+    """What a row's mark covers beside the content: id, rank and references."""
+    for name, rank, images in zip(
+        examples.ids(), examples.ranks.tolist(), examples.images.tolist(), strict=True
+    ):
+        references = [
+            [None if k == BLANK else f"{split}-{k}" for k in images] for split in table.references.values()
+        ]
+        yield (name, rank, *references)

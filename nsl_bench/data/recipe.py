@@ -1,0 +1,242 @@
+"""A recipe: everything that decides a generated data set, from a TOML file, options or a manifest.
+
+A TOML recipe has the keys of `Recipe`. A part (benchmark, source, shift) is named by its spec or by a
+table with its name and options::
+
+    size = "small"
+    repeats = 2
+    shifts = ["rotate90", { name = "rotate", degrees = 45 }]
+
+    [benchmark]
+    name = "sudoku"
+    block_rows = 2
+    block_columns = 3
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.splits import check_percent, make_source
+from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench.shift import STANDARD, Shift, named_shifts, resolve, short_name
+from nsl_bench.source import ImageSource
+
+__all__ = ["IMAGES", "SYMBOLIC", "Plan", "Recipe", "split_name"]
+
+IMAGES, SYMBOLIC = "images", "symbolic"
+"""The configurations of a data set beside the standard and the shifted ones."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What to generate. None leaves a choice to the benchmark.
+
+    Attributes:
+        benchmark: spec of the task, e.g. ``"follow_suit:players=3"``.
+        size: name of the train size, ``"small"`` by default.
+        train: number of train examples, in place of a size.
+        test: number of test examples.
+        repeats: number of independent train sets.
+        seed: of the examples.
+        source: spec of the image source.
+        shifts: short names or specs; all that the benchmark and the source name by default.
+        percents: shares of shifted examples whose content hashes the manifest states, beside 0 and 100.
+        splits: folder of splits made elsewhere, to be used in place of generated ones.
+        images: ``"all"`` images of the pool, or only the ``"used"`` ones, which examples refer to.
+    """
+
+    benchmark: str
+    size: str | None = None
+    train: int | None = None
+    test: int | None = None
+    repeats: int | None = None
+    seed: int = 0
+    source: str | None = None
+    shifts: tuple[str, ...] | None = None
+    percents: tuple[float, ...] = ()
+    splits: str | None = None
+    images: Literal["all", "used"] = "all"
+
+    @classmethod
+    def read(cls, path: Path) -> Recipe:
+        """The recipe in a TOML file, or the one that a data set's ``manifest.json`` was made from.
+
+        Raises:
+            UserError: the file is missing or broken, a key is unknown, or a value has the wrong type.
+        """
+        try:
+            text = path.read_text(encoding="utf-8")
+            values = json.loads(text)["recipe"] if path.suffix == ".json" else tomllib.loads(text)
+        except OSError as error:
+            raise UserError(f"The recipe {path} cannot be read: {error.strerror}.") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UserError(f"The recipe {path} is no TOML file: {error}.") from error
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise UserError(f"{path} is no manifest of a data set: it holds no recipe.") from error
+        return cls.from_dict(values, str(path))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], where: str = "the options") -> Recipe:
+        """A recipe from plain values, checked.
+
+        Raises:
+            UserError: an unknown key, a value of the wrong type, or no benchmark.
+        """
+        known = [f.name for f in fields(cls)]
+        for key in values:
+            if key not in known:
+                raise UserError(f"In {where}: unknown key '{key}'.{did_you_mean(key, known)}")
+        checked = {key: _check(key, value, where) for key, value in values.items() if value is not None}
+        if "benchmark" not in checked:
+            raise UserError(f"In {where}: 'benchmark' is missing; name the task to generate.")
+        if "size" in checked and "train" in checked:
+            raise UserError(f"In {where}: 'size' and 'train' both say how many train examples; give one.")
+        return cls(**checked)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, of which `from_dict` makes the same recipe again."""
+        return {
+            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
+        }
+
+
+_WHOLE = {"train": 1, "test": 1, "repeats": 1, "seed": 0}
+"""Keys whose value is a whole number, and the least one."""
+
+
+def _check(key: str, value: Any, where: str) -> Any:
+    if key in _WHOLE:
+        if isinstance(value, bool) or not isinstance(value, int) or value < _WHOLE[key]:
+            raise _wrong(where, key, value, f"a whole number from {_WHOLE[key]}")
+        return value
+    if key in ("benchmark", "source"):
+        return _spec(key, value, where)
+    if key == "shifts":
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise _wrong(where, key, value, 'a list such as ["noir"]')
+        return tuple(dict.fromkeys(_spec(key, one, where) for one in value))
+    if key == "percents":
+        numbers = isinstance(value, Sequence) and all(
+            isinstance(p, int | float) and not isinstance(p, bool) for p in value
+        )
+        if not numbers or isinstance(value, str):
+            raise _wrong(where, key, value, "a list of numbers such as [0, 50, 90]")
+        return tuple(sorted({float(check_percent(p)) for p in value}))
+    if key == "images" and value not in ("all", "used"):
+        raise _wrong(where, key, value, '"all" or "used"')
+    if not isinstance(value, str):
+        raise _wrong(where, key, value, "a text")
+    return value
+
+
+def _spec(key: str, value: Any, where: str) -> str:
+    """A part's spec from a text or from a table with its name and options."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
+        raise _wrong(where, key, value, "a name or a table with a name and options")
+    options = {}
+    for option, setting in value.items():
+        if option == "name":
+            continue
+        if not isinstance(setting, str | int | float):
+            raise _wrong(where, f"{key}.{option}", setting, "a text or a number")
+        options[option] = str(setting).lower() if isinstance(setting, bool) else str(setting)
+        if "," in options[option]:
+            raise _wrong(where, f"{key}.{option}", setting, "a value without a comma")
+    return str(registry.Spec(value["name"], (), options))
+
+
+def _wrong(where: str, key: str, value: Any, right: str) -> UserError:
+    return UserError(f"In {where}: '{key}' is {value!r}, but should be {right}.")
+
+
+def split_name(repeat: int) -> str:
+    """The name of a train set: ``"train"``, ``"train_2"``, ..."""
+    return "train" if repeat == 1 else f"train_{repeat}"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A recipe with every name looked up and every choice made.
+
+    Attributes:
+        recipe: without None where there is a default.
+        task: the benchmark.
+        source: the images.
+        shifts: configuration to shift.
+    """
+
+    recipe: Recipe
+    task: Benchmark
+    source: ImageSource
+    shifts: Mapping[str, Shift]
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> Plan:
+        """Look everything up.
+
+        Raises:
+            UserError: an unknown name, or parts that do not fit together.
+        """
+        task: Benchmark = copy.copy(registry.create("benchmark", recipe.benchmark))
+        source = make_source(task, recipe.source)
+        if recipe.splits is not None and (recipe.train is not None or recipe.test is not None):
+            raise UserError("The folder of splits decides the number of examples: leave out train and test.")
+        size = str(recipe.train) if recipe.train is not None else recipe.size or next(iter(task.sizes))
+        task.size(size)
+        if recipe.test is not None:
+            task.test_size = recipe.test
+        asked = named_shifts(task, source) if recipe.shifts is None else recipe.shifts
+        shifts: dict[str, Shift] = {}
+        for text in asked:
+            shift = resolve(text, task, source)
+            if shift is not None:
+                shifts[_config(shift, task, source, shifts)] = shift
+        full = replace(
+            recipe,
+            size=None if recipe.train is not None else size,
+            repeats=recipe.repeats or task.repeats,
+            source=recipe.source or task.sources[0],
+            shifts=tuple(short_name(shift, task, source) for shift in shifts.values()),
+        )
+        return cls(full, task, source, shifts)
+
+    @property
+    def size(self) -> str:
+        """The train size as benchmarks take it: a name, or a number."""
+        return self.recipe.size or str(self.recipe.train)
+
+    @cached_property
+    def splits(self) -> dict[str, tuple[Literal["train", "test"], int]]:
+        """Name of each split of examples to its part and its repeat."""
+        trains = {split_name(r): ("train", r) for r in range(1, (self.recipe.repeats or 1) + 1)}
+        return {**trains, "test": ("test", 1)}  # type: ignore[dict-item]
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that decides the files, as JSON values."""
+        return {
+            "recipe": self.recipe.to_dict(),
+            "benchmark": [self.task.name, self.task.version],
+            "source": [self.source.name, self.source.version, self.source.fingerprint()],
+            "shifts": {config: shift.spec for config, shift in self.shifts.items()},
+        }
+
+
+def _config(shift: Shift, task: Benchmark, source: ImageSource, taken: Mapping[str, Shift]) -> str:
+    """The name of a shift's configuration: letters, digits and underscores, as the Hub wants it."""
+    name = re.sub(r"\W+", "_", short_name(shift, task, source), flags=re.ASCII).strip("_") or "shift"
+    if name in (IMAGES, SYMBOLIC, STANDARD) or name in taken:
+        raise UserError(f"The shift '{shift.spec}' cannot be a configuration of its own: '{name}' is taken.")
+    return name

@@ -1,0 +1,281 @@
+"""A generated folder is a whole Hugging Face repository, the same however it was made."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import nsl_bench
+from nsl_bench import cache
+from nsl_bench.cli import main
+from nsl_bench.data import shards
+from nsl_bench.data.content import dataset_hash
+from nsl_bench.data.generate import generate
+from nsl_bench.data.manifest import Manifest, partial
+from nsl_bench.data.recipe import Recipe
+from nsl_bench.errors import UserError
+
+from .conftest import RECIPE
+
+WITHOUT_US = """
+import sys
+
+class Nothing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "nsl_bench":
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Nothing())
+import numpy as np
+from datasets import get_dataset_config_names, load_dataset
+
+folder = sys.argv[1]
+print(get_dataset_config_names(folder))
+turned, plain = (load_dataset(folder, name, split="train") for name in ("rotate90", "standard"))
+stream = load_dataset(folder, "rotate90", split="train", streaming=True)
+pool = load_dataset(folder, "images")
+k = round(0.5 * len(turned))
+assert sum(rank < k for rank in turned["rank"]) == k == 12
+for row, twin, streamed in zip(turned, plain, stream, strict=True):
+    for name in ("id", "concepts", "label", "rank", "standard_images"):
+        assert row[name] == twin[name] == streamed[name]
+    for slot, concept in enumerate(row["concepts"]):
+        images = [r["images"][slot] for r in (row, twin, streamed)]
+        if concept is None:
+            assert images == [None, None, None] and row["shifted_images"][slot] is None
+            continue
+        after, before, again = map(np.asarray, images)
+        assert np.array_equal(after, np.rot90(before, -1)) and np.array_equal(after, again)
+        split, _, index = row["shifted_images"][slot].rpartition("-")
+        kept = pool[split][int(index)]
+        assert np.array_equal(np.asarray(kept["image"]), after)
+        assert pool[split].features["concept"].int2str(kept["concept"]) == concept
+assert load_dataset(folder).keys() == {"train", "train_2", "test"}
+"""
+
+
+def test_it_loads_with_nothing_of_ours(grids: Path, tmp_path: Path) -> None:
+    env = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_US, str(grids)], env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "['images', 'rotate90', 'standard', 'symbolic']\n"
+
+
+def test_the_head_of_the_card_agrees_with_the_files(grids: Path) -> None:
+    import pyarrow.parquet as pq
+    from datasets import Features
+    from datasets.info import DatasetInfosDict
+    from huggingface_hub import DatasetCard
+
+    card = DatasetCard.load(grids / "README.md")
+    assert card.data.license == "cc-by-4.0" and card.data.size_categories == ["n<1K"]
+    infos = DatasetInfosDict.from_dataset_card_data(card.data)
+    configs = {entry["config_name"]: entry["data_files"] for entry in card.data.configs}
+    assert infos.keys() == configs.keys() == {"standard", "rotate90", "symbolic", "images"}
+    for config, info in infos.items():
+        size = 0
+        for entry in configs[config]:
+            files = sorted(grids.glob(entry["path"]))
+            tables = [pq.read_table(file) for file in files]
+            assert sum(len(table) for table in tables) == info.splits[entry["split"]].num_examples
+            assert sum(table.nbytes for table in tables) == pytest.approx(
+                info.splits[entry["split"]].num_bytes, rel=0.01
+            )
+            assert Features.from_arrow_schema(tables[0].schema) == info.features
+            size += sum(file.stat().st_size for file in files)
+        assert info.download_size == size
+        assert {entry["split"] for entry in configs[config]} == set(info.splits)
+
+
+def test_the_manifest_says_what_it_was_made_from(grids: Path) -> None:
+    manifest = json.loads((grids / "manifest.json").read_text())
+    assert manifest["benchmark"] == "sudoku_4x4" and manifest["version"] == "1.0.0"
+    assert manifest["source"]["name"] == "sklearn_digits" and manifest["source"]["licence"] == "CC BY 4.0"
+    assert manifest["recipe"]["train"] == 24 and manifest["recipe"]["shifts"] == ["rotate90"]
+    for name in ("background", "bias", "true_rule"):
+        assert (grids / "rules" / f"{name}.lp").read_text()
+    on_disk = {str(path.relative_to(grids)) for path in grids.rglob("*") if path.is_file()}
+    assert on_disk == {*manifest["files"], "manifest.json"}
+
+
+def test_it_is_made_again_from_its_manifest(grids: Path, tmp_path: Path) -> None:
+    words = ["generate", "--recipe", str(grids / "manifest.json"), "--out", str(tmp_path / "again")]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    first, again = Manifest.read(grids), Manifest.read(tmp_path / "again")
+    assert first == again
+
+
+def test_croissant_is_valid_and_gives_records(grids: Path) -> None:
+    croissant = pytest.importorskip("mlcroissant")
+    data = croissant.Dataset(jsonld=str(grids / "croissant.json"))
+    issues = data.metadata.ctx.issues
+    assert not issues.errors and not issues.warnings
+    assert data.metadata.data_biases and data.metadata.personal_sensitive_information
+    row = next(iter(data.records("rotate90/train")))
+    kept = next(iter(nsl_bench.load(grids, shift="rotate90")))
+    assert row["rotate90/train/label"] == kept["label"]
+    for image, wanted in zip(row["rotate90/train/images"], kept["images"], strict=True):
+        assert (image is None) == (wanted is None)
+        assert image is None or np.array_equal(np.asarray(image), np.asarray(wanted))
+
+
+@pytest.mark.parametrize("percent", [0, 50, 100])
+def test_a_folder_and_a_fresh_set_have_the_same_hash(grids: Path, percent: int) -> None:
+    shift = "rotate90" if percent else "standard"
+    options: dict[str, Any] = {"repeat": 2, "shift": shift, "percent": percent}
+    kept = nsl_bench.load(grids, **options)
+    fresh = nsl_bench.load("sudoku_4x4", size="24", **options)
+    assert kept.info.description == fresh.info.description and kept.features == fresh.features
+    assert dataset_hash(kept) == dataset_hash(fresh)
+    entry = Manifest.read(grids).configs[shift]["train_2"]
+    stated = entry.percents["50"] if percent == 50 else entry.content_hash
+    assert dataset_hash(kept) == stated
+
+
+def test_two_processes_make_the_same_files(grids: Path, tmp_path: Path) -> None:
+    assert generate(RECIPE, tmp_path / "two", workers=2).files == Manifest.read(grids).files
+
+
+def test_many_small_files_hold_the_same_rows(
+    grids: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "_FILE_BYTES", 10_000)
+    monkeypatch.setattr(shards, "_GROUP_BYTES", 3_000)
+    many = generate(RECIPE, tmp_path / "many")
+    one = Manifest.read(grids)
+    assert len(many.files) > 2 * len(one.files)
+    for config, splits in one.configs.items():
+        for split, entry in splits.items():
+            other = many.configs[config][split]
+            assert (entry.rows, entry.content_hash) == (other.rows, other.content_hash)
+    (marks,) = {path.read_text() for path in (tmp_path / "many" / "marks").glob("rotate90-test.txt")}
+    assert marks == (grids / "marks" / "rotate90-test.txt").read_text()
+    import datasets
+
+    data = datasets.load_dataset(str(tmp_path / "many"), "standard", split="test")
+    assert data["id"][:] == [f"test-{i}" for i in range(20)]
+
+
+def test_it_goes_on_where_it_stopped(grids: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, written, real = tmp_path / "out", [], shards.write
+
+    def stop_at_seven(shared: shards.Shared, shard: shards.Shard) -> None:
+        if len(written) == 7:
+            raise KeyboardInterrupt
+        written.append(shard.path)
+        real(shared, shard)
+
+    monkeypatch.setattr("nsl_bench.data.generate.write", stop_at_seven)
+    with pytest.raises(KeyboardInterrupt):
+        generate(RECIPE, out)
+    assert not out.exists() and partial(out).is_dir()
+    with pytest.raises(UserError, match=r"There is no data set .*/out; .*/out\.part is half-written"):
+        nsl_bench.load(out)
+    with pytest.raises(UserError, match="no whole data set: it has no manifest"):
+        nsl_bench.load(partial(out))
+    times = {path: (partial(out) / path).stat().st_mtime_ns for path in written}
+    monkeypatch.setattr("nsl_bench.data.generate.write", real)
+    with pytest.raises(UserError, match=r"half of another data set \(seed 0, not 1\)"):
+        generate(replace(RECIPE, seed=1), out)
+    manifest = generate(RECIPE, out)
+    assert {path: (out / path).stat().st_mtime_ns for path in written} == times
+    assert manifest == Manifest.read(grids) and not partial(out).exists()
+
+
+def test_a_full_disk_gets_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow.parquet as pq
+
+    def full(*args: object, **kwargs: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pq.ParquetWriter, "write_table", full)
+        with pytest.raises(UserError, match=r"\.parquet cannot be written: No space left on device"):
+            generate(RECIPE, tmp_path / "out")
+    left = [path.name for path in partial(tmp_path / "out").rglob("*.parquet*")]
+    assert left == []
+    generate(RECIPE, tmp_path / "out")
+
+
+def test_only_the_images_that_examples_show(tmp_path: Path) -> None:
+    recipe = Recipe("follow_suit", train=3, test=2, repeats=1, shifts=("noir",), images="used")
+    recipe = replace(recipe, source="drawn_decks:images_per_card=8,image_height=68,image_width=44")
+    manifest = generate(recipe, tmp_path / "tricks")
+    assert {name: entry.rows for name, entry in manifest.configs["images"].items()} == {
+        "a": 12,
+        "b": 8,
+        "noir_a": 12,
+        "noir_b": 8,
+    }
+    data = nsl_bench.load(tmp_path / "tricks", shift="noir", percent=60)
+    assert sum(data["shifted"]) == 2 and len(data[0]["images"]) == 4
+
+
+def test_options_of_the_command_line_take_the_place_of_the_recipe(tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        'train = 12\ntest = 6\nrepeats = 3\nshifts = ["rotate90", { name = "rotate", degrees = 45 }]\n'
+        '[benchmark]\nname = "sudoku"\nblock_rows = 2\nblock_columns = 3\n'
+    )
+    out = tmp_path / "grids"
+    done = CliRunner().invoke(
+        main, ["generate", "--recipe", str(recipe), "--repeats", "1", "--out", str(out)]
+    )
+    assert done.exit_code == 0, done.output
+    manifest = Manifest.read(out)
+    assert manifest.recipe["repeats"] == 1 and manifest.recipe["benchmark"].startswith("sudoku:block_rows=2")
+    assert dict(manifest.shifts) == {"rotate90": "rotate:90", "rotate_45": "rotate:45"}
+    assert len(manifest.concepts) == 6 and manifest.configs["rotate_45"]["train"].rows == 12
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('benchmark = "sudoku_4x4"\nrepeat = 2', r"unknown key 'repeat'\. Did you mean 'repeats'\?"),
+        ('benchmark = "sudoku_4x4"\nrepeats = "2"', "'repeats' is '2', but should be a whole number from 1"),
+        ('benchmark = "sudoku_4x4"\nseed = -1', "'seed' is -1, but should be a whole number from 0"),
+        ('benchmark = "sudoku_4x4"\nshifts = "noir"', "'shifts' is 'noir', but should be a list"),
+        ('benchmark = "sudoku_4x4"\npercents = [10, "x"]', "'percents' is .* list of numbers"),
+        ('benchmark = "sudoku_4x4"\npercents = [101]', "between 0 and 100 percent, found 101"),
+        ('benchmark = "sudoku_4x4"\nsize = "small"\ntrain = 3', "'size' and 'train' both say"),
+        ('benchmark = "sudoku_4x4"\nimages = "some"', "'images' is 'some'"),
+        ('benchmark = "sudoko_4x4"', "Did you mean 'sudoku_4x4'"),
+        ('benchmark = { name = "sudoku_4x4", knowlege = "grid" }', "no option 'knowlege'"),
+        ("benchmark = { block_rows = 3 }", "a name or a table with a name"),
+        ('benchmark = "sudoku_4x4"\nsize = "smal"', "Did you mean 'small'"),
+        ("repeats = 2", "'benchmark' is missing"),
+        ("benchmark = ", "is no TOML file"),
+    ],
+)
+def test_a_wrong_recipe_gets_one_sentence(text: str, sentence: str, tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(text)
+    with pytest.raises(UserError, match=sentence):
+        generate(Recipe.read(recipe), tmp_path / "out")
+    assert not (tmp_path / "out").exists() and not partial(tmp_path / "out").exists()
+
+
+def test_the_cache_is_listed_and_cleared(
+    grids: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NSL_BENCH_CACHE", str(tmp_path / "cache"))
+    nsl_bench.load(grids)
+    assert cache.contents()["datasets"][0] >= 1
+    listed = CliRunner().invoke(main, ["cache"])
+    assert "datasets" in listed.output and str(tmp_path / "cache") in listed.output
+    assert CliRunner().invoke(main, ["cache", "clear", "datasets"]).exit_code == 0
+    assert not list((tmp_path / "cache" / "datasets").glob("*.arrow"))
+    assert isinstance(CliRunner().invoke(main, ["cache", "clear", "dataset"]).exception, UserError)
