@@ -6,10 +6,18 @@ change; the floats are exact multiples of 2**-53.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["permutation", "uniforms"]
+__all__ = ["Dice", "permutation", "uniforms"]
+
+_T = TypeVar("_T")
+
+_BLOCK = 512
+"""Numbers made at a time."""
 
 
 def uniforms(n: int, *key: int) -> npt.NDArray[np.float64]:
@@ -21,3 +29,49 @@ def uniforms(n: int, *key: int) -> npt.NDArray[np.float64]:
 def permutation(n: int, *key: int) -> npt.NDArray[np.int64]:
     """int64 [n]: 0..n-1 in an order decided by the key."""
     return np.argsort(uniforms(n, *key), kind="stable").astype(np.int64)
+
+
+class Dice:
+    """A stream of chance decided by a key, for drawing one picture.
+
+    Args:
+        key: non-negative integers.
+    """
+
+    def __init__(self, *key: int) -> None:
+        self._key = key
+        self._blocks = 0
+        self._left: npt.NDArray[np.float64] = np.empty(0)
+
+    def many(self, n: int) -> npt.NDArray[np.float64]:
+        """float64 [n] in [0, 1)."""
+        while len(self._left) < n:
+            block = uniforms(max(_BLOCK, n), *self._key, self._blocks)
+            self._blocks += 1
+            self._left = np.concatenate((self._left, block))
+        taken, self._left = self._left[:n], self._left[n:]
+        return taken
+
+    def between(self, low: float, high: float) -> float:
+        """A number in [low, high)."""
+        return low + float(self.many(1)[0]) * (high - low)
+
+    def whole(self, low: int, high: int) -> int:
+        """A whole number from low to high, both included."""
+        return min(high, low + int(self.between(0, high - low + 1)))
+
+    def chance(self, share: float) -> bool:
+        """True in this share of all cases."""
+        return self.between(0, 1) < share
+
+    def pick(self, options: Sequence[_T]) -> _T:
+        """One of these."""
+        return options[self.whole(0, len(options) - 1)]
+
+    def around(self, colour: tuple[float, float, float], spread: float) -> tuple[float, float, float]:
+        """A colour near another: all channels moved by one amount, and each a little on its own."""
+        moved = self.between(-spread, spread)
+        red, green, blue = (
+            min(255.0, max(0.0, level + moved + self.between(-spread / 2, spread / 2))) for level in colour
+        )
+        return red, green, blue

@@ -1,7 +1,8 @@
 """Distributional shift: a named, parametrised, deterministic change of an example's images.
 
 A shift changes the images, never the concepts or the label. Shifts are found by name through the
-entry-point group ``nsl_bench.shifts``; their spec (``rotate:90``) is their identity.
+entry-point group ``nsl_bench.shifts``; their spec (``rotate:90``) is their identity. Shifts joined by ``+``
+(``gaussian_blur:9,3+rotate:180``) come one after the other.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import unknown
+from nsl_bench.errors import UserError, unknown
 from nsl_bench.source import ImageSource
 from nsl_bench.types import PoolPart
 
-__all__ = ["STANDARD", "PixelShift", "Shift", "named_shifts", "resolve", "short_name"]
+__all__ = ["STANDARD", "PixelShift", "Sequence", "Shift", "named_shifts", "resolve", "short_name"]
 
 STANDARD = "standard"
 """The name of "no shift"."""
+
+_JOINT = "+"
 
 
 class Shift(ABC):
@@ -56,13 +59,46 @@ class PixelShift(Shift):
         return self.apply(source.render(part, indices, source.variants[0]), indices)
 
 
+class Sequence(Shift):
+    """Shifts one after the other; those behind the first are operations on pixels."""
+
+    def __init__(self, shifts: tuple[Shift, ...]) -> None:
+        """Join shifts.
+
+        Raises:
+            UserError: one behind the first is no operation on pixels, such as another deck.
+        """
+        self.first, *rest = shifts
+        self.rest: list[PixelShift] = []
+        for shift in rest:
+            if not isinstance(shift, PixelShift):
+                raise UserError(f"'{shift.spec}' changes where images come from; put it first in a sequence.")
+            self.rest.append(shift)
+        self.spec = _JOINT.join(shift.spec for shift in shifts)
+
+    def check(self, source: ImageSource) -> None:
+        """Raise a UserError unless all fit the source."""
+        for shift in (self.first, *self.rest):
+            shift.check(source)
+
+    def render(
+        self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.uint8]:
+        images = self.first.render(source, part, indices)
+        for shift in self.rest:
+            images = shift.apply(images, indices)
+        return images
+
+
 def named_shifts(benchmark: Benchmark, source: ImageSource) -> Mapping[str, str]:
     """The short names of shifts of a benchmark on a source, to their specs."""
     return {**benchmark.named_shifts, **source.named_shifts}
 
 
 def resolve(text: str, benchmark: Benchmark, source: ImageSource) -> Shift | None:
-    """The shift that a user names by short name or spec; None for ``"standard"``.
+    """The shift that a user names by short name, spec, or several of these joined by ``+``.
+
+    None for ``"standard"``.
 
     Raises:
         UserError: no such shift, or it does not fit the source.
@@ -70,12 +106,15 @@ def resolve(text: str, benchmark: Benchmark, source: ImageSource) -> Shift | Non
     if text == STANDARD:
         return None
     short = named_shifts(benchmark, source)
-    name = registry.Spec.parse(short.get(text, text)).name
-    if name not in registry.names("shift"):
-        raise unknown("shift", text, [STANDARD, *short, *registry.names("shift")])
-    shift: Shift = registry.create("shift", short.get(text, text))
-    shift.check(source)
-    return shift
+    steps = [step for piece in text.split(_JOINT) for step in short.get(piece.strip(), piece).split(_JOINT)]
+    made = []
+    for step in steps:
+        if registry.Spec.parse(step).name not in registry.names("shift"):
+            raise unknown("shift", step, [STANDARD, *short, *registry.names("shift")])
+        shift: Shift = registry.create("shift", step)
+        shift.check(source)
+        made.append(shift)
+    return made[0] if len(made) == 1 else Sequence(tuple(made))
 
 
 def short_name(shift: Shift | None, benchmark: Benchmark, source: ImageSource) -> str:

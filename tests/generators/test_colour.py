@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from abstract import ShiftCase
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nsl_bench.generators.colour import GaussianBlur, Hue
+from nsl_bench.generators.corruptions import CORRUPTIONS
+from nsl_bench.generators.crops.drawn import DrawnLeaves
+from nsl_bench.generators.digits import SklearnDigits
+from PIL import Image
+from torchvision.transforms.v2 import functional
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.shift import Sequence, resolve
+
+
+def leaves() -> DrawnLeaves:
+    return DrawnLeaves(images_per_concept=4, image_size=48)
+
+
+def smooth(seed: int, side: int) -> np.ndarray:
+    """A picture of soft blotches, uint8 [side, side, 3]."""
+    coarse = np.random.default_rng(seed).integers(0, 256, (5, 5, 3), dtype=np.uint8)
+    return np.asarray(Image.fromarray(coarse).resize((side, side), Image.Resampling.BICUBIC))
+
+
+class TestHue(ShiftCase):
+    spec = "hue:0.5"
+
+    def source(self) -> DrawnLeaves:
+        return leaves()
+
+
+class TestGaussianBlur(ShiftCase):
+    spec = "gaussian_blur:9,3"
+
+    def source(self) -> DrawnLeaves:
+        return leaves()
+
+
+class TestGaussianBlurOfDigits(ShiftCase):
+    spec = "gaussian_blur:5,1.1"
+
+    def source(self) -> SklearnDigits:
+        return SklearnDigits()
+
+
+class CorruptionCase(ShiftCase):
+    def source(self) -> DrawnLeaves:
+        return leaves()
+
+
+for _name in CORRUPTIONS:
+    globals()[f"Test_{_name}"] = type(f"Test_{_name}", (CorruptionCase,), {"spec": f"{_name}:3"})
+del CorruptionCase
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_severities_differ_more_and_more(name: str) -> None:
+    source, rows = leaves(), np.arange(39)
+    clean = source.render("a", rows).astype(float)
+    far = [
+        abs(registry.create("shift", f"{name}:{k}").render(source, "a", rows) - clean).mean()
+        for k in range(1, 6)
+    ]
+    assert min(far) > 0.3
+    if name != "saturate":  # severities 1 and 2 take colour away, 3 to 5 add some
+        assert all(a < b for a, b in itertools.pairwise(far))
+
+
+@pytest.mark.parametrize("name", [n for n in CORRUPTIONS if n != "saturate"])
+@pytest.mark.parametrize("shape", [(28, 28, 1), (31, 52, 3)])
+def test_corruptions_fit_any_size(name: str, shape: tuple[int, int, int]) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (2, *shape), dtype=np.uint8)
+    for severity in (1, 5):
+        changed = registry.create("shift", f"{name}:{severity}").apply(images, np.arange(2))
+        assert changed.shape == images.shape and changed.dtype == np.uint8
+        assert not np.array_equal(changed, images)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(-0.5, 0.5).filter(lambda f: abs(f) > 0.01), st.integers(8, 40))
+@settings(max_examples=40)
+def test_hue_is_torchvisions(seed: int, factor: float, side: int) -> None:
+    image = smooth(seed, side)
+    ours = Hue(factor).apply(image[None], np.arange(1))[0].astype(int)
+    exact = functional.adjust_hue(torch.from_numpy(np.moveaxis(image, 2, 0) / 255), factor) * 255
+    apart = abs(ours - np.moveaxis(exact.numpy(), 0, 2))
+    assert apart.max() <= 12  # a step of hue, of 256, is up to 6 levels
+    assert apart.mean() <= 2.5
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([3, 5, 9, 15]), st.floats(0.4, 5), st.integers(16, 40))
+@settings(max_examples=40)
+def test_blur_is_torchvisions(seed: int, kernel: int, sigma: float, side: int) -> None:
+    image = np.random.default_rng(seed).integers(0, 256, (side, side, 3), dtype=np.uint8)
+    ours = GaussianBlur(kernel, sigma).apply(image[None], np.arange(1))[0].astype(int)
+    batch = torch.from_numpy(np.moveaxis(image, 2, 0).copy())
+    theirs = functional.gaussian_blur(batch, [kernel, kernel], [sigma, sigma]).numpy()
+    assert abs(ours - np.moveaxis(theirs, 0, 2).astype(int)).max() <= 2
+
+
+def test_a_sequence_does_one_after_the_other() -> None:
+    task, source, rows = registry.create("benchmark", "indoor_scene"), leaves(), np.arange(3)
+    shift = resolve("blur_hue_rotate", task, source)
+    assert isinstance(shift, Sequence)
+    assert shift.spec == resolve(shift.spec, task, source).spec == "gaussian_blur:9,3+hue:0.5+rotate:180"
+    images = source.render("a", rows)
+    for spec in shift.spec.split("+"):
+        images = registry.create("shift", spec).apply(images, rows)
+    assert np.array_equal(shift.render(source, "a", rows), images)
+
+
+def test_a_sequence_of_short_names() -> None:
+    task, source = registry.create("benchmark", "crop_yield"), leaves()
+    assert resolve("hue+jpeg_compression:2", task, source).spec == "hue:0.5+jpeg_compression:2"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("hue:0.7", "hue:0.7 is no shift: the factor lies between -0.5 and 0.5"),
+        ("hue:0", "changes nothing"),
+        ("gaussian_blur:4", "the kernel is an odd number"),
+        ("gaussian_blur:5,0", "sigma is a number above 0"),
+        ("gaussian_blur:101,3", "does not fit the image source drawn_leaves"),
+        ("fog:6", "the severity of a corruption is 1 to 5"),
+        ("fog:2+fogg:3", r"Unknown shift 'fogg:3'. Did you mean 'fog'\?"),
+        ("hue+", "names nothing"),
+        ("rotate:90+deck_swap:noir", "drawn_leaves has no other deck"),
+    ],
+)
+def test_what_is_no_shift(text: str, what: str) -> None:
+    with pytest.raises(UserError, match=what):
+        resolve(text, registry.create("benchmark", "crop_yield"), leaves())
+
+
+@pytest.mark.parametrize("text", ["hue:0.5", "saturate:2"])
+def test_grey_images_have_no_colour(text: str) -> None:
+    with pytest.raises(UserError, match="the images of sklearn_digits are grey"):
+        resolve(text, registry.create("benchmark", "sudoku_4x4"), SklearnDigits())

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from abstract import SourceCase
+from nsl_bench.generators.crops.drawn import DrawnLeaves
+from nsl_bench.generators.crops.names import BACKGROUND, CROPS
+
+from nsl_bench.errors import UserError
+from nsl_bench.types import ConceptSpace, PoolPart
+
+
+class TestDrawnLeaves(SourceCase):
+    total: ClassVar[dict[PoolPart, int]] = {"network": 7 * 39, "a": 2 * 39, "b": 39}
+
+    @classmethod
+    def make(cls) -> DrawnLeaves:
+        return DrawnLeaves(images_per_concept=10, image_size=48)
+
+    def test_a_smaller_task_sees_the_same_leaves(self) -> None:
+        few = DrawnLeaves(ConceptSpace("crop", (CROPS[30], BACKGROUND)), 10, 48)
+        assert np.array_equal(few.render("a", np.array([0])), self.make().render("a", np.array([30])))
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"images_per_concept": 3}, "images_per_concept is 3, but at least 4"),
+        ({"image_size": 8}, "image_size is 8, but lies between 32 and 1024"),
+        ({"seed": -1}, "seed is -1"),
+        ({"concept_space": ConceptSpace("card", ("as",))}, "has no images of 'as'"),
+    ],
+)
+def test_options_out_of_range(options: dict[str, object], what: str) -> None:
+    with pytest.raises(UserError, match=what):
+        DrawnLeaves(**options)  # type: ignore[arg-type]
