@@ -1,0 +1,137 @@
+"""Crop Yield and Indoor Scene as the paper describes them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nsl_bench.generators.crop_yield import CropYield
+from nsl_bench.generators.crops.names import BACKGROUND, CROPS, DISEASE_OF, DISEASES, SPECIES, SPECIES_OF
+from nsl_bench.generators.indoor_scene import IndoorScene
+from nsl_bench.generators.scenes.names import SCENES, SUPER_CLASS_OF, SUPER_CLASSES
+
+from nsl_bench import registry
+from nsl_bench.data.splits import symbolic_split
+from nsl_bench.errors import UserError
+from nsl_bench.las import LasTask
+from nsl_bench.las.equivalence import equivalent
+from nsl_bench.las.solver import solve
+from nsl_bench.learners.d2k import weighted_examples
+from nsl_bench.learners.view import View
+from nsl_bench.types import Predictions
+
+
+def test_the_crops_are_plantvillages() -> None:
+    assert len(CROPS) == len(set(CROPS)) == 38 and len(SPECIES) == 14 and "healthy" in DISEASES
+    assert len({(SPECIES_OF[c], DISEASE_OF[c]) for c in CROPS}) == 38
+    assert len(CropYield().concept_space) == 39
+
+
+@given(st.integers(0, 10_000), st.integers(0, 2**32))
+@settings(max_examples=30)
+def test_every_field_obeys_the_task(world: int, seed: int) -> None:
+    task = CropYield(world=world)
+    split = task.generate("train", "small", 1, np.random.default_rng(seed))
+    assert len(split) == task.sizes["small"]
+    crops, labels = defaultdict(set), defaultdict(set)
+    for example in split:
+        place, (crop,) = example.metadata["location"], example.concepts
+        assert crop != BACKGROUND and 1 <= place <= 19
+        crops[place].add(crop)
+        labels[place, crop].add(example.label)
+    assert all(len(found) <= 2 for found in crops.values())
+    assert all(len(found) == 1 for found in labels.values())
+
+
+@pytest.mark.parametrize("world", range(5))
+def test_two_crops_of_two_species_grow_in_each_location(world: int) -> None:
+    task = CropYield(world=world)
+    assert Counter(task.locations.tolist()) == dict.fromkeys(range(1, 20), 2)
+    fields = {(place, SPECIES_OF[c]) for place, c in zip(task.locations.tolist(), CROPS, strict=True)}
+    assert len(fields) == 38
+    assert min(np.bincount(task.yields, minlength=3)) >= 6
+
+
+def test_worlds_differ_and_stay() -> None:
+    assert np.array_equal(CropYield(world=2).yields, CropYield(world=2).yields)
+    assert not np.array_equal(CropYield(world=2).locations, CropYield(world=3).locations)
+
+
+def test_facts_of_a_crop() -> None:
+    task = CropYield()
+    facts = task.context(np.array([CROPS.index("Peach___Bacterial_spot")]), {"location": 5})
+    assert facts == ("species(peach)", "disease(bacterial_spot)", "location(5)")
+    assert task.context(np.array([38]), {"location": 5}) == ("location(5)",)
+    assert task.labels.inclusions(0) == ("yield(0)",)
+    assert task.labels.exclusions(0) == ("yield(1)", "yield(2)")
+
+
+def test_a_background_makes_no_example() -> None:
+    task = CropYield()
+    split = symbolic_split(task, "train")
+    seen = split.concepts.copy()
+    seen[:5] = 38
+    view = View(split, task, "pretrained", predictions=Predictions.certain(seen, 39))
+    assert len(weighted_examples(view)) == len(split) - 5
+    assert not view.features[:5, :35].any()
+
+
+def test_the_scenes_are_mit_indoor_67s() -> None:
+    assert len(SCENES) == 67 and tuple(sorted(SCENES)) == SCENES
+    sizes = Counter(SUPER_CLASS_OF.values())
+    assert [sizes[name] for name in SUPER_CLASSES] == [12, 14, 15, 11, 15]
+    # The rules that the paper prints (appendix B.4).
+    printed = {
+        "meeting_room": 4,
+        "inside_subway": 2,
+        "elevator": 2,
+        "bowling": 3,
+        "shoeshop": 0,
+        "classroom": 4,
+    }
+    assert all(SUPER_CLASSES.index(SUPER_CLASS_OF[scene]) == label for scene, label in printed.items())
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=10)
+def test_every_room_obeys_the_task(seed: int) -> None:
+    task = IndoorScene()
+    split = task.generate("train", "small", 1, np.random.default_rng(seed))
+    assert set(np.bincount(split.concepts[:, 0]).tolist()) == {20}
+    for example in split:
+        (scene,) = example.concepts
+        assert task.labels.names[example.label] == SUPER_CLASS_OF[scene]
+
+
+@pytest.mark.parametrize(("name", "rules"), [("crop_yield", None), ("indoor_scene", 67)])
+def test_the_task_is_learned(name: str, rules: int | None) -> None:
+    task = registry.create("benchmark", name)
+    split = symbolic_split(task, "train")
+    view = View(
+        split, task, "symbolic", predictions=Predictions.certain(split.concepts, len(task.concept_space))
+    )
+    solution = solve(LasTask.build(weighted_examples(view), task.background, task.bias, name))
+    assert solution.status == "optimal"
+    if rules is not None:
+        assert len(solution.hypothesis) == rules
+        atoms = tuple(atom for atom in task.labels.atoms if atom)
+        assert equivalent(solution.hypothesis, (task.true_rule,), inputs=task.inputs, atoms=atoms) is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        ("crop_yield:species=tomatoe", "Unknown species 'tomatoe'. Did you mean 'tomato'?"),
+        ("crop_yield:species=orange", "has one crop only"),
+        ("crop_yield:world=-1", "world of crop_yield is -1"),
+        ("indoor_scene:scenes=bar", "needs two scenes or more"),
+        ("indoor_scene:scenes=bar+barn", "Unknown scene 'barn'"),
+    ],
+)
+def test_options_that_do_not_fit(spec: str, what: str) -> None:
+    with pytest.raises(UserError) as error:
+        registry.create("benchmark", spec)
+    assert what in str(error.value)
