@@ -1,0 +1,299 @@
+"""The board in memory: every accepted submission's scored runs, and the tables that are made of them.
+
+An *entry* is a submission with one perception network: what one row of a table is about. Numbers live in
+one array an entry and contest, cells by metrics, so that a hundred thousand runs stay small.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.run.metrics import METRICS
+
+from .contests import BOARD, Cell, Contest, read_contests
+from .ranking import Placing, place
+from .scoring import SCORES
+from .submission import MANIFEST, Manifest, slug
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["AREAS", "SUBMISSIONS", "Area", "Board", "Entry", "Rank", "read_board"]
+
+SUBMISSIONS = Path(__file__).parent / "submissions"
+"""The accepted submissions that are part of the repository."""
+
+AREAS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time")
+"""The metrics of the overview."""
+
+_NAMES = tuple(METRICS)
+
+
+@dataclass(frozen=True)
+class Area:
+    """The mean of a metric over a contest's shifts and percentages, and its standard error over repeats."""
+
+    mean: float
+    std_err: float
+
+
+@dataclass(frozen=True)
+class Rank:
+    """An entry's place in a contest.
+
+    Attributes:
+        rank: among the entries of its track with all runs; None without all runs or without the metric.
+        of: how many have a rank.
+    """
+
+    rank: int | None
+    of: int
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A submission with one perception network.
+
+    Attributes:
+        slug: unique, part of file names.
+        title: what the board shows.
+        manifest: who submitted what.
+        network: empty in tracks without.
+        folder: of the submission.
+        values: contest's name to float64 [cells, metrics], NaN where there is none; cells in the order of
+            `Contest.cells_of`, metrics in that of `METRICS`.
+        spans: contest's name to each cell's place in the submission's scores: begin and length in bytes.
+    """
+
+    slug: str
+    title: str
+    manifest: Manifest
+    network: str
+    folder: Path
+    values: Mapping[str, npt.NDArray[np.float64]]
+    spans: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+
+    @property
+    def track(self) -> str:
+        """The supervision used."""
+        return self.manifest.track
+
+    def whole(self, contest: Contest) -> bool:
+        """Whether it has every run of a contest."""
+        return contest.name in self.values and all(length for _, length in self.spans[contest.name])
+
+    def records(self, contest: Contest) -> Iterator[tuple[Cell, dict[str, Any]]]:
+        """The scored runs of a contest as they are on the disk, cell by cell."""
+        with (self.folder / SCORES).open("rb") as file:
+            for cell, (begin, length) in zip(
+                contest.cells_of(self.track), self.spans.get(contest.name, ()), strict=False
+            ):
+                if length:
+                    file.seek(begin)
+                    yield cell, json.loads(file.read(length))
+
+    def repeats(self, contest: Contest, metric: str) -> npt.NDArray[np.float64]:
+        """float64 [repeats]: the metric's mean over shifts and percentages, each shift with the 0 % point.
+
+        Empty where runs are missing or have no such number.
+        """
+        table = self.values.get(contest.name)
+        if table is None:
+            return np.empty(0)
+        column = table[:, _NAMES.index(metric)]
+        weights = contest_weights(contest, self.track)
+        result: npt.NDArray[np.float64] = weights @ np.where(np.isnan(column), 0.0, column)
+        return result if not np.isnan(column).any() else np.empty(0)
+
+    def curve(self, contest: Contest, shift: str, metric: str) -> list[tuple[float, float, float, int]]:
+        """Percentage, mean, standard error (0 for one value) and number of values, by percentage."""
+        table = self.values.get(contest.name)
+        if table is None:
+            return []
+        column = table[:, _NAMES.index(metric)]
+        points: dict[float, list[float]] = {}
+        for cell, value in zip(contest.cells_of(self.track), column.tolist(), strict=True):
+            if (cell.percent == 0 or cell.shift == shift) and value == value:
+                points.setdefault(cell.percent, []).append(value)
+        found = []
+        for percent, values in sorted(points.items()):
+            error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+            found.append((percent, float(np.mean(values)), error, len(values)))
+        return found
+
+
+def contest_weights(contest: Contest, track: str) -> npt.NDArray[np.float64]:
+    """float64 [repeats, cells]: what each cell contributes to each repeat's area under shift."""
+    cells = contest.cells_of(track)
+    weights = np.zeros((contest.repeats, len(cells)))
+    for column, cell in enumerate(cells):
+        shared = cell.percent == 0 or track == "symbolic"
+        weights[cell.repeat - 1, column] = 1.0 if shared else 1.0 / len(contest.shifts)
+    total: npt.NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """Contests and entries.
+
+    Attributes:
+        contests: the board's.
+        entries: sorted by title.
+    """
+
+    contests: tuple[Contest, ...]
+    entries: tuple[Entry, ...]
+
+    @cached_property
+    def n_runs(self) -> int:
+        """How many scored runs there are."""
+        return sum(length > 0 for e in self.entries for spans in e.spans.values() for _, length in spans)
+
+    def of(self, contest: Contest, track: str | None = None) -> list[Entry]:
+        """The entries of a contest."""
+        return [e for e in self.entries if contest.name in e.values and (track is None or e.track == track)]
+
+    def tracks(self, contest: Contest) -> list[str]:
+        """The tracks that a contest has entries in, in the protocol's order."""
+        order = ["symbolic", "pretrained", "label_only", "end_to_end"]
+        return [track for track in order if self.of(contest, track)]
+
+    def main_metric(self, track: str) -> str:
+        """The metric that ranks: framework accuracy, or hypothesis accuracy where nothing has images."""
+        return "hypothesis_accuracy" if track == "symbolic" else "framework_accuracy"
+
+    def matrix(
+        self, contest: Contest, track: str, metric: str
+    ) -> tuple[list[Entry], npt.NDArray[np.float64]]:
+        """The entries with all runs of a contest, and float64 [entries, repeats]."""
+        rows = [(e, e.repeats(contest, metric)) for e in self.of(contest, track) if e.whole(contest)]
+        whole = [(e, row) for e, row in rows if len(row)]
+        values = np.array([row for _, row in whole]).reshape(len(whole), contest.repeats)
+        return [e for e, _ in whole], values
+
+    def area(self, entry: Entry, contest: Contest, metric: str) -> Area | None:
+        """The area under shift; None where runs are missing."""
+        values = entry.repeats(contest, metric)
+        if not len(values):
+            return None
+        error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+        return Area(float(values.mean()), error)
+
+    @cached_property
+    def _placings(self) -> dict[tuple[str, str], dict[str, tuple[Placing, int]]]:
+        found = {}
+        for contest in self.contests:
+            for track in self.tracks(contest):
+                metric = self.main_metric(track)
+                entries, values = self.matrix(contest, track, metric)
+                placed = place(values, higher_is_better=METRICS[metric].higher_is_better is not False)
+                found[contest.name, track] = {entries[p.index].slug: (p, len(placed)) for p in placed}
+        return found
+
+    def rank(self, entry: Entry, contest: Contest) -> Rank:
+        """An entry's rank in its track by the area under shift of the main metric."""
+        placed = self._placings.get((contest.name, entry.track), {})
+        if entry.slug not in placed:
+            return Rank(None, len(placed))
+        return Rank(placed[entry.slug][0].rank, placed[entry.slug][1])
+
+    def frame(self, contest: Contest) -> pd.DataFrame:
+        """One row a run, columns as in `Store.frame`; the learner is the entry's title."""
+        import pandas as pd
+
+        pieces = []
+        for entry in self.of(contest):
+            cells = contest.cells_of(entry.track)
+            values = entry.values[contest.name]
+            there: npt.NDArray[np.bool_] = ~np.isnan(values).all(axis=1)
+            table = pd.DataFrame(values[there], columns=list(_NAMES)).dropna(axis=1, how="all")
+            shown = [cell for cell, known in zip(cells, there.tolist(), strict=True) if known]
+            about = {
+                "benchmark": contest.benchmark,
+                "benchmark_version": contest.version,
+                "source": contest.source,
+                "size": contest.size,
+                "splits": None,
+                "seed": contest.seed,
+                "track": entry.track,
+                "network": entry.network,
+                "learner": entry.title,
+                "shift": [cell.shift for cell in shown],
+                "percent": [cell.percent for cell in shown],
+                "repeat": [cell.repeat for cell in shown],
+                "status": "ok",
+            }
+            pieces.append(pd.concat([pd.DataFrame(about, index=table.index), table], axis=1))
+        return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame()
+
+
+def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:
+    """The board of a folder of accepted submissions.
+
+    Raises:
+        UserError: a submission that cannot be read.
+    """
+    contests = read_contests(board)
+    folders = sorted(path.parent for path in submissions.glob(f"*/{SCORES}"))
+    entries = [entry for folder in folders for entry in _entries(folder, contests)]
+    entries.sort(key=lambda entry: (entry.title.lower(), entry.slug))
+    return Board(contests, tuple(entries))
+
+
+def _entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
+    """A submission's entries, one a network."""
+    try:
+        manifest = Manifest(**json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+        by_name = {contest.name: contest for contest in contests}
+        index = {
+            name: {cell: k for k, cell in enumerate(contest.cells_of(manifest.track))}
+            for name, contest in by_name.items()
+        }
+        column = {name: k for k, name in enumerate(_NAMES)}
+        values: dict[str, dict[str, npt.NDArray[np.float64]]] = {}
+        spans: dict[str, dict[str, list[tuple[int, int]]]] = {}
+        begin = 0
+        with (folder / SCORES).open("rb") as file:
+            for line in file:
+                run = json.loads(line)
+                network, contest = run["network"], run["contest"]
+                row = index.get(contest, {}).get(Cell(run["shift"], run["percent"], run["repeat"]))
+                if row is not None:
+                    n = len(index[contest])
+                    mine = values.setdefault(network, {}).setdefault(
+                        contest, np.full((n, len(_NAMES)), np.nan)
+                    )
+                    places = spans.setdefault(network, {}).setdefault(contest, [(0, 0)] * n)
+                    places[row] = (begin, len(line))
+                    for name, value in run["metrics"].items():
+                        if name in column:
+                            mine[row, column[name]] = value
+                begin += len(line)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"The submission {folder} cannot be read ({type(error).__name__}: {error}); "
+            "`nsl-bench score-submission --accept` writes what the board reads."
+        ) from error
+    several = len(values) > 1
+    return [
+        Entry(
+            slug=slug(f"{folder.name} {network}" if several else folder.name),
+            title=f"{manifest.name} ({network})" if several else manifest.name,
+            manifest=manifest,
+            network=network,
+            folder=folder,
+            values=values[network],
+            spans=spans[network],
+        )
+        for network in sorted(values)
+    ]

@@ -1,0 +1,206 @@
+"""The board's commands: ``nsl-bench submit``, ``score-submission`` and ``leaderboard``."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from nsl_bench.cli import Command
+from nsl_bench.errors import UserError
+
+__all__ = ["leaderboard", "score_submission", "submit"]
+
+_BOARD = click.option(
+    "--board",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A board.toml with other contests than the board's own.",
+)
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        'nsl-bench submit results/ --learner ffnsl --name "FFNSL" --licence CC-BY-4.0 --out submission/',
+        'nsl-bench submit results/ --name "My method" --licence MIT --authors "A. Author" '
+        "--url https://example.org --out submission/",
+    ],
+)
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--name", required=True, help="What the board calls the learner.")
+@click.option("--licence", required=True, help="Of the predictions and rules, e.g. CC-BY-4.0.")
+@click.option("--learner", help="Whose runs, where the results hold several learners.")
+@click.option(
+    "--track",
+    type=click.Choice(["symbolic", "pretrained", "label_only", "end_to_end"]),
+    help="In which track, where the results hold several.",
+)
+@click.option("--authors", default="", help="One line.")
+@click.option("--description", default="", help="One paragraph: what the learner does.")
+@click.option("--url", default="", help="Of the code or the paper.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to make.")
+@_BOARD
+def submit(
+    results: Path,
+    name: str,
+    licence: str,
+    learner: str | None,
+    track: str | None,
+    authors: str,
+    description: str,
+    url: str,
+    out: Path,
+    board: Path | None,
+) -> None:
+    """Make a submission to the leaderboard of one learner's RESULTS.
+
+    It holds predictions, rules, job descriptions and versions, never scores; `nsl-bench score-submission`
+    computes those.
+    """
+    from nsl_bench.run.store import Store
+
+    from .contests import BOARD, read_contests
+    from .submission import write_submission
+    from .untrusted import opened, read_manifest
+
+    manifest, counts, outside = write_submission(
+        Store(results, must_exist=True),
+        out,
+        read_contests(board or BOARD),
+        name=name,
+        licence=licence,
+        learner=learner,
+        track=track,  # type: ignore[arg-type]
+        authors=authors,
+        description=description,
+        url=url,
+        date=datetime.now(UTC).date().isoformat(),
+    )
+    with opened(out) as folder:
+        read_manifest(folder)
+    for contest, count in counts.items():
+        click.echo(f"{contest}: {count} runs")
+    if outside:
+        click.echo(f"{outside} runs belong to no contest of the board and are left out.", err=True)
+    click.echo(f"The submission of {manifest.name} is in {out}; check it: nsl-bench score-submission {out}")
+
+
+@click.command(
+    "score-submission",
+    cls=Command,
+    examples=[
+        "nsl-bench score-submission submission/",
+        "nsl-bench score-submission submission.zip --comment comment.md",
+        "nsl-bench score-submission submission/ --accept leaderboard/submissions",
+    ],
+)
+@click.argument("submission", type=click.Path(path_type=Path))
+@click.option(
+    "--scores", type=click.Path(dir_okay=False, path_type=Path), help="Write the board's record here."
+)
+@click.option(
+    "--comment",
+    "comment_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the Markdown comment here, too.",
+)
+@click.option(
+    "--accept",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of accepted submissions: copy it there with its scores.",
+)
+@click.option(
+    "--solver-seconds", default=60.0, show_default=True, type=click.FloatRange(1), help="For one run's rules."
+)
+@_BOARD
+def score_submission(
+    submission: Path,
+    scores: Path | None,
+    comment_file: Path | None,
+    accept: Path | None,
+    solver_seconds: float,
+    board: Path | None,
+) -> int:
+    """Check SUBMISSION (a folder or a zip file) and compute every number again.
+
+    Prints a Markdown comment. Exit code 0: accepted; 1: not accepted, the comment says why; 2: wrong usage.
+    """
+    from .contests import BOARD, read_contests
+    from .scoring import SCORES, comment, score, write_scores
+    from .submission import slug
+    from .untrusted import Limits, opened
+
+    verdict = score(submission, read_contests(board or BOARD), Limits(solver_seconds=solver_seconds))
+    text = comment(verdict)
+    click.echo(text, nl=False)
+    if comment_file is not None:
+        comment_file.write_text(text, encoding="utf-8")
+    if not verdict.accepted:
+        return 1
+    if scores is not None:
+        write_scores(verdict, scores)
+    if accept is not None:
+        place = accept / slug(verdict.name)
+        if place.exists():
+            raise UserError(
+                f"--accept: there is a submission {place} already; remove it first to replace it."
+            )
+        place.mkdir(parents=True)
+        with opened(submission) as folder:
+            for path in folder.iterdir():
+                if path.name != SCORES and not path.name.startswith("."):
+                    shutil.copyfile(path, place / path.name)
+        write_scores(verdict, place / SCORES)
+        click.echo(f"Accepted into {place}.", err=True)
+    return 0
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def leaderboard() -> None:
+    """The leaderboard: its contests, and the site made of the accepted submissions."""
+
+
+@leaderboard.command(cls=Command, examples=["nsl-bench leaderboard contests --learner my.py:MyLearner"])
+@click.option("--learner", default="LEARNER", help="Put into the commands.")
+@click.option("--network", default="softmax", show_default=True, help="Put into the commands.")
+@click.option("--out", default="results/", show_default=True, help="Put into the commands.")
+@_BOARD
+def contests(learner: str, network: str, out: str, board: Path | None) -> None:
+    """Print the contests and the commands that do a learner's runs."""
+    from .contests import BOARD, read_contests
+
+    for contest in read_contests(board or BOARD):
+        click.echo(f"# {contest.name}: {len(contest.cells)} runs")
+        click.echo(contest.command(learner, network=network, out=out))
+
+
+@leaderboard.command(
+    cls=Command,
+    examples=[
+        "nsl-bench leaderboard build --out site/",
+        "nsl-bench leaderboard build --submissions leaderboard/submissions --no-pictures --out site/",
+    ],
+)
+@click.option(
+    "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder of the site."
+)
+@click.option(
+    "--submissions",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Accepted submissions; the board's own by default.",
+)
+@click.option(
+    "--pictures/--no-pictures", default=True, show_default=True, help="PNG, SVG and PDF of every curve."
+)
+@_BOARD
+def build(out: Path, submissions: Path | None, pictures: bool, board: Path | None) -> None:
+    """Make the static site of all accepted submissions; it works from any folder or static host."""
+    from .board import SUBMISSIONS, read_board
+    from .contests import BOARD
+    from .site.build import build_site
+
+    whole = read_board(submissions or SUBMISSIONS, board or BOARD)
+    written = build_site(whole, out, pictures=pictures)
+    click.echo(f"{len(whole.entries)} entries, {whole.n_runs:,} runs: {written} files in {out}.")

@@ -1,0 +1,407 @@
+"""Every number of a submission computed again, from its predictions and rules and the benchmark's labels.
+
+The scores make the board's record, ``scores.jsonl`` beside the submission: one run a line. Nothing that a
+submitter says about how well they did is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.content import content_hash
+from nsl_bench.data.splits import make_source, make_split, symbolic_split
+from nsl_bench.errors import UserError
+from nsl_bench.run import metrics as measure
+from nsl_bench.run.job import Job
+from nsl_bench.shift import resolve
+from nsl_bench.source import ImageSource
+from nsl_bench.types import AMBIGUOUS, UNDECIDED, Part, Split
+
+from .contests import Cell, Contest, contest_of
+from .judge import Judge, JudgementError
+from .submission import Manifest
+from .untrusted import (
+    LIMITS,
+    Limits,
+    Predicted,
+    Rejected,
+    Run,
+    opened,
+    read_manifest,
+    read_predictions,
+    read_runs,
+)
+
+__all__ = ["SCORES", "ScoredRun", "Verdict", "comment", "score", "write_scores"]
+
+SCORES = "scores.jsonl"
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """One run as the board keeps it.
+
+    Attributes:
+        run: the submitter's name of it.
+        contest: name of its contest.
+        shift, percent, repeat: its cell.
+        network: perception network, empty in tracks without.
+        metrics: every number, computed here; `learning_time` as the submitter says.
+        language, rules: what was learned.
+        content_hash, versions, environment, started: as in the submission.
+        command: that does it again.
+    """
+
+    run: str
+    contest: str
+    shift: str
+    percent: float
+    repeat: int
+    network: str
+    metrics: Mapping[str, float]
+    language: str | None = None
+    rules: tuple[str, ...] = ()
+    content_hash: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    started: str = ""
+    command: str = ""
+
+    @property
+    def cell(self) -> Cell:
+        """Its place in the contest's grid."""
+        return Cell(self.shift, self.percent, self.repeat)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the board says to a submission.
+
+    Attributes:
+        name: of the submission, as far as it could be read.
+        problems: why it is not taken, a sentence each; empty if it is.
+        notes: what is worth knowing.
+        runs: the scored runs.
+        manifest: who submits what.
+    """
+
+    name: str
+    problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    runs: tuple[ScoredRun, ...] = ()
+    manifest: Manifest | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the board takes it."""
+        return not self.problems
+
+
+def score(path: Path, contests: Sequence[Contest], limits: Limits = LIMITS) -> Verdict:
+    """Check a submission and compute its numbers.
+
+    Args:
+        path: folder or zip file.
+        contests: the board's.
+        limits: what it may cost.
+
+    Raises:
+        UserError: there is nothing at the path.
+    """
+    name = path.name
+    try:
+        with opened(path, limits) as folder:
+            manifest = read_manifest(folder)
+            name = manifest.name
+            return _score(folder, manifest, contests, limits)
+    except Rejected as error:
+        return Verdict(name, (str(error),))
+    except MemoryError:
+        return Verdict(name, ("The submission takes more memory than there is.",))
+
+
+def _score(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits: Limits) -> Verdict:
+    runs = read_runs(folder, limits)
+    places: dict[str, tuple[Contest, Cell]] = {}
+    notes: list[str] = []
+    for run in runs:
+        if run.job.learner != manifest.learner or run.job.track != manifest.track:
+            raise Rejected(
+                f"The run {run.id} is of {run.job.learner} in the track {run.job.track}, but the "
+                f"submission is of {manifest.learner} in {manifest.track}."
+            )
+        place = contest_of(contests, run.job)
+        if place is not None:
+            places[run.id] = place
+    outside = len(runs) - len(places)
+    if not places:
+        raise Rejected(f"None of its {outside} runs belongs to a contest of the board.")
+    if outside:
+        notes.append(f"{outside} runs belong to no contest of the board and are left out.")
+    entered = [run for run in runs if run.id in places]
+    problems = [*_duplicates(entered, places), *_missing(entered, places, manifest.track)]
+    problems += _wrong_hashes(entered)
+    if problems:
+        return Verdict(manifest.name, tuple(problems), tuple(notes), manifest=manifest)
+    scored, more = _numbers(folder, entered, runs, places, limits)
+    return Verdict(manifest.name, (), (*notes, *more), tuple(scored), manifest)
+
+
+def _listed(items: Sequence[object]) -> str:
+    shown = ", ".join(str(item) for item in items[:_NAMED])
+    return shown if len(items) <= _NAMED else f"{shown} and {len(items) - _NAMED} more"
+
+
+def _line(run: Run, contest: Contest) -> str:
+    return f"{contest.name} with {run.job.network}" if run.job.network else contest.name
+
+
+def _duplicates(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]]) -> list[str]:
+    count = Counter((_line(run, places[run.id][0]), places[run.id][1]) for run in runs)
+    twice = [f"{line}: {cell}" for (line, cell), n in count.items() if n > 1]
+    return [f"{len(twice)} runs are there more than once: {_listed(twice)}."] if twice else []
+
+
+def _missing(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]], track: str) -> list[str]:
+    found: dict[str, tuple[Contest, set[Cell]]] = {}
+    for run in runs:
+        contest, cell = places[run.id]
+        found.setdefault(_line(run, contest), (contest, set()))[1].add(cell)
+    problems = []
+    for line, (contest, cells) in found.items():
+        wanted = contest.cells_of(track)
+        missing = [cell for cell in wanted if cell not in cells]
+        if missing:
+            problems.append(f"{line}: {len(missing)} of {len(wanted)} runs are missing: {_listed(missing)}.")
+    return problems
+
+
+@cache
+def _parts(benchmark: str, source: str) -> tuple[Benchmark, ImageSource]:
+    task: Benchmark = registry.create("benchmark", benchmark)
+    return task, make_source(task, source)
+
+
+@cache
+def _standard(benchmark: str, source: str, part: Part, size: str, repeat: int, seed: int) -> Split:
+    """Examples with images, none of them shifted yet."""
+    return make_split(*_parts(benchmark, source), part, size, repeat, seed=seed)
+
+
+@cache
+def _true_hash(
+    benchmark: str, source: str, part: Part, size: str, repeat: int, shift: str, percent: float, seed: int
+) -> str:
+    """The content hash of a part's data, made here; shift ``""`` is the symbolic data without images."""
+    from nsl_bench.perception.predict import image_digests
+
+    task, images = _parts(benchmark, source)
+    if not shift:
+        return content_hash(symbolic_split(task, part, size, repeat, seed=seed), task)
+    split = _standard(benchmark, source, part, size, repeat, seed).shift(percent)
+    return content_hash(split, task, image_digests(split, images, resolve(shift, task, images)))
+
+
+def _hash_of(job: Job, part: Part) -> str:
+    shift, percent = ("", 0.0) if job.track == "symbolic" else (job.shift, float(job.percent))
+    size, repeat = (job.size, job.repeat) if part == "train" else ("small", 1)
+    return _true_hash(job.benchmark, job.source, part, size, repeat, shift, percent, job.seed)
+
+
+def _wrong_hashes(runs: Sequence[Run]) -> list[str]:
+    """Runs on other data than the benchmark's own: other labels, examples or pixels."""
+    wrong: dict[str, list[str]] = {"train": [], "test": []}
+    parts: tuple[Part, ...] = ("train", "test")
+    for run in runs:
+        for part in parts:
+            if run.content_hash[part] != _hash_of(run.job, part):
+                wrong[part].append(str(run.job))
+    return [
+        f"{len(jobs)} of {len(runs)} runs have another content hash of the {part} set than the benchmark: "
+        f"labels, examples or images differ in {_listed(jobs)}."
+        for part, jobs in wrong.items()
+        if jobs
+    ]
+
+
+@cache
+def _labels(benchmark: str, seed: int) -> npt.NDArray[np.int64]:
+    """The test set's labels, the same at every share of shift."""
+    task = registry.create("benchmark", benchmark)
+    return symbolic_split(task, "test", seed=seed).labels.astype(np.int64)
+
+
+def _numbers(
+    folder: Path,
+    entered: Sequence[Run],
+    runs: Sequence[Run],
+    places: Mapping[str, tuple[Contest, Cell]],
+    limits: Limits,
+) -> tuple[list[ScoredRun], list[str]]:
+    sizes: dict[str, tuple[int, int]] = {}
+    by_id = {run.id: run for run in entered}
+    for run in runs:
+        # A run outside the contests may be of anything; its rows are checked for nothing and dropped.
+        if run.id in by_id:
+            names = registry.create("benchmark", run.job.benchmark).labels.names
+            sizes[run.id] = (len(_labels(run.job.benchmark, run.job.seed)), len(names))
+    numbers: dict[str, dict[str, float]] = {run.id: {} for run in entered}
+    crisp: dict[str, npt.NDArray[np.int8]] = {}
+    outside = {run.id for run in runs} - set(by_id)
+    for run_id, evaluation, predicted in read_predictions(folder, sizes, limits, ignored=outside):
+        job = by_id[run_id].job
+        numbers[run_id].update(_measure(evaluation, predicted, _labels(job.benchmark, job.seed), job))
+        if evaluation == "hypothesis":
+            crisp[run_id] = predicted[0]
+    for run in entered:
+        for evaluation in _expected(run.job):
+            if f"{evaluation}_accuracy" not in numbers[run.id]:
+                raise Rejected(f"The {evaluation} predictions of the run {run.id} ({run.job}) are missing.")
+        if run.learning_time is not None:
+            numbers[run.id]["learning_time"] = run.learning_time
+    notes = _judge_rules(entered, numbers, crisp, limits)
+    return [_scored(run, *places[run.id], numbers[run.id]) for run in entered], notes
+
+
+def _expected(job: Job) -> tuple[str, ...]:
+    return {"symbolic": ("hypothesis",), "pretrained": ("hypothesis", "framework")}.get(
+        job.track, ("framework",)
+    )
+
+
+def _measure(
+    evaluation: str, predicted: Predicted, labels: npt.NDArray[np.int64], job: Job
+) -> dict[str, float]:
+    codes, probabilities = predicted[0], predicted[1].astype(np.float64)
+    found = {f"{evaluation}_accuracy": measure.accuracy(codes, labels)}
+    if evaluation == _expected(job)[-1]:
+        found["brier_score"] = measure.brier_score(probabilities, labels)
+        found["probabilistic_accuracy"] = measure.probabilistic_accuracy(probabilities, labels)
+        found["calibration_error"] = measure.calibration_error(probabilities, labels)
+        found["undecided"] = float(np.mean(codes == UNDECIDED))
+        found["ambiguous"] = float(np.mean(codes == AMBIGUOUS))
+    return found
+
+
+def _judge_rules(
+    runs: Sequence[Run],
+    numbers: Mapping[str, dict[str, float]],
+    crisp: Mapping[str, npt.NDArray[np.int8]],
+    limits: Limits,
+) -> list[str]:
+    """Atoms and rules of every hypothesis, and whether ASP rules say what the predictions say."""
+    answers: dict[tuple[str, int, tuple[str, ...]], tuple[npt.NDArray[np.int16], int]] = {}
+    differing = []
+    with Judge(limits.solver_seconds) as judge:
+        for run in runs:
+            mine = numbers[run.id]
+            if run.language == "tree":
+                mine["rules"], mine["atoms"] = float(len(run.rules)), float(_tests(run.rules))
+            if run.language != "asp":
+                continue
+            key = (run.job.benchmark, run.job.seed, run.rules)
+            try:
+                if key not in answers:
+                    answers[key] = judge(*key)
+            except JudgementError as error:
+                raise Rejected(f"The rules of the run {run.id} ({run.job}): {error}") from error
+            labels, atoms = answers[key]
+            mine["rules"], mine["atoms"] = float(len(run.rules)), float(atoms)
+            if run.id in crisp:
+                mine["rules_agreement"] = float(np.mean(labels == crisp[run.id]))
+                if mine["rules_agreement"] < 1:
+                    differing.append(str(run.job))
+    if not differing:
+        return []
+    return [
+        f"In {len(differing)} runs the rules say something else than the predictions: {_listed(differing)}."
+    ]
+
+
+def _tests(rules: Sequence[str]) -> int:
+    """Tests on the branches of a tree; a tree of one leaf counts as one."""
+    return max(1, sum(rule.count(" and ") + 1 for rule in rules if " if " in rule))
+
+
+def _scored(run: Run, contest: Contest, cell: Cell, metrics: Mapping[str, float]) -> ScoredRun:
+    job = run.job
+    return ScoredRun(
+        run=run.id,
+        contest=contest.name,
+        shift=cell.shift,
+        percent=cell.percent,
+        repeat=cell.repeat,
+        network=job.network or "",
+        metrics=dict(metrics),
+        language=run.language,
+        rules=run.rules,
+        content_hash=run.content_hash,
+        versions=run.versions,
+        environment=run.environment,
+        started=run.started,
+        command=contest.command(job.learner, job.track, job.network, cell),
+    )
+
+
+def write_scores(verdict: Verdict, path: Path) -> None:
+    """The board's record: one scored run a line.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    try:
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            for run in verdict.runs:
+                file.write(json.dumps(asdict(run), allow_nan=False) + "\n")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def comment(verdict: Verdict) -> str:
+    """What to write under a pull request, Markdown; a stranger's words stand in it as plain text."""
+    lines = [f"### {_plain(verdict.name)}: {'accepted' if verdict.accepted else 'not accepted'}", ""]
+    if verdict.problems:
+        lines += [*(f"- {_plain(problem)}" for problem in verdict.problems), ""]
+    if verdict.runs:
+        lines += [_table(verdict.runs), ""]
+    if verdict.notes:
+        lines += [*(f"- {_plain(note)}" for note in verdict.notes), ""]
+    if verdict.manifest is not None:
+        track, licence = verdict.manifest.track, _plain(verdict.manifest.licence)
+        lines.append(
+            f"Track `{track}`, licence {licence}, {len(verdict.runs)} runs scored from their predictions."
+        )
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _plain(text: str) -> str:
+    """Text in which nothing is Markdown or HTML."""
+    table: dict[str, Any] = {mark: f"\\{mark}" for mark in "\\`*_[]|#"}
+    table.update({"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "@\u200b"})
+    return " ".join(text.translate(str.maketrans(table)).split())
+
+
+def _table(runs: Sequence[ScoredRun]) -> str:
+    import pandas as pd
+
+    rows = [{"contest": r.contest, "network": r.network, "runs": r.run, **r.metrics} for r in runs]
+    shown = ["hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time"]
+    frame = pd.DataFrame(rows)
+    columns = [name for name in shown if name in frame]
+    table = frame.groupby(["contest", "network"], as_index=False).agg(
+        {"runs": "count", **dict.fromkeys(columns, "mean")}
+    )
+    titles = {name: measure.METRICS[name].title for name in columns}
+    return str(table.rename(columns=titles).to_markdown(index=False, tablefmt="github", floatfmt=".3f"))

@@ -1,0 +1,224 @@
+"""The form of a submission: what one learner predicted and learned, never a score.
+
+====================  =========================================================================
+``submission.json``   who, what, which track, under which licence; the other files' SHA-256
+``runs.jsonl``        one run a line: job, content hashes, rules, learning time, versions
+``predictions.parquet``  a row a run and evaluation: labels and probabilities of the test examples
+====================  =========================================================================
+
+Labels are indices into the benchmark's (-1: none derived, -2: several); lists are in the order of the test
+set. Learning time is the one number that nobody can compute again; it is shown as what the submitter says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nsl_bench import __version__, registry
+from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench.run.store import Record, Store
+from nsl_bench.types import AMBIGUOUS, UNDECIDED, Track
+
+from .contests import Cell, Contest, contest_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "EVALUATIONS",
+    "MANIFEST",
+    "PREDICTIONS",
+    "RUNS",
+    "SCHEMA",
+    "Manifest",
+    "digest",
+    "slug",
+    "write_submission",
+]
+
+SCHEMA = 1
+MANIFEST, RUNS, PREDICTIONS = "submission.json", "runs.jsonl", "predictions.parquet"
+EVALUATIONS = ("hypothesis", "framework")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Who submits what.
+
+    Attributes:
+        name: what the board calls the learner.
+        learner: spec with which the runs were made.
+        track: supervision.
+        licence: of the submission's files, e.g. ``"CC-BY-4.0"``.
+        authors: one line.
+        description: one paragraph.
+        url: of the code or the paper, https.
+        date: ISO 8601, of the submission.
+        nsl_bench: version that wrote it.
+        files: file name to its SHA-256.
+        schema: version of this form.
+    """
+
+    name: str
+    learner: str
+    track: Track
+    licence: str
+    authors: str = ""
+    description: str = ""
+    url: str = ""
+    date: str = ""
+    nsl_bench: str = __version__
+    files: Mapping[str, str] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+
+def slug(name: str) -> str:
+    """A name as a part of a file name: lower case letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "unnamed"
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file, hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_submission(
+    store: Store,
+    out: Path,
+    contests: Sequence[Contest],
+    *,
+    name: str,
+    licence: str,
+    learner: str | None = None,
+    track: Track | None = None,
+    authors: str = "",
+    description: str = "",
+    url: str = "",
+    date: str = "",
+) -> tuple[Manifest, dict[str, int], int]:
+    """Make a submission of one learner's finished runs.
+
+    Args:
+        store: the results.
+        out: folder to make; must not hold files.
+        contests: the board's; other runs are left out.
+        learner: whose runs, where the results hold several.
+        track: in which track, where they hold several.
+
+    Returns:
+        The manifest, the number of runs by contest, and how many runs belong to no contest.
+
+    Raises:
+        UserError: no such runs, runs of several learners or tracks, or a folder that is not empty.
+    """
+    records = [record for record in store.latest().values() if record.status == "ok"]
+    records = _choose(records, "learner", learner)
+    records = _choose(records, "track", track)
+    places = [(record, contest_of(contests, record.job)) for record in records]
+    chosen = [(record, *place) for record, place in places if place is not None]
+    if not chosen:
+        raise UserError(
+            f"None of the {len(records)} finished runs in {store.folder} belongs to a contest of the board; "
+            "`nsl-bench leaderboard contests` prints the commands that make them."
+        )
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"--out: {out} is there already; name a folder that is new or empty.")
+    chosen.sort(key=lambda item: (item[1].name, item[0].job.network or "", item[2]))
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / RUNS).open("w", encoding="utf-8", newline="\n") as file:
+        for record, _, _ in chosen:
+            file.write(json.dumps(_run(record), allow_nan=False) + "\n")
+    _write_predictions(store, chosen, out / PREDICTIONS)
+    manifest = Manifest(
+        name=name,
+        learner=records[0].job.learner,
+        track=records[0].job.track,
+        licence=licence,
+        authors=authors,
+        description=description,
+        url=url,
+        date=date,
+        files={file: digest(out / file) for file in (RUNS, PREDICTIONS)},
+    )
+    (out / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2) + "\n", encoding="utf-8")
+    counts: dict[str, int] = {}
+    for _, contest, _ in chosen:
+        counts[contest.name] = counts.get(contest.name, 0) + 1
+    return manifest, counts, len(records) - len(chosen)
+
+
+def _choose(records: Iterable[Record], what: str, wanted: str | None) -> list[Record]:
+    """The records of one learner or track."""
+    listed = list(records)
+    found = sorted({str(getattr(record.job, what)) for record in listed})
+    if wanted is None and len(found) > 1:
+        raise UserError(
+            f"The results hold runs of several {what}s ({', '.join(found)}); name one with --{what}."
+        )
+    if not listed or (wanted is not None and wanted not in found):
+        of = f" of the {what} '{wanted}'" if wanted else ""
+        raise UserError(f"There are no finished runs{of} in the results.{did_you_mean(wanted or '', found)}")
+    return [record for record in listed if wanted is None or getattr(record.job, what) == wanted]
+
+
+def _run(record: Record) -> dict[str, Any]:
+    rules = record.hypothesis
+    return {
+        "run": record.job.key(),
+        "job": asdict(record.job),
+        "content_hash": dict(record.content_hash),
+        "hypothesis": None if rules is None else {"language": rules.language, "rules": list(rules.rules)},
+        "learning_time": record.metrics.get("learning_time"),
+        "versions": dict(record.versions),
+        "environment": dict(record.environment),
+        "started": record.started,
+    }
+
+
+def _write_predictions(store: Store, chosen: Sequence[tuple[Record, Contest, Cell]], path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema(
+        {
+            "run": pa.string(),
+            "evaluation": pa.string(),
+            "predicted": pa.list_(pa.int8()),
+            "probabilities": pa.list_(pa.float32()),
+        }
+    )
+    labels: dict[str, tuple[str, ...]] = {}
+    with pq.ParquetWriter(path, schema, compression="zstd", compression_level=9) as writer:
+        for record, _, _ in chosen:
+            names = labels.get(record.job.benchmark)
+            if names is None:
+                names = registry.create("benchmark", record.job.benchmark).labels.names
+                labels[record.job.benchmark] = names
+            rows = list(_rows(record, store.predictions(record.job.key()), names))
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+
+
+def _rows(record: Record, frame: pd.DataFrame, names: Sequence[str]) -> Iterable[dict[str, Any]]:
+    codes = {**{name: k for k, name in enumerate(names)}, "undecided": UNDECIDED, "ambiguous": AMBIGUOUS}
+    for evaluation in EVALUATIONS:
+        part = frame[frame["evaluation"] == evaluation]
+        if part.empty:
+            continue
+        order = np.argsort([int(str(example).rpartition("-")[2]) for example in part["example"]])
+        predicted = part["predicted"].map(codes).to_numpy(np.int8)[order]
+        probabilities = part[[f"p_{name}" for name in names]].to_numpy(np.float32)[order]
+        yield {
+            "run": record.job.key(),
+            "evaluation": evaluation,
+            "predicted": predicted.tolist(),
+            "probabilities": probabilities.reshape(-1).tolist(),
+        }
