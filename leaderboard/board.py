@@ -215,7 +215,7 @@ class Board:
         for entry in self.of(contest):
             cells = contest.cells_of(entry.track)
             values = entry.values[contest.name]
-            there: npt.NDArray[np.bool_] = ~np.isnan(values).all(axis=1)
+            there = np.asarray(~np.isnan(values).all(axis=1))
             table = pd.DataFrame(values[there], columns=list(_NAMES)).dropna(axis=1, how="all")
             shown = [cell for cell, known in zip(cells, there.tolist(), strict=True) if known]
             about = {

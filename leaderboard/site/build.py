@@ -1,0 +1,254 @@
+"""The static site: what goes on which page, and the files that are written.
+
+Pages are templates; everything that a stranger wrote reaches them through autoescaping or as JSON in a
+script file of its own. Paths are relative, so that the site works from a folder as well as from a server.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsl_bench import __version__, registry
+from nsl_bench.errors import UserError
+from nsl_bench.run.metrics import METRICS
+
+from ..board import AREAS, Board, Entry
+from ..contests import Contest
+from ..published import ffnsl2023, paper
+from ..ranking import groups, mean_ranks
+from ..submission import slug
+from . import takeaway
+from .examples import write_pictures
+from .highlight import rule_html
+from .pages import learner_page, overview_rows
+from .rundata import write_runs, write_test
+from .svg import STYLES, Series, critical_difference, curve, swatch
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["build_site"]
+
+_HERE = Path(__file__).parent
+_LOGARITHMIC = frozenset({"atoms", "learning_time"})
+_UNIT = frozenset({"hypothesis_accuracy", "framework_accuracy"})
+_MOST_LINES = STYLES
+_MOST_BARS = 24
+_MARK = "nsl-bench-site"
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """A curve on a contest's page."""
+
+    shift: str
+    metric: str
+    title: str
+    svg: Any
+    series: Sequence[Series]
+    files: Sequence[str]
+
+
+def build_site(board: Board, out: Path, *, pictures: bool = True) -> int:
+    """Write the site.
+
+    Args:
+        board: what it shows.
+        out: its folder; an older site there is replaced, other files are not.
+        pictures: whether to draw every curve as PNG, SVG and PDF.
+
+    Returns:
+        How many files there are.
+
+    Raises:
+        UserError: the folder holds something else, or cannot be written.
+    """
+    _clear(out)
+    try:
+        return _build(board, out, pictures)
+    except OSError as error:
+        raise UserError(f"The site cannot be written to {out}: {error.strerror}.") from error
+
+
+def _clear(out: Path) -> None:
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / _MARK).is_file())):
+        raise UserError(f"--out: {out} is there already and is no site; name a folder that is new or empty.")
+    if out.is_dir():
+        shutil.rmtree(out)
+    out.mkdir(parents=True)
+    (out / _MARK).write_text(f"{__version__}\n", encoding="utf-8")
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = _number
+    environment.filters["rule"] = rule_html
+    environment.globals.update(
+        metrics=METRICS, areas=AREAS, version=__version__, swatch=swatch, log_metrics=_LOGARITHMIC
+    )
+    return environment
+
+
+def _number(value: float | None, metric: str) -> str:
+    if value is None or value != value:
+        return "\N{EN DASH}"
+    return f"{value:,.{METRICS[metric].digits}f}"
+
+
+def _build(board: Board, out: Path, pictures: bool) -> int:
+    environment = _environment()
+    shutil.copytree(_HERE / "static", out / "static")
+
+    def page(template: str, path: str, **values: Any) -> None:
+        target = out / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        root = "../" * path.count("/")
+        text = environment.get_template(template).render(root=root, board=board, **values)
+        target.write_text(text, encoding="utf-8")
+
+    shown = [contest for contest in board.contests if board.of(contest)]
+    overview = takeaway.write_areas(board, out / "data/tables")
+    (out / "data/nsl-bench.bib").write_text(takeaway.bibtex(board), encoding="utf-8")
+    page("index.html", "index.html", rows=overview_rows(board), contests=shown, table_files=overview)
+    for contest in shown:
+        page(
+            "contest.html",
+            f"benchmark/{contest.name}.html",
+            contest=contest,
+            task=registry.create("benchmark", contest.benchmark),
+            tracks=[_track(board, contest, track) for track in board.tracks(contest)],
+            curves=list(_curves(board, contest, out / "data/curves", pictures)),
+            pictures=write_pictures(contest, out / "pictures"),
+            tables=takeaway.write_tables(board, contest, out / "data/tables"),
+            paper=paper("ffnsl2023"),
+        )
+        write_test(contest, out / f"data/test/{contest.name}.js")
+    for entry in board.entries:
+        records = {
+            contest.name: list(entry.records(contest)) for contest in shown if contest.name in entry.values
+        }
+        page(
+            "learner.html",
+            f"learner/{entry.slug}.html",
+            entry=entry,
+            contests=[
+                learner_page(board, entry, contest, records[contest.name])
+                for contest in shown
+                if contest.name in records
+            ],
+        )
+        for contest in shown:
+            if contest.name in records:
+                path = out / f"data/runs/{entry.slug}/{contest.name}.js"
+                write_runs(entry.folder, contest, [record for _, record in records[contest.name]], path)
+    page("run.html", "run.html")
+    page("about.html", "about.html", contests=shown, paper=paper("ffnsl2023"))
+    return sum(path.is_file() for path in out.rglob("*"))
+
+
+def _track(board: Board, contest: Contest, track: str) -> dict[str, Any]:
+    """A track's table and critical-difference picture on a contest's page."""
+    metric = board.main_metric(track)
+    entries = sorted(
+        board.of(contest, track),
+        key=lambda e: (board.rank(e, contest).rank or 10**9, -(_mean(board, e, contest, metric))),
+    )
+    whole, values = board.matrix(contest, track, metric)
+    picture: Any = ""
+    if len(whole) >= 2:
+        best = [whole.index(e) for e in entries if e in whole][:_MOST_BARS]
+        rows = values[best]
+        picture = critical_difference(
+            [whole[k].title for k in best],
+            mean_ranks(rows).tolist(),
+            groups(rows),
+            f"Critical differences in {METRICS[metric].title}, track {track}",
+        )
+    return {
+        "name": track,
+        "metric": metric,
+        "entries": [
+            {
+                "entry": e,
+                "rank": board.rank(e, contest),
+                "areas": {m: board.area(e, contest, m) for m in AREAS},
+                "runs": sum(length > 0 for _, length in e.spans[contest.name]),
+                "of": len(contest.cells_of(track)),
+            }
+            for e in entries
+        ],
+        "picture": picture,
+    }
+
+
+def _mean(board: Board, entry: Entry, contest: Contest, metric: str) -> float:
+    area = board.area(entry, contest, metric)
+    return -1.0 if area is None else area.mean
+
+
+def _curves(board: Board, contest: Contest, folder: Path, pictures: bool) -> Any:
+    """The curves of a contest: each metric of the overview over each shift."""
+    entries = [e for e in board.of(contest) if e.track != "symbolic" and e.whole(contest)]
+    entries.sort(key=lambda e: -_mean(board, e, contest, board.main_metric(e.track)))
+    entries = entries[:_MOST_LINES]
+    published = ffnsl2023(contest.benchmark)
+    for shift in contest.shifts:
+        for metric in AREAS:
+            series = [
+                Series(e.title, tuple(point[:3] for point in e.curve(contest, shift, metric)), k)
+                for k, e in enumerate(entries)
+            ]
+            series += _published(published, contest, shift, metric, entries)
+            series = [s for s in series if s.points]
+            if not series:
+                continue
+            title, logarithmic, unit = METRICS[metric].title, metric in _LOGARITHMIC, metric in _UNIT
+            files: list[str] = []
+            if pictures:
+                base = folder / f"{contest.name}-{slug(shift)}-{metric}"
+                heading = f"{contest.benchmark}, shift {shift}"
+                files = takeaway.draw_curve(series, title, heading, unit, logarithmic, base)
+            yield _Curve(shift, metric, title, curve(series, title, unit, logarithmic), series, files)
+
+
+def _published(
+    table: Any, contest: Contest, shift: str, metric: str, entries: Sequence[Entry]
+) -> list[Series]:
+    """The paper's curves of the learners that are shown, in their colours."""
+    theirs = contest.paper.get(shift)
+    if theirs is None or table.empty:
+        return []
+    rows = table[
+        (table["size"] == contest.size)
+        & (table["network"] == "softmax")
+        & (table["penalties"] != "constant")
+        & (table["metric"] == metric)
+        & table["shift"].isin(["standard", theirs])
+    ]
+    found = []
+    for k, entry in enumerate(entries):
+        mine = rows[rows["learner"] == entry.manifest.learner].sort_values("percent")
+        if entry.network not in ("softmax", "") or mine.empty:
+            continue
+        points = zip(mine["percent"], mine["mean"], mine["std_err"].fillna(0.0), strict=True)
+        found.append(
+            Series(
+                f"{entry.title} in the paper",
+                tuple((float(p), float(m), float(e)) for p, m, e in points),
+                k,
+                published=True,
+            )
+        )
+    return found

@@ -1,0 +1,108 @@
+"""Pictures of examples: a few of a contest's test examples, standard and shifted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import registry
+from nsl_bench.data.splits import make_source, make_split
+from nsl_bench.errors import UserError
+from nsl_bench.shift import STANDARD, resolve
+from nsl_bench.types import BLANK
+
+from ..contests import Contest
+
+__all__ = ["Picture", "write_pictures"]
+
+_SIDE = 72
+_EXAMPLES = 2
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of examples.
+
+    Attributes:
+        shift: what its images went through.
+        file: name in the pictures' folder.
+        width, height: in pixels.
+        text: what it shows, in words.
+    """
+
+    shift: str
+    file: str
+    width: int
+    height: int
+    text: str
+
+
+def write_pictures(contest: Contest, folder: Path) -> list[Picture]:
+    """Draw the same examples without a shift and with each; none if the images are not on this machine."""
+    try:
+        task = registry.create("benchmark", contest.benchmark)
+        source = make_source(task, contest.source)
+        split = make_split(task, source, "test", seed=contest.seed)
+        pictures = []
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in (STANDARD, *contest.shifts):
+            shift = resolve(name, task, source)
+            examples = [_example(split, row, source, shift) for row in range(_EXAMPLES)]
+            words = [
+                f"{' '.join('blank' if c is None else c for c in split[row].concepts)}: "
+                f"{task.labels.names[split[row].label]}"
+                for row in range(_EXAMPLES)
+            ]
+            pictures.append(_save(examples, folder, contest, name, "; ".join(words)))
+        return pictures
+    except UserError:
+        return []
+
+
+def _example(split: Any, row: int, source: Any, shift: Any) -> npt.NDArray[np.uint8]:
+    """The images of one example as one picture, uint8 [height, width, 3]; square where slots make a grid."""
+    indices = split.images[row]
+    shown = np.flatnonzero(indices != BLANK)
+    wanted = indices[shown].astype(np.int64)
+    images = (
+        shift.render(source, split.pool, wanted)
+        if shift
+        else source.render(split.pool, wanted, source.variants[0])
+    )
+    n = len(indices)
+    side = round(n**0.5)
+    columns = side if side * side == n and n > 4 else n
+    height, width = images.shape[1:3]
+    gap = 2
+    page = np.full((-(-n // columns) * (height + gap) + gap, columns * (width + gap) + gap, 3), 160, np.uint8)
+    for k, image in zip(shown.tolist(), images, strict=True):
+        top, left = gap + k // columns * (height + gap), gap + k % columns * (width + gap)
+        page[top : top + height, left : left + width] = image
+    return page
+
+
+def _save(
+    examples: list[npt.NDArray[np.uint8]], folder: Path, contest: Contest, shift: str, words: str
+) -> Picture:
+    from PIL import Image
+
+    from ..submission import slug
+
+    space = 8
+    height = max(example.shape[0] for example in examples)
+    width = sum(example.shape[1] for example in examples) + space * (len(examples) - 1)
+    page = Image.new("RGB", (width, height), (255, 255, 255))
+    left = 0
+    for example in examples:
+        page.paste(Image.fromarray(example), (left, 0))
+        left += example.shape[1] + space
+    most = 560
+    if width > most:
+        page = page.resize((most, round(height * most / width)), Image.Resampling.LANCZOS)
+    name = f"{contest.name}-{slug(shift)}.png"
+    page.quantize(64).save(folder / name, optimize=True)
+    return Picture(shift, name, page.width, page.height, f"{shift}: {words}")

@@ -1,0 +1,217 @@
+"""What the overview and a learner's page hold, as plain values for the templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nsl_bench.shift import STANDARD
+
+from ..board import AREAS, Area, Board, Entry
+from ..contests import Cell, Contest
+
+__all__ = ["ContestOfLearner", "Hypotheses", "OverviewRow", "Point", "learner_page", "overview_rows"]
+
+_RULES = 8
+"""Rules of a hypothesis shown on a learner's page; the run's page has them all."""
+
+
+@dataclass(frozen=True)
+class OverviewRow:
+    """A row of the overview: an entry in one contest, or in all of its track (`contest` is None).
+
+    Attributes:
+        entry: which.
+        contest: which, None for the mean over all contests.
+        rank: in the contest; the mean rank over all contests; None if runs are missing.
+        of: how many have a rank in it.
+        areas: area under shift by metric.
+        runs: number of runs.
+        entered: in how many contests.
+        open: how many contests its track has.
+    """
+
+    entry: Entry
+    contest: Contest | None
+    rank: float | None
+    of: int
+    areas: Mapping[str, Area | None]
+    runs: int
+    entered: int
+    open: int
+
+
+def overview_rows(board: Board) -> list[OverviewRow]:
+    """A row an entry over all contests, then a row an entry and contest; best first."""
+    rows = []
+    for entry in board.entries:
+        mine = [contest for contest in board.contests if contest.name in entry.values]
+        each = []
+        for contest in mine:
+            rank = board.rank(entry, contest)
+            areas = {metric: board.area(entry, contest, metric) for metric in AREAS}
+            runs = sum(length > 0 for _, length in entry.spans[contest.name])
+            each.append(OverviewRow(entry, contest, rank.rank, rank.of, areas, runs, 1, 1))
+        rows += [_over_all(board, entry, each), *each]
+    rows.sort(key=_order)
+    return rows
+
+
+def _over_all(board: Board, entry: Entry, each: Sequence[OverviewRow]) -> OverviewRow:
+    """The mean over contests; neither rank nor means unless all contests of the track were entered."""
+    open_to_it = [contest for contest in board.contests if board.of(contest, entry.track)]
+    areas: dict[str, Area | None] = {}
+    for metric in AREAS:
+        known = [row.areas[metric] for row in each]
+        found = [area for area in known if area is not None]
+        areas[metric] = None
+        if len(found) == len(open_to_it):
+            error = float(np.sqrt(sum(area.std_err**2 for area in found)) / len(found))
+            areas[metric] = Area(float(np.mean([area.mean for area in found])), error)
+    ranks = [row.rank for row in each if row.rank is not None]
+    return OverviewRow(
+        entry,
+        None,
+        float(np.mean(ranks)) if len(ranks) == len(open_to_it) else None,
+        max((row.of for row in each), default=0),
+        areas,
+        sum(row.runs for row in each),
+        len(each),
+        len(open_to_it),
+    )
+
+
+def _order(row: OverviewRow) -> tuple[bool, str, bool, float, str]:
+    rank = row.rank
+    return (
+        row.contest is not None,
+        row.contest.name if row.contest else "",
+        rank is None,
+        rank or 0.0,
+        row.entry.title,
+    )
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a learner's curves: mean and standard error a metric, and its runs."""
+
+    shift: str
+    percent: float
+    means: Mapping[str, tuple[float, float]]
+    runs: Sequence[tuple[int, str]]
+
+
+@dataclass(frozen=True)
+class Hypotheses:
+    """What was learned at one share of shift, or at several in a row where nothing else was learned.
+
+    Attributes:
+        percents: shares of shifted examples.
+        distinct: each distinct hypothesis: its rules, how many more there are, its language, the repeats
+            that learned it, one of their runs, and its atoms.
+    """
+
+    percents: tuple[float, ...]
+    distinct: Sequence[Mapping[str, Any]]
+
+    @property
+    def title(self) -> str:
+        """The shares as a heading, e.g. ``"0 to 80 %"``."""
+        first, last = self.percents[0], self.percents[-1]
+        return f"{first:g} %" if first == last else f"{first:g} to {last:g} %"
+
+
+@dataclass(frozen=True)
+class ContestOfLearner:
+    """A contest on a learner's page."""
+
+    contest: Contest
+    rank: int | None
+    of: int
+    areas: Mapping[str, Area | None]
+    command: str
+    points: Sequence[Point]
+    hypotheses: Sequence[tuple[str, Sequence[Hypotheses]]]
+
+
+def learner_page(
+    board: Board, entry: Entry, contest: Contest, records: Sequence[tuple[Cell, dict[str, Any]]]
+) -> ContestOfLearner:
+    """What a learner's page says about a contest."""
+    rank = board.rank(entry, contest)
+    manifest = entry.manifest
+    return ContestOfLearner(
+        contest,
+        rank.rank,
+        rank.of,
+        {metric: board.area(entry, contest, metric) for metric in AREAS},
+        contest.command(manifest.learner, entry.track, entry.network or None),
+        list(_points(contest, records)),
+        list(_hypotheses(contest, entry.track, records)),
+    )
+
+
+def _points(contest: Contest, records: Sequence[tuple[Cell, dict[str, Any]]]) -> Iterator[Point]:
+    groups: dict[tuple[str, float], list[tuple[Cell, dict[str, Any]]]] = {}
+    for cell, record in records:
+        groups.setdefault((cell.shift, cell.percent), []).append((cell, record))
+    order = {shift: k for k, shift in enumerate((STANDARD, *contest.shifts))}
+    for shift, percent in sorted(groups, key=lambda key: (order.get(key[0], 0), key[1])):
+        members = groups[shift, percent]
+        means = {}
+        for metric in AREAS:
+            values = [r["metrics"][metric] for _, r in members if metric in r["metrics"]]
+            if values:
+                error = (
+                    float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+                )
+                means[metric] = (float(np.mean(values)), error)
+        yield Point(shift, percent, means, [(cell.repeat, record["run"]) for cell, record in members])
+
+
+def _hypotheses(
+    contest: Contest, track: str, records: Sequence[tuple[Cell, dict[str, Any]]]
+) -> Iterator[tuple[str, list[Hypotheses]]]:
+    """By shift: what was learned at each percentage, the 0 % point at every shift."""
+    for shift in contest.shifts if track != "symbolic" else (STANDARD,):
+        columns: dict[float, dict[tuple[str, ...], list[tuple[Cell, dict[str, Any]]]]] = {}
+        for cell, record in records:
+            if record.get("rules") and cell.shift in (shift, STANDARD):
+                columns.setdefault(cell.percent, {}).setdefault(tuple(record["rules"]), []).append(
+                    (cell, record)
+                )
+        if columns:
+            yield shift, _merged(sorted(columns.items()))
+
+
+def _merged(
+    columns: Sequence[tuple[float, dict[tuple[str, ...], list[tuple[Cell, dict[str, Any]]]]]],
+) -> list[Hypotheses]:
+    """Neighbouring percentages in one where every repeat of both learned the same hypotheses."""
+    found: list[Hypotheses] = []
+    before: dict[tuple[str, ...], list[int]] = {}
+    for percent, learned in columns:
+        now = {rules: [cell.repeat for cell, _ in members] for rules, members in learned.items()}
+        if now == before:
+            found[-1] = replace(found[-1], percents=(*found[-1].percents, percent))
+        else:
+            distinct = [_distinct(rules, members) for rules, members in learned.items()]
+            found.append(Hypotheses((percent,), distinct))
+        before = now
+    return found
+
+
+def _distinct(rules: tuple[str, ...], members: Sequence[tuple[Cell, dict[str, Any]]]) -> dict[str, Any]:
+    first = members[0][1]
+    return {
+        "rules": rules[:_RULES],
+        "more": len(rules) - _RULES,
+        "language": first.get("language"),
+        "repeats": [cell.repeat for cell, _ in members],
+        "run": first["run"],
+        "metrics": first["metrics"],
+    }

@@ -1,0 +1,76 @@
+"use strict";
+// Sorting and filtering of tables, switching lines of curves on and off. Everything is there without it.
+
+function sortable(table) {
+  const body = table.tBodies[0];
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    const kind = head.dataset.sort;
+    if (!kind) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    head.setAttribute("aria-sort", "none");
+    button.addEventListener("click", () => {
+      const first = head.dataset.first || "ascending";
+      const other = first === "ascending" ? "descending" : "ascending";
+      const order = head.getAttribute("aria-sort") === first ? other : first;
+      heads.forEach((cell) => cell.hasAttribute("aria-sort") && cell.setAttribute("aria-sort", "none"));
+      head.setAttribute("aria-sort", order);
+      const sign = order === "ascending" ? 1 : -1;
+      const keyed = [...body.rows].map((row) => [key(row.cells[column], kind), row]);
+      // Cells without a value stay at the end, whichever the order is.
+      keyed.sort(([a], [b]) => (a === null) - (b === null) || sign * (kind === "number" ? a - b : String(a).localeCompare(b)));
+      body.append(...keyed.map(([, row]) => row));
+    });
+  });
+}
+
+function key(cell, kind) {
+  if (kind !== "number") return cell.textContent.trim().toLowerCase();
+  const text = cell.dataset.v ?? cell.textContent;
+  return text === "" || Number.isNaN(Number(text)) ? null : Number(text);
+}
+
+function filtering(form) {
+  const table = document.getElementById(form.dataset.filters);
+  const rows = [...table.tBodies[0].rows];
+  const output = form.querySelector("output");
+  const update = () => {
+    const { contest, track, network, text } = form.elements;
+    const words = text.value.trim().toLowerCase();
+    let shown = 0;
+    for (const row of rows) {
+      const wanted =
+        row.dataset.contest === contest.value &&
+        (track.value === "*" || row.dataset.track === track.value) &&
+        (network.value === "*" || row.dataset.network === network.value) &&
+        row.cells[0].textContent.toLowerCase().includes(words);
+      row.hidden = !wanted;
+      shown += wanted;
+    }
+    output.textContent = shown === 1 ? "1 learner" : `${shown} learners`;
+  };
+  form.addEventListener("input", update);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.hidden = false;
+  update();
+}
+
+function legend(list) {
+  const figure = list.closest("figure");
+  list.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    const on = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", String(on));
+    for (const line of figure.querySelectorAll("g[data-series]")) {
+      if (line.dataset.series === button.dataset.series) line.classList.toggle("off", !on);
+    }
+  });
+}
+
+document.querySelectorAll("form[data-filters]").forEach(filtering);
+document.querySelectorAll("table.sortable").forEach(sortable);
+document.querySelectorAll("ul.legend").forEach(legend);

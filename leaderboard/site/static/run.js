@@ -1,0 +1,143 @@
+"use strict";
+// A run's page: run.html#ENTRY/CONTEST/RUN loads two data files as scripts, which also works from file://.
+// Whatever comes from a submission reaches the page as text, never as markup.
+
+const LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const PAGE = 100;
+const loaded = { runs: null, test: null };
+window.nslBench = {
+  runs: (value) => { loaded.runs = value; },
+  test: (value) => { loaded.test = value; },
+};
+
+function element(name, properties = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key in made) made[key] = value; else made.setAttribute(key, value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+function load(path) {
+  return new Promise((resolve, reject) => {
+    const script = element("script", { src: path });
+    script.onload = resolve;
+    script.onerror = () => reject(new Error(path));
+    document.head.append(script);
+  });
+}
+
+async function show() {
+  const place = document.getElementById("run");
+  const match = /^#([a-z0-9-]+)\/([\w.-]+)\/([0-9a-f]+)$/.exec(location.hash);
+  if (!match || match[2].startsWith(".")) return;
+  const [, entry, contest, name] = match;
+  try {
+    loaded.runs = loaded.test = null;
+    await Promise.all([load(`data/runs/${entry}/${contest}.js`), load(`data/test/${contest}.js`)]);
+  } catch (error) {
+    place.replaceChildren(element("h1", {}, "A run"), element("p", {}, `There is no file ${error.message}.`));
+    return;
+  }
+  const run = loaded.runs.find((candidate) => candidate.run === name);
+  if (!run) {
+    place.replaceChildren(element("h1", {}, "A run"), element("p", {}, `There is no run ${name} of ${entry}.`));
+    return;
+  }
+  document.title = `Run ${name}`;
+  place.replaceChildren(...page(entry, contest, run, loaded.test));
+}
+
+function page(entry, contest, run, test) {
+  const where = run.percent ? `${run.shift}, ${run.percent} % of the examples shifted` : "no shift";
+  const record = { ...run };
+  delete record.predictions;
+  return [
+    element("h1", {}, `Run ${run.run}`),
+    element("p", { className: "lead" },
+      element("a", { href: `learner/${entry}.html#${contest}` }, entry), " on ",
+      element("a", { href: `benchmark/${contest}.html` }, contest), `: ${where}, train set ${run.repeat}.`),
+    element("h2", {}, "Numbers"),
+    facts(Object.entries(run.metrics).map(([key, value]) => [key.replaceAll("_", " "), Number(value.toPrecision(6)).toString()])),
+    element("h2", {}, "The command that makes it again"),
+    element("pre", {}, element("code", {}, run.command)),
+    run.rules.length ? element("h2", {}, "What was learned") : null,
+    run.rules.length ? rules(run) : null,
+    element("h2", {}, "Predictions"),
+    ...Object.keys(run.predictions).length
+      ? Object.entries(run.predictions).map(([evaluation, found]) => predictions(evaluation, found, test))
+      : [element("p", {}, "They are not part of this site.")],
+    element("h2", {}, "Record"),
+    facts([
+      ["train set", run.content_hash.train], ["test set", run.content_hash.test], ["started", run.started],
+      ...Object.entries(run.versions), ...Object.entries(run.environment),
+    ].filter(([, value]) => value)),
+    element("details", {}, element("summary", {}, "As JSON"),
+      element("pre", {}, element("code", {}, JSON.stringify(record, null, 2)))),
+  ].filter(Boolean);
+}
+
+function facts(pairs) {
+  return element("dl", { className: "facts" },
+    ...pairs.map(([key, value]) => element("div", {}, element("dt", {}, key), element("dd", {}, String(value)))));
+}
+
+const ASP = /("(?:\\.|[^"\\])*")|(\bnot\b|:-)|(\b_*[A-Z]\w*|\b_\b)|(\b\d+\b)|([a-z_]\w*(?=\())|(!=|<=|>=|[<>=+\-*/])/g;
+const TREE = /()(\bif\b|\band\b)|()((?<= )-?\d[\d.e+-]*)|()(<=|>)/g;
+const KINDS = ["s", "k", "v", "n", "p", "o"];
+
+function rules(run) {
+  const code = element("code", {});
+  for (const rule of run.rules) {
+    const line = element("span", { className: "rule" });
+    let end = 0;
+    for (const match of rule.matchAll(run.language === "tree" ? TREE : ASP)) {
+      line.append(rule.slice(end, match.index));
+      const kind = KINDS[match.slice(1).findIndex((group) => group)];
+      line.append(element("span", { className: kind }, match[0]));
+      end = match.index + match[0].length;
+    }
+    line.append(rule.slice(end));
+    code.append(line);
+  }
+  return element("pre", { className: "rules" }, code);
+}
+
+function predictions(evaluation, found, test) {
+  const names = test.names;
+  const name = (letter) => names[LETTERS.indexOf(letter)] ?? (letter === "-" ? "undecided" : "ambiguous");
+  const sure = atob(found.true);
+  const all = [...found.labels].map((letter, i) => ({
+    i, truth: name(test.labels[i]), said: name(letter), right: letter === test.labels[i],
+    probability: sure.charCodeAt(i) / 255, shown: test.shown[i],
+  }));
+  const wrong = all.filter((row) => !row.right);
+  const body = element("tbody", {});
+  const more = element("button", { type: "button" }, `Show ${PAGE} more`);
+  const choice = element("select", {},
+    element("option", { value: "wrong" }, `wrong (${wrong.length})`), element("option", { value: "all" }, `all (${all.length})`));
+  let rows = wrong;
+  const extend = () => {
+    const from = body.rows.length;
+    for (const row of rows.slice(from, from + PAGE)) {
+      body.append(element("tr", {},
+        element("th", { scope: "row" }, `test-${row.i}`), element("td", {}, row.shown), element("td", {}, row.truth),
+        element("td", { className: row.right ? "right" : "wrong" }, `${row.right ? "✓" : "✗"} ${row.said}`),
+        element("td", { className: "n" }, row.probability.toFixed(2))));
+    }
+    more.hidden = body.rows.length >= rows.length;
+  };
+  choice.addEventListener("input", () => { rows = choice.value === "all" ? all : wrong; body.replaceChildren(); extend(); });
+  more.addEventListener("click", extend);
+  extend();
+  return element("section", {},
+    element("h3", {}, `${evaluation}: ${all.length - wrong.length} of ${all.length} right`),
+    element("p", { className: "filters" }, element("label", {}, "Examples", choice)),
+    element("div", { className: "wide" }, element("table", {},
+      element("thead", {}, element("tr", {}, ...["example", "true concepts", "label", "predicted", "probability of the label"].map(
+        (text) => element("th", { scope: "col" }, text)))), body)), more);
+}
+
+window.addEventListener("hashchange", show);
+show();

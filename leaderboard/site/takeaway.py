@@ -1,0 +1,172 @@
+"""Tables and pictures to take away: Markdown, CSV, LaTeX; PNG, SVG and PDF of every curve; BibTeX."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from nsl_bench.report.tables import DEFAULT_METRICS, render
+from nsl_bench.run.metrics import METRICS
+
+from ..board import AREAS, Board
+from ..contests import Contest
+from ..published import names, paper
+from .svg import Series
+
+__all__ = ["bibtex", "draw_curve", "write_areas", "write_tables"]
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B58900", "#3A9BDC", "#222222", "#7A7A00")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_FORMS = {"md": "markdown", "csv": "csv", "tex": "latex"}
+
+
+def write_tables(board: Board, contest: Contest, folder: Path) -> list[str]:
+    """Mean and standard error at every point of a contest, in each form; the files' names."""
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = board.frame(contest)
+    if runs.empty:
+        return []
+    written = []
+    for ending, form in _FORMS.items():
+        written.append(f"{contest.name}.{ending}")
+        text = render(runs, form, [m for m in DEFAULT_METRICS if m in runs])  # type: ignore[arg-type]
+        (folder / written[-1]).write_text(text, encoding="utf-8")
+    return written
+
+
+def write_areas(board: Board, folder: Path) -> list[str]:
+    """The overview's table, areas under shift, in each form; the files' names."""
+    import pandas as pd
+
+    rows, cells = [], []
+    for contest in board.contests:
+        for track in board.tracks(contest):
+            for entry in board.of(contest, track):
+                rank = board.rank(entry, contest).rank
+                about = {
+                    "contest": contest.name,
+                    "track": track,
+                    "rank": "" if rank is None else rank,
+                    "learner": entry.title,
+                    "network": entry.network,
+                }
+                areas = {metric: board.area(entry, contest, metric) for metric in AREAS}
+                known = {metric: area for metric, area in areas.items() if area is not None}
+                numbers: dict[str, object] = {}
+                for metric, area in known.items():
+                    numbers |= {metric: area.mean, f"{metric}_std_err": area.std_err}
+                rows.append({**about, **numbers})
+                shown = {
+                    METRICS[m].title: f"{a.mean:.{METRICS[m].digits}f} ± {a.std_err:.{METRICS[m].digits}f}"
+                    for m, a in known.items()
+                }
+                cells.append({**about, **shown})
+    folder.mkdir(parents=True, exist_ok=True)
+    table = pd.DataFrame(cells).fillna("")
+    texts = {
+        "md": table.to_markdown(index=False, tablefmt="github", disable_numparse=True),
+        "tex": table.to_markdown(index=False, tablefmt="latex_booktabs", disable_numparse=True),
+        "csv": pd.DataFrame(rows).to_csv(index=False).rstrip("\n"),
+    }
+    for ending, text in texts.items():
+        (folder / f"overview.{ending}").write_text(f"{text}\n", encoding="utf-8")
+    return [f"overview.{ending}" for ending in texts]
+
+
+def draw_curve(
+    series: Sequence[Series], title: str, heading: str, unit: bool, logarithmic: bool, base: Path
+) -> list[str]:
+    """A curve as PNG, SVG and PDF; the files' names.
+
+    Args:
+        series: as for `svg.curve`.
+        title: of the vertical axis.
+        heading: above the picture.
+        unit: whether values lie between 0 and 1.
+        logarithmic: whether the vertical axis is.
+        base: the files' path without an ending.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib.figure import Figure
+
+    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": base.name, "pdf.fonttype": 42, "font.size": 9}
+    with matplotlib.rc_context(settings):
+        figure = Figure(figsize=(5.2, 3.2), layout="constrained")
+        axis = figure.add_subplot()
+        for s in series:
+            if not s.points:
+                continue
+            percents = [p for p, _, _ in s.points]
+            means = [m for _, m, _ in s.points]
+            colour = _COLOURS[s.style % len(_COLOURS)]
+            axis.plot(
+                percents,
+                means,
+                color=colour,
+                marker=_MARKERS[s.style % len(_MARKERS)],
+                markersize=4,
+                markerfacecolor="none" if s.published else colour,
+                linestyle="--" if s.published else "-",
+                label=_plain(s.title),
+            )
+            lower, upper = [m - e for _, m, e in s.points], [m + e for _, m, e in s.points]
+            axis.fill_between(percents, lower, upper, color=colour, alpha=0.18, lw=0)
+        axis.set_xlabel("shifted examples (%)")
+        axis.set_ylabel(title)
+        axis.set_title(heading, fontsize=9)
+        axis.grid(alpha=0.3)
+        if unit:
+            axis.set_ylim(-0.02, 1.02)
+        if logarithmic:
+            axis.set_yscale("log")
+        axis.legend(fontsize=7, framealpha=0.6)
+        base.parent.mkdir(parents=True, exist_ok=True)
+        written = []
+        for ending, metadata in (("png", None), ("svg", {"Date": None}), ("pdf", {"CreationDate": None})):
+            written.append(f"{base.name}.{ending}")
+            figure.savefig(base.parent / written[-1], dpi=110, metadata=metadata)
+    return written
+
+
+def _plain(text: str) -> str:
+    """Text in which matplotlib finds no formula; a leading underscore would hide it from the legend."""
+    return text.replace("$", r"\$").lstrip("_") or "-"
+
+
+def bibtex(board: Board) -> str:
+    """One entry a paper whose numbers are shown, and one a submission."""
+    pieces = []
+    for name in names():
+        about = paper(name)
+        fields = {
+            "title": about.title,
+            "author": " and ".join(about.authors),
+            "journal": about.venue,
+            "year": str(about.year),
+            "url": about.url,
+        }
+        pieces.append(_entry("article", name, fields.items()))
+    for entry in {e.folder: e for e in board.entries}.values():
+        about_it = entry.manifest
+        fields = {
+            "title": about_it.name,
+            "author": about_it.authors or about_it.name,
+            "year": about_it.date[:4],
+            "url": about_it.url,
+            "note": "Submission to the nsl-bench leaderboard",
+        }
+        pieces.append(_entry("misc", f"nslbench-{entry.slug}", fields.items()))
+    return "\n\n".join(pieces) + "\n"
+
+
+def _entry(kind: str, key: str, fields: Iterable[tuple[str, str]]) -> str:
+    lines = [f"  {name} = {{{_tex(value)}}}" for name, value in fields if value]
+    return f"@{kind}{{{key},\n" + ",\n".join(lines) + "\n}"
+
+
+def _tex(text: str) -> str:
+    return re.sub(r"([&%$#_])", r"\\\1", re.sub(r"[\\{}]", "", text))
