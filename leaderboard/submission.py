@@ -124,7 +124,14 @@ def write_submission(
     records = _choose(records, "learner", learner)
     records = _choose(records, "track", track)
     places = [(record, contest_of(contests, record.job)) for record in records]
-    chosen = [(record, *place) for record, place in places if place is not None]
+    # Of runs of the same cell, by several versions of a learner, the last counts.
+    last = {
+        (place[0].name, place[1], record.job.network): (record, *place)
+        for record, place in places
+        if place is not None
+    }
+    chosen = list(last.values())
+    outside = sum(place is None for _, place in places)
     if not chosen:
         raise UserError(
             f"None of the {len(records)} finished runs in {store.folder} belongs to a contest of the board; "
@@ -153,7 +160,7 @@ def write_submission(
     counts: dict[str, int] = {}
     for _, contest, _ in chosen:
         counts[contest.name] = counts.get(contest.name, 0) + 1
-    return manifest, counts, len(records) - len(chosen)
+    return manifest, counts, outside
 
 
 def _choose(records: Iterable[Record], what: str, wanted: str | None) -> list[Record]:
@@ -173,7 +180,7 @@ def _choose(records: Iterable[Record], what: str, wanted: str | None) -> list[Re
 def _run(record: Record) -> dict[str, Any]:
     rules = record.hypothesis
     return {
-        "run": record.job.key(),
+        "run": record.key,
         "job": asdict(record.job),
         "content_hash": dict(record.content_hash),
         "hypothesis": None if rules is None else {"language": rules.language, "rules": list(rules.rules)},
@@ -203,7 +210,7 @@ def _write_predictions(store: Store, chosen: Sequence[tuple[Record, Contest, Cel
             if names is None:
                 names = registry.create("benchmark", record.job.benchmark).labels.names
                 labels[record.job.benchmark] = names
-            rows = list(_rows(record, store.predictions(record.job.key()), names))
+            rows = list(_rows(record, store.predictions(record.key), names))
             writer.write_table(pa.Table.from_pylist(rows, schema=schema))
 
 
@@ -217,7 +224,7 @@ def _rows(record: Record, frame: pd.DataFrame, names: Sequence[str]) -> Iterable
         predicted = part["predicted"].map(codes).to_numpy(np.int8)[order]
         probabilities = part[[f"p_{name}" for name in names]].to_numpy(np.float32)[order]
         yield {
-            "run": record.job.key(),
+            "run": record.key,
             "evaluation": evaluation,
             "predicted": predicted.tolist(),
             "probabilities": probabilities.reshape(-1).tolist(),

@@ -1,0 +1,91 @@
+"""A small board with real runs: rules on true concepts, and a network's predictions on images."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from nsl_bench.leaderboard.contests import Contest, read_contests
+from nsl_bench.leaderboard.submission import MANIFEST, digest, write_submission
+
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import plan
+from nsl_bench.run.store import Store
+from nsl_bench.run.sweep import sweep
+
+BOARD = """\
+[[contest]]
+name = "grids"
+benchmark = "sudoku_4x4"
+version = "1.0.0"
+source = "sklearn_digits"
+shifts = ["rotate90"]
+percents = [0, 100]
+repeats = 2
+paper = { rotate90 = "rotate90" }
+"""
+
+
+@pytest.fixture(scope="session")
+def board_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("board") / "board.toml"
+    path.write_text(BOARD)
+    return path
+
+
+@pytest.fixture(scope="session")
+def contests(board_file: Path) -> tuple[Contest, ...]:
+    return read_contests(board_file)
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Two learners on images, one on true concepts."""
+    store = Store(tmp_path_factory.mktemp("results") / "store")
+    images = {"shifts": ["rotate90"], "percents": [0, 100], "repeats": [1, 2]}
+    jobs = [
+        *plan("sudoku_4x4", ["random_forest:trees=3", "majority"], **images),  # type: ignore[arg-type]
+        *plan("sudoku_4x4", ["ffnsl"], repeats=[1, 2], symbolic=True),
+    ]
+    tally = sweep(jobs, store, Bench())
+    assert tally.failed == 0
+    return store
+
+
+@pytest.fixture(scope="session")
+def good(
+    results: Store, contests: tuple[Contest, ...], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """Untouched submissions by learner; copy before breaking them."""
+    folder = tmp_path_factory.mktemp("submissions")
+    for learner, track in (
+        ("random_forest:trees=3", "pretrained"),
+        ("majority", "pretrained"),
+        ("ffnsl", "symbolic"),
+    ):
+        name = learner.partition(":")[0]
+        write_submission(
+            results,
+            folder / name,
+            contests,
+            name=name,
+            licence="CC-BY-4.0",
+            learner=learner,
+            track=track,  # type: ignore[arg-type]
+            date="2026-01-01",
+        )
+    return {path.name: path for path in folder.iterdir()}
+
+
+@pytest.fixture
+def resign() -> Callable[[Path], None]:
+    """Put the files' present hashes into the manifest, as a cheat would."""
+
+    def run(folder: Path) -> None:
+        values = json.loads((folder / MANIFEST).read_text())
+        values["files"] = {name: digest(folder / name) for name in values["files"]}
+        (folder / MANIFEST).write_text(json.dumps(values))
+
+    return run

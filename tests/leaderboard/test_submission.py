@@ -1,0 +1,329 @@
+"""Submissions: numbers come from predictions and rules alone, and what is broken gets one sentence."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from nsl_bench.leaderboard.contests import Contest
+from nsl_bench.leaderboard.scoring import Verdict, comment, score
+from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, write_submission
+from nsl_bench.leaderboard.untrusted import LIMITS, Limits
+
+from nsl_bench.errors import UserError
+from nsl_bench.run.store import Store
+
+Change = Callable[[Path], object]
+
+
+@pytest.fixture
+def forest(good: dict[str, Path], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(good["random_forest"], tmp_path / "submission"))
+
+
+@pytest.fixture
+def rules(good: dict[str, Path], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(good["ffnsl"], tmp_path / "submission"))
+
+
+def edit_runs(folder: Path, change: Callable[[list[dict[str, Any]]], object]) -> None:
+    runs = [json.loads(line) for line in (folder / RUNS).read_text().splitlines()]
+    change(runs)
+    (folder / RUNS).write_text("".join(json.dumps(run) + "\n" for run in runs))
+
+
+def edit_predictions(folder: Path, change: Callable[[list[dict[str, Any]]], object]) -> None:
+    table = pq.read_table(folder / PREDICTIONS)
+    rows = table.to_pylist()
+    change(rows)
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), folder / PREDICTIONS)
+
+
+def edit_manifest(folder: Path, **values: Any) -> None:
+    known = json.loads((folder / MANIFEST).read_text())
+    (folder / MANIFEST).write_text(json.dumps({**known, **values}))
+
+
+def refused(verdict: Verdict, *words: str) -> None:
+    """One problem, one sentence, with these words."""
+    assert len(verdict.problems) == 1, verdict.problems
+    (sentence,) = verdict.problems
+    assert all(word in sentence for word in words), sentence
+    assert sentence.endswith(".") and "\n" not in sentence and len(sentence) < 400
+    assert "not accepted" in comment(verdict)
+
+
+def test_every_number_is_that_of_the_run(
+    good: dict[str, Path], results: Store, contests: tuple[Contest, ...]
+) -> None:
+    records = results.latest()
+    for folder in good.values():
+        verdict = score(folder, contests)
+        assert verdict.accepted and verdict.runs
+        for run in verdict.runs:
+            known = records[run.run].metrics
+            for metric in (
+                "hypothesis_accuracy",
+                "framework_accuracy",
+                "brier_score",
+                "atoms",
+                "rules",
+                "undecided",
+            ):
+                assert run.metrics.get(metric) == pytest.approx(known.get(metric), abs=1e-5), metric
+            assert "nsl-bench run sudoku_4x4" in run.command
+
+
+def test_nothing_in_a_submission_is_a_score(good: dict[str, Path]) -> None:
+    for folder in good.values():
+        text = (folder / RUNS).read_text() + (folder / MANIFEST).read_text()
+        assert "accuracy" not in text and "brier" not in text and '"score"' not in text
+
+
+def test_rules_are_answered_again(good: dict[str, Path], contests: tuple[Contest, ...]) -> None:
+    verdict = score(good["ffnsl"], contests)
+    assert {run.metrics["rules_agreement"] for run in verdict.runs} == {1.0}
+
+
+def test_the_comment_is_markdown_and_nothing_else(
+    good: dict[str, Path], contests: tuple[Contest, ...]
+) -> None:
+    text = comment(score(good["random_forest"], contests))
+    assert "accepted" in text and "| grids" in text
+    sly = comment(Verdict("<img src=x> [a](javascript:b) @all", ("`x` <script>",)))
+    assert "<" not in sly and "](" not in sly.replace("\\]", "") and "@all" not in sly
+
+
+def test_a_zip_file_is_a_submission_too(
+    good: dict[str, Path], contests: tuple[Contest, ...], tmp_path: Path
+) -> None:
+    packed = shutil.make_archive(str(tmp_path / "packed"), "zip", good["ffnsl"])
+    assert score(Path(packed), contests).accepted
+
+
+def test_several_learners_need_a_choice(
+    results: Store, contests: tuple[Contest, ...], tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match="several learners"):
+        write_submission(results, tmp_path / "out", contests, name="x", licence="MIT")
+    with pytest.raises(UserError, match="Did you mean 'majority'"):
+        write_submission(results, tmp_path / "out", contests, name="x", licence="MIT", learner="majorety")
+
+
+# What is hostile or broken.
+
+
+def test_changed_labels(forest: Path, contests: tuple[Contest, ...], resign: Change) -> None:
+    """Runs on a test set with other labels carry its hash."""
+    edit_runs(forest, lambda runs: [run["content_hash"].update(test="0" * 64) for run in runs])
+    resign(forest)
+    refused(score(forest, contests), "4 of 4 runs", "content hash of the test set", "labels")
+
+
+def test_a_wrong_file_hash(forest: Path, contests: tuple[Contest, ...]) -> None:
+    edit_predictions(forest, lambda rows: rows[0].update(predicted=[0] * len(rows[0]["predicted"])))
+    refused(score(forest, contests), "SHA-256", PREDICTIONS, "changed")
+
+
+def test_duplicated_runs(forest: Path, contests: tuple[Contest, ...], resign: Change) -> None:
+    edit_runs(forest, lambda runs: runs.append({**runs[0], "run": "ab" * 10}))
+    resign(forest)
+    refused(score(forest, contests), "1 runs are there more than once", "repeat 1")
+
+
+def test_a_run_twice(forest: Path, contests: tuple[Contest, ...], resign: Change) -> None:
+    edit_runs(forest, lambda runs: runs.append(runs[0]))
+    resign(forest)
+    refused(score(forest, contests), "line 5", "twice")
+
+
+def test_missing_repeats(forest: Path, contests: tuple[Contest, ...], resign: Change) -> None:
+    edit_runs(forest, lambda runs: runs.pop())
+    resign(forest)
+    refused(score(forest, contests), "1 of 4 runs are missing", "rotate90 100 % repeat 2")
+
+
+def test_nan_probabilities(forest: Path, contests: tuple[Contest, ...], resign: Change) -> None:
+    edit_predictions(forest, lambda rows: rows[1]["probabilities"].__setitem__(4, float("nan")))
+    resign(forest)
+    refused(score(forest, contests), "NaN", "1 of 1000 examples")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda row: row["probabilities"].__setitem__(0, 7.5), ("no probabilities", "1 of 1000")),
+        (lambda row: row["predicted"].__setitem__(0, 9), ("the label 9", "2 labels")),
+        (lambda row: row["predicted"].pop(), ("999 labels", "expected 1000")),
+        (lambda row: row.update(run="ff" * 10), ("belongs to no run",)),
+        (lambda row: row.update(evaluation="framework", run=row["run"]), ("twice",)),
+    ],
+)
+def test_broken_predictions(
+    forest: Path,
+    contests: tuple[Contest, ...],
+    resign: Change,
+    change: Callable[[dict[str, Any]], object],
+    words: tuple[str, ...],
+) -> None:
+    edit_predictions(forest, lambda rows: change(rows[0]))
+    resign(forest)
+    refused(score(forest, contests), *words)
+
+
+def test_missing_predictions(forest: Path, contests: tuple[Contest, ...], resign: Change) -> None:
+    edit_predictions(forest, lambda rows: rows.pop())
+    resign(forest)
+    refused(score(forest, contests), "predictions of the run", "missing")
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("#script (python) import os; os.system('true') #end.", ("#script", "run no code")),
+        ('#include "/etc/passwd".', ("#include",)),
+        ("invalid :- digit(A, B", ("Syntax error",)),
+        ("invalid :- not digit(X, Y).", ("unsafe",)),
+    ],
+)
+def test_hostile_rules(
+    rules: Path, contests: tuple[Contest, ...], resign: Change, rule: str, words: tuple[str, ...]
+) -> None:
+    edit_runs(rules, lambda runs: runs[0]["hypothesis"]["rules"].append(rule))
+    resign(rules)
+    refused(score(rules, contests), "The rules of the run", *words)
+
+
+def test_rules_that_never_end(rules: Path, contests: tuple[Contest, ...], resign: Change) -> None:
+    edit_runs(rules, lambda runs: runs[0]["hypothesis"]["rules"].extend(["n(0).", "n(X + 1) :- n(X)."]))
+    resign(rules)
+    refused(score(rules, contests, Limits(solver_seconds=2)), "take more than the")
+
+
+def test_a_giant_rule_text(rules: Path, contests: tuple[Contest, ...], resign: Change) -> None:
+    with (rules / RUNS).open("r+b") as file:  # a sparse file: a gigabyte that takes no room
+        file.truncate(1024**3)
+    verdict = score(rules, contests)
+    refused(verdict, RUNS, "1,024 MB", "64.0 MB allowed")
+
+
+def test_a_large_rule_in_a_small_file(rules: Path, contests: tuple[Contest, ...], resign: Change) -> None:
+    edit_runs(rules, lambda runs: runs[0]["hypothesis"]["rules"].append("a" * (LIMITS.rules_bytes + 1)))
+    resign(rules)
+    refused(score(rules, contests), "characters allowed")
+
+
+def test_a_zip_bomb(good: dict[str, Path], contests: tuple[Contest, ...], tmp_path: Path) -> None:
+    path = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(good["ffnsl"] / MANIFEST, MANIFEST)
+        with archive.open(RUNS, "w") as file:
+            for _ in range(80):
+                file.write(b"0" * 1024**2)
+    assert path.stat().st_size < 200_000
+    refused(score(path, contests), RUNS, "80 MB")
+
+
+def test_a_zip_bomb_that_lies(good: dict[str, Path], contests: tuple[Contest, ...], tmp_path: Path) -> None:
+    """The declared size is small; reading stops at it or at the limit."""
+    path = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(good["ffnsl"] / MANIFEST, MANIFEST)
+        archive.writestr(RUNS, b"0" * 3_000_000)
+        archive.write(good["ffnsl"] / PREDICTIONS, PREDICTIONS)
+    data = path.read_bytes()
+    path.write_bytes(data.replace((3_000_000).to_bytes(4, "little"), (300).to_bytes(4, "little")))
+    assert not score(path, contests).accepted
+
+
+def test_a_parquet_bomb(forest: Path, contests: tuple[Contest, ...], resign: Change) -> None:
+    def swell(rows: list[dict[str, Any]]) -> None:
+        rows[0]["probabilities"] = np.zeros(40_000_000, np.float32)
+
+    edit_predictions(forest, swell)
+    resign(forest)
+    assert (forest / PREDICTIONS).stat().st_size < 5_000_000
+    refused(score(forest, contests, Limits(unpacked_bytes=50_000_000)), "unpacks to", "MB allowed")
+    refused(score(forest, contests), "40000000 probabilities", "expected")
+
+
+@pytest.mark.parametrize("name", ["../runs.jsonl", "/etc/passwd", "a/../../runs.jsonl", "..\\runs.jsonl"])
+def test_names_that_lead_outside(contests: tuple[Contest, ...], tmp_path: Path, name: str) -> None:
+    path = tmp_path / "submission.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, "{}")
+    refused(score(path, contests), "outside the submission")
+
+
+def test_a_symbolic_link(forest: Path, contests: tuple[Contest, ...], tmp_path: Path) -> None:
+    (forest / RUNS).rename(tmp_path / "elsewhere")
+    (forest / RUNS).symlink_to(tmp_path / "elsewhere")
+    refused(score(forest, contests), RUNS, "symbolic link")
+
+
+def test_a_link_in_a_zip_file(contests: tuple[Contest, ...], tmp_path: Path) -> None:
+    path = tmp_path / "submission.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        member = zipfile.ZipInfo(RUNS)
+        member.external_attr = 0o120777 << 16
+        archive.writestr(member, "/etc/passwd")
+    refused(score(path, contests), "symbolic link")
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", 'x" onload="alert(1)', "\u202eevil", "x\ny", ""]
+)
+def test_html_in_a_name(forest: Path, contests: tuple[Contest, ...], name: str) -> None:
+    edit_manifest(forest, name=name)
+    refused(score(forest, contests), "name")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"url": "javascript:alert(1)"}, ("url", "https://")),
+        ({"licence": ""}, ("licence is missing",)),
+        ({"track": "all"}, ("track 'all'", "pretrained")),
+        ({"track": "end_to_end"}, ("in the track pretrained", "end_to_end")),
+        ({"schema": 99}, ("schema is 99",)),
+        ({"description": "x" * 5000}, ("description", "1000")),
+    ],
+)
+def test_a_broken_manifest(
+    forest: Path, contests: tuple[Contest, ...], values: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    edit_manifest(forest, **values)
+    refused(score(forest, contests), *words)
+
+
+@pytest.mark.parametrize(
+    "line", [b"{}", b"[1]", b"\xff\xfe", b"[" * 100_000, b'{"run": NaN}', b'{"job": {"repeat": "1"}}']
+)
+def test_lines_that_are_no_runs(
+    forest: Path, contests: tuple[Contest, ...], resign: Change, line: bytes
+) -> None:
+    (forest / RUNS).write_bytes(line + b"\n")
+    resign(forest)
+    refused(score(forest, contests), "line 1")
+
+
+def test_files_that_are_something_else(
+    forest: Path, contests: tuple[Contest, ...], resign: Change, tmp_path: Path
+) -> None:
+    (forest / PREDICTIONS).write_bytes(b"\x80\x04K\x01.")  # a pickle
+    resign(forest)
+    refused(score(forest, contests), PREDICTIONS, "parquet")
+    (forest / "evil.pkl").write_bytes(b"\x80\x04K\x01.")
+    refused(score(forest, contests), "'evil.pkl' does not belong")
+    (tmp_path / "text").write_text("hello")
+    refused(score(tmp_path / "text", contests), "neither a folder nor a zip file")
+    with pytest.raises(UserError, match="There is no submission"):
+        score(tmp_path / "nowhere", contests)
