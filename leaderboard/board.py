@@ -21,8 +21,8 @@ from nsl_bench.run.metrics import METRICS
 
 from .contests import BOARD, Cell, Contest, read_contests
 from .ranking import Placing, place
-from .scoring import SCORES
 from .submission import MANIFEST, Manifest, slug
+from .verdict import SCORES
 
 if TYPE_CHECKING:
     import pandas as pd

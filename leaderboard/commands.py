@@ -62,8 +62,9 @@ def submit(
     from nsl_bench.run.store import Store
 
     from .contests import BOARD, read_contests
+    from .reading import read_manifest
     from .submission import write_submission
-    from .untrusted import opened, read_manifest
+    from .untrusted import opened
 
     manifest, counts, outside = write_submission(
         Store(results, must_exist=True),
@@ -128,9 +129,10 @@ def score_submission(
     Prints a Markdown comment. Exit code 0: accepted; 1: not accepted, the comment says why; 2: wrong usage.
     """
     from .contests import BOARD, read_contests
-    from .scoring import SCORES, comment, score, write_scores
+    from .scoring import score
     from .submission import slug
     from .untrusted import Limits, opened
+    from .verdict import SCORES, comment, write_scores
 
     verdict = score(submission, read_contests(board or BOARD), Limits(solver_seconds=solver_seconds))
     text = comment(verdict)
@@ -157,7 +159,15 @@ def score_submission(
     return 0
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Group(Command, click.Group):
+    """A command with sub-commands, whose help ends with examples, too."""
+
+
+@click.group(
+    cls=_Group,
+    examples=["nsl-bench leaderboard contests", "nsl-bench leaderboard build --out site/"],
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 def leaderboard() -> None:
     """The leaderboard: its contests, and the site made of the accepted submissions."""
 

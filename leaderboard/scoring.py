@@ -6,13 +6,10 @@ submitter says about how well they did is read.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +18,6 @@ from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
-from nsl_bench.errors import UserError
 from nsl_bench.run import metrics as measure
 from nsl_bench.run.job import Job
 from nsl_bench.shift import resolve
@@ -30,83 +26,14 @@ from nsl_bench.types import AMBIGUOUS, UNDECIDED, Part, Split
 
 from .contests import Cell, Contest, contest_of
 from .judge import Judge, JudgementError
+from .reading import Predicted, Run, read_manifest, read_predictions, read_runs
 from .submission import Manifest
-from .untrusted import (
-    LIMITS,
-    Limits,
-    Predicted,
-    Rejected,
-    Run,
-    opened,
-    read_manifest,
-    read_predictions,
-    read_runs,
-)
+from .untrusted import LIMITS, Limits, Rejected, opened
+from .verdict import ScoredRun, Verdict
 
-__all__ = ["SCORES", "ScoredRun", "Verdict", "comment", "score", "write_scores"]
+__all__ = ["score"]
 
-SCORES = "scores.jsonl"
 _NAMED = 5
-
-
-@dataclass(frozen=True)
-class ScoredRun:
-    """One run as the board keeps it.
-
-    Attributes:
-        run: the submitter's name of it.
-        contest: name of its contest.
-        shift, percent, repeat: its cell.
-        network: perception network, empty in tracks without.
-        metrics: every number, computed here; `learning_time` as the submitter says.
-        language, rules: what was learned.
-        content_hash, versions, environment, started: as in the submission.
-        command: that does it again.
-    """
-
-    run: str
-    contest: str
-    shift: str
-    percent: float
-    repeat: int
-    network: str
-    metrics: Mapping[str, float]
-    language: str | None = None
-    rules: tuple[str, ...] = ()
-    content_hash: Mapping[str, str] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
-    started: str = ""
-    command: str = ""
-
-    @property
-    def cell(self) -> Cell:
-        """Its place in the contest's grid."""
-        return Cell(self.shift, self.percent, self.repeat)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What the board says to a submission.
-
-    Attributes:
-        name: of the submission, as far as it could be read.
-        problems: why it is not taken, a sentence each; empty if it is.
-        notes: what is worth knowing.
-        runs: the scored runs.
-        manifest: who submits what.
-    """
-
-    name: str
-    problems: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    runs: tuple[ScoredRun, ...] = ()
-    manifest: Manifest | None = None
-
-    @property
-    def accepted(self) -> bool:
-        """Whether the board takes it."""
-        return not self.problems
 
 
 def score(path: Path, contests: Sequence[Contest], limits: Limits = LIMITS) -> Verdict:
@@ -353,55 +280,3 @@ def _scored(run: Run, contest: Contest, cell: Cell, metrics: Mapping[str, float]
         started=run.started,
         command=contest.command(job.learner, job.track, job.network, cell),
     )
-
-
-def write_scores(verdict: Verdict, path: Path) -> None:
-    """The board's record: one scored run a line.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
-    try:
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            for run in verdict.runs:
-                file.write(json.dumps(asdict(run), allow_nan=False) + "\n")
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}.") from error
-
-
-def comment(verdict: Verdict) -> str:
-    """What to write under a pull request, Markdown; a stranger's words stand in it as plain text."""
-    lines = [f"### {_plain(verdict.name)}: {'accepted' if verdict.accepted else 'not accepted'}", ""]
-    if verdict.problems:
-        lines += [*(f"- {_plain(problem)}" for problem in verdict.problems), ""]
-    if verdict.runs:
-        lines += [_table(verdict.runs), ""]
-    if verdict.notes:
-        lines += [*(f"- {_plain(note)}" for note in verdict.notes), ""]
-    if verdict.manifest is not None:
-        track, licence = verdict.manifest.track, _plain(verdict.manifest.licence)
-        lines.append(
-            f"Track `{track}`, licence {licence}, {len(verdict.runs)} runs scored from their predictions."
-        )
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _plain(text: str) -> str:
-    """Text in which nothing is Markdown or HTML."""
-    table: dict[str, Any] = {mark: f"\\{mark}" for mark in "\\`*_[]|#"}
-    table.update({"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "@\u200b"})
-    return " ".join(text.translate(str.maketrans(table)).split())
-
-
-def _table(runs: Sequence[ScoredRun]) -> str:
-    import pandas as pd
-
-    rows = [{"contest": r.contest, "network": r.network, "runs": r.run, **r.metrics} for r in runs]
-    shown = ["hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time"]
-    frame = pd.DataFrame(rows)
-    columns = [name for name in shown if name in frame]
-    table = frame.groupby(["contest", "network"], as_index=False).agg(
-        {"runs": "count", **dict.fromkeys(columns, "mean")}
-    )
-    titles = {name: measure.METRICS[name].title for name in columns}
-    return str(table.rename(columns=titles).to_markdown(index=False, tablefmt="github", floatfmt=".3f"))

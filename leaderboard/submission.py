@@ -125,13 +125,9 @@ def write_submission(
     records = _choose(records, "track", track)
     places = [(record, contest_of(contests, record.job)) for record in records]
     # Of runs of the same cell, by several versions of a learner, the last counts.
-    last = {
-        (place[0].name, place[1], record.job.network): (record, *place)
-        for record, place in places
-        if place is not None
-    }
-    chosen = list(last.values())
-    outside = sum(place is None for _, place in places)
+    inside = [(record, *place) for record, place in places if place is not None]
+    chosen = list({(item[1].name, item[2], item[0].job.network): item for item in inside}.values())
+    outside = len(places) - len(inside)
     if not chosen:
         raise UserError(
             f"None of the {len(records)} finished runs in {store.folder} belongs to a contest of the board; "

@@ -7,45 +7,23 @@ A submission is a folder or a zip file. Everything is checked before it is read;
 from __future__ import annotations
 
 import contextlib
-import json
-import math
-import re
 import stat
 import tempfile
 import zipfile
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, get_args
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from nsl_bench.errors import UserError
-from nsl_bench.run.job import Job
-from nsl_bench.types import Track
 
 from .submission import (
-    EVALUATIONS,
     MANIFEST,
     PREDICTIONS,
     RUNS,
-    SCHEMA,
-    Manifest,
-    digest,
 )
 
-__all__ = [
-    "LIMITS",
-    "Limits",
-    "Predicted",
-    "Rejected",
-    "Run",
-    "opened",
-    "read_manifest",
-    "read_predictions",
-    "read_runs",
-]
+__all__ = ["LIMITS", "Limits", "Rejected", "opened"]
 
 
 class Rejected(UserError):
@@ -86,35 +64,6 @@ class Limits:
 
 LIMITS = Limits()
 _FILES = (MANIFEST, RUNS, PREDICTIONS)
-_NAME = re.compile(r"[\w .,:;+()\-/&'*=]{1,80}")
-_HASH = re.compile(r"[0-9a-f]{64}")
-_RUN = re.compile(r"[0-9a-f]{8,64}")
-
-
-@dataclass(frozen=True)
-class Run:
-    """One line of ``runs.jsonl``, checked.
-
-    Attributes:
-        id: the submitter's name of the run.
-        job: what was run.
-        content_hash: of the train and the test set.
-        language: of the rules, None where there are none.
-        rules: what was learned.
-        learning_time: seconds, as the submitter says; None if not given.
-        versions, environment: as the submitter says.
-        started: ISO 8601.
-    """
-
-    id: str
-    job: Job
-    content_hash: Mapping[str, str]
-    language: str | None
-    rules: tuple[str, ...]
-    learning_time: float | None
-    versions: Mapping[str, str]
-    environment: Mapping[str, str]
-    started: str
 
 
 @contextlib.contextmanager
@@ -207,243 +156,3 @@ class _Bounded:
         if self._left < 0:
             raise Rejected(f"{self._name} unpacks to more than the size allowed.")
         return found
-
-
-def _refuse_constant(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON number")
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text, parse_constant=_refuse_constant)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-
-
-def _text(values: Mapping[str, Any], name: str, longest: int) -> str:
-    value = values.get(name, "")
-    if not isinstance(value, str) or len(value) > longest or not value.isprintable():
-        raise Rejected(f"{MANIFEST}: {name} is a line of at most {longest} characters.")
-    return value.strip()
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest, checked, with its files' hashes.
-
-    Raises:
-        Rejected: a field is missing or wrong, or a file is not the one that was hashed.
-    """
-    try:
-        values = _json((folder / MANIFEST).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise Rejected(f"{MANIFEST} is no JSON: {error}.") from error
-    if not isinstance(values, dict):
-        raise Rejected(f"{MANIFEST} holds no JSON object.")
-    if values.get("schema") != SCHEMA:
-        raise Rejected(f"{MANIFEST}: schema is {values.get('schema')!r}, this board reads {SCHEMA}.")
-    name, licence = _text(values, "name", 80), _text(values, "licence", 100)
-    if not _NAME.fullmatch(name):
-        raise Rejected(
-            f"{MANIFEST}: the name {name[:40]!r} has characters that no name has; letters, digits, spaces "
-            "and .,:;+()-/&'*= are right."
-        )
-    if len(licence) < 2:
-        raise Rejected(f"{MANIFEST}: licence is missing; write e.g. CC-BY-4.0.")
-    url = _text(values, "url", 200)
-    if url and not re.fullmatch(r"https?://[^\s<>\"'`\\]+", url):
-        raise Rejected(f"{MANIFEST}: url {url[:60]!r} does not begin with https://.")
-    if values.get("track") not in get_args(Track):
-        raise Rejected(
-            f"{MANIFEST}: the track {values.get('track')!r} is none of {', '.join(get_args(Track))}."
-        )
-    stated = values.get("files")
-    files = stated if isinstance(stated, dict) else {}
-    for file in (RUNS, PREDICTIONS):
-        if files.get(file) != digest(folder / file):
-            raise Rejected(f"{MANIFEST} has another SHA-256 of {file} than the file has: it was changed.")
-    return Manifest(
-        name=name,
-        learner=_text(values, "learner", 200),
-        track=values["track"],
-        licence=licence,
-        authors=_text(values, "authors", 200),
-        description=_text(values, "description", 1000),
-        url=url,
-        date=_text(values, "date", 30),
-        nsl_bench=_text(values, "nsl_bench", 40),
-        files={file: str(files[file]) for file in (RUNS, PREDICTIONS)},
-    )
-
-
-def read_runs(folder: Path, limits: Limits = LIMITS) -> list[Run]:
-    """The runs, checked one by one.
-
-    Raises:
-        Rejected: a line that is no run, a run that is there twice, or too many.
-    """
-    runs: dict[str, Run] = {}
-    with (folder / RUNS).open("rb") as file:
-        for number, line in enumerate(iter(lambda: file.readline(limits.line_bytes + 1), b""), start=1):
-            if len(line) > limits.line_bytes:
-                raise Rejected(f"{RUNS}, line {number}: longer than {limits.line_bytes:,} bytes.")
-            if number > limits.runs:
-                raise Rejected(f"{RUNS} has more than the {limits.runs:,} runs allowed.")
-            run = _run(line, f"{RUNS}, line {number}", limits)
-            if run.id in runs:
-                raise Rejected(f"{RUNS}, line {number}: the run {run.id} is there twice.")
-            runs[run.id] = run
-    if not runs:
-        raise Rejected(f"{RUNS} holds no runs.")
-    return list(runs.values())
-
-
-def _run(line: bytes, where: str, limits: Limits) -> Run:
-    try:
-        values = _json(line.decode("utf-8"))
-        job = _job(values["job"])
-        hashes = {part: str(values["content_hash"][part]) for part in ("train", "test")}
-        rules, time = values.get("hypothesis"), values.get("learning_time")
-        language = None if rules is None else str(rules["language"])
-        texts = () if rules is None else tuple(rules["rules"])
-        identity, started = str(values["run"]), str(values.get("started", ""))[:40]
-        versions, environment = (_short(values.get(key)) for key in ("versions", "environment"))
-    except (ValueError, KeyError, TypeError) as error:
-        raise Rejected(f"{where}: no run ({type(error).__name__}: {str(error)[:100]}).") from error
-    if not _RUN.fullmatch(identity) or not all(_HASH.fullmatch(value) for value in hashes.values()):
-        raise Rejected(f"{where}: a run's name and its content hashes are hexadecimal.")
-    if language not in (None, "asp", "tree") or not all(isinstance(text, str) for text in texts):
-        raise Rejected(f"{where}: a hypothesis is a list of rules in the language asp or tree.")
-    if sum(len(text) for text in texts) > limits.rules_bytes:
-        raise Rejected(f"{where}: the rules have more than the {limits.rules_bytes:,} characters allowed.")
-    if time is not None and (
-        not isinstance(time, int | float) or isinstance(time, bool) or not math.isfinite(time) or time < 0
-    ):
-        raise Rejected(f"{where}: learning_time is {str(time)[:40]}, but it is a number of seconds.")
-    return Run(
-        identity,
-        job,
-        hashes,
-        language,
-        texts,
-        None if time is None else float(time),
-        versions,
-        environment,
-        started,
-    )
-
-
-def _job(values: Any) -> Job:
-    if not isinstance(values, dict):
-        raise TypeError("job is no object")
-    known = {f.name for f in fields(Job)}
-    for name, value in values.items():
-        if name in known and not isinstance(value, str | int | float | None):
-            raise TypeError(f"{name} is no plain value")
-    for name, kind in {"repeat": int, "seed": int, "percent": int | float}.items():
-        if not isinstance(values.get(name, 0), kind) or isinstance(values.get(name), bool):
-            raise TypeError(f"{name} is no number")
-    for name in ("benchmark", "benchmark_version", "source", "shift", "size", "learner", "track"):
-        if not isinstance(values[name], str):
-            raise TypeError(f"{name} is no text")
-    return Job.from_dict(values)
-
-
-def _short(values: Any) -> dict[str, str]:
-    """Things said about a run, as short texts."""
-    if not isinstance(values, dict):
-        return {}
-    return {str(key)[:40]: str(value)[:120] for key, value in list(values.items())[:20]}
-
-
-Predicted = tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]
-
-
-def read_predictions(
-    folder: Path,
-    sizes: Mapping[str, tuple[int, int]],
-    limits: Limits = LIMITS,
-    ignored: Collection[str] = (),
-) -> Iterator[tuple[str, str, Predicted]]:
-    """Run, evaluation and what was predicted, row by row.
-
-    Args:
-        folder: of the submission.
-        sizes: number of test examples and of labels by run.
-        limits: what it may cost.
-        ignored: runs whose rows are skipped.
-
-    Yields:
-        Run, evaluation, int8 [n] and float32 [n, labels].
-
-    Raises:
-        Rejected: other columns, rows that are there twice or belong to no run, lists of another length,
-            labels that there are not, NaN, or numbers that are no probabilities.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    seen: set[tuple[str, str]] = set()
-    try:
-        file = pq.ParquetFile(folder / PREDICTIONS)
-        _check_parquet(file, limits)
-        for batch in file.iter_batches(batch_size=16):
-            for row in range(batch.num_rows):
-                run, evaluation = batch["run"][row].as_py(), batch["evaluation"][row].as_py()
-                if run in ignored:
-                    continue
-                if run not in sizes or evaluation not in EVALUATIONS:
-                    raise Rejected(f"{PREDICTIONS}: the row of '{str(run)[:64]}' belongs to no run.")
-                if (run, evaluation) in seen:
-                    raise Rejected(f"{PREDICTIONS}: the run {run} has its {evaluation} predictions twice.")
-                seen.add((run, evaluation))
-                columns = (batch["predicted"][row].values, batch["probabilities"][row].values)
-                yield run, evaluation, _predicted(*columns, *sizes[run], f"{evaluation} of the run {run}")
-    except (pa.ArrowException, OSError) as error:
-        raise Rejected(f"{PREDICTIONS} is no readable parquet file ({type(error).__name__}).") from error
-
-
-def _check_parquet(file: Any, limits: Limits) -> None:
-    import pyarrow as pa
-
-    expected = {
-        "run": pa.string(),
-        "evaluation": pa.string(),
-        "predicted": pa.list_(pa.int8()),
-        "probabilities": pa.list_(pa.float32()),
-    }
-    schema = file.schema_arrow
-    if {field.name: field.type for field in schema} != expected:
-        raise Rejected(f"{PREDICTIONS} has other columns or types than {', '.join(expected)}.")
-    metadata = file.metadata
-    # Runs of equal values take no room on the disk, whatever their number: values are counted, not bytes.
-    chunks = [metadata.row_group(k).column(j) for k in range(metadata.num_row_groups) for j in range(4)]
-    unpacked = sum(max(chunk.total_uncompressed_size, 4 * chunk.num_values) for chunk in chunks)
-    if metadata.num_rows > 2 * limits.runs or unpacked > limits.unpacked_bytes:
-        raise Rejected(
-            f"{PREDICTIONS} unpacks to {metadata.num_rows:,} rows and {unpacked / 1024**2:,.0f} MB, more "
-            f"than the {2 * limits.runs:,} rows and {limits.unpacked_bytes / 1024**2:,.0f} MB allowed."
-        )
-
-
-def _predicted(labels: Any, numbers: Any, n: int, k: int, what: str) -> Predicted:
-    found = (0 if labels is None else len(labels), 0 if numbers is None else len(numbers))
-    if found != (n, n * k):
-        raise Rejected(
-            f"{PREDICTIONS}, {what}: {found[0]} labels and {found[1]} probabilities, expected {n} "
-            f"and {n * k}."
-        )
-    if labels.null_count or numbers.null_count:
-        raise Rejected(f"{PREDICTIONS}, {what}: values are missing.")
-    predicted, probabilities = labels.to_numpy(), numbers.to_numpy().reshape(n, k)
-    bad = ~np.isfinite(probabilities).all(axis=1)
-    if bad.any():
-        raise Rejected(f"{PREDICTIONS}, {what}: NaN or infinity for {bad.sum()} of {n} examples.")
-    bad = (probabilities < -1e-6).any(axis=1) | (probabilities.sum(axis=1) > 1 + 1e-3)
-    if bad.any():
-        raise Rejected(f"{PREDICTIONS}, {what}: no probabilities for {bad.sum()} of {n} examples.")
-    bad = (predicted < -2) | (predicted >= k)
-    if bad.any():
-        raise Rejected(
-            f"{PREDICTIONS}, {what}: the label {int(predicted[bad][0])}, but there are {k} labels."
-        )
-    return predicted, probabilities

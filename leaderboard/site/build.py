@@ -226,7 +226,7 @@ def _curves(board: Board, contest: Contest, folder: Path, pictures: bool) -> Any
 def _published(
     table: Any, contest: Contest, shift: str, metric: str, entries: Sequence[Entry]
 ) -> list[Series]:
-    """The paper's curves of the learners that are shown, in their colours."""
+    """The paper's curves of FFNSL and of the learners that are shown, in their colours."""
     theirs = contest.paper.get(shift)
     if theirs is None or table.empty:
         return []
@@ -237,18 +237,12 @@ def _published(
         & (table["metric"] == metric)
         & table["shift"].isin(["standard", theirs])
     ]
+    styles = {entry.manifest.learner: (k, entry.title) for k, entry in reversed(list(enumerate(entries)))}
+    styles.setdefault("ffnsl", (len(entries), "ffnsl"))
     found = []
-    for k, entry in enumerate(entries):
-        mine = rows[rows["learner"] == entry.manifest.learner].sort_values("percent")
-        if entry.network not in ("softmax", "") or mine.empty:
-            continue
+    for learner, (style, title) in styles.items():
+        mine = rows[rows["learner"] == learner].sort_values("percent")
         points = zip(mine["percent"], mine["mean"], mine["std_err"].fillna(0.0), strict=True)
-        found.append(
-            Series(
-                f"{entry.title} in the paper",
-                tuple((float(p), float(m), float(e)) for p, m, e in points),
-                k,
-                published=True,
-            )
-        )
-    return found
+        numbers = tuple((float(p), float(m), float(e)) for p, m, e in points)
+        found.append(Series(f"{title} in the paper", numbers, style, published=True))
+    return sorted(found, key=lambda series: series.style)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nsl_bench.run.metrics import METRICS
 from nsl_bench.shift import STANDARD
 
 from ..board import AREAS, Area, Board, Entry
@@ -56,7 +57,7 @@ def overview_rows(board: Board) -> list[OverviewRow]:
             runs = sum(length > 0 for _, length in entry.spans[contest.name])
             each.append(OverviewRow(entry, contest, rank.rank, rank.of, areas, runs, 1, 1))
         rows += [_over_all(board, entry, each), *each]
-    rows.sort(key=_order)
+    rows.sort(key=lambda row: _order(board, row))
     return rows
 
 
@@ -84,15 +85,13 @@ def _over_all(board: Board, entry: Entry, each: Sequence[OverviewRow]) -> Overvi
     )
 
 
-def _order(row: OverviewRow) -> tuple[bool, str, bool, float, str]:
-    rank = row.rank
-    return (
-        row.contest is not None,
-        row.contest.name if row.contest else "",
-        rank is None,
-        rank or 0.0,
-        row.entry.title,
-    )
+def _order(board: Board, row: OverviewRow) -> tuple[bool, str, bool, float, float, str]:
+    """All contests first, then contest by contest; by rank, then by the area that ranks."""
+    name = row.contest.name if row.contest else ""
+    metric = board.main_metric(row.entry.track)
+    area, sign = row.areas[metric], -1 if METRICS[metric].higher_is_better else 1
+    mean = sign * area.mean if area else 0.0
+    return (row.contest is not None, name, row.rank is None, row.rank or 0.0, mean, row.entry.title)
 
 
 @dataclass(frozen=True)

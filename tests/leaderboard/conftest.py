@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from nsl_bench.leaderboard.board import Board, read_board
 from nsl_bench.leaderboard.contests import Contest, read_contests
+from nsl_bench.leaderboard.scoring import score
+from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.submission import MANIFEST, digest, write_submission
+from nsl_bench.leaderboard.verdict import SCORES, write_scores
 
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
@@ -77,6 +82,29 @@ def good(
             date="2026-01-01",
         )
     return {path.name: path for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="session")
+def accepted(
+    good: dict[str, Path], contests: tuple[Contest, ...], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    folder = tmp_path_factory.mktemp("accepted")
+    for name, submission in good.items():
+        shutil.copytree(submission, folder / name)
+        write_scores(score(submission, contests), folder / name / SCORES)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def board(accepted: Path, board_file: Path) -> Board:
+    return read_board(accepted, board_file)
+
+
+@pytest.fixture(scope="session")
+def site(board: Board, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site") / "site"
+    build_site(board, folder)
+    return folder
 
 
 @pytest.fixture

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from nsl_bench.leaderboard.contests import Contest
-from nsl_bench.leaderboard.scoring import Verdict, comment, score
+from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, write_submission
 from nsl_bench.leaderboard.untrusted import LIMITS, Limits
+from nsl_bench.leaderboard.verdict import Verdict, comment
 
 from nsl_bench.errors import UserError
 from nsl_bench.run.store import Store
@@ -146,7 +147,7 @@ def test_a_run_twice(forest: Path, contests: tuple[Contest, ...], resign: Change
 
 
 def test_missing_repeats(forest: Path, contests: tuple[Contest, ...], resign: Change) -> None:
-    edit_runs(forest, lambda runs: runs.pop())
+    edit_runs(forest, lambda runs: runs.pop(1))
     resign(forest)
     refused(score(forest, contests), "1 of 4 runs are missing", "rotate90 100 % repeat 2")
 

@@ -70,7 +70,7 @@ function page(entry, contest, run, test) {
       : [element("p", {}, "They are not part of this site.")],
     element("h2", {}, "Record"),
     facts([
-      ["train set", run.content_hash.train], ["test set", run.content_hash.test], ["started", run.started],
+      ["content hash, train set", run.content_hash.train], ["content hash, test set", run.content_hash.test], ["started", run.started],
       ...Object.entries(run.versions), ...Object.entries(run.environment),
     ].filter(([, value]) => value)),
     element("details", {}, element("summary", {}, "As JSON"),
@@ -117,7 +117,8 @@ function predictions(evaluation, found, test) {
   const more = element("button", { type: "button" }, `Show ${PAGE} more`);
   const choice = element("select", {},
     element("option", { value: "wrong" }, `wrong (${wrong.length})`), element("option", { value: "all" }, `all (${all.length})`));
-  let rows = wrong;
+  let rows = wrong.length ? wrong : all;
+  choice.value = wrong.length ? "wrong" : "all";
   const extend = () => {
     const from = body.rows.length;
     for (const row of rows.slice(from, from + PAGE)) {

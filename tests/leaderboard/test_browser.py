@@ -1,0 +1,168 @@
+"""The site in a real browser: Chromium without a window, through Selenium."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PHONE, DESKTOP = (390, 844), (1280, 900)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed")
+    from selenium.webdriver.chrome.service import Service
+
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("Chromium or chromedriver is not installed (Debian: chromium and chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    profile = tmp_path_factory.mktemp("profile")
+    for argument in (
+        "--headless=new",
+        "--disable-dev-shm-usage",
+        "--disable-gpu",
+        f"--user-data-dir={profile}",
+        *(["--no-sandbox"] if os.geteuid() == 0 else []),
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    started = webdriver.Chrome(options=options, service=Service(driver))
+    started.set_page_load_timeout(60)
+    yield started
+    started.quit()
+
+
+def open_page(browser: Any, site: Path, page: str, size: tuple[int, int] = DESKTOP) -> None:
+    metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.get("about:blank")
+    browser.get(f"{site.as_uri()}/{page}")
+
+
+def texts(browser: Any, selector: str) -> list[str]:
+    found = browser.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].filter(e => e.checkVisibility())"
+        ".map(e => e.textContent.trim())",
+        selector,
+    )
+    return [" ".join(str(text).split()) for text in found]
+
+
+def click(browser: Any, selector: str) -> None:
+    browser.execute_script("document.querySelector(arguments[0]).click()", selector)
+
+
+def choose(browser: Any, name: str, value: str) -> None:
+    browser.execute_script(
+        "const e = document.querySelector('form.filters').elements[arguments[0]]; e.value = arguments[1];"
+        "e.dispatchEvent(new Event('input', {bubbles: true}))",
+        name,
+        value,
+    )
+
+
+def complaints(browser: Any) -> list[str]:
+    return [
+        entry["message"] for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")
+    ]
+
+
+def wait_for(browser: Any, text: str) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(browser, 30).until(lambda b: text in b.find_element("tag name", "body").text)
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_pages_open_without_complaints_and_fit(browser: Any, site: Path, size: tuple[int, int]) -> None:
+    browser.get_log("browser")
+    for path in sorted(site.rglob("*.html")):
+        open_page(browser, site, str(path.relative_to(site)), size)
+        assert texts(browser, "h1"), path
+        width = browser.execute_script("return document.documentElement.scrollWidth")
+        assert width <= size[0], f"{path.name} is {width} wide on a screen of {size[0]}"
+        assert complaints(browser) == [], path
+
+
+def test_the_overview_filters(browser: Any, site: Path) -> None:
+    open_page(browser, site, "index.html")
+    rows = "#overview tbody th[scope=row]"
+    assert sorted(texts(browser, rows)) == ["ffnsl", "majority", "random_forest"]
+    choose(browser, "track", "pretrained")
+    assert texts(browser, rows) == ["random_forest", "majority"]
+    choose(browser, "contest", "grids")
+    assert texts(browser, rows) == ["random_forest", "majority"]
+    choose(browser, "text", "maj")
+    assert texts(browser, rows) == ["majority"]
+    assert texts(browser, "form.filters output") == ["1 learner"]
+    choose(browser, "text", "nobody")
+    assert texts(browser, rows) == []
+
+
+def test_tables_sort_with_the_keyboard(browser: Any, site: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    open_page(browser, site, "benchmark/grids.html")
+    button = browser.find_elements("css selector", "table.sortable thead button")[1]
+    table = "section:nth-of-type(3) table.sortable tbody th[scope=row]"
+    before = texts(browser, table)
+    heads = texts(browser, "section:nth-of-type(3) table.sortable thead th")
+    assert heads[1].startswith("learner") and sorted(before) == ["majority", "random_forest"]
+    button = browser.find_element("css selector", "section:nth-of-type(3) thead th:nth-child(2) button")
+    button.send_keys(Keys.ENTER)
+    assert texts(browser, table) == ["majority", "random_forest"]
+    button.send_keys(Keys.SPACE)
+    assert texts(browser, table) == ["random_forest", "majority"]
+    sorts = browser.execute_script("return arguments[0].closest('th').getAttribute('aria-sort')", button)
+    assert sorts == "descending"
+    atoms = browser.find_element("css selector", "section:nth-of-type(3) thead th:nth-child(7) button")
+    atoms.send_keys(Keys.ENTER)
+    assert texts(browser, table) == ["majority", "random_forest"]
+
+
+def test_lines_of_curves_go_off_and_on(browser: Any, site: Path) -> None:
+    open_page(browser, site, "benchmark/grids.html")
+    count = "return document.querySelectorAll('figure.curvef g[data-series]:not(.off)').length"
+    before = browser.execute_script(count)
+    click(browser, "figure.curvef .legend button")
+    assert browser.execute_script(count) == before - 1
+    click(browser, "figure.curvef .legend button")
+    assert browser.execute_script(count) == before
+
+
+def test_a_run_down_to_its_predictions(browser: Any, site: Path) -> None:
+    open_page(browser, site, "learner/random-forest.html")
+    click(browser, "td.runs a:last-of-type")
+    wait_for(browser, "The command that makes it again")
+    assert any(text.startswith("framework:") for text in texts(browser, "#run h3"))
+    rows = browser.execute_script("return document.querySelectorAll('#run tbody tr').length")
+    assert rows > 50
+    record = json.loads(texts(browser, "#run details pre")[0] if texts(browser, "#run details pre") else "{}")
+    assert record == {} or record["contest"] == "grids"
+    assert complaints(browser) == []
+
+
+def test_a_run_that_is_not_there_says_so(browser: Any, site: Path) -> None:
+    open_page(browser, site, "run.html#ffnsl/grids/00000000")
+    wait_for(browser, "There is no run 00000000")
+    open_page(browser, site, "run.html#../../x/0")
+    assert "Choose a run" in texts(browser, "#run")[0]
+
+
+def test_dark_mode_is_dark(browser: Any, site: Path) -> None:
+    for scheme, dark in (("dark", True), ("light", False)):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        open_page(browser, site, "index.html")
+        colour = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+        level = sum(int(part) for part in colour.strip("rgb()").split(",")[:3])
+        assert (level < 200) == dark
