@@ -1,4 +1,4 @@
-"""Finding parts by name: benchmarks, shifts, image sources, networks, learners, rule learners.
+"""Finding parts by name: benchmarks, shifts, image sources, networks, learners, rule learners, engines.
 
 Every part is an entry point, the first-party ones too, so that another package adds its own with one
 line in its `pyproject.toml`. A user names a part and its options in one string, its *spec*::
@@ -29,7 +29,7 @@ from nsl_bench.errors import UserError, did_you_mean, unknown
 
 __all__ = ["KINDS", "Kind", "Spec", "create", "factory", "names"]
 
-Kind = Literal["benchmark", "shift", "source", "network", "learner", "rule_learner"]
+Kind = Literal["benchmark", "shift", "source", "network", "learner", "rule_learner", "engine"]
 
 KINDS: Mapping[Kind, str] = {
     "benchmark": "nsl_bench.benchmarks",
@@ -38,6 +38,7 @@ KINDS: Mapping[Kind, str] = {
     "network": "nsl_bench.networks",
     "learner": "nsl_bench.learners",
     "rule_learner": "nsl_bench.rule_learners",
+    "engine": "nsl_bench.engines",
 }
 """Each kind of part and its entry-point group."""
 

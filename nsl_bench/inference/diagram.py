@@ -1,0 +1,98 @@
+"""Multi-valued decision diagrams: a table of outcomes by slot, with equal parts shared.
+
+A batch of examples is answered by a chain of sparse matrix products, one a slot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Diagram"]
+
+_AT_ONCE = 128
+
+
+@dataclass(frozen=True, eq=False)
+class Diagram:
+    """A function of some slots to outcomes.
+
+    Attributes:
+        slots: the slots that it reads, in order.
+        levels: for each slot int64 [nodes, values]: the node of the next level; the last level leads to
+            `leaves`.
+        leaves: uint8 [m], outcomes.
+    """
+
+    slots: tuple[int, ...]
+    levels: tuple[npt.NDArray[np.int64], ...]
+    leaves: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, slots: tuple[int, ...], table: npt.NDArray[np.uint8]) -> Diagram:
+        """The diagram of a table with an axis for each slot, the first one read first."""
+        leaves = np.flatnonzero(np.bincount(table.ravel(), minlength=1)).astype(np.uint8)
+        rank = np.zeros(256, np.uint8)
+        rank[leaves] = np.arange(len(leaves))
+        nodes: npt.NDArray[Any] = rank[table]
+        levels = []
+        for _ in slots:
+            *outer, values = nodes.shape
+            rows = np.ascontiguousarray(nodes.reshape(-1, values))
+            representatives, inverse = _distinct(rows)
+            levels.append(representatives.astype(np.int64))
+            nodes = inverse.reshape(outer)
+        return cls(slots, tuple(reversed(levels)), leaves)
+
+    @property
+    def nodes(self) -> int:
+        """The number of inner nodes."""
+        return sum(len(level) for level in self.levels)
+
+    def evaluate(self, probabilities: npt.NDArray[np.float64], n_outcomes: int) -> npt.NDArray[np.float64]:
+        """float64 [n, outcomes]: the weight of the states with each outcome.
+
+        Args:
+            probabilities: float64 [n, slots, values] of every slot, also of those that are not read.
+            n_outcomes: how many there are.
+        """
+        from scipy import sparse
+
+        steps: list[Any] = []
+        widths = [*(len(level) for level in self.levels[1:]), len(self.leaves)]
+        # Without a level there is one leaf, and nothing to multiply.
+        for level, width in zip(self.levels, widths, strict=False):
+            count = level.size
+            matrix = sparse.csr_matrix(
+                (np.ones(count), (level.ravel(), np.arange(count))), shape=(width, count)
+            )
+            steps.append(matrix)
+        n = len(probabilities)
+        result = np.zeros((n, n_outcomes))
+        for start in range(0, n, _AT_ONCE):
+            rows = probabilities[start : start + _AT_ONCE]
+            weights = np.ones((1, len(rows)))
+            for slot, level, matrix in zip(self.slots, self.levels, steps, strict=True):
+                own = rows[:, slot, : level.shape[1]].T
+                edges = (weights[:, None, :] * own[None, :, :]).reshape(level.size, len(rows))
+                weights = matrix @ edges
+            result[start : start + _AT_ONCE, self.leaves] = weights.T
+        return result
+
+
+def _distinct(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """The distinct rows of a matrix, and for each row which one it is."""
+    factors = np.random.default_rng(0).integers(0, 2**64, rows.shape[1], np.uint64, endpoint=False)
+    digest = np.zeros(len(rows), np.uint64)
+    for column, factor in enumerate(factors):
+        digest += rows[:, column].astype(np.uint64) * factor
+    _, first, inverse = np.unique(digest, return_index=True, return_inverse=True)
+    found = rows[first]
+    inverse = inverse.ravel()
+    if not np.array_equal(found[inverse], rows):  # two rows with one digest, once in ten billion years
+        found, inverse = np.unique(rows, axis=0, return_inverse=True)
+        inverse = inverse.ravel()
+    return found, inverse.astype(np.int64)

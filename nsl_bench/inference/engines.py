@@ -1,0 +1,350 @@
+"""Inference engines: the label probabilities of examples under a hypothesis, with their quality.
+
+========== ==========================================================================================
+``exact``    exact where the program compiles to a diagram or its states are few; else a certified interval
+``sampling`` Monte Carlo with its standard error
+``auto``     exact if that is cheap, the interval if it is narrow, else the interval with a sampled estimate
+``problog``  the ProbLog package, exact or sampling, one example at a time (`nsl_bench.inference.reference`)
+========== ==========================================================================================
+
+Engines are found by name in the group ``nsl_bench.engines``.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.inference.dense import TooLarge, outcome_table
+from nsl_bench.inference.diagram import Diagram
+from nsl_bench.inference.domains import Domains
+from nsl_bench.inference.forward import Forward, Masses, cores
+from nsl_bench.inference.ground import GroundProgram, ground
+from nsl_bench.inference.query import Answer, Query, clean_probabilities, outcomes
+from nsl_bench.inference.sampling import draw, standard_error
+
+__all__ = ["Auto", "Compiled", "Engine", "Exact", "Sampling", "clear", "compiled", "infer"]
+
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+Facts = Sequence[tuple[str, ...]] | None
+
+_KEPT = 32
+_ROUNDING = 1e-10
+"""Intervals narrower than this count as exact."""
+
+
+class Engine(Protocol):
+    """What every engine has."""
+
+    def __call__(self, query: Query, probabilities: npt.ArrayLike, facts: Facts = None) -> Answer:
+        """The label probabilities of examples.
+
+        Args:
+            query: hypothesis, background and what slots can show.
+            probabilities: [n, slots, concepts]: what the network says; zeros for a blank slot.
+            facts: for each example the facts that hold besides (meta-data), without full stops.
+
+        Raises:
+            UserError: the hypothesis or the probabilities cannot be used.
+        """
+
+
+def infer(engine: str, query: Query, probabilities: npt.ArrayLike, facts: Facts = None) -> Answer:
+    """Ask the engine of a name or spec, e.g. ``"auto"`` or ``"exact:width=1e-4"``."""
+    answer: Answer = registry.create("engine", engine)(query, probabilities, facts)
+    return answer
+
+
+class Compiled:
+    """A query's program for the examples that share their other facts.
+
+    Attributes:
+        domains: the ground program.
+        seconds: what compiling took so far.
+    """
+
+    def __init__(self, program: GroundProgram, concepts: int, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+        clock = time.perf_counter()
+        self.domains = Domains.of(program, concepts)
+        self._diagram: Diagram | None = None
+        self._too_large = False
+        self._forward: Forward | None = None
+        self._lock = threading.Lock()
+        self.seconds += time.perf_counter() - clock
+
+    @property
+    def diagram(self) -> Diagram | None:
+        """The decision diagram; None if the joint states of the slots are too many."""
+        with self._lock:
+            if self._diagram is None and not self._too_large:
+                clock = time.perf_counter()
+                try:
+                    self._diagram = Diagram.of(*outcome_table(self.domains))
+                except TooLarge:
+                    self._too_large = True
+                self.seconds += time.perf_counter() - clock
+            return self._diagram
+
+    @property
+    def forward(self) -> Forward:
+        """The program for forward dynamic programming."""
+        with self._lock:
+            if self._forward is None:
+                clock = time.perf_counter()
+                self._forward = Forward.of(self.domains)
+                self.seconds += time.perf_counter() - clock
+            return self._forward
+
+
+class _Cache:
+    """Compiled programs by content, the latest used ones."""
+
+    def __init__(self) -> None:
+        self._grounded: OrderedDict[str, tuple[GroundProgram, float]] = OrderedDict()
+        self._compiled: OrderedDict[tuple[str, tuple[str, ...]], Compiled] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def ground(self, query: Query, facts: tuple[str, ...]) -> tuple[GroundProgram, float]:
+        key = f"{query.key}{facts}"
+        with self._lock:
+            if key not in self._grounded:
+                clock = time.perf_counter()
+                found = ground(query, facts)
+                self._grounded[key] = found, time.perf_counter() - clock
+                while len(self._grounded) > _KEPT:
+                    self._grounded.popitem(last=False)
+            self._grounded.move_to_end(key)
+            return self._grounded[key]
+
+    def compiled(self, query: Query, own: tuple[str, ...], facts: tuple[str, ...]) -> Compiled:
+        key = (query.key, own)
+        with self._lock:
+            if key in self._compiled:
+                self._compiled.move_to_end(key)
+                return self._compiled[key]
+        program, seconds = self.ground(query, facts)
+        found = Compiled(program.where(own), query.width, seconds)
+        with self._lock:
+            self._compiled[key] = found
+            while len(self._compiled) > 8 * _KEPT:
+                self._compiled.popitem(last=False)
+        return found
+
+    def clear(self) -> None:
+        with self._lock:
+            self._grounded.clear()
+            self._compiled.clear()
+
+
+_cache = _Cache()
+
+
+def clear() -> None:
+    """Forget all compiled programs."""
+    _cache.clear()
+
+
+def compiled(query: Query, own: tuple[str, ...] = (), facts: tuple[str, ...] | None = None) -> Compiled:
+    """The compiled program of a query for examples with the facts `own`, kept by content.
+
+    Args:
+        query: hypothesis and background.
+        own: the examples' other facts.
+        facts: those of all examples, which are grounded together.
+    """
+    return _cache.compiled(query, own, own if facts is None else facts)
+
+
+def _groups(query: Query, n: int, facts: Facts) -> list[tuple[Compiled, npt.NDArray[np.int64]]]:
+    """The examples by their other facts, with the program of each group."""
+    if facts is not None and len(facts) != n:
+        raise UserError(f"There are other facts for {len(facts)} examples, but probabilities of {n}.")
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for i in range(n):
+        rows.setdefault(() if facts is None else tuple(dict.fromkeys(facts[i])), []).append(i)
+    everything = tuple(sorted({fact for own in rows for fact in own}))
+    if not rows:
+        compiled(query, (), everything)
+    return [(compiled(query, own, everything), np.array(which)) for own, which in rows.items()]
+
+
+class _Parts:
+    """The numbers of an answer, filled group by group."""
+
+    def __init__(self, query: Query, n: int) -> None:
+        self.n_labels = len(query.labels)
+        shape = (n, outcomes(query.labels))
+        self.estimate, self.low, self.high, self.error = (np.zeros(shape) for _ in range(4))
+        self.engines = np.full(n, "exact", object)
+
+    def exact(self, rows: npt.NDArray[np.int64], masses: Floats) -> None:
+        self.estimate[rows] = self.low[rows] = self.high[rows] = masses
+
+    def interval(self, rows: npt.NDArray[np.int64], masses: Masses) -> None:
+        low, lost = masses.low, masses.dropped[:, None]
+        self.low[rows], self.high[rows] = low, np.minimum(low + lost, 1.0)
+        followed = low.sum(axis=1, keepdims=True)
+        shares = np.divide(low, followed, out=np.full_like(low, 1 / low.shape[1]), where=followed > 0)
+        sampled = (masses.std_err > 0).any(axis=1)
+        self.estimate[rows] = np.where(
+            np.asarray(sampled)[:, None], low + masses.sampled, low + lost * shares
+        )
+        self.error[rows] = masses.std_err
+        names = np.where(masses.dropped > _ROUNDING, "interval", "exact").astype(object)
+        names[sampled] = "sampling"
+        self.engines[rows] = names
+
+    def answer(self, **details: object) -> Answer:
+        k = self.n_labels
+        return Answer(
+            probabilities=self.estimate[:, :k],
+            low=self.low[:, :k],
+            high=self.high[:, :k],
+            std_err=self.error[:, :k],
+            undecided=self.estimate[:, k],
+            ambiguous=self.estimate[:, k + 1],
+            engines=tuple(self.engines),
+            details=details,
+        )
+
+
+class Exact:
+    """Exact label probabilities, or certified intervals where the states are too many.
+
+    Args:
+        width: an interval should be no wider than this; it may be where `work` does not suffice.
+        work: about how many steps an example may take before it gives up being exact.
+        workers: threads; by default one a processor.
+    """
+
+    def __init__(self, width: float = 1e-3, work: float = 1e6, workers: int | None = None) -> None:
+        if not 0 <= width <= 1:
+            raise UserError(f"The option width of an engine is {width:g}, but an interval lies in 0 to 1.")
+        if work <= 0:
+            raise UserError(f"The option work of an engine is {work:g}, but it is a number of steps.")
+        self.width, self.work, self.workers = width, work, workers
+
+    def __call__(self, query: Query, probabilities: npt.ArrayLike, facts: Facts = None) -> Answer:
+        """The label probabilities of examples; see `Engine`."""
+        given = clean_probabilities(query, probabilities)
+        parts = _Parts(query, len(given))
+        seconds = 0.0
+        for program, rows in _groups(query, len(given), facts):
+            own = program.domains.probabilities(given[rows])
+            if (diagram := program.diagram) is not None:
+                parts.exact(rows, _in_threads(diagram, own, parts.estimate.shape[1], self.workers))
+            else:
+                parts.interval(rows, self._forward(program.forward, own))
+            seconds += program.seconds
+        return parts.answer(compile_seconds=seconds)
+
+    def _forward(self, forward: Forward, own: Floats) -> Masses:
+        return forward.run(own, budget=self.width / 2, work=self.work, workers=self.workers)
+
+
+class Auto(Exact):
+    """Exact if cheap, an interval if narrow, else an interval with a sampled estimate inside it.
+
+    Args:
+        width: intervals up to this width are left as they are.
+        std_err: the standard error that a sampled estimate should have; `samples` may not suffice.
+        samples: at most so many worlds of an example are sampled.
+        work: as for `Exact`.
+        seed: of the samples.
+        workers: threads; the answer does not depend on it.
+    """
+
+    def __init__(
+        self,
+        width: float = 1e-3,
+        std_err: float = 1e-3,
+        samples: int = 20_000,
+        work: float = 2e5,
+        seed: int = 0,
+        workers: int | None = None,
+    ) -> None:
+        super().__init__(width, work, workers)
+        _check_samples(samples)
+        if std_err <= 0:
+            raise UserError(f"The option std_err of an engine is {std_err:g}, but it must be positive.")
+        self.std_err, self.samples, self.seed = std_err, samples, seed
+
+    def _forward(self, forward: Forward, own: Floats) -> Masses:
+        first = super()._forward(forward, own)
+        wide = np.flatnonzero(first.dropped > self.width)
+        if not len(wide):
+            return first
+        wanted = np.ceil((first.dropped[wide] / (2 * self.std_err)) ** 2).astype(np.int64)
+        second = forward.run(
+            own[wide],
+            budget=self.width / 2,
+            work=self.work,
+            rollouts=np.clip(wanted, 50, self.samples),
+            seed=self.seed,
+            workers=self.workers,
+        )
+        first.sampled[wide], first.std_err[wide] = second.sampled, second.std_err
+        return first
+
+
+class Sampling:
+    """Monte Carlo.
+
+    Args:
+        samples: worlds an example.
+        seed: of the samples; an example's own numbers decide the rest, not its place in the batch.
+        workers: threads; the answer does not depend on it.
+    """
+
+    def __init__(self, samples: int = 10_000, seed: int = 0, workers: int | None = None) -> None:
+        _check_samples(samples)
+        self.samples, self.seed, self.workers = samples, seed, workers
+
+    def __call__(self, query: Query, probabilities: npt.ArrayLike, facts: Facts = None) -> Answer:
+        """The label probabilities of examples; see `Engine`."""
+        given = clean_probabilities(query, probabilities)
+        parts = _Parts(query, len(given))
+        seconds = 0.0
+        for program, rows in _groups(query, len(given), facts):
+            own = program.domains.probabilities(given[rows])
+
+            def one(k: int, program: Compiled = program, own: Floats = own, rows: Rows = rows) -> None:
+                example = own[k]
+                digest = np.frombuffer(example.tobytes(), np.uint32)
+                rng = np.random.default_rng([self.seed, *digest.tolist()])
+                counts = draw(program.domains, example, self.samples, rng)
+                parts.estimate[rows[k]] = counts / self.samples
+                parts.error[rows[k]] = standard_error(counts, self.samples)
+
+            with ThreadPoolExecutor(self.workers or cores()) as pool:
+                list(pool.map(one, range(len(rows))))
+            seconds += program.seconds
+        parts.high[:] = 1.0
+        parts.engines[:] = "sampling"
+        return parts.answer(compile_seconds=seconds, samples=self.samples)
+
+
+def _check_samples(samples: int) -> None:
+    if samples < 1:
+        raise UserError(f"The option samples of an engine is {samples}, but at least 1 is needed.")
+
+
+def _in_threads(diagram: Diagram, own: Floats, n_outcomes: int, workers: int | None) -> Floats:
+    threads = max(1, min(workers or cores(), len(own) // 256))
+    if threads == 1:
+        return diagram.evaluate(own, n_outcomes)
+    with ThreadPoolExecutor(threads) as pool:
+        return np.concatenate(
+            list(pool.map(lambda part: diagram.evaluate(part, n_outcomes), np.array_split(own, threads)))
+        )

@@ -1,0 +1,157 @@
+"""What is asked of an inference engine, and what it answers.
+
+The worlds of an example: each image shows one of its concepts, or nothing, with the network's
+probability; images are independent. A hypothesis and background knowledge derive labels in each world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import cache
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError
+from nsl_bench.types import LabelSpace
+
+__all__ = ["NEGLIGIBLE", "Answer", "Query", "clean_probabilities", "outcomes"]
+
+NEGLIGIBLE = 1e-5
+"""Concepts with at most this probability are dropped; what a vector then lacks to 1 shows nothing."""
+
+_ROUNDING = 1e-5
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A hypothesis with everything that it needs to answer for examples.
+
+    Attributes:
+        rules: the hypothesis, one rule each, with full stops.
+        background: background knowledge, ASP.
+        labels: the labels and the atoms by which they are derived.
+        choices: for each image slot and each concept the facts that hold if it shows the concept, without
+            full stops.
+        strict: whether a predicate that nothing defines is an error; else it is false.
+    """
+
+    rules: tuple[str, ...]
+    background: str
+    labels: LabelSpace
+    choices: tuple[tuple[tuple[str, ...], ...], ...]
+    strict: bool = True
+
+    @classmethod
+    def of(cls, benchmark: Benchmark, rules: Sequence[str], *, strict: bool = True) -> Query:
+        """The query of a benchmark's hypothesis."""
+        concepts = benchmark.concept_space.concepts
+        choices = tuple(
+            tuple(tuple(benchmark.facts(slot, concept)) for concept in concepts)
+            for slot in range(len(benchmark.slots))
+        )
+        return cls(tuple(rules), benchmark.background, benchmark.labels, choices, strict)
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of the content."""
+        labels = [list(self.labels.names), list(self.labels.atoms)]
+        return cache.key(list(self.rules), self.background, labels, self.choices, self.strict)
+
+    @property
+    def width(self) -> int:
+        """The number of concepts of a slot; of the one with most."""
+        return max((len(slot) for slot in self.choices), default=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The label probabilities of n examples, and how good these numbers are.
+
+    The true value lies in ``[low, high]``, up to rounding (1e-9). Where `std_err` is not 0, `probabilities`
+    is an unbiased estimate with that standard error.
+
+    Attributes:
+        probabilities: float64 [n, labels].
+        low: float64 [n, labels], certified lower bounds.
+        high: float64 [n, labels], certified upper bounds.
+        std_err: float64 [n, labels], standard error of what was sampled, 0 where nothing was.
+        invalid: float64 [n], mass of the worlds with no label or several: `undecided` + `ambiguous`.
+        undecided: float64 [n], mass of the worlds with no label, or that violate a constraint.
+        ambiguous: float64 [n], mass of the worlds with several labels.
+        engines: for each example what answered: ``"exact"``, ``"interval"``, ``"sampling"`` ...
+        details: other facts on the run, e.g. seconds to compile.
+    """
+
+    probabilities: Floats
+    low: Floats
+    high: Floats
+    std_err: Floats
+    undecided: Floats
+    ambiguous: Floats
+    engines: tuple[str, ...]
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def invalid(self) -> Floats:
+        """float64 [n]: mass that belongs to no label."""
+        return np.asarray(self.undecided + self.ambiguous, np.float64)
+
+    @cached_property
+    def width(self) -> Floats:
+        """float64 [n]: width of the widest certified interval of a label."""
+        return np.asarray((self.high - self.low).max(axis=1, initial=0.0), np.float64)
+
+    def __len__(self) -> int:
+        return len(self.engines)
+
+
+def outcomes(labels: LabelSpace) -> int:
+    """The number of outcomes of a world: the labels, then undecided, then ambiguous."""
+    return len(labels) + 2
+
+
+def clean_probabilities(query: Query, probabilities: npt.ArrayLike) -> Floats:
+    """float64 [n, slots, concepts]: checked, without the negligible ones, rows summing to at most 1.
+
+    Args:
+        query: whose slots they are.
+        probabilities: [n, slots, concepts]; zeros for a blank slot.
+
+    Raises:
+        UserError: the wrong shape, or numbers that are no probabilities, with the example and slot.
+    """
+    try:
+        given = np.asarray(probabilities, np.float64)
+    except (TypeError, ValueError):
+        raise UserError("The probabilities are no array of numbers [examples, slots, concepts].") from None
+    slots, concepts = len(query.choices), query.width
+    if given.ndim != 3 or given.shape[1:] != (slots, concepts):
+        raise UserError(
+            f"The probabilities have the shape {list(given.shape)}, expected [examples, {slots} slots, "
+            f"{concepts} concepts]."
+        )
+    total = given.sum(axis=2)
+    with np.errstate(invalid="ignore"):
+        problems = (
+            (~np.isfinite(given), "is not finite", given),
+            (given < 0, "is negative", given),
+            (total > 1 + _ROUNDING, "is more than 1", total),
+        )
+    for bad, what, numbers in problems:
+        if bad.any():
+            where = tuple(int(i) for i in np.argwhere(bad)[0])
+            kind = "concept probability" if len(where) == 3 else "sum of the concept probabilities"
+            at = f"example {where[0]}, slot {where[1]}" + (f", concept {where[2]}" if len(where) == 3 else "")
+            raise UserError(f"A {kind} {what}: {float(numbers[where]):g} in {at} (counted from 0).")
+    for slot, values in enumerate(query.choices):
+        if (given[:, slot, len(values) :] > 0).any():
+            raise UserError(f"Slot {slot} has {len(values)} concepts, but probabilities for more.")
+    kept = np.where(given > NEGLIGIBLE, given, 0.0)
+    return np.asarray(kept / np.maximum(kept.sum(axis=2, keepdims=True), 1.0), np.float64)

@@ -1,0 +1,303 @@
+"""Engines against the definition and against ProbLog, on random programs and on real tasks."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from queries import random_query, random_vectors
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.inference import engines
+from nsl_bench.inference.crisp import derived
+from nsl_bench.inference.engines import Auto, Exact, Sampling, compiled, infer
+from nsl_bench.inference.prolog import NONE, label_name, translate
+from nsl_bench.inference.query import Answer, Query, clean_probabilities
+from nsl_bench.inference.reference import ProbLog, answer
+from nsl_bench.types import LabelSpace
+
+PLAYERS = LabelSpace(("one", "two"), ("win(1)", "win(2)"))
+COINS = Query(
+    ("win(X) :- shows(X,heads), not shows(3-X,heads).",),
+    "",
+    PLAYERS,
+    tuple(((f"shows({p},heads)",), (f"shows({p},tails)",)) for p in (1, 2)),
+)
+
+
+def masses(answer: Answer) -> npt.NDArray[np.float64]:
+    return np.column_stack([answer.probabilities, answer.undecided, answer.ambiguous])
+
+
+def by_definition(query: Query, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Every world solved by clingo: the masses of the labels, undecided, ambiguous."""
+    given = clean_probabilities(query, probabilities)
+    worlds = list(itertools.product(*(range(len(values) + 1) for values in query.choices)))
+    contexts = [
+        tuple(f for values, v in zip(query.choices, world, strict=True) if v < len(values) for f in values[v])
+        for world in worlds
+    ]
+    atoms = [a for a in query.labels.atoms if a is not None]
+    holds, consistent = derived(query.rules, query.background, contexts, atoms)
+    k = len(query.labels)
+    outcome = np.empty(len(worlds), int)
+    for i, (row, fine) in enumerate(zip(holds, consistent, strict=True)):
+        names = [query.labels.atoms.index(a) for a, true in zip(atoms, row, strict=True) if true]
+        default = query.labels.atoms.index(None) if None in query.labels.atoms else k
+        outcome[i] = k if not fine else k + 1 if len(names) > 1 else (names or [default])[0]
+    result = np.zeros((len(given), k + 2))
+    for i, slots in enumerate(given):
+        full = [np.append(row[: len(v)], 1 - row.sum()) for row, v in zip(slots, query.choices, strict=True)]
+        for world, code in zip(worlds, outcome, strict=True):
+            result[i, code] += np.prod([p[v] for p, v in zip(full, world, strict=True)])
+    return result
+
+
+def problog(query: Query, example: npt.NDArray[np.float64], grounded: bool) -> list[float]:
+    """ProbLog's masses of the labels and of undecided."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = answer(translate(query, grounded=grounded).example(example))
+    return [*(found.get(label_name(k), 0.0) for k in range(len(query.labels))), found.get(NONE, 0.0)]
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_random_programs(block: int) -> None:
+    """Diagram, forward programme and (of some) ProbLog as written agree with the definition."""
+    for seed in range(25 * block, 25 * (block + 1)):
+        query = random_query(seed)
+        vectors = random_vectors(query, 3, seed)
+        found = masses(Exact()(query, vectors))
+        program = compiled(query)
+        given = clean_probabilities(query, vectors)
+        forward = program.forward.run(program.domains.probabilities(given), budget=0, work=1e6)
+        assert program.diagram is not None
+        np.testing.assert_allclose(forward.low, found, atol=1e-9, rtol=0, err_msg=str(query))
+        expected = problog(query, given[0], grounded=False)
+        np.testing.assert_allclose(found[0, :-1], expected, atol=1e-9, rtol=0, err_msg=str(query))
+        if seed % 6 == 0:
+            small = by_definition(query, vectors)
+            np.testing.assert_allclose(found, small, atol=1e-9, rtol=0, err_msg=str(query))
+
+
+def test_random_programs_with_aggregates() -> None:
+    for seed in range(40):
+        query = random_query(seed, slots=3, counting=True)
+        vectors = random_vectors(query, 2, seed)
+        found = masses(Exact()(query, vectors))
+        program = compiled(query)
+        given = clean_probabilities(query, vectors)
+        forward = program.forward.run(program.domains.probabilities(given), budget=0, work=1e6)
+        np.testing.assert_allclose(found, by_definition(query, vectors), atol=1e-9, rtol=0)
+        np.testing.assert_allclose(forward.low, found, atol=1e-9, rtol=0)
+        expected = problog(query, given[1], grounded=True)
+        np.testing.assert_allclose(found[1, :-1], expected, atol=1e-9, rtol=0)
+
+
+def peaked(benchmark: str, n: int, flat: float, seed: int) -> tuple[Query, npt.NDArray[np.float64]]:
+    """A task's true rule, and vectors around the concepts of its test examples."""
+    task = registry.create("benchmark", benchmark)
+    query = Query.of(task, task.true_rule.strip().splitlines())
+    rng = np.random.default_rng(seed)
+    concepts = task.generate("test", "small", 0, rng).concepts[:n]
+    certain = np.eye(query.width)[np.maximum(concepts, 0)]
+    vectors = (1 - flat) * certain + flat * rng.dirichlet(np.full(query.width, 0.05), concepts.shape)
+    vectors[concepts < 0] = 0
+    return query, vectors
+
+
+@pytest.mark.parametrize(("benchmark", "n", "flat"), [("follow_suit", 2, 0.3), ("sudoku_4x4", 3, 0.3)])
+def test_tasks_agree_with_problog(benchmark: str, n: int, flat: float) -> None:
+    query, vectors = peaked(benchmark, n, flat, 3)
+    given = clean_probabilities(query, vectors)
+    exact, auto = Exact()(query, vectors), Auto()(query, vectors)
+    assert set(exact.engines) == set(auto.engines) == {"exact"}
+    for i in range(n):
+        expected = problog(query, given[i], grounded=False)
+        np.testing.assert_allclose(masses(exact)[i, :-1], expected, atol=1e-9, rtol=0)
+    np.testing.assert_allclose(masses(auto), masses(exact), atol=1e-9, rtol=0)
+    np.testing.assert_allclose(masses(exact).sum(axis=1), 1, atol=1e-9)
+
+
+def full_grids(n: int, flat: float, seed: int) -> tuple[Query, npt.NDArray[np.float64]]:
+    """Grids of 4 x 4 without blanks, seen dimly."""
+    task = registry.create("benchmark", "sudoku_4x4")
+    rng = np.random.default_rng(seed)
+    grid = np.array([0, 1, 2, 3, 2, 3, 0, 1, 1, 0, 3, 2, 3, 2, 1, 0])
+    shares = flat * rng.random((n, 1, 1)) * rng.dirichlet(np.ones(2), (n, 16))[:, :, :1]
+    vectors = (1 - shares) * np.eye(4)[grid] + shares * rng.dirichlet(np.ones(4), (n, 16))
+    return Query.of(task, task.true_rule.strip().splitlines()), vectors
+
+
+def test_one_answer_whatever_the_batch_and_the_workers() -> None:
+    query, vectors = full_grids(12, 0.5, 5)
+    for make in (
+        lambda w: Auto(work=300.0, samples=200, workers=w),
+        lambda w: Sampling(500, workers=w),
+        lambda w: Exact(workers=w),
+    ):
+        one, many = make(1)(query, vectors), make(3)(query, vectors[::-1])
+        assert np.array_equal(masses(one), masses(many)[::-1])
+        assert one.engines == many.engines[::-1]
+
+
+def test_intervals_hold_the_value_and_samples_are_near() -> None:
+    """With little work: certified intervals, and estimates inside of them within 4 standard errors."""
+    query, vectors = full_grids(60, 0.25, 7)
+    true = Exact(width=0.0, work=1e7)(query, vectors)
+    assert set(true.engines) == {"exact"}
+    forward = compiled(query).forward
+    own = compiled(query).domains.probabilities(clean_probabilities(query, vectors))
+    few = forward.run(own, budget=0.2, work=50.0, rollouts=np.full(60, 300), seed=1)
+    wide = few.dropped > 1e-6
+    assert wide.sum() > 30
+    low, high = few.low[:, :2], few.low[:, :2] + few.dropped[:, None]
+    assert (low <= true.probabilities + 1e-9).all() and (true.probabilities <= high + 1e-9).all()
+    estimate = few.low[:, :2] + few.sampled[:, :2]
+    assert (estimate >= low).all() and (estimate <= high + 1e-9).all()
+    off = np.abs(estimate - true.probabilities)[wide] / few.std_err[wide][:, :2]
+    assert (off <= 4).mean() >= 0.999
+
+
+def test_sampling_is_within_its_standard_error() -> None:
+    query, vectors = peaked("follow_suit", 60, 0.5, 9)
+    true = Exact()(query, vectors).probabilities
+    found = Sampling(2000, seed=4)(query, vectors)
+    off = np.abs(found.probabilities - true) / found.std_err
+    assert (off <= 4).all() and (found.std_err > 0).all()
+    assert set(found.engines) == {"sampling"} and (found.high == 1).all() and (found.low == 0).all()
+
+
+def test_auto_says_what_it_used() -> None:
+    query, vectors = full_grids(30, 0.2, 11)
+    assert set(Auto()(query, vectors).engines) == {"exact"}
+    hasty = Auto(width=1e-6, work=20.0, samples=400)(query, vectors)
+    assert "sampling" in hasty.engines
+    sampled = np.array(hasty.engines) == "sampling"
+    assert (hasty.width[~sampled] <= 1e-6).all() and (hasty.std_err[sampled] > 0).all()
+    assert (hasty.std_err[~sampled] == 0).all()
+    # No more than the states that fit: a large grid of which nothing is known.
+    task = registry.create("benchmark", "sudoku_4x4")
+    flat = np.full((1, 16, 4), 0.25)
+    blind = Auto(samples=300, work=1e4)(Query.of(task, task.true_rule.strip().splitlines()), flat)
+    assert blind.probabilities[0, 1] == pytest.approx(1.0, abs=5e-3)
+
+
+def test_compiled_programs_are_kept_by_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    monkeypatch.setattr(engines, "ground", lambda q, f, real=engines.ground: calls.append(q) or real(q, f))
+    query = Query(("win(X) :- shows(X,heads), new_name(X).",), "new_name(1..2).", PLAYERS, COINS.choices)
+    same = Query(query.rules, query.background, LabelSpace(*vars(PLAYERS).values()), tuple(COINS.choices))
+    for asked in (query, same, query):
+        Exact()(asked, np.full((2, 2, 2), 0.5))
+    assert len(calls) == 1
+
+
+def test_facts_of_an_example() -> None:
+    """Meta-data: the same images mean different things in different places."""
+    query = Query(
+        ("win(P) :- shows(P,heads), place(P). win(2) :- place(9).",),
+        ":- win(1), win(2).",
+        PLAYERS,
+        COINS.choices,
+    )
+    vectors = np.tile([[0.3, 0.6], [0.5, 0.5]], (5, 1, 1))
+    facts = [("place(1)",), ("place(2)",), ("place(1)", "place(2)"), (), ("place(1)", "place(9)")]
+    expected = [[0.3, 0], [0, 0.5], [0.15, 0.35], [0, 0], [0, 0.7]]
+    for engine in ("exact", "auto", "sampling:samples=20000", "problog", "problog:grounded=true"):
+        found = infer(engine, query, vectors, facts)
+        np.testing.assert_allclose(found.probabilities, expected, atol=0.02 if "samp" in engine else 1e-9)
+        assert found.ambiguous == pytest.approx(np.zeros(5), abs=1e-9)  # the constraint makes them undecided
+    with pytest.raises(UserError, match="other facts for 2 examples, but probabilities of 5"):
+        infer("exact", query, vectors, facts[:2])
+
+
+def test_no_examples_no_images_and_no_rules() -> None:
+    assert len(Exact()(COINS, np.zeros((0, 2, 2)))) == 0
+    nothing = Query((), "", LabelSpace(("fine", "bad"), (None, "bad")), ())
+    assert Exact()(nothing, np.zeros((2, 0, 0))).probabilities.tolist() == [[1, 0], [1, 0]]
+    assert Sampling(10)(nothing, np.zeros((1, 0, 0))).probabilities.tolist() == [[1, 0]]
+    always = Query(("win(1).", "win(2)."), "", PLAYERS, COINS.choices)
+    for engine in ("exact", "sampling", "problog"):
+        assert infer(engine, always, np.full((1, 2, 2), 0.5)).ambiguous == pytest.approx(1.0)
+
+
+def test_negligible_concepts_are_dropped() -> None:
+    vectors = np.array([[[1e-5, 1 - 1e-5], [2e-5, 0.5]]])
+    found = Exact()(COINS, vectors)
+    assert found.probabilities[0].tolist() == pytest.approx([0, 2e-5], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        (
+            "win(X) :- not lose(X), shows(X,_). lose(X) :- not win(X), shows(X,_).",
+            "not stratified: .*win/1.*cycle",
+        ),
+        ("win(X) :- shows(X,_), #count { Y : win(Y) } > 0.", "not stratified"),
+        ("win(X) :- shows(X,C), nice(C).", "uses nice/1, which nothing defines"),
+        ("win(X) :- show(X,heads).", r"uses show/2, .*Did you mean.*shows/2"),
+        ("win(X) :- not shows(X,heads).", "unsafe"),
+        ("#script (python) #end.", "#script in the hypothesis"),
+        ("{ win(1) }.", "choice or a disjunction"),
+        ("win(1) | win(2).", "choice or a disjunction"),
+        ("-win(1) :- shows(1,heads).", "classical negation"),
+        ("win(X) :- shows(X", "Syntax error in the hypothesis"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["exact", "sampling", "problog"])
+def test_bad_hypotheses(engine: str, rule: str, sentence: str) -> None:
+    query = Query((rule,), "", PLAYERS, COINS.choices)
+    with pytest.raises(UserError, match=sentence):
+        infer(engine, query, np.full((1, 2, 2), 0.5))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ((0, 1, 0, -0.1), "is negative: -0.1 in example 0, slot 1, concept 0"),
+        ((1, 0, 1, np.nan), "is not finite: nan in example 1, slot 0, concept 1"),
+        ((1, 1, 0, 0.7), "sum of the concept probabilities is more than 1: 1.2 in example 1, slot 1"),
+    ],
+)
+def test_bad_probabilities(change: tuple[int, int, int, float], sentence: str) -> None:
+    vectors = np.full((2, 2, 2), 0.5)
+    vectors[change[:3]] = change[3]
+    with pytest.raises(UserError, match=sentence):
+        Exact()(COINS, vectors)
+    with pytest.raises(UserError, match=r"shape \[2, 2, 1\], expected \[examples, 2 slots, 2 concepts\]"):
+        Exact()(COINS, np.zeros((2, 2, 1)))
+
+
+def test_problog_stops_at_its_limit() -> None:
+    query, vectors = peaked("sudoku_9x9", 1, 0.9, 1)
+    found = ProbLog(seconds=0.2)(query, vectors)
+    assert found.engines == ("timeout",) and found.width[0] == 1
+
+
+def test_problog_samples() -> None:
+    found = ProbLog(mode="sampling", samples=400, seed=3)(COINS, np.full((1, 2, 2), 0.5))
+    assert found.engines == ("problog sampling",)
+    assert np.all(np.abs(found.probabilities - 0.25) <= 4 * found.std_err)
+
+
+@pytest.mark.parametrize("options", ["width=2", "work=0", "samples=0", "std_err=0"])
+def test_bad_options(options: str) -> None:
+    with pytest.raises(UserError, match="option"):
+        registry.create("engine", f"auto:{options}")
+
+
+@pytest.mark.parametrize("name", ["sudoku_4x4", "follow_suit"])
+def test_certain_vectors_give_the_labels_of_the_papers_examples(shared: Path, name: str) -> None:
+    task = registry.create("benchmark", name)
+    test = task.read(shared / "data" / "ffnsl_splits" / name, "test", "small", 1)
+    query = Query.of(task, task.true_rule.strip().splitlines())
+    certain = np.eye(query.width)[np.maximum(test.concepts, 0)] * (test.concepts >= 0)[..., None]
+    found = Exact()(query, certain)
+    assert np.array_equal(found.probabilities, np.eye(len(task.labels))[test.labels])
