@@ -1,0 +1,143 @@
+"""Publishing to the Hub and loading from it, against a stand-in for its HTTP interface."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nsl_bench.data.manifest import Manifest
+
+from .stand_in import TOKEN, Hub, running
+
+REPOSITORY = "someone/grids"
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    with running() as stand_in:
+        yield stand_in
+
+
+def run(
+    hub: Hub, tmp_path: Path, *words: str | Path, token: str = TOKEN, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """A program of its own, which reads its settings from the environment."""
+    env = {
+        **os.environ,
+        "HF_ENDPOINT": hub.url,
+        "HF_TOKEN": token,
+        "HF_HOME": str(tmp_path / "hf"),
+        "HF_HUB_DISABLE_XET": "1",
+        "NSL_BENCH_CACHE": str(tmp_path / "cache"),
+        **more,
+    }
+    line = [sys.executable, *map(str, words)]
+    return subprocess.run(line, env=env, capture_output=True, text=True, timeout=120)
+
+
+def publish(
+    hub: Hub, tmp_path: Path, folder: Path, *more: str, token: str = TOKEN
+) -> subprocess.CompletedProcess[str]:
+    words = ("-m", "nsl_bench", "publish", folder, "--repo", REPOSITORY)
+    return run(hub, tmp_path, *words, *more, token=token)
+
+
+LOAD = """
+import sys, nsl_bench
+for words in sys.argv[1:]:
+    name, shift, percent, repeat = words.split()
+    try:
+        data = nsl_bench.load(name, shift=shift, percent=float(percent), repeat=int(repeat))
+        print(data.info.description[-64:])
+    except nsl_bench.UserError as error:
+        print(error)
+"""
+
+
+def load(hub: Hub, tmp_path: Path, *words: str, **more: str) -> list[str]:
+    """What loading each of these prints: a name, a shift, its share and a repeat."""
+    done = run(hub, tmp_path, "-c", LOAD, *words, **more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_dry_run_sends_nothing(hub: Hub, tmp_path: Path, grids: Path) -> None:
+    done = publish(hub, tmp_path, grids, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert hub.requests == []
+    for path in Manifest.read(grids).files:
+        assert path in done.stdout
+    assert f"to {REPOSITORY}, tagged v1.0.0" in done.stdout and "Would send" in done.stdout
+
+
+def test_everything_goes_up_in_one_commit_and_is_tagged(hub: Hub, tmp_path: Path, grids: Path) -> None:
+    done = publish(hub, tmp_path, grids)
+    assert done.returncode == 0, done.stderr
+    ((files, message),) = hub.commits[REPOSITORY]
+    on_disk = {str(p.relative_to(grids)): p.read_bytes() for p in grids.rglob("*") if p.is_file()}
+    assert files == on_disk and message == "sudoku_4x4 1.0.0"
+    assert hub.tags[REPOSITORY] == {"v1.0.0": 0}
+    assert len(hub.blobs) == len({data for path, data in files.items() if path.endswith(".parquet")})
+
+    again = publish(hub, tmp_path, grids)
+    assert again.returncode == 2
+    assert f"{REPOSITORY} has the version v1.0.0 already" in again.stderr
+    assert len(hub.commits[REPOSITORY]) == 1
+
+    configs = Manifest.read(grids).configs
+    stated = configs["rotate90"]["train_2"].percents["50"]
+    mixed = f"{REPOSITORY}@v1.0.0 rotate90 50 2"
+    assert load(hub, tmp_path, mixed) == [stated]
+    fetched = {request.rsplit("/", 1)[1] for request in hub.requests if request.startswith("GET /datasets/")}
+    assert "manifest.json" in fetched and "network-00000-of-00001.parquet" not in fetched
+
+    # What was fetched once is there without a network; what was not is told in one sentence.
+    shutil.rmtree(tmp_path / "cache" / "datasets")
+    others = [f"{REPOSITORY}@v1.0.0 standard 0 2", "someone/else@v1.0.0 standard 0 1"]
+    others += [f"{REPOSITORY}@v1.0.0 standard 0 1"]
+    kept, plain, strange, part = load(hub, tmp_path, mixed, *others, HF_HUB_OFFLINE="1")
+    assert kept == stated and plain == configs["standard"]["train_2"].content_hash
+    assert strange.startswith("The Hub cannot be reached for someone/else at v1.0.0: connect once, or ")
+    assert "connect once, or copy the data set's folder here" in part
+
+
+def test_what_the_hub_does_not_have(hub: Hub, tmp_path: Path) -> None:
+    hub.commits[REPOSITORY], hub.tags[REPOSITORY] = [({"README.md": b"x"}, "first")], {"v0": 0}
+    names = ("someone/nothing@v1.0.0", f"{REPOSITORY}@v9", REPOSITORY, f"{REPOSITORY}@v0")
+    assert load(hub, tmp_path, *(f"{name} rotate90 50 2" for name in names)) == [
+        "The Hub has no data set someone/nothing at v1.0.0, or it is private: check the name or log in, "
+        "`hf auth login`.",
+        f"The Hub has no such revision: {REPOSITORY} at v9.",
+        f"Pin the repository {REPOSITORY} by a revision, a tag or a commit, so that it stays the same: "
+        f"'{REPOSITORY}@v1.0.0'.",
+        f"{REPOSITORY} at v0 on the Hub is no data set of nsl-bench: it has no manifest.json.",
+    ]
+
+
+def test_a_refusal_gets_one_sentence(hub: Hub, tmp_path: Path, grids: Path) -> None:
+    done = publish(hub, tmp_path, grids, token="hf_other")
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "log in, `hf auth login`" in done.stderr
+    assert hub.commits == {}
+
+
+def test_a_version_is_tagged_again_if_that_failed(hub: Hub, tmp_path: Path, grids: Path) -> None:
+    hub.broken = "/tag/"
+    done = publish(hub, tmp_path, grids)
+    assert done.returncode == 2 and "The Hub answered with an error" in done.stderr, done.stderr
+    hub.broken = None
+    assert publish(hub, tmp_path, grids).returncode == 0
+    assert set(hub.tags[REPOSITORY]) == {"v1.0.0"}
+
+
+def test_a_spoiled_data_set_is_not_published(hub: Hub, tmp_path: Path, copied: Path) -> None:
+    (copied / "README.md").write_text("Better.")
+    done = publish(hub, tmp_path, copied)
+    assert done.returncode == 2 and "was edited after it was generated" in done.stderr
+    assert hub.requests == []
