@@ -114,8 +114,12 @@ def create(kind: Kind, spec: str | Spec, **extra: Any) -> Any:
     text = str(spec)
     parsed = spec if isinstance(spec, Spec) else Spec.parse(spec)
     make = _from_module(text) if kind == "learner" and parsed.name not in _found(kind) else None
+    version = None
     if make is not None:
         parsed = Spec(text)
+    elif "@" in parsed.name and parsed.name not in _found(kind):
+        base, _, version = parsed.name.partition("@")
+        make = factory(kind, base)
     else:
         make = factory(kind, parsed.name)
     where = f"the {kind.replace('_', ' ')} '{parsed.name}'"
@@ -142,11 +146,23 @@ def create(kind: Kind, spec: str | Spec, **extra: Any) -> Any:
     if missing:
         raise UserError(f"{opening} needs '{missing[0]}': write {parsed.name}:{missing[0]}=...")
     try:
-        return make(**values)
+        part = make(**values)
     except UserError:
         raise
     except Exception as error:
         raise UserError(f"{opening} cannot be made: {type(error).__name__}: {error}.") from error
+    if version is not None and getattr(part, "version", None) != version:
+        raise _no_version(kind, parsed.name, getattr(part, "version", None))
+    return part
+
+
+def _no_version(kind: Kind, name: str, current: str | None) -> UserError:
+    base, _, version = name.partition("@")
+    old = [point.partition("@")[2] for point in names(kind) if point.startswith(f"{base}@")]
+    return UserError(
+        f"The {kind.replace('_', ' ')} '{base}' has no version {version}; there is "
+        f"{' and '.join([*old, str(current)])}."
+    )
 
 
 def _hints(make: Any) -> dict[str, Any]:

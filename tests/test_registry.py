@@ -44,6 +44,7 @@ def test_an_unknown_name_gets_a_suggestion() -> None:
         ("follow_suit:players=three", r"'players'.*found 'three', but it is a whole number"),
         ("follow_suit:players=99", r"2 to 13 players, found players=99"),
         ("follow_suit:1,2,3", r"takes 2 argument\(s\), found 3"),
+        ("follow_suit@0.9", r"'follow_suit' has no version 0\.9; there is 1\.0\.0\."),
         ("sudoku_4x4:knowledge=some", r"'some' is not one of grid, reduced"),
     ],
 )
@@ -54,6 +55,7 @@ def test_a_wrong_option_is_named(spec: str, sentence: str) -> None:
 
 def test_options_take_the_types_of_their_annotations() -> None:
     assert registry.create("benchmark", "follow_suit:players=3").players == 3
+    assert registry.create("benchmark", "follow_suit@1.0.0:players=3").players == 3
     assert registry.create("shift", "rotate:90").spec == "rotate:90"
 
 

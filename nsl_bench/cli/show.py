@@ -1,0 +1,71 @@
+"""``nsl-bench show``: examples of a benchmark on a page, to be looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from nsl_bench.cli import Command
+from nsl_bench.errors import UserError
+
+__all__ = ["command"]
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "nsl-bench show follow_suit --shift noir --n 12 --out sheet.png",
+        "nsl-bench show sudoku_9x9 --shift rotate90 --percent 50 --n 4 --out grids.png",
+    ],
+)
+@click.argument("benchmark")
+@click.option("--shift", default="standard", show_default=True, help="Short name or spec of a shift.")
+@click.option("--percent", type=float, help="Share of shifted examples; 100 if a shift is named.")
+@click.option("--n", default=12, show_default=True, type=click.IntRange(1, 400), help="Number of examples.")
+@click.option("--columns", type=click.IntRange(1), help="Examples side by side; as many as fit by default.")
+@click.option("--source", help="Image source; the embedded one by default.")
+@click.option(
+    "--split",
+    type=click.Choice(["train", "test"]),
+    default="train",
+    show_default=True,
+    help="Which ones.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the examples.")
+@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Picture.")
+def command(
+    benchmark: str,
+    shift: str,
+    percent: float | None,
+    n: int,
+    columns: int | None,
+    source: str | None,
+    split: Literal["train", "test"],
+    seed: int,
+    out: Path,
+) -> None:
+    """Draw examples of BENCHMARK: images with concepts, label and shift; what decides the label is marked."""
+    import numpy as np
+    from PIL import Image
+
+    from nsl_bench import cache, registry
+    from nsl_bench.data.show import sheet
+    from nsl_bench.data.splits import make_source, make_split
+    from nsl_bench.shift import resolve
+
+    task = registry.create("benchmark", benchmark)
+    images = make_source(task, source)
+    change = resolve(shift, task, images)
+    if percent is None:
+        percent = 100.0 if change else 0.0
+    if percent and change is None:
+        raise UserError(f"--percent: {percent:g} % cannot be shifted without a shift; name one with --shift.")
+    if out.suffix.lower() not in Image.registered_extensions():
+        raise UserError(f"--out: {out} has no ending of a picture, such as .png or .jpg.")
+    examples = make_split(task, images, split, next(iter(task.sizes)), 1, percent=percent, seed=seed)
+    page = sheet(task, images, change, examples.take(np.arange(min(n, len(examples)))), columns)
+    with cache.replacing(out) as temporary:
+        page.save(temporary, Image.registered_extensions()[out.suffix.lower()])
+    click.echo(f"{out}: {min(n, len(examples))} of {len(examples)} examples.")
