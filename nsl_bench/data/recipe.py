@@ -206,9 +206,10 @@ class Plan:
                 shifts[_config(shift, task, source, shifts)] = shift
         full = replace(
             recipe,
+            benchmark=_pinned(recipe.benchmark, task.version),
             size=None if recipe.train is not None else size,
             repeats=recipe.repeats or task.repeats,
-            source=recipe.source or task.sources[0],
+            source=_pinned(recipe.source or task.sources[0], source.version),
             shifts=tuple(short_name(shift, task, source) for shift in shifts.values()),
         )
         return cls(full, task, source, shifts)
@@ -232,6 +233,12 @@ class Plan:
             "source": [self.source.name, self.source.version, self.source.fingerprint()],
             "shifts": {config: shift.spec for config, shift in self.shifts.items()},
         }
+
+
+def _pinned(spec: str, version: str) -> str:
+    """The spec with the version of what it names, so that it makes the same in later years, or nothing."""
+    parsed = registry.Spec.parse(spec)
+    return spec if "@" in parsed.name else str(replace(parsed, name=f"{parsed.name}@{version}"))
 
 
 def _config(shift: Shift, task: Benchmark, source: ImageSource, taken: Mapping[str, Shift]) -> str:

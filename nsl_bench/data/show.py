@@ -26,6 +26,7 @@ _MARGIN, _GAP, _PAD = 24, 10, 14
 _TITLE, _TEXT, _SMALL = 18, 15, 13
 _IMAGE_HEIGHT, _CELL, _STRIP, _LEAST_PANEL = 176, 54, 15, 190
 _PAGE_WIDTH = 1500
+_SHIFTED_WORD = "shifted"
 
 
 def sheet(
@@ -43,9 +44,15 @@ def sheet(
     from PIL import Image, ImageDraw
 
     pictures = _pictures(source, shift, examples)
-    panels = [_panel(task, examples, i, pictures[i]) for i in range(len(examples))]
-    width = max(panel.width for panel in panels)
-    height = max(panel.height for panel in panels)
+    bodies = [_body(task, examples, i, pictures[i]) for i in range(len(examples))]
+    captions = [_caption(task, examples, i) for i in range(len(examples))]
+    width = max(
+        _LEAST_PANEL,
+        *(body.width for body in bodies),
+        *(_width(label, _TEXT) + _width(STANDARD, _SMALL) + 3 * _GAP for label, _ in captions),
+    )
+    height = max(body.height for body in bodies) + _TEXT + 3 * _GAP
+    panels = [_panel(body, *caption, (width, height)) for body, caption in zip(bodies, captions, strict=True)]
     across = columns or max(1, min(len(panels), (_PAGE_WIDTH - 2 * _MARGIN) // (width + _PAD)))
     down = math.ceil(len(panels) / across)
     top = 2 * _MARGIN + _TITLE
@@ -75,30 +82,35 @@ def _pictures(
     return found
 
 
-def _panel(
+def _body(
     task: Benchmark, examples: Split, i: int, pictures: Mapping[int, npt.NDArray[np.uint8]]
 ) -> Image.Image:
-    """One example: its images, and below them label, meta-data and shift."""
-    from PIL import Image, ImageDraw
-
+    """The images of an example."""
     example = examples[i]
     marked = set(task.marked(examples.concepts[i], example.label))
-    layout = task.layout()
-    if layout.rows > 1:
-        body = _grid(task, example.concepts, pictures, marked)
-    else:
-        body = _row(task, example.concepts, pictures, marked)
+    draw = _grid if task.layout().rows > 1 else _row
+    return draw(task, example.concepts, pictures, marked)
+
+
+def _caption(task: Benchmark, examples: Split, i: int) -> tuple[str, str]:
+    """An example's label with its meta-data, and whether it is shifted."""
+    example = examples[i]
     words = [f"{name} {value}" for name, value in example.metadata.items()]
     label = ", ".join([task.labels.names[example.label], *words])
-    state = "shifted" if example.shifted else STANDARD
-    least = max(_LEAST_PANEL, _width(label, _TEXT) + _width(state, _SMALL) + 3 * _GAP)
-    panel = Image.new("RGB", (max(body.width, least), body.height + _TEXT + 3 * _GAP), (255, 255, 255))
+    return label, _SHIFTED_WORD if example.shifted else STANDARD
+
+
+def _panel(body: Image.Image, label: str, state: str, size: tuple[int, int]) -> Image.Image:
+    """One example: its images, and its caption at the bottom."""
+    from PIL import Image, ImageDraw
+
+    panel = Image.new("RGB", size, (255, 255, 255))
     panel.paste(body, ((panel.width - body.width) // 2, 0))
     draw = ImageDraw.Draw(panel)
-    bottom = body.height + _GAP
+    bottom = panel.height - _TEXT - 2 * _GAP
     draw.text((_GAP, bottom), label, _INK, _font(_TEXT))
     right = panel.width - _GAP - _width(state, _SMALL)
-    draw.text((right, bottom + 1), state, _SHIFTED if example.shifted else _QUIET, _font(_SMALL))
+    draw.text((right, bottom + 1), state, _QUIET if state == STANDARD else _SHIFTED, _font(_SMALL))
     draw.rectangle((0, 0, panel.width - 1, panel.height - 1), outline=_LINE)
     return panel
 

@@ -236,7 +236,9 @@ def test_options_of_the_command_line_take_the_place_of_the_recipe(tmp_path: Path
     )
     assert done.exit_code == 0, done.output
     manifest = Manifest.read(out)
-    assert manifest.recipe["repeats"] == 1 and manifest.recipe["benchmark"].startswith("sudoku:block_rows=2")
+    assert manifest.recipe["repeats"] == 1 and manifest.recipe["benchmark"].startswith(
+        "sudoku@1.0.0:block_rows=2"
+    )
     assert dict(manifest.shifts) == {"rotate90": "rotate:90", "rotate_45": "rotate:45"}
     assert len(manifest.concepts) == 6 and manifest.configs["rotate_45"]["train"].rows == 12
 
