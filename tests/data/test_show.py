@@ -19,7 +19,6 @@ from nsl_bench.data.splits import make_source, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.shift import named_shifts
 
-
 BENCHMARKS = [
     name
     for name in registry.names("benchmark")
