@@ -173,3 +173,19 @@ class Benchmark(ABC):
             for fact in self.facts(slot, names[c])
         ]
         return (*facts, *self.metadata_facts(metadata))
+
+    def contexts(
+        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
+    ) -> list[tuple[str, ...]]:
+        """`context` of each example with concepts [n, slots]; equal examples share one."""
+        columns = list(metadata.items())
+        known: dict[tuple[bytes, tuple[Any, ...]], tuple[str, ...]] = {}
+        found = []
+        for i, row in enumerate(concepts):
+            values = tuple(column[i].item() for _, column in columns)
+            key = (row.tobytes(), values)
+            if key not in known:
+                named = {name: value for (name, _), value in zip(columns, values, strict=True)}
+                known[key] = self.context(row, named)
+            found.append(known[key])
+        return found

@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 from nsl_bench.errors import UserError, did_you_mean, unknown
 
-__all__ = ["KINDS", "Kind", "Spec", "create", "factory", "names"]
+__all__ = ["KINDS", "Kind", "Spec", "create", "entry_point", "factory", "names"]
 
 Kind = Literal["benchmark", "shift", "source", "network", "learner", "rule_learner", "engine"]
 
@@ -85,17 +85,27 @@ def names(kind: Kind) -> list[str]:
     return sorted(_found(kind))
 
 
+def entry_point(kind: Kind, name: str) -> EntryPoint:
+    """Where the part of a name is, without importing it.
+
+    Raises:
+        UserError: there is no such part.
+    """
+    found = _found(kind)
+    if name not in found:
+        raise unknown(kind.replace("_", " "), name, found)
+    return found[name]
+
+
 def factory(kind: Kind, name: str) -> Any:
     """The class or function behind a name.
 
     Raises:
         UserError: there is no such part, or it cannot be imported.
     """
-    found = _found(kind)
-    if name not in found:
-        raise unknown(kind.replace("_", " "), name, found)
+    point = entry_point(kind, name)
     try:
-        return found[name].load()
+        return point.load()
     except ImportError as error:
         raise UserError(f"The {kind.replace('_', ' ')} '{name}' cannot be imported: {error}.") from error
 

@@ -8,17 +8,29 @@ through that protocol, so that everybody reads them alike.
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Protocol, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench import registry
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.learners.view import View
 from nsl_bench.types import UNDECIDED, Hypothesis, Track
 
-__all__ = ["Learner", "hypothesis_of", "labels_of", "probabilities_of", "track_of"]
+__all__ = [
+    "InvalidOutput",
+    "Learner",
+    "hypothesis_of",
+    "labels_of",
+    "probabilities_of",
+    "track_of",
+    "version_of",
+]
 
 _TOLERANCE = 1e-3
 
@@ -32,6 +44,22 @@ class Learner(Protocol):
 
     def predict_proba(self, test: View) -> npt.ArrayLike:
         """[n, n_labels]: label probabilities; a row of zeros where no label or several are derived."""
+
+
+class InvalidOutput(UserError):
+    """A learner answered with what is no answer."""
+
+
+def version_of(learner: Any, spec: str) -> str:
+    """A learner's ``version``, with a hash of its file where it is no installed part."""
+    version = str(getattr(learner, "version", ""))
+    if registry.Spec.parse(spec).name in registry.names("learner"):
+        return version
+    module = sys.modules.get(type(learner).__module__)
+    path = Path(getattr(module, "__file__", None) or "")
+    if not path.is_file():
+        return version
+    return f"{version}+{hashlib.blake2b(path.read_bytes(), digest_size=6).hexdigest()}"
 
 
 def track_of(learner: Any) -> Track:
@@ -52,7 +80,7 @@ def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:
     A row sums to one, or to less where some outcomes are no label.
 
     Raises:
-        UserError: the wrong shape, or what are no probabilities.
+        InvalidOutput: the wrong shape, or what are no probabilities.
     """
     name = _name(learner)
     expected = (len(test), test.n_labels)
@@ -60,22 +88,24 @@ def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:
     try:
         given = np.asarray(answer, np.float64)
     except (TypeError, ValueError) as error:
-        raise UserError(f"predict_proba of the learner {name} gives no array of numbers: {error}.") from error
+        raise InvalidOutput(
+            f"predict_proba of the learner {name} gives no array of numbers: {error}."
+        ) from error
     if given.shape != expected:
-        raise UserError(
+        raise InvalidOutput(
             f"predict_proba of the learner {name} gives an array of shape {given.shape}, but there are "
             f"{expected[0]} examples and {expected[1]} labels: {expected}."
         )
     bad = ~np.isfinite(given).all(axis=1)
     if bad.any():
-        raise UserError(
+        raise InvalidOutput(
             f"predict_proba of the learner {name} gives NaN or infinity for {bad.sum()} of {len(test)} "
             f"examples, first for example {int(bad.argmax())}."
         )
     bad = (given < -1e-9).any(axis=1) | (given.sum(axis=1) > 1 + _TOLERANCE)
     if bad.any():
         row = int(bad.argmax())
-        raise UserError(
+        raise InvalidOutput(
             f"predict_proba of the learner {name} gives no probabilities for {bad.sum()} of {len(test)} "
             f"examples, first for example {row}: {given[row].tolist()}."
         )
@@ -96,7 +126,7 @@ def labels_of(
         probabilities: what `probabilities_of` gave for the same examples, to save asking again.
 
     Raises:
-        UserError: an array of the wrong shape, or labels that there are not.
+        InvalidOutput: an array of the wrong shape, or labels that there are not.
     """
     predict = getattr(learner, "predict", None)
     if predict is None:
@@ -107,13 +137,13 @@ def labels_of(
         return best
     given = np.asarray(predict(test))
     if given.shape != (len(test),) or not np.issubdtype(given.dtype, np.integer):
-        raise UserError(
+        raise InvalidOutput(
             f"predict of the learner {_name(learner)} gives {given.dtype} of shape {given.shape}, expected "
             f"whole numbers of shape ({len(test)},)."
         )
     bad = (given >= test.n_labels) | (given < -2)
     if bad.any():
-        raise UserError(
+        raise InvalidOutput(
             f"predict of the learner {_name(learner)} gives {int(given[bad.argmax()])} for example "
             f"{int(bad.argmax())}; labels are 0 to {test.n_labels - 1}, -1 for none, -2 for several."
         )
@@ -127,7 +157,7 @@ def hypothesis_of(learner: Learner) -> Hypothesis | None:
     and each body literal.
 
     Raises:
-        UserError: `rules` gives something else, or strings that are no ASP.
+        InvalidOutput: `rules` gives something else, or strings that are no ASP.
     """
     rules = getattr(learner, "rules", None)
     found = rules() if callable(rules) else rules
@@ -138,7 +168,7 @@ def hypothesis_of(learner: Learner) -> Hypothesis | None:
         or not isinstance(found, Sequence)
         or not all(isinstance(rule, str) for rule in found)
     ):
-        raise UserError(
+        raise InvalidOutput(
             f"rules of the learner {_name(learner)} gives a {type(found).__name__}; expected a list of "
             "rules as strings, or a Hypothesis."
         )
@@ -153,4 +183,5 @@ def _count_atoms(rules: Sequence[str], name: str) -> int:
 
 
 def _name(learner: Any) -> str:
-    return learner.__name__ if isinstance(learner, type) else type(learner).__name__
+    named = learner if isinstance(learner, type) else type(learner)
+    return str(getattr(learner, "stands_for", named.__name__))

@@ -29,7 +29,7 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Predictions, Split, Track
+from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Predictions, Split, Track
 
 __all__ = ["Images", "TrackError", "View"]
 
@@ -76,13 +76,13 @@ class Images(Sequence[Slots]):
             raise IndexError(f"example {i} of {len(self)}")
         row = self._split.images[i]
         full = row != BLANK
-        rendered = iter(self.render(row[full].astype(np.int64), shifted=bool(self._split.shifted[i])))
+        rendered = iter(self._render(row[full].astype(np.int64), shifted=bool(self._split.shifted[i])))
         return [next(rendered) if there else None for there in full.tolist()]
 
     def __iter__(self) -> Iterator[Slots]:
         return (self[i] for i in range(len(self)))
 
-    def render(self, indices: npt.NDArray[np.int64], *, shifted: bool) -> npt.NDArray[np.uint8]:
+    def _render(self, indices: npt.NDArray[np.int64], *, shifted: bool) -> npt.NDArray[np.uint8]:
         """uint8 [m, height, width, channels]: images of the split's part of the pool."""
         if shifted and self._shift is not None:
             return self._shift.render(self._source, self._split.pool, indices)
@@ -101,6 +101,13 @@ class View:
         source: the image source; None where there are no images.
         shift: the shift of the shifted examples.
         labelled: whether the labels are shown: in train, not in test.
+        time_limit: wall seconds that `fit` may take.
+
+    Attributes:
+        track: the supervision that is handed out.
+        part: ``"train"`` or ``"test"``.
+        time_limit: wall seconds that `fit` may take; None: any. A learner that stops by itself before
+            keeps its answer; one that does not is ended.
     """
 
     def __init__(
@@ -113,9 +120,11 @@ class View:
         source: ImageSource | None = None,
         shift: Shift | None = None,
         labelled: bool = True,
+        time_limit: float | None = None,
     ) -> None:
         self.track: Track = track
-        self.part = split.part
+        self.part: Part = split.part
+        self.time_limit = time_limit
         self._n = len(split)
         self._benchmark = benchmark
         self._metadata = dict(split.metadata)
@@ -298,18 +307,18 @@ class View:
         Raises:
             TrackError: the track has no concepts.
         """
-        rows = self.concept_ids
-        columns = list(self._metadata.items())
-        known: dict[tuple[bytes, tuple[Any, ...]], tuple[str, ...]] = {}
-        found = []
-        for i, row in enumerate(rows):
-            values = tuple(column[i].item() for _, column in columns)
-            key = (row.tobytes(), values)
-            if key not in known:
-                named = {name: value for (name, _), value in zip(columns, values, strict=True)}
-                known[key] = self._benchmark.context(row, named)
-            found.append(known[key])
-        return found
+        return self._benchmark.contexts(self.concept_ids, self._metadata)
+
+    reported: tuple[str, ...] = ()
+    """The last hypothesis that `report` was given."""
+
+    def report(self, rules: Sequence[str]) -> None:
+        """Tell the harness the best hypothesis so far; it counts if the time limit ends `fit`.
+
+        Args:
+            rules: ASP rules.
+        """
+        self.reported = tuple(rules)
 
     def _known(self, what: str) -> Predictions:
         if self._predictions is None:

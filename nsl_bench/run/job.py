@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 from nsl_bench import __version__, cache, registry
 from nsl_bench.data.splits import check_percent, make_source
 from nsl_bench.errors import UserError
-from nsl_bench.learners.base import track_of
+from nsl_bench.learners.base import track_of, version_of
 from nsl_bench.shift import STANDARD, resolve, short_name
 from nsl_bench.types import Track
 
@@ -160,13 +159,7 @@ def describe_here(learner: str) -> About:
         UserError: there is no such learner, it cannot be made, or it declares no track that there is.
     """
     made = registry.create("learner", learner, seed=0)
-    version = str(getattr(made, "version", ""))
-    if registry.Spec.parse(learner).name not in registry.names("learner"):
-        module = sys.modules.get(type(made).__module__)
-        path = Path(getattr(module, "__file__", None) or "")
-        if path.is_file():
-            version = f"{version}+{_digest(path)}"
-    return About(track_of(made), version)
+    return About(track_of(made), version_of(made, learner))
 
 
 def splits_fingerprint(folder: Path) -> str:

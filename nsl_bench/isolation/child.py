@@ -1,0 +1,287 @@
+"""The learner's side: a process that makes a learner, hands it views, and says what it answers.
+
+What the learner is handed here was sent by the harness, which holds the data; whatever is not sent up front
+is asked for over the channel, and the harness answers what the view's track allows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import random
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError
+from nsl_bench.isolation import sandbox, wire
+from nsl_bench.learners.base import version_of
+from nsl_bench.learners.view import Images, Slots, TrackError, View
+from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
+
+__all__ = ["PRELOADED", "RemoteView", "live"]
+
+_MOST = 1 << 40
+_OUT_OF_MEMORY = ("allocate memory", "bad_alloc", "out of memory", "outofmemory", "std::bad_alloc")
+PRELOADED = (
+    *("clingo", "clingo.ast", "numba", "pandas", "pyarrow.parquet", "pysat.solvers", "scipy.sparse"),
+    *("sklearn.ensemble", "sklearn.tree", "torch"),
+    *("nsl_bench.inference.crisp", "nsl_bench.inference.program", "nsl_bench.las.kernels"),
+    *("nsl_bench.las.solver", "nsl_bench.las.tier_c"),
+    *(f"nsl_bench.learners.{name}" for name in ("ffnsl", "forest", "majority", "neural", "rules", "trees")),
+)
+"""Modules that later processes start with once a learner has imported them; none of it is a user's code."""
+
+_BATCH = 64
+
+
+class _Channel:
+    """Questions to the harness; learners may ask from several threads and processes."""
+
+    def __init__(self, descriptor: int, scratch: Path) -> None:
+        self.socket = socket.socket(fileno=descriptor)
+        self.decoder = wire.Decoder(_MOST)
+        self._threads = threading.RLock()
+        self._turn = scratch / ".turn"
+
+    def ask(self, what: str, **given: Any) -> Any:
+        with self._threads, self._turn.open("w") as turn:
+            fcntl.lockf(turn, fcntl.LOCK_EX)
+            wire.send(self.socket, {"ask": what, **given})
+            reply = wire.receive(self.socket, self.decoder)
+        if "error" in reply:
+            kinds = {"track": TrackError, "user": UserError}
+            raise kinds.get(reply["kind"], RuntimeError)(reply["error"])
+        return reply["answer"]
+
+
+class _RemoteBenchmark:
+    """What a learner may know of a benchmark."""
+
+    def __init__(self, card: dict[str, Any], channel: _Channel) -> None:
+        self._channel = channel
+        self.name = card["name"]
+        self.labels = LabelSpace(tuple(card["label_names"]), tuple(card["label_atoms"]))
+        self.slots = tuple(card["slots"])
+        self._view = card["view"]
+
+    def _ask(self, what: str, **given: Any) -> Any:
+        return self._channel.ask(what, view=self._view, **given)
+
+    @cached_property
+    def concept_space(self) -> ConceptSpace:
+        told = self._ask("concept_space")
+        return ConceptSpace(told["name"], tuple(told["concepts"]), told["background"])
+
+    @cached_property
+    def background(self) -> str:
+        return str(self._ask("background"))
+
+    @cached_property
+    def bias(self) -> str:
+        return str(self._ask("bias"))
+
+    @cached_property
+    def _facts(self) -> list[list[list[str]]]:
+        return cast("list[list[list[str]]]", self._ask("facts"))
+
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        return tuple(self._facts[slot][self.concept_space.ids[concept]])
+
+    def features(self, concepts: Any, metadata: Any) -> Any:
+        return self._ask("features")
+
+    def knowledge_features(self, concepts: Any, metadata: Any) -> Any:
+        return self._ask("knowledge_features")
+
+    def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
+        return tuple(self._ask("feature_names", knowledge=knowledge))
+
+    def contexts(self, concepts: Any, metadata: Any) -> list[tuple[str, ...]]:
+        return [tuple(facts) for facts in self._ask("contexts")]
+
+
+class _RemoteImages(Images):
+    """Images that the harness renders when asked for."""
+
+    def __init__(self, view: int, count: int, channel: _Channel) -> None:
+        self._view, self._count, self._channel = view, count, channel
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            rows = range(*i.indices(self._count))
+            return [slots for k in range(0, len(rows), _BATCH) for slots in self._rows(rows[k : k + _BATCH])]
+        if not -self._count <= i < self._count:
+            raise IndexError(f"example {i} of {self._count}")
+        return self._rows([i])[0]
+
+    def __iter__(self) -> Iterator[Slots]:
+        for start in range(0, self._count, _BATCH):
+            yield from self._rows(range(start, min(start + _BATCH, self._count)))
+
+    def _rows(self, rows: Sequence[int]) -> list[Slots]:
+        told = self._channel.ask("images", view=self._view, rows=[int(i) % self._count for i in rows])
+        images = iter(told["images"])
+        return [[next(images) if there else None for there in row] for row in told["present"].tolist()]
+
+
+class RemoteView(View):
+    """A view whose content lies with the harness.
+
+    Args:
+        card: what the harness says of it up front.
+        channel: where to ask for the rest.
+    """
+
+    def __init__(self, card: dict[str, Any], channel: _Channel) -> None:
+        self.track = card["track"]
+        self.part = card["part"]
+        self.time_limit = card["time_limit"]
+        self._n = card["n"]
+        self._benchmark = cast(Benchmark, _RemoteBenchmark(card, channel))
+        self._metadata: dict[str, npt.NDArray[Any]] = card["metadata"]
+        self._labels = card["labels"]
+        self._images = _RemoteImages(card["view"], self._n, channel) if card["images"] else None
+        self._channel, self._id = channel, card["view"]
+
+    @cached_property
+    def _predictions(self) -> Predictions | None:  # type: ignore[override]
+        told = self._channel.ask("predictions", view=self._id)
+        return None if told is None else Predictions(told["probabilities"], told["blank"])
+
+    def report(self, rules: Sequence[str]) -> None:
+        """Tell the harness the best hypothesis so far; it counts if the time limit ends `fit`."""
+        self._channel.ask("report", view=self._id, rules=[str(rule) for rule in rules])
+
+
+class _Host:
+    """Does what the harness asks of the learner."""
+
+    def __init__(self, channel: _Channel) -> None:
+        self.channel = channel
+        self.learner: Any = None
+
+    def make(self, learner: str, seed: int) -> dict[str, Any]:
+        self.learner = registry.create("learner", learner, seed=seed)
+        kind = type(self.learner)
+        track = getattr(self.learner, "track", "pretrained")
+        return {"name": kind.__name__, "track": str(track), "version": version_of(self.learner, learner)}
+
+    def fit(self, view: dict[str, Any]) -> dict[str, Any]:
+        fitted = self.learner.fit(RemoteView(view, self.channel))
+        self.learner = self.learner if fitted is None else fitted
+        return {
+            "predicts": hasattr(self.learner, "predict"),
+            "examples": hasattr(self.learner, "examples_"),
+            "timed_out": bool(getattr(self.learner, "timed_out_", False)),
+        }
+
+    def predict(self, view: dict[str, Any]) -> dict[str, Any]:
+        seen = RemoteView(view, self.channel)
+        answer: dict[str, Any] = {"probabilities": _plain(self.learner.predict_proba(seen))}
+        if hasattr(self.learner, "predict"):
+            answer["labels"] = _plain(self.learner.predict(seen))
+        return answer
+
+    def rules(self) -> dict[str, Any]:
+        rules = getattr(self.learner, "rules", None)
+        found = rules() if callable(rules) else rules
+        if isinstance(found, Hypothesis):
+            return {"hypothesis": asdict(found)}
+        if found is None or (isinstance(found, list | tuple) and all(isinstance(r, str) for r in found)):
+            return {"rules": found}
+        return {"wrong": type(found).__name__}
+
+    def examples(self) -> list[dict[str, Any]]:
+        return [asdict(example) for example in self.learner.examples_]
+
+    def loaded(self) -> list[str]:
+        return [name for name in PRELOADED if name in sys.modules]
+
+
+def _plain(answer: Any) -> Any:
+    """An answer as an array that can travel; anything else as what it is not."""
+    if hasattr(answer, "detach"):
+        answer = answer.detach().cpu()
+    try:
+        array = np.asarray(answer)
+    except Exception as error:  # a learner's object may raise anything here
+        return {"wrong": f"{type(error).__name__}: {error}"}
+    if array.dtype.kind not in "biuf":
+        return {"wrong": f"an array of {array.dtype}, no array of numbers"}
+    return array.astype(np.float64) if array.dtype.itemsize > 8 else array
+
+
+def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str, str]) -> NoReturn:
+    """Be a learner's process until the harness has no more to ask."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.closerange(3, channel)
+    os.closerange(channel + 1, max(channel, output, nothing) + 64)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    scratch = Path(request["scratch"])
+    os.environ.update({"TMPDIR": str(scratch), "HOME": str(scratch), "XDG_CACHE_HOME": str(scratch)})
+    os.chdir(request["cwd"])
+    _seed(request["seed"])
+    reach = sandbox.Reach(*(tuple(map(Path, request[kind])) for kind in ("readable", "listable", "writable")))
+    force.update(sandbox.apply(reach, memory=request["memory"], network=request["network"]))
+    if force["network"] == "open" and force["calls"] == "seccomp":
+        force["network"] = "seccomp"
+    line = _Channel(channel, scratch)
+    wire.send(line.socket, {"done": force})
+    if request.get("command"):
+        line.socket.close()
+        _execute(request["command"])
+    host = _Host(line)
+    while True:
+        try:
+            message = wire.receive(line.socket, line.decoder)
+        except (EOFError, OSError):
+            os._exit(0)
+        wire.send(line.socket, _answer(host, message))
+
+
+def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"done": getattr(host, message.pop("do"))(**message)}
+    except BaseException as error:  # a learner may raise anything, SystemExit too
+        short = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        starved = isinstance(error, MemoryError) or any(s in str(error).lower() for s in _OUT_OF_MEMORY)
+        with contextlib.suppress(Exception):
+            if not isinstance(error, UserError):
+                traceback.print_exc()
+            sys.stdout.flush()
+        return {"error": short, "status": "out_of_memory" if starved else "crashed"}
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed % (1 << 32))
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
+
+
+def _execute(command: Sequence[str]) -> NoReturn:
+    try:
+        os.execvp(command[0], list(command))
+    except OSError as error:
+        print(f"{command[0]} cannot be executed: {error.strerror}.", file=sys.stderr, flush=True)
+        os._exit(127)

@@ -1,0 +1,287 @@
+"""A learner that lives in another process, used like any other.
+
+What it may know is decided here: questions are answered from the real view, which refuses what its track
+does not allow. Test views hold no labels, so there are none to ask for; and what a learner answers is
+checked like what any learner answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from nsl_bench.errors import UserError
+from nsl_bench.isolation import sandbox
+from nsl_bench.isolation.child import PRELOADED
+from nsl_bench.isolation.limits import Failure, Limits
+from nsl_bench.isolation.process import Process, pool
+from nsl_bench.learners.base import InvalidOutput
+from nsl_bench.learners.view import TrackError, View
+from nsl_bench.types import Hypothesis, WeightedExample
+
+__all__ = ["IsolatedLearner", "card_of"]
+
+_LONGEST_RULES = 1 << 22
+
+
+class IsolatedLearner:
+    """Stands for a learner in a process of its own.
+
+    Args:
+        spec: the learner.
+        seed: handed to it.
+        limits: what it may use.
+        log: file for what it prints.
+
+    Attributes:
+        track: that it declares.
+        version: that it declares, with a hash of its file.
+        stands_for: the name of its class.
+        isolation: what is in force.
+        learning_time: wall seconds that `fit` took.
+        timed_out_: whether the time limit ended `fit` and its best hypothesis so far is used.
+
+    Raises:
+        Failure: it cannot be made.
+    """
+
+    def __init__(self, spec: str, seed: int, limits: Limits, log: Path | None = None) -> None:
+        self._spec, self._seed, self._limits, self._log = spec, seed, limits, log
+        self._hypothesis: Hypothesis | None = None
+        self.timed_out_ = False
+        self._start(spec)
+
+    def _start(self, spec: str) -> None:
+        place = sandbox.location(spec)
+        code = [] if place is None else [place]
+        self._process = Process(self._limits, code=code, seed=self._seed, log=self._log)
+        self.isolation = dict(self._process.force)
+        try:
+            made = self._process.call("make", learner=spec, seed=self._seed)
+            self.stands_for = str(made["name"])
+            self.track, self.version = str(made["track"]), str(made["version"])
+        except (KeyError, TypeError) as error:
+            self.close()
+            raise Failure("invalid_output", "The learner's process does not say what it is.") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def fit(self, train: View) -> IsolatedLearner:
+        """Learn; on a time limit the best hypothesis that was reported takes the learner's place."""
+        train.time_limit = self._limits.time
+        clock = time.perf_counter()
+        try:
+            told = self._ask("fit", train)
+        except Failure as failure:
+            if failure.status != "timeout" or not train.reported:
+                raise
+            self.learning_time = time.perf_counter() - clock
+            self._fall_back(train, train.reported)
+            return self
+        self.learning_time = time.perf_counter() - clock
+        if told.get("predicts"):
+            self.predict = self._predict
+        if told.get("examples"):
+            self.examples_ = self._examples()
+        self.timed_out_ = bool(told.get("timed_out"))
+        return self
+
+    def _fall_back(self, train: View, rules: Sequence[str]) -> None:
+        """Have the rules answer in place of the learner, which is ended."""
+        self.close()
+        name = self.stands_for
+        rule_file = self._process.scratch.with_suffix(".lp")
+        rule_file.write_text("\n".join(rules) + "\n", encoding="utf-8")
+        try:
+            self._limits = _with_read(self._limits, rule_file)
+            self._start(f"rules:{rule_file}")
+            self._ask("fit", train)
+            self._hypothesis = self.rules()
+        finally:
+            rule_file.unlink(missing_ok=True)
+        self.stands_for, self.timed_out_, self.predict = name, True, self._predict
+
+    def _ask(self, do: str, view: View) -> dict[str, Any]:
+        card = card_of(view)
+        told = self._process.call(do, lambda question: answer(view, question), view=card)
+        if not isinstance(told, dict):
+            raise InvalidOutput(f"The learner {self.stands_for} answers with a {type(told).__name__}.")
+        return told
+
+    def predict_proba(self, test: View) -> Any:
+        """What the learner answers, unchecked."""
+        told = self._ask("predict", test)
+        self._labels = (test, told.get("labels"))
+        return self._array(told.get("probabilities"), "predict_proba")
+
+    def _predict(self, test: View) -> Any:
+        if self._labels[0] is not test:
+            self.predict_proba(test)
+        return self._array(self._labels[1], "predict")
+
+    def _array(self, answer: Any, what: str) -> np.ndarray[Any, Any]:
+        if isinstance(answer, np.ndarray):
+            return answer
+        wrong = answer.get("wrong", "no array") if isinstance(answer, dict) else "no array"
+        raise InvalidOutput(f"{what} of the learner {self.stands_for} gives {str(wrong)[:300]}.")
+
+    def rules(self) -> Any:
+        """What it learned as rules."""
+        if self._hypothesis is not None:
+            return self._hypothesis
+        told = self._process.call("rules")
+        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+            if "wrong" in told:
+                raise InvalidOutput(
+                    f"rules of the learner {self.stands_for} gives a {str(told['wrong'])[:100]}; expected a "
+                    "list of rules as strings, or a Hypothesis."
+                )
+            if "rules" in told:
+                return told["rules"]
+            return _hypothesis(told["hypothesis"])
+        raise InvalidOutput(f"rules of the learner {self.stands_for} gives no hypothesis.")
+
+    def _examples(self) -> list[WeightedExample]:
+        told = self._process.call("examples")
+        try:
+            return [
+                WeightedExample(
+                    str(e["id"]),
+                    None if e["penalty"] is None else int(e["penalty"]),
+                    tuple(map(str, e["inclusions"])),
+                    tuple(map(str, e["exclusions"])),
+                    tuple(map(str, e["context"])),
+                    bool(e["positive"]),
+                )
+                for e in told
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidOutput(f"examples_ of the learner {self.stands_for} are no examples.") from error
+
+    def last_lines(self) -> str:
+        """What it printed last."""
+        self._process.output.drain()
+        return self._process.output.last_lines()
+
+    def close(self, *, keep_modules: bool = False) -> None:
+        """End its process.
+
+        Args:
+            keep_modules: have later processes start with the libraries that this one imported.
+        """
+        modules: list[str] = []
+        if keep_modules:
+            with contextlib.suppress(Failure, TypeError):
+                modules = [str(name) for name in self._process.call("loaded")]
+        self._process.close()
+        if modules:
+            pool.get(self._limits).preload([name for name in modules if name in PRELOADED])
+
+
+def _with_read(limits: Limits, path: Path) -> Limits:
+    return replace(limits, read=(*limits.read, path))
+
+
+def _hypothesis(told: dict[str, Any]) -> Hypothesis:
+    rules = tuple(map(str, told["rules"]))
+    if sum(map(len, rules)) > _LONGEST_RULES or told["language"] not in ("asp", "tree"):
+        raise ValueError
+    status = told["status"] if told["status"] in ("optimal", "feasible") else None
+    score, fidelity = told["score"], told["fidelity"]
+    return Hypothesis(
+        rules,
+        int(told["atoms"]),
+        told["language"],
+        status,
+        None if score is None else int(score),
+        None if fidelity is None else float(fidelity),
+    )
+
+
+def card_of(view: View) -> dict[str, Any]:
+    """What a learner's process is told of a view up front."""
+    try:
+        images = view.images is not None
+    except TrackError:
+        images = False
+    try:
+        labels = view.labels
+    except TrackError:
+        labels = None
+    space = view.label_space
+    return {
+        "view": id(view),
+        "name": view.benchmark_name,
+        "track": view.track,
+        "part": view.part,
+        "n": len(view),
+        "time_limit": view.time_limit,
+        "label_names": space.names,
+        "label_atoms": space.atoms,
+        "slots": view.slots,
+        "metadata": {name: _fixed(column) for name, column in view.metadata.items()},
+        "labels": labels,
+        "images": images,
+    }
+
+
+def _fixed(column: Any) -> np.ndarray[Any, Any]:
+    array = np.asarray(column)
+    return array.astype(str) if array.dtype.kind == "O" else array
+
+
+def answer(view: View, question: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a learner's question about a view; a refusal is one."""
+    try:
+        return {"answer": _answer(view, question)}
+    except TrackError as error:
+        return {"error": str(error), "kind": "track"}
+    except UserError as error:
+        return {"error": str(error), "kind": "user"}
+    except Exception as error:  # the question may be anything
+        return {"error": f"{type(error).__name__}: {error}", "kind": "other"}
+
+
+def _answer(view: View, question: dict[str, Any]) -> Any:
+    what = question["ask"]
+    if what == "predictions":
+        try:
+            seen = view.predictions
+        except TrackError:
+            return None
+        return {"probabilities": seen.probabilities, "blank": seen.blank}
+    if what == "concept_space":
+        space = view.concept_space
+        return {"name": space.name, "concepts": space.concepts, "background": space.background}
+    if what == "facts":
+        concepts = view.concept_space.concepts
+        return [[view.facts(slot, concept) for concept in concepts] for slot in range(len(view.slots))]
+    if what == "feature_names":
+        return view.feature_names(knowledge=bool(question["knowledge"]))
+    if what == "images":
+        return _images(view, [int(row) for row in question["rows"]])
+    if what == "report":
+        rules = [str(rule) for rule in question["rules"]]
+        if sum(map(len, rules)) <= _LONGEST_RULES:
+            view.report(rules)
+        return None
+    if what in ("background", "bias", "features", "knowledge_features", "contexts"):
+        return getattr(view, what)
+    raise UserError(f"A view has no '{str(what)[:50]}'.")
+
+
+def _images(view: View, rows: list[int]) -> dict[str, Any]:
+    examples = [view.images[row] for row in rows]
+    shown = [image for slots in examples for image in slots if image is not None]
+    present = np.array([[image is not None for image in slots] for slots in examples], np.bool_)
+    return {
+        "images": np.stack(cast(Any, shown)) if shown else np.empty((0, 1, 1, 1), np.uint8),
+        "present": present,
+    }

@@ -1,0 +1,258 @@
+"""Linux calls that Python's library lacks, through ctypes: namespaces, Landlock, seccomp, capabilities.
+
+Landlock: https://docs.kernel.org/userspace-api/landlock.html. Seccomp filters:
+https://docs.kernel.org/userspace-api/seccomp_filter.html. None of them needs to be root.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = [
+    "CLONE_NEWIPC",
+    "CLONE_NEWNET",
+    "CLONE_NEWNS",
+    "CLONE_NEWPID",
+    "CLONE_NEWUSER",
+    "LINUX",
+    "be_subreaper",
+    "deny_calls",
+    "die_with_parent",
+    "drop_capabilities",
+    "landlock",
+    "landlock_version",
+    "mount",
+    "no_new_privileges",
+    "seccomp_supported",
+    "set_namespace",
+    "unshare",
+]
+
+LINUX = sys.platform == "linux"
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 22, 24
+_PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
+_LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_MAKE_DEVICES = 1 << 6 | 1 << 11
+_REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
+
+# Numbers of system calls: (x86_64, aarch64).
+_CALLS = {
+    "socket": (41, 198),
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "setns": (308, 268),
+    "unshare": (272, 97),
+    "pivot_root": (155, 41),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "keyctl": (250, 219),
+    "add_key": (248, 217),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "open_by_handle_at": (304, 265),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "kexec_load": (246, 104),
+    "reboot": (169, 142),
+}
+_ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def _prctl(option: int, *values: int) -> None:
+    words = [ctypes.c_ulong(value) for value in (*values, 0, 0, 0, 0)[:4]]
+    _checked(_libc().prctl(ctypes.c_int(option), *words), f"prctl {option}")
+
+
+def unshare(flags: int) -> None:
+    """Enter new namespaces.
+
+    Raises:
+        OSError: the system does not allow it.
+    """
+    _checked(_libc().unshare(ctypes.c_int(flags)), "unshare")
+
+
+def set_namespace(descriptor: int, kind: int) -> None:
+    """Enter the namespace that a file of ``/proc/PID/ns`` names."""
+    _checked(_libc().setns(ctypes.c_int(descriptor), ctypes.c_int(kind)), "setns")
+
+
+def mount(source: str, target: str, kind: str, flags: int = 0, options: str = "") -> None:
+    """Mount a file system."""
+    texts = [ctypes.c_char_p(text.encode()) for text in (source, target, kind)]
+    _checked(
+        _libc().mount(*texts, ctypes.c_ulong(flags), ctypes.c_char_p(options.encode())), f"mount {target}"
+    )
+
+
+def no_new_privileges() -> None:
+    """From now on no program gains rights by being executed."""
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def die_with_parent(signal: int) -> None:
+    """Have this process sent a signal when its parent ends."""
+    _prctl(_PR_SET_PDEATHSIG, signal)
+
+
+def be_subreaper() -> None:
+    """Orphans below this process become its children."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def drop_capabilities() -> None:
+    """Give up all rights of the superuser but those over its own files."""
+    for capability in range(64):
+        try:
+            _prctl(_PR_CAPBSET_DROP, capability)
+        except OSError:
+            break
+    header = ctypes.create_string_buffer(struct.pack("=Ii", 0x20080522, 0))
+    nothing = ctypes.create_string_buffer(24)
+    _checked(_libc().capset(header, nothing), "capset")
+
+
+def landlock_version() -> int:
+    """The version of the kernel's Landlock; 0 where there is none."""
+    if not LINUX:
+        return 0
+    found = _libc().syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_size_t(0), ctypes.c_uint32(1))
+    return max(0, int(found))
+
+
+def landlock(readable: Sequence[Path], listable: Sequence[Path], writable: Sequence[Path]) -> None:
+    """Refuse this process and its children every file but these; for good.
+
+    It can neither trace nor, from version 6 on, signal processes outside.
+
+    Args:
+        readable: files and folders that may be read and executed.
+        listable: folders whose names may be read.
+        writable: files and folders in which everything may be done (but making devices).
+
+    Raises:
+        OSError: the kernel has no Landlock.
+    """
+    version = landlock_version()
+    if not version:
+        raise OSError("no Landlock")
+    handled = (1 << 13) - 1
+    handled |= (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
+    handled |= _IOCTL if version >= 5 else 0
+    scoped = 3 if version >= 6 else 0
+    size = 8 if version < 4 else 16 if version < 6 else 24
+    attributes = struct.pack("=QQQ", handled, 0, scoped)[:size]
+    call = _libc().syscall
+    ruleset = _checked(
+        call(ctypes.c_long(_LANDLOCK_CREATE), attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)),
+        "landlock_create_ruleset",
+    )
+    try:
+        rules = [(path, _READ) for path in readable] + [(path, _READ_DIR) for path in listable]
+        rules += [(path, handled & ~_MAKE_DEVICES) for path in writable]
+        for path, access in rules:
+            try:
+                place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            except OSError:
+                continue
+            try:
+                allowed = access & handled & (-1 if path.is_dir() else _OF_FILES)
+                rule = struct.pack("=Qi", allowed, place)
+                _checked(
+                    call(
+                        ctypes.c_long(_LANDLOCK_ADD),
+                        ctypes.c_int(ruleset),
+                        ctypes.c_int(1),
+                        rule,
+                        ctypes.c_uint32(0),
+                    ),
+                    f"landlock_add_rule {path}",
+                )
+            finally:
+                os.close(place)
+        no_new_privileges()
+        _checked(
+            call(ctypes.c_long(_LANDLOCK_RESTRICT), ctypes.c_int(ruleset), ctypes.c_uint32(0)),
+            "landlock_restrict_self",
+        )
+    finally:
+        os.close(ruleset)
+
+
+def seccomp_supported() -> bool:
+    """Whether system calls can be filtered here."""
+    if not LINUX or platform.machine() not in _ARCHITECTURES:
+        return False
+    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    return "\nSeccomp:" in status
+
+
+def deny_calls(*, sockets: bool) -> None:
+    """Refuse this process and its children system calls that reach beyond their own memory; for good.
+
+    Args:
+        sockets: whether sockets other than those between processes of this machine are refused, too.
+
+    Raises:
+        OSError: the system has no such filters.
+    """
+    if platform.machine() not in _ARCHITECTURES:
+        raise OSError(f"no filters of system calls for {platform.machine()}")
+    column, architecture = _ARCHITECTURES[platform.machine()]
+    load, equal, at_least, stop = 0x20, 0x15, 0x35, 0x06
+    allow, refuse = 0x7FFF0000, 0x00050000 | 13  # SECCOMP_RET_ERRNO | EACCES
+    program = [(load, 0, 0, 4), (equal, 1, 0, architecture), (stop, 0, 0, refuse), (load, 0, 0, 0)]
+    program += [(at_least, 0, 1, 0x40000000), (stop, 0, 0, refuse)]
+    for name, numbers in _CALLS.items():
+        if name != "socket":
+            program += [(equal, 0, 1, numbers[column]), (stop, 0, 0, refuse)]
+    if sockets:
+        program += [(equal, 0, 3, _CALLS["socket"][column]), (load, 0, 0, 16), (equal, 1, 0, 1)]
+        program += [(stop, 0, 0, refuse)]
+    program += [(stop, 0, 0, allow)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
+
+    class _Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+    given = _Program(len(program), ctypes.cast(code, ctypes.c_void_p).value)
+    no_new_privileges()
+    _checked(
+        _libc().prctl(
+            ctypes.c_int(_PR_SET_SECCOMP), ctypes.c_ulong(2), ctypes.byref(given), ctypes.c_ulong(0), 0
+        ),
+        "seccomp",
+    )

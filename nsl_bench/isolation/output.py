@@ -1,0 +1,66 @@
+"""What a learner prints: its first part and its last lines are kept, however much it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["Output"]
+
+_HEAD = 1 << 18
+_TAIL = 1 << 16
+
+
+class Output:
+    """The read end of a learner's standard output and error.
+
+    Args:
+        log: file that gets what is kept, written by `close`; None: nowhere.
+    """
+
+    def __init__(self, log: Path | None = None) -> None:
+        self.descriptor, self.sink = os.pipe()
+        os.set_blocking(self.descriptor, False)
+        self._log = log
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._total = 0
+
+    def drain(self) -> bool:
+        """Take what is there, 4 MiB at most; False once all writers are gone."""
+        for _ in range(64):
+            try:
+                data = os.read(self.descriptor, 1 << 16)
+            except BlockingIOError:
+                return True
+            if not data:
+                return False
+            self._total += len(data)
+            room = _HEAD - len(self._head)
+            self._head += data[:room]
+            self._tail += data[room:] if room > 0 else data
+            if len(self._tail) > 2 * _TAIL:
+                del self._tail[:-_TAIL]
+        return True
+
+    def text(self) -> str:
+        """All that is kept."""
+        kept = self._tail[-_TAIL:]
+        left_out = self._total - len(self._head) - len(kept)
+        note = f"\n[{left_out} bytes left out]\n".encode() if left_out > 0 else b""
+        return bytes(self._head + note + kept).decode("utf-8", "replace")
+
+    def last_lines(self, count: int = 10, width: int = 300) -> str:
+        """The last lines that are not empty."""
+        lines = [line.rstrip()[:width] for line in self.text().splitlines() if line.strip()]
+        return "\n".join(lines[-count:])
+
+    def close(self) -> None:
+        """Write the log, if anything was printed, and give up the descriptors."""
+        for descriptor in (self.descriptor, self.sink):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self.descriptor = self.sink = -1
+        if self._log is not None and self._total:
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            self._log.write_text(self.text(), encoding="utf-8")

@@ -1,0 +1,431 @@
+"""The harness's side of one learner's process: start it, ask it, hold it to its limits, end it.
+
+The processes come from a warm one, started on first use and kept by each thread (`pool`). All waiting is
+one loop over what can happen: the learner answers or asks, prints, ends, or is out of time or memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from nsl_bench.errors import UserError
+from nsl_bench.isolation import kernel, sandbox, wire
+from nsl_bench.isolation.limits import Failure, Limits
+from nsl_bench.isolation.output import Output
+from nsl_bench.run.record import Status
+
+__all__ = ["Process", "Warm", "pool"]
+
+_ZYGOTE = (sys.executable, "-P", "-m", "nsl_bench.isolation.zygote")
+_LARGEST_ANSWER = 2 << 30
+_MOST_PROCESSES = 512
+_POLL = (0.02, 0.25)
+_START_SECONDS = 120.0
+_GRACE_SECONDS = 10.0
+_SECRET = ("TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "API_KEY")
+
+Answer = Callable[[dict[str, Any]], dict[str, Any]]
+"""Answers a learner's question."""
+
+
+class Warm:
+    """A zygote (`nsl_bench.isolation.zygote`) and the line to it.
+
+    Args:
+        network: whether its children may open sockets.
+        threads: of numerical libraries in its children.
+
+    Raises:
+        UserError: it cannot be started.
+    """
+
+    def __init__(self, network: bool, threads: int) -> None:
+        if not hasattr(os, "fork"):
+            raise UserError("Learners can be isolated on Linux and macOS only; use --isolation none.")
+        self._line, theirs = socket.socketpair()
+        self._heard = b""
+        self._preloaded: set[str] = set()
+        self._gone = False
+        words = ["network"] if network else []
+        with theirs:
+            # A session of its own: Ctrl-C in the terminal is for the harness, which ends learners itself.
+            self._process = subprocess.Popen(
+                [*_ZYGOTE, str(theirs.fileno()), *words],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env=_environment(threads),
+                start_new_session=True,
+            )
+        ready = self.hear(_START_SECONDS)
+        if ready is None:
+            self.close()
+            raise UserError("The process that starts learners does not start; see `nsl-bench doctor`.")
+        self.force: dict[str, str] = ready["ready"]
+
+    @property
+    def usable(self) -> bool:
+        """Whether it is alive."""
+        return not self._gone and self._process.poll() is None
+
+    def fileno(self) -> int:
+        """Of the control line, for a selector."""
+        return self._line.fileno()
+
+    def spawn(self, request: dict[str, Any], channel: socket.socket, output: int) -> int:
+        """Fork a learner's process; its supervisor's process id."""
+        data = json.dumps({"spawn": request}).encode() + b"\n"
+        sent = socket.send_fds(self._line, [data], [channel.fileno(), output])
+        self._line.sendall(data[sent:])
+        while (said := self.hear(_START_SECONDS)) is not None:
+            if "spawned" in said:
+                return int(said["spawned"])
+        raise OSError("the process that starts learners does not answer")
+
+    def kill(self, process: int) -> None:
+        """End a learner's process and all that it started."""
+        self._say({"kill": process})
+
+    def preload(self, modules: Sequence[str]) -> None:
+        """Import modules now, that later processes have them."""
+        new = [name for name in modules if name not in self._preloaded]
+        self._preloaded.update(new)
+        if new:
+            self._say({"preload": new})
+
+    def hear(self, seconds: float) -> dict[str, Any] | None:
+        """What it says next; None after a while, or if it is gone (then it is no longer `usable`)."""
+        deadline = time.monotonic() + seconds
+        while b"\n" not in self._heard:
+            self._line.settimeout(max(0.001, deadline - time.monotonic()))
+            try:
+                data = self._line.recv(1 << 16)
+            except TimeoutError:
+                return None
+            except OSError:
+                data = b""
+            if not data:
+                self._gone = True
+                return None
+            self._heard += data
+        line, _, self._heard = self._heard.partition(b"\n")
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self._line.settimeout(None)
+        with contextlib.suppress(OSError):
+            self._line.sendall(json.dumps(message).encode() + b"\n")
+
+    def close(self) -> None:
+        """End it and all its children."""
+        self._line.close()
+        try:
+            self._process.wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _environment(threads: int) -> dict[str, str]:
+    """The harness's environment without secrets, with what makes runs repeatable."""
+    kept = {name: v for name, v in os.environ.items() if not any(word in name.upper() for word in _SECRET)}
+    counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+    # Arrow's own allocator starts a thread, which does not survive a fork.
+    fixed = {"PYTHONHASHSEED": "0", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+    return {**kept, **dict.fromkeys(counts, str(threads)), **fixed}
+
+
+class _Pool(threading.local):
+    """Each thread's warm processes; a thread has one learner at a time."""
+
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+        self._warm: dict[tuple[bool, int], Warm] = {}
+
+    def get(self, limits: Limits) -> Warm:
+        """A warm process that fits."""
+        if self._owner != os.getpid():  # forked: the parent's are not ours
+            self.__init__()  # type: ignore[misc]
+        key = (limits.network, limits.threads)
+        if key not in self._warm or not self._warm[key].usable:
+            self._warm[key] = Warm(*key)
+        return self._warm[key]
+
+    def discard(self, warm: Warm) -> None:
+        """Have the next learner start from a new warm process."""
+        self._warm = {key: kept for key, kept in self._warm.items() if kept is not warm}
+        warm.close()
+
+    def close(self) -> None:
+        """End this thread's warm processes."""
+        for warm in self._warm.values():
+            warm.close()
+        self._warm.clear()
+
+
+pool = _Pool()
+"""Where learners' processes come from."""
+
+
+class Process:
+    """A learner's process.
+
+    Args:
+        limits: what it may use.
+        code: files or packages that it consists of, beside what is installed.
+        seed: of Python's and numpy's global generators.
+        command: a program in place of a learner in Python; it is asked nothing.
+        scratch: its folder; made, and removed at the end, if None.
+        log: file for what it prints.
+
+    Raises:
+        Failure: it could not be started.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        code: Sequence[Path] = (),
+        seed: int = 0,
+        command: Sequence[str] = (),
+        scratch: Path | None = None,
+        log: Path | None = None,
+    ) -> None:
+        self.limits = limits
+        self.output = Output(log)
+        self._own_scratch = scratch is None
+        self.scratch = scratch or Path(tempfile.mkdtemp(prefix="nsl-bench-"))
+        self._process: int | None = None
+        self._reason: tuple[Status, str] | None = None
+        self._pause = _POLL[0]
+        self._decoder = wire.Decoder(_LARGEST_ANSWER)
+        self._code: int | None = None
+        self._channel, theirs = socket.socketpair()
+        reach = sandbox.reach_of(limits, self.scratch.resolve(), code)
+        request = {
+            "scratch": str(self.scratch.resolve()),
+            "cwd": str(Path.cwd()),
+            "seed": seed,
+            "memory": limits.memory,
+            "network": limits.network,
+            "command": list(command),
+            "readable": [str(path) for path in reach.readable],
+            "listable": [str(path) for path in reach.listable],
+            "writable": [str(path) for path in reach.writable],
+        }
+        self._warm = pool.get(limits)
+        try:
+            self._process = self._warm.spawn(request, theirs, self.output.sink)
+        except OSError as error:
+            self._shut()
+            raise Failure("crashed", f"The learner's process cannot be started: {error}.") from error
+        finally:
+            theirs.close()
+        os.close(self.output.sink)
+        self.output.sink = -1
+        self._channel.setblocking(False)
+        try:
+            self.force: dict[str, str] = self._wait(_START_SECONDS, None)["done"]
+        except BaseException:
+            self.close()
+            raise
+
+    def call(self, do: str, answer: Answer | None = None, **given: Any) -> Any:
+        """Ask the learner's process to do something, for as long as the time limit allows.
+
+        Raises:
+            Failure: it failed, ended, used up a limit, or answered nonsense.
+        """
+        message = wire.encode({"do": do, **given})
+        reply = self._wait(self.limits.time, answer, message)
+        if "error" in reply:
+            status: Status = "out_of_memory" if reply.get("status") == "out_of_memory" else "crashed"
+            text = f"Out of memory: {reply['error']}" if status == "out_of_memory" else str(reply["error"])
+            self._settle()
+            raise Failure(status, text, self.output.last_lines())
+        return reply.get("done")
+
+    def run(self) -> None:
+        """Wait for a command to end.
+
+        Raises:
+            Failure: it did not end well.
+        """
+        with contextlib.suppress(_Ended):
+            self._wait(self.limits.time, None)
+        failure = self._failure()
+        if self._code != 0:
+            raise failure
+
+    def _wait(self, seconds: float | None, answer: Answer | None, message: bytes = b"") -> dict[str, Any]:
+        """Send a message and wait for its reply, answering questions meanwhile."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        left = memoryview(message)
+        next_look = time.monotonic() + self._pause
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._channel, selectors.EVENT_READ | (selectors.EVENT_WRITE if left else 0))
+            selector.register(self.output.descriptor, selectors.EVENT_READ)
+            selector.register(self._warm, selectors.EVENT_READ)
+            while True:
+                now = time.monotonic()
+                if deadline is not None and now > deadline:
+                    self._kill("timeout", f"Longer than the time limit of {seconds:g} s.")
+                    deadline = None
+                if now >= next_look:
+                    self._look()
+                    self._pause = min(_POLL[1], self._pause * 2)
+                    next_look = now + self._pause
+                until = next_look if deadline is None else min(next_look, deadline)
+                for key, events in selector.select(max(0.0, until - time.monotonic())):
+                    if key.fileobj is self._warm:
+                        self._hear()
+                    elif key.fileobj == self.output.descriptor:
+                        if not self.output.drain():
+                            selector.unregister(self.output.descriptor)
+                    else:
+                        if events & selectors.EVENT_WRITE:
+                            with contextlib.suppress(BlockingIOError, OSError):
+                                left = left[self._channel.send(left) :]
+                            if not left:
+                                selector.modify(self._channel, selectors.EVENT_READ)
+                        if events & selectors.EVENT_READ:
+                            reply, question = self._receive()
+                            if question is not None:
+                                left = memoryview(self._answered(answer, question))
+                                selector.modify(self._channel, selectors.EVENT_READ | selectors.EVENT_WRITE)
+                            if reply is not None:
+                                return reply
+                            if reply is None and question is None and self._closed:
+                                selector.unregister(self._channel)
+                if self._code is not None:
+                    self.output.drain()
+                    raise self._failure()
+
+    _closed = False
+
+    def _receive(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """A reply or a question, if one is complete."""
+        try:
+            data = self._channel.recv(1 << 20)
+            self._closed = not data
+            self._decoder.feed(data)
+            message = self._decoder.next()
+        except BlockingIOError:
+            return None, None
+        except (OSError, ValueError) as error:
+            self._closed = True
+            self._kill("invalid_output", f"The learner's process sent no message: {error}.")
+            return None, None
+        if isinstance(message, dict) and "ask" in message:
+            return None, message
+        if message is not None and not isinstance(message, dict):
+            self._kill("invalid_output", "The learner's process sent no message of the agreed form.")
+            return None, None
+        return message, None
+
+    def _answered(self, answer: Answer | None, question: dict[str, Any]) -> bytes:
+        if answer is None:
+            return wire.encode({"error": "nothing can be asked now", "kind": "user"})
+        return wire.encode(answer(question))
+
+    def _hear(self) -> None:
+        said = self._warm.hear(1.0)
+        if said is not None and said.get("exit") == self._process:
+            self._code = int(said["code"])
+        elif said is None and not self._warm.usable:  # somebody killed it, and with it the learner
+            self._code = 128 + signal.SIGKILL
+
+    def _look(self) -> None:
+        """Hold the process and its children to their memory."""
+        if self._process is None or self._code is not None:
+            return
+        import psutil
+
+        with contextlib.suppress(psutil.Error):
+            family = psutil.Process(self._process).children(recursive=True)
+            if len(family) > _MOST_PROCESSES:
+                self._kill("crashed", f"More than {_MOST_PROCESSES} processes were started.")
+            elif self.limits.memory is not None:
+                used = sum(map(_memory, family))
+                if used > self.limits.memory:
+                    self._kill("out_of_memory", f"More than the memory limit of {_mib(self.limits.memory)}.")
+
+    def _kill(self, status: Status, reason: str) -> None:
+        if self._reason is None:
+            self._reason = (status, reason)
+        if self._process is not None and self._code is None:
+            self._warm.kill(self._process)
+
+    def _settle(self, seconds: float = 0.2) -> None:
+        """Take what is printed in the last moment."""
+        self.output.drain()
+
+    def _failure(self) -> Failure:
+        """Why the process ended, which it was not to."""
+        self.output.drain()
+        lines = self.output.last_lines()
+        if self._reason is not None:
+            return _Ended(*self._reason, lines)
+        code = self._code or 0
+        if code > 128 and code - 128 in set(signal.Signals):
+            name = signal.Signals(code - 128).name
+            return _Ended("crashed", f"The learner's process was ended by the signal {name}.", lines)
+        starved = any(word in lines for word in ("MemoryError", "bad_alloc", "allocate memory"))
+        status: Status = "out_of_memory" if starved else "crashed"
+        hint = ""
+        if "Permission denied" in lines or "PermissionError" in lines:
+            hint = " A file that it needs beside its code is allowed with --allow-read."
+        return _Ended(status, f"The learner's process left with exit code {code}.{hint}", lines)
+
+    def close(self) -> None:
+        """End the process and remove its scratch folder."""
+        if self._process is not None and self._code is None:
+            self._warm.kill(self._process)
+            deadline = time.monotonic() + _GRACE_SECONDS
+            while self._code is None and time.monotonic() < deadline:
+                self._hear()
+            if self._code is None:
+                pool.discard(self._warm)
+        self._shut()
+
+    def _shut(self) -> None:
+        self._channel.close()
+        if self.output.descriptor >= 0:
+            self.output.drain()
+            self.output.close()
+        if self._own_scratch:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+class _Ended(Failure):
+    """The process is gone."""
+
+
+def _memory(process: Any) -> int:
+    """Bytes of a process, what it shares counted in part."""
+    try:
+        if kernel.LINUX:
+            text = Path(f"/proc/{process.pid}/smaps_rollup").read_text(encoding="ascii")
+            return 1024 * sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))
+        return int(process.memory_info().rss)
+    except Exception:  # it may end at any moment, and reading then fails in many ways
+        return 0
+
+
+def _mib(size: int) -> str:
+    return f"{size / (1 << 20):g} MiB"

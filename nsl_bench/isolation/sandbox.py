@@ -1,0 +1,171 @@
+"""What a learner's process can reach: which files, whether a network, how much memory.
+
+Three layers, each used where the system has it. *Namespaces* (Linux, where unprivileged ones are permitted)
+give it a network without devices, its own processes, shared memory and `/run`. *Landlock* (Linux 5.13)
+refuses all files but its own code, the Python installation, the system's programs and its scratch folder.
+A *seccomp filter* refuses sockets and calls that look into other processes. What is in force is said in
+every record (``environment.isolation``) and by ``nsl-bench doctor``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from nsl_bench import registry
+from nsl_bench.isolation import kernel
+from nsl_bench.isolation.limits import Limits
+
+__all__ = ["Reach", "apply", "code_of", "location", "reach_of"]
+
+_SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix", "/etc", "/proc", "/sys")
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", "pts", "ptmx", "dri", "kfd")
+_CODE = frozenset({".py", ".pyc", ".so", ".pyd", ".dylib", ".pth"})
+_FOLDERS_OF_CODE = ("__pycache__",)
+_METADATA = (".dist-info", ".egg-info", ".libs")
+_LARGEST_FILE = 16 << 30
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Which files a process can reach.
+
+    Attributes:
+        readable: files and folders that it may read and execute.
+        listable: folders of which it may read the names.
+        writable: files and folders that it may change.
+    """
+
+    readable: tuple[Path, ...]
+    listable: tuple[Path, ...]
+    writable: tuple[Path, ...]
+
+
+def reach_of(limits: Limits, scratch: Path, code: Iterable[Path] = ()) -> Reach:
+    """What a learner's process may reach.
+
+    Args:
+        limits: what the user allows beyond the rule.
+        scratch: its own folder.
+        code: files or packages that it consists of, beside what is installed.
+    """
+    import nsl_bench
+
+    readable = [Path(path) for path in _SYSTEM]
+    readable += [Path(sys.prefix), Path(sys.base_prefix), Path(sys.exec_prefix)]
+    readable += [Path(path) for path in nsl_bench.__path__]
+    listable: list[Path] = []
+    for folder in map(Path, filter(None, os.environ.get("PATH", "").split(os.pathsep))):
+        if folder.is_absolute() and folder.name in ("bin", "sbin"):
+            readable.append(folder)
+    for entry in map(Path, filter(None, sys.path)):
+        if entry.name in ("site-packages", "dist-packages") or not entry.is_dir():
+            readable.append(entry)
+        elif entry.resolve() != Path.cwd():
+            readable += code_of(entry)
+            listable.append(entry)
+    for place in code:
+        if place.is_dir():
+            readable.append(place)
+        else:
+            readable += [place, *code_of(place.parent)]
+            listable.append(place.parent)
+    readable += limits.read
+    hidden = [path.resolve() for path in limits.hidden]
+    shown = [
+        piece for path in dict.fromkeys(p.resolve() for p in readable) for piece in _without(path, hidden)
+    ]
+    devices = [Path("/dev", name) for name in _DEVICES] + sorted(Path("/dev").glob("nvidia*"))
+    writable = [scratch, *(path.resolve() for path in limits.write), *devices]
+    return Reach(tuple(shown), tuple(path.resolve() for path in listable), tuple(writable))
+
+
+def code_of(folder: Path) -> Iterator[Path]:
+    """The Python files and packages that lie in a folder, not what else is there."""
+    with suppress(OSError):
+        for entry in folder.iterdir():
+            if (
+                entry.suffix in _CODE
+                or entry.name in _FOLDERS_OF_CODE
+                or entry.name.endswith(_METADATA)
+                or (entry.is_dir() and (entry / "__init__.py").is_file())
+            ):
+                yield entry
+
+
+def _without(path: Path, hidden: list[Path]) -> Iterator[Path]:
+    """A path, or where something hidden lies in it, the rest of what lies there."""
+    if any(path == secret or secret in path.parents for secret in hidden):
+        return
+    if not any(path in secret.parents for secret in hidden):
+        yield path
+        return
+    with suppress(OSError):
+        for entry in path.iterdir():
+            yield from _without(entry, hidden)
+
+
+def location(learner: str) -> Path | None:
+    """Where a learner's code lies, found without running it: a file or a package; None if unknown."""
+    name = registry.Spec.parse(learner).name
+    if name in registry.names("learner"):
+        module = registry.entry_point("learner", name).module
+    else:
+        place, _, _ = learner.rpartition(":")
+        if place.endswith(".py"):
+            return Path(place).resolve()
+        module = place
+        for candidate in (Path(module.partition(".")[0]), Path(f"{module.partition('.')[0]}.py")):
+            if candidate.exists():
+                return candidate.resolve()
+    try:
+        spec = importlib.util.find_spec(module.partition(".")[0])
+    except (ImportError, ValueError):
+        return None
+    if spec is None:
+        return None
+    if spec.submodule_search_locations:
+        return Path(next(iter(spec.submodule_search_locations)))
+    return Path(spec.origin) if spec.origin else None
+
+
+def apply(reach: Reach, *, memory: int | None, network: bool) -> dict[str, str]:
+    """Shut this process in; for good.
+
+    Returns:
+        What is in force: ``files`` and ``calls``.
+    """
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    largest = _LARGEST_FILE if most == resource.RLIM_INFINITY else min(most, _LARGEST_FILE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    if memory is not None:
+        bytes_now = _own_data()
+        resource.setrlimit(resource.RLIMIT_DATA, (bytes_now + memory, bytes_now + memory))
+    force = {"files": "none", "calls": "none"}
+    if not kernel.LINUX:
+        return force
+    with suppress(OSError):
+        kernel.drop_capabilities()
+    with suppress(OSError):
+        kernel.landlock(reach.readable, reach.listable, reach.writable)
+        force["files"] = f"landlock {kernel.landlock_version()}"
+    with suppress(OSError):
+        kernel.deny_calls(sockets=not network)
+        force["calls"] = "seccomp"
+    return force
+
+
+def _own_data() -> int:
+    try:
+        fields = Path("/proc/self/statm").read_text(encoding="ascii").split()
+        return int(fields[5]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError, ValueError):
+        return 0

@@ -1,0 +1,128 @@
+"""Messages between the harness and a learner's process: JSON with arrays, nothing that runs when read.
+
+A message is a length, a JSON header, then the arrays' bytes. Only plain numbers, booleans and fixed-width
+strings travel as arrays. The harness reads what a hostile process sends, so a message of another form, or
+longer than allowed, is refused with `ValueError`.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Decoder", "encode", "receive", "send"]
+
+_HEAD = struct.Struct("!QQ")
+_KINDS = frozenset("biufU")
+_KEY = "__array__"
+
+
+def encode(message: Any) -> bytes:
+    """A message as bytes.
+
+    Raises:
+        TypeError: it holds something that is neither JSON nor an array of plain values.
+    """
+    arrays: list[np.ndarray[Any, Any]] = []
+
+    def pack(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            if value.dtype.kind not in _KINDS:
+                raise TypeError(f"an array of {value.dtype} cannot be sent")
+            # the byte order is the machine's on both sides
+            arrays.append(np.ascontiguousarray(value.astype(value.dtype.newbyteorder("="), copy=False)))
+            return {_KEY: [len(arrays) - 1, value.dtype.str.lstrip("<>=|"), list(value.shape)]}
+        if isinstance(value, np.generic):
+            return value.item()
+        raise TypeError(f"a {type(value).__name__} cannot be sent")
+
+    header = json.dumps(message, default=pack).encode()
+    body = b"".join(array.tobytes() for array in arrays)
+    return _HEAD.pack(len(header), len(body)) + header + body
+
+
+class Decoder:
+    """Puts messages together from pieces as they come.
+
+    Args:
+        most: bytes that one message may have.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Take the next piece."""
+        self._buffer += data
+
+    def next(self) -> Any:
+        """The next whole message; None as long as there is none.
+
+        Raises:
+            ValueError: what came is no message.
+        """
+        if len(self._buffer) < _HEAD.size:
+            return None
+        header_size, body_size = _HEAD.unpack_from(self._buffer)
+        if header_size + body_size > self._most:
+            raise ValueError(f"a message of {header_size + body_size} bytes; {self._most} are allowed")
+        end = _HEAD.size + header_size + body_size
+        if len(self._buffer) < end:
+            return None
+        header = bytes(self._buffer[_HEAD.size : _HEAD.size + header_size])
+        body = bytes(self._buffer[_HEAD.size + header_size : end])
+        del self._buffer[:end]
+        return _decode(header, body)
+
+
+def _decode(header: bytes, body: bytes) -> Any:
+    offsets: dict[int, int] = {}
+    position = 0
+
+    def unpack(value: dict[str, Any]) -> Any:
+        nonlocal position
+        if _KEY not in value:
+            return value
+        number, code, shape = value[_KEY]
+        dtype = np.dtype(code)
+        if dtype.kind not in _KINDS or number != len(offsets) or any(side < 0 for side in shape):
+            raise ValueError("an array of a forbidden form")
+        size = dtype.itemsize
+        for side in shape:
+            size *= side
+        if position + size > len(body):
+            raise ValueError("an array longer than its message")
+        offsets[number] = position
+        count = size // dtype.itemsize if dtype.itemsize else 0
+        array = np.frombuffer(body, dtype, count=count, offset=position)
+        position += size
+        return array.reshape(shape).copy()
+
+    try:
+        return json.loads(header, object_hook=unpack)
+    except (TypeError, KeyError, RecursionError, OverflowError, MemoryError) as error:
+        raise ValueError(f"no message: {error}") from error
+
+
+def send(channel: socket.socket, message: Any) -> None:
+    """Send a message, waiting until the other side has taken it."""
+    channel.sendall(encode(message))
+
+
+def receive(channel: socket.socket, decoder: Decoder) -> Any:
+    """The next message, waited for.
+
+    Raises:
+        EOFError: the other side is gone.
+    """
+    while (message := decoder.next()) is None:
+        data = channel.recv(1 << 20)
+        if not data:
+            raise EOFError
+        decoder.feed(data)
+    return message

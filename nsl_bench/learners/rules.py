@@ -1,0 +1,56 @@
+"""Given rules as a learner: a hypothesis from a file, scored like one that was learned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.inference.crisp import crisp_labels
+from nsl_bench.learners.view import View
+from nsl_bench.types import Track
+
+__all__ = ["Rules"]
+
+
+class Rules:
+    """Answers with the rules of a file; learns nothing.
+
+    Args:
+        path: a file of ASP rules, one a line or more.
+    """
+
+    version = "1"
+    track: Track = "pretrained"
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise UserError(f"The learner rules needs a file of ASP rules; there is no {path}.")
+        self._text = path.read_text(encoding="utf-8")
+
+    def fit(self, train: View) -> Rules:
+        """Check the rules."""
+        from nsl_bench.inference.program import Program
+
+        program = Program.parse(self._text, "the given rules")
+        self._rules = tuple(str(rule.node) for rule in program.rules)
+        self._background = train.background
+        return self
+
+    def predict(self, test: View) -> npt.NDArray[np.int16]:
+        """int16 [n]: the label that the rules derive, `UNDECIDED` or `AMBIGUOUS`."""
+        return crisp_labels(self._rules, self._background, test.contexts, test.label_space)
+
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels]: one for the derived label; a row of zeros if there is not exactly one."""
+        labels = self.predict(test)
+        result = np.zeros((len(labels), test.n_labels))
+        rows = np.flatnonzero(labels >= 0)
+        result[rows, labels[rows]] = 1.0
+        return result
+
+    def rules(self) -> list[str]:
+        """The rules."""
+        return list(self._rules)
