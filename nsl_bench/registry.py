@@ -13,6 +13,7 @@ the types of its annotations (`int`, `float`, `bool`, `str`, `Path`).
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -76,6 +77,7 @@ class Spec:
         return f"{self.name}:{','.join(options)}" if options else self.name
 
 
+@functools.cache
 def _found(kind: Kind) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=KINDS[kind])}
 

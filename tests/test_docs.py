@@ -44,6 +44,7 @@ def other_package(tmp_path: Path) -> Path:
 def test_a_fifth_task_is_one_module_and_one_entry_point(other_package: Path) -> None:
     results = other_package / "results"
     words = ["run", "left_is_larger", "--learner", "ffnsl", "--learner", "random_forest", "--repeats", "1"]
+    words += ["--jobs", "1"]
     done = run(*words, "--track", "symbolic", "--out", results, path=other_package)
     assert done.returncode == 0, done.stderr
     report = run("report", results, "--no-curves", "--metric", "hypothesis_accuracy", path=other_package)
@@ -72,7 +73,7 @@ def test_the_readme_learner_runs(tmp_path: Path) -> None:
     (guess,) = (block for block in python_blocks("README.md") if "class Guess" in block)
     (tmp_path / "guess.py").write_text(guess)
     words = ["run", "follow_suit", "--learner", f"{tmp_path / 'guess.py'}:Guess", "--track", "symbolic"]
-    done = run(*words, "--repeats", "1", "--out", tmp_path / "results", path=tmp_path)
+    done = run(*words, "--repeats", "1", "--jobs", "1", "--out", tmp_path / "results", path=tmp_path)
     assert done.returncode == 0, done.stderr
 
 

@@ -4,35 +4,96 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from nsl_bench import registry
 from nsl_bench.cli import Command
+from nsl_bench.cli.grid import grid_options, grids_of
 from nsl_bench.errors import UserError
 
-__all__ = ["command"]
+if TYPE_CHECKING:
+    from nsl_bench.isolation.limits import Limits
+    from nsl_bench.run.plan import Grid
+    from nsl_bench.run.record import Record
+
+__all__ = ["command", "limit_options", "limits_of"]
+
+_LIMITS = [
+    click.option(
+        "--time-limit",
+        default=3600.0,
+        show_default=True,
+        type=click.FloatRange(min=0, min_open=True),
+        help="Seconds that each fit and predict may take.",
+    ),
+    click.option("--memory-limit", default="8G", show_default=True, help="Of each learner: 512M, 8G ..."),
+    click.option(
+        "--allow",
+        "allowed",
+        multiple=True,
+        help="What learners may reach beside their code: network, read=PATH, write=PATH; repeatable.",
+    ),
+    click.option(
+        "--isolation",
+        type=click.Choice(["process", "none"]),
+        default="process",
+        show_default=True,
+        help="none: learners run in the harness's process, without limits.",
+    ),
+]
 
 
-def percentages(ctx: click.Context, parameter: click.Parameter, text: str | None) -> list[float]:
-    """``0,50,90`` or ``0-100/10`` (from, to, step) as numbers."""
-    found: list[float] = []
-    for piece in text.split(",") if text else []:
-        span, _, step = piece.partition("/")
-        first, dash, last = span.partition("-")
-        try:
-            if dash and first:
-                width = float(step or 1)
-                count = int((float(last) - float(first)) / width + 1e-9)
-                found += [float(first) + k * width for k in range(count + 1)]
-            else:
-                found.append(float(span))
-        except (ValueError, ZeroDivisionError):
+def limit_options(function: Any) -> Any:
+    """Give a command the options of what learners may use."""
+    for option in reversed(_LIMITS):
+        function = option(function)
+    return function
+
+
+def limits_of(options: dict[str, Any], hidden: list[Path]) -> Limits | None:
+    """The limits that the options say; takes them out of `options`. None without isolation.
+
+    Args:
+        options: of the command.
+        hidden: what learners may never read.
+
+    Raises:
+        UserError: an option with a value that there is not.
+    """
+    from nsl_bench.isolation.limits import Limits, memory_size
+
+    time, memory = options.pop("time_limit"), memory_size(options.pop("memory_limit"))
+    allowed, isolation = options.pop("allowed"), options.pop("isolation")
+    paths: dict[str, list[Path]] = {"read": [], "write": []}
+    for word in allowed:
+        kind, equals, path = word.partition("=")
+        if word == "network":
+            continue
+        if kind not in paths or not equals or not Path(path).exists():
             raise UserError(
-                f"--percents: found '{piece}', expected numbers such as 0,50,90 or 0-100/10."
-            ) from None
-    for percent in found:
-        if not 0 <= percent <= 100:
-            raise UserError(f"--percents: a share of examples lies between 0 and 100, found {percent:g}.")
+                f"--allow is network, or read=PATH or write=PATH of what is there; found '{word}'."
+            )
+        paths[kind].append(Path(path))
+    if isolation == "none":
+        return None
+    return Limits(
+        time=time,
+        memory=memory,
+        network="network" in allowed,
+        read=(*paths["read"], *paths["write"]),
+        write=tuple(paths["write"]),
+        hidden=tuple(path.resolve() for path in hidden if path.exists()),
+    )
+
+
+def secrets_of(grids: list[Grid]) -> list[Path]:
+    """Files and folders with labels that the runs of some grids read."""
+    found = [Path(grid.splits) for grid in grids if grid.splits]
+    for source in (source for grid in grids for source in grid.sources):
+        spec = registry.Spec.parse(source)
+        found += [Path(word) for word in (*spec.args, *spec.kwargs.values()) if Path(word).exists()]
     return found
 
 
@@ -43,92 +104,62 @@ def percentages(ctx: click.Context, parameter: click.Parameter, text: str | None
         "--percents 0,50,90 --out results/",
         "nsl-bench run sudoku_9x9 --source mnist:data/ --learner ffnsl --shift rotate90 --percents 0-100/10 "
         "--out results/",
-        "nsl-bench run sudoku_4x4 --track symbolic --learner ffnsl --repeats 2 --out results/",
+        "nsl-bench run sudoku_4x4 --track symbolic --learner mine.py:Mine --time-limit 60 --out results/",
+        "nsl-bench run plan.toml --engine dask --scheduler tcp://127.0.0.1:8786 --out results/",
     ],
 )
-@click.argument("benchmark")
+@grid_options
+@limit_options
+@click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
+@click.option("--jobs", type=click.IntRange(1), help="Runs at once; default: one a core.")
 @click.option(
-    "--learner", "learners", multiple=True, required=True, help="Name, or module:Class; repeatable."
-)
-@click.option(
-    "--shift", "shifts", multiple=True, default=["standard"], help="Short name or spec; repeatable."
-)
-@click.option(
-    "--percents", default="0", callback=percentages, help="Shares of shifted examples: 0,50,90 or 0-100/10."
-)
-@click.option(
-    "--size", "sizes", multiple=True, default=["small"], show_default=True, help="Train size; repeatable."
-)
-@click.option(
-    "--repeats", default=5, show_default=True, type=click.IntRange(1), help="Independent train sets."
-)
-@click.option("--source", help="Image source, e.g. mnist:FOLDER or decks:FOLDER,standard=DECK.")
-@click.option("--network", default="softmax", show_default=True, help="Perception network.")
-@click.option(
-    "--track",
-    type=click.Choice(["own", "symbolic"]),
-    default="own",
+    "--engine",
+    type=click.Choice(["processes", "dask"]),
+    default="processes",
     show_default=True,
-    help="symbolic: learners see true concepts instead of a network's predictions.",
+    help="Where runs are done: processes of this machine, or the Dask cluster of --scheduler.",
 )
+@click.option("--scheduler", help="Address of the Dask scheduler, e.g. tcp://127.0.0.1:8786.")
 @click.option(
-    "--splits",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of splits (test.csv, small/train_1.csv ...) to use in place of generated ones.",
+    "--rerun",
+    type=click.Choice(["missing", "failed", "all"]),
+    default="missing",
+    show_default=True,
+    help="Do only runs without a record, also those that failed, or all of them.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of data and learners.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), help="Results folder; resumed if it is there."
 )
-def command(
-    benchmark: str,
-    learners: tuple[str, ...],
-    shifts: tuple[str, ...],
-    percents: list[float],
-    sizes: tuple[str, ...],
-    repeats: int,
-    source: str | None,
-    network: str,
-    track: str,
-    splits: Path | None,
-    seed: int,
-    device: str,
-    out: Path,
-) -> int:
-    """Run learners on BENCHMARK and keep a record a run.
+def command(out: Path, device: str, jobs: int | None, **options: Any) -> int:
+    """Run learners on BENCHMARK, or what a plan (PLAN.toml) says, and keep a record a run.
 
-    A record is written as soon as its run ends; the same command again does only what is missing.
+    A record is written as soon as its run ends; the same command again does only what is missing. Each
+    learner runs in a process of its own, without network, and can read nothing but its own code and what is
+    installed.
     """
-    from nsl_bench.run.evaluate import Bench
-    from nsl_bench.run.job import plan
-    from nsl_bench.run.store import Store
-    from nsl_bench.run.sweep import sweep
+    from functools import partial
 
-    jobs = plan(
-        benchmark,
-        learners,
-        shifts=shifts,
-        percents=percents,
-        repeats=range(1, repeats + 1),
-        sizes=sizes,
-        source=source,
-        network=network,
-        symbolic=track == "symbolic",
-        seed=seed,
-        splits=splits,
-    )
+    from nsl_bench.isolation.host import about
+    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.run.plan import jobs_of
+    from nsl_bench.run.store import Store
+    from nsl_bench.run.sweep import Engine, sweep
+
+    engine, scheduler, rerun = (options.pop(name) for name in ("engine", "scheduler", "rerun"))
+    if (engine == "dask") != (scheduler is not None):
+        raise UserError("--engine dask and --scheduler ADDRESS go together.")
+    grids = grids_of(options)
+    limits = limits_of(options, [out, *secrets_of(grids)])
+    todo = jobs_of(grids, None if limits is None else partial(about, limits=limits))
     store = Store(out)
-    before = len(store.done())
+    before = len(store.statuses())
+    cores = os.cpu_count() or 1
+    parallel = min(jobs or cores, max(1, len(todo)))
+    bench = Bench(device, workers=max(1, cores // parallel), limits=limits)
     try:
-        tally = sweep(
-            jobs,
-            store,
-            Bench(device, workers=os.cpu_count() or 1),
-            lambda record: click.echo(f"failed: {record.job}: {record.message}", err=True),
-        )
+        tally = sweep(todo, store, bench, _say, engine=Engine(parallel, scheduler), rerun=rerun)
     except KeyboardInterrupt:
-        kept = len(store.done())
+        kept = len(store.statuses())
         click.echo(
             f"nsl-bench: Interrupted; {kept} runs are kept in {out} ({kept - before} new), "
             "the same command goes on from there.",
@@ -137,3 +168,9 @@ def command(
         return 130
     click.echo(f"{tally.done} runs done, {tally.failed} failed, {tally.before} were there; results in {out}.")
     return 1 if tally.failed else 0
+
+
+def _say(record: Record) -> None:
+    click.echo(f"{record.status}: {record.job}: {record.message}", err=True)
+    for line in record.output.splitlines()[-10:]:
+        click.echo(f"    {line}", err=True)

@@ -267,7 +267,10 @@ def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
         starved = isinstance(error, MemoryError) or any(s in str(error).lower() for s in _OUT_OF_MEMORY)
         with contextlib.suppress(Exception):
             if not isinstance(error, UserError):
-                traceback.print_exc()
+                trace = error.__traceback__
+                while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+                    trace = trace.tb_next
+                traceback.print_exception(type(error), error, trace)
             sys.stdout.flush()
         return {"error": short, "status": "out_of_memory" if starved else "crashed"}
 

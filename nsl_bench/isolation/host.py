@@ -8,10 +8,8 @@ checked like what any learner answers.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -21,13 +19,16 @@ from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.child import PRELOADED
 from nsl_bench.isolation.limits import Failure, Limits
 from nsl_bench.isolation.process import Process, pool
-from nsl_bench.learners.base import InvalidOutput
+from nsl_bench.learners.base import InvalidOutput, hypothesis_of, track_of
 from nsl_bench.learners.view import TrackError, View
+from nsl_bench.run.job import About
 from nsl_bench.types import Hypothesis, WeightedExample
 
-__all__ = ["IsolatedLearner", "card_of"]
+__all__ = ["IsolatedLearner", "about", "answer", "card_of"]
 
 _LONGEST_RULES = 1 << 22
+_LEAST_SECONDS = 60.0
+"""What importing and making a learner, and answering with the rules of a late one, may take."""
 
 
 class IsolatedLearner:
@@ -37,33 +38,32 @@ class IsolatedLearner:
         spec: the learner.
         seed: handed to it.
         limits: what it may use.
-        log: file for what it prints.
 
     Attributes:
         track: that it declares.
         version: that it declares, with a hash of its file.
         stands_for: the name of its class.
         isolation: what is in force.
-        learning_time: wall seconds that `fit` took.
         timed_out_: whether the time limit ended `fit` and its best hypothesis so far is used.
 
     Raises:
         Failure: it cannot be made.
     """
 
-    def __init__(self, spec: str, seed: int, limits: Limits, log: Path | None = None) -> None:
-        self._spec, self._seed, self._limits, self._log = spec, seed, limits, log
+    def __init__(self, spec: str, seed: int, limits: Limits) -> None:
+        self._seed, self._limits = seed, limits
         self._hypothesis: Hypothesis | None = None
         self.timed_out_ = False
+        self._views: dict[int, View] = {}
         self._start(spec)
 
     def _start(self, spec: str) -> None:
         place = sandbox.location(spec)
         code = [] if place is None else [place]
-        self._process = Process(self._limits, code=code, seed=self._seed, log=self._log)
+        self._process = Process(self._limits, code=code, seed=self._seed)
         self.isolation = dict(self._process.force)
         try:
-            made = self._process.call("make", learner=spec, seed=self._seed)
+            made = self._process.call("make", least=_LEAST_SECONDS, learner=spec, seed=self._seed)
             self.stands_for = str(made["name"])
             self.track, self.version = str(made["track"]), str(made["version"])
         except (KeyError, TypeError) as error:
@@ -76,16 +76,13 @@ class IsolatedLearner:
     def fit(self, train: View) -> IsolatedLearner:
         """Learn; on a time limit the best hypothesis that was reported takes the learner's place."""
         train.time_limit = self._limits.time
-        clock = time.perf_counter()
         try:
             told = self._ask("fit", train)
         except Failure as failure:
             if failure.status != "timeout" or not train.reported:
                 raise
-            self.learning_time = time.perf_counter() - clock
             self._fall_back(train, train.reported)
             return self
-        self.learning_time = time.perf_counter() - clock
         if told.get("predicts"):
             self.predict = self._predict
         if told.get("examples"):
@@ -100,20 +97,29 @@ class IsolatedLearner:
         rule_file = self._process.scratch.with_suffix(".lp")
         rule_file.write_text("\n".join(rules) + "\n", encoding="utf-8")
         try:
-            self._limits = _with_read(self._limits, rule_file)
+            seconds = max(_LEAST_SECONDS, self._limits.time or 0)
+            self._limits = replace(self._limits, read=(*self._limits.read, rule_file), time=seconds)
             self._start(f"rules:{rule_file}")
             self._ask("fit", train)
-            self._hypothesis = self.rules()
+            found = hypothesis_of(self)
+            self._hypothesis = None if found is None else replace(found, status="feasible")
         finally:
             rule_file.unlink(missing_ok=True)
         self.stands_for, self.timed_out_, self.predict = name, True, self._predict
 
     def _ask(self, do: str, view: View) -> dict[str, Any]:
-        card = card_of(view)
-        told = self._process.call(do, lambda question: answer(view, question), view=card)
+        self._views[id(view)] = view
+        told = self._process.call(do, self._answer, view=card_of(view))
         if not isinstance(told, dict):
             raise InvalidOutput(f"The learner {self.stands_for} answers with a {type(told).__name__}.")
         return told
+
+    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a question about a view that the learner was handed before."""
+        view = self._views.get(question.get("view", 0))
+        if view is None:
+            return {"error": "There is no such view.", "kind": "user"}
+        return answer(view, question)
 
     def predict_proba(self, test: View) -> Any:
         """What the learner answers, unchecked."""
@@ -136,7 +142,7 @@ class IsolatedLearner:
         """What it learned as rules."""
         if self._hypothesis is not None:
             return self._hypothesis
-        told = self._process.call("rules")
+        told = self._process.call("rules", self._answer)
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
             if "wrong" in told:
                 raise InvalidOutput(
@@ -149,7 +155,7 @@ class IsolatedLearner:
         raise InvalidOutput(f"rules of the learner {self.stands_for} gives no hypothesis.")
 
     def _examples(self) -> list[WeightedExample]:
-        told = self._process.call("examples")
+        told = self._process.call("examples", self._answer)
         try:
             return [
                 WeightedExample(
@@ -164,6 +170,11 @@ class IsolatedLearner:
             ]
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidOutput(f"examples_ of the learner {self.stands_for} are no examples.") from error
+
+    def log(self) -> str:
+        """What it printed."""
+        self._process.output.drain()
+        return self._process.output.text()
 
     def last_lines(self) -> str:
         """What it printed last."""
@@ -185,8 +196,18 @@ class IsolatedLearner:
             pool.get(self._limits).preload([name for name in modules if name in PRELOADED])
 
 
-def _with_read(limits: Limits, path: Path) -> Limits:
-    return replace(limits, read=(*limits.read, path))
+def about(spec: str, limits: Limits) -> About:
+    """Ask a learner what it is, in a process of its own.
+
+    Raises:
+        UserError: there is no such learner, it cannot be made, or it declares no track that there is.
+    """
+    try:
+        learner = IsolatedLearner(spec, 0, limits)
+    except Failure as failure:
+        raise UserError(str(failure)) from failure
+    learner.close(keep_modules=True)
+    return About(track_of(learner), learner.version)
 
 
 def _hypothesis(told: dict[str, Any]) -> Hypothesis:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 __all__ = ["Output"]
 
@@ -12,22 +11,19 @@ _TAIL = 1 << 16
 
 
 class Output:
-    """The read end of a learner's standard output and error.
+    """The read end of a learner's standard output and error."""
 
-    Args:
-        log: file that gets what is kept, written by `close`; None: nowhere.
-    """
-
-    def __init__(self, log: Path | None = None) -> None:
+    def __init__(self) -> None:
         self.descriptor, self.sink = os.pipe()
         os.set_blocking(self.descriptor, False)
-        self._log = log
         self._head = bytearray()
         self._tail = bytearray()
         self._total = 0
 
     def drain(self) -> bool:
         """Take what is there, 4 MiB at most; False once all writers are gone."""
+        if self.descriptor < 0:
+            return False
         for _ in range(64):
             try:
                 data = os.read(self.descriptor, 1 << 16)
@@ -56,11 +52,8 @@ class Output:
         return "\n".join(lines[-count:])
 
     def close(self) -> None:
-        """Write the log, if anything was printed, and give up the descriptors."""
+        """Give up the descriptors."""
         for descriptor in (self.descriptor, self.sink):
             if descriptor >= 0:
                 os.close(descriptor)
         self.descriptor = self.sink = -1
-        if self._log is not None and self._total:
-            self._log.parent.mkdir(parents=True, exist_ok=True)
-            self._log.write_text(self.text(), encoding="utf-8")

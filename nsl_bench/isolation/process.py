@@ -190,7 +190,6 @@ class Process:
         seed: of Python's and numpy's global generators.
         command: a program in place of a learner in Python; it is asked nothing.
         scratch: its folder; made, and removed at the end, if None.
-        log: file for what it prints.
 
     Raises:
         Failure: it could not be started.
@@ -204,10 +203,9 @@ class Process:
         seed: int = 0,
         command: Sequence[str] = (),
         scratch: Path | None = None,
-        log: Path | None = None,
     ) -> None:
         self.limits = limits
-        self.output = Output(log)
+        self.output = Output()
         self._own_scratch = scratch is None
         self.scratch = scratch or Path(tempfile.mkdtemp(prefix="nsl-bench-"))
         self._process: int | None = None
@@ -245,14 +243,21 @@ class Process:
             self.close()
             raise
 
-    def call(self, do: str, answer: Answer | None = None, **given: Any) -> Any:
+    def call(self, do: str, answer: Answer | None = None, *, least: float = 0, **given: Any) -> Any:
         """Ask the learner's process to do something, for as long as the time limit allows.
+
+        Args:
+            do: what; a method of `nsl_bench.isolation.child`.
+            answer: answers its questions.
+            least: seconds that it has in any case.
+            given: the method's arguments.
 
         Raises:
             Failure: it failed, ended, used up a limit, or answered nonsense.
         """
         message = wire.encode({"do": do, **given})
-        reply = self._wait(self.limits.time, answer, message)
+        time_limit = None if self.limits.time is None else max(least, self.limits.time)
+        reply = self._wait(time_limit, answer, message)
         if "error" in reply:
             status: Status = "out_of_memory" if reply.get("status") == "out_of_memory" else "crashed"
             text = f"Out of memory: {reply['error']}" if status == "out_of_memory" else str(reply["error"])

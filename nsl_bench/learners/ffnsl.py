@@ -5,6 +5,7 @@ Cunnington, Law, Lobo, Russo: "FFNSL: Feed-Forward Neural-Symbolic Learner", Mac
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FFNSL"]
 
+_SHARE = 0.8
+"""Of the harness's time limit that the rule learner may use; the rest is for what comes before and after."""
+
+_LATE = 0.9
+
 
 class FFNSL:
     """Learns rules from a network's predictions; crisp inference answers for new examples.
@@ -36,6 +42,8 @@ class FFNSL:
     Attributes:
         examples_: the weighted examples that `fit` generated.
         solution_: what the rule learner answered.
+        timed_out_: whether it was stopped by the time that the view allows before it had proven its
+            answer the best.
     """
 
     version = "1"
@@ -73,7 +81,13 @@ class FFNSL:
             train, self.penalty, self.constant, self.t_norm
         )
         task = LasTask.build(self.examples_, train.background, train.bias, train.benchmark_name)
-        self.solution_: Solution = solve(task, time_limit=self.time_limit)
+        limit = self.time_limit
+        if train.time_limit is not None:
+            limit = min(limit or np.inf, _SHARE * train.time_limit)
+        clock = time.monotonic()
+        self.solution_: Solution = solve(task, time_limit=limit)
+        late = train.time_limit is not None and time.monotonic() - clock >= _LATE * _SHARE * train.time_limit
+        self.timed_out_ = late and self.solution_.status != "optimal"
         self._background = train.background
         self._answered = None
         return self

@@ -10,7 +10,9 @@ import contextlib
 import os
 import platform
 import time
-from dataclasses import dataclass
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache as memoise
 from importlib.metadata import PackageNotFoundError, version
@@ -25,11 +27,13 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.errors import UserError
-from nsl_bench.learners.base import Learner, hypothesis_of, labels_of, probabilities_of
+from nsl_bench.isolation.host import IsolatedLearner
+from nsl_bench.isolation.limits import Failure, Limits
+from nsl_bench.learners.base import InvalidOutput, hypothesis_of, labels_of, probabilities_of
 from nsl_bench.learners.view import View
 from nsl_bench.run import metrics as measure
 from nsl_bench.run.job import Job
-from nsl_bench.run.store import Record
+from nsl_bench.run.record import Record, Status
 from nsl_bench.shift import Shift, resolve
 from nsl_bench.source import ImageSource
 from nsl_bench.types import AMBIGUOUS, BLANK, UNDECIDED, Hypothesis, Part, Predictions, Split, WeightedExample
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
 
     from nsl_bench.perception.network import Network
 
-__all__ = ["Bench", "Outcome"]
+__all__ = ["Bench", "Outcome", "Setup"]
 
 _EQUIVALENCE_SECONDS = 20.0
 
@@ -51,10 +55,17 @@ _LIBRARIES = ("clingo", "numpy", "python-sat", "scikit-learn", "torch", "torchvi
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run's record, and what was predicted for each test example (None if it failed)."""
+    """What a run gave.
+
+    Attributes:
+        record: what is kept of it.
+        predictions: what was predicted for each test example; None if it failed.
+        log: what the learner printed.
+    """
 
     record: Record
     predictions: pd.DataFrame | None
+    log: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,20 +77,41 @@ class _Data:
     content_hash: str
 
 
+@dataclass(frozen=True)
+class Setup:
+    """How a `Bench` works; the arguments of its constructor."""
+
+    device: str = "auto"
+    workers: int = 1
+    limits: Limits | None = None
+
+
 class Bench:
     """Runs jobs, keeping what several of them share: sources, networks, data of the last setting.
 
     Args:
         device: where networks run.
         workers: processes that render images where it pays; results do not depend on it.
+        limits: each learner runs in a process of its own, held to these; None: in this process.
     """
 
-    def __init__(self, device: str = "auto", workers: int = 1) -> None:
+    def __init__(self, device: str = "auto", workers: int = 1, *, limits: Limits | None = None) -> None:
         self.device = device
         self.workers = workers
+        self.limits = limits
         self._networks: dict[tuple[str, str, str], Network] = {}
         self._sources: dict[tuple[str, str], tuple[Benchmark, ImageSource]] = {}
         self._data: dict[Part, dict[tuple[Any, ...], _Data]] = {"train": {}, "test": {}}
+
+    @property
+    def setup(self) -> Setup:
+        """How to make an equal one in another process, where runs are already side by side."""
+        return Setup(self.device, 1, self.limits)
+
+    @classmethod
+    def of(cls, setup: Setup) -> Bench:
+        """The bench of a setup."""
+        return cls(setup.device, setup.workers, limits=setup.limits)
 
     def run(self, job: Job) -> Outcome:
         """Do a job. What the learner raises makes a failed record, not an exception.
@@ -92,27 +124,53 @@ class Bench:
         shift = resolve(job.shift, benchmark, source)
         train = self._part(job, "train", benchmark, source, shift)
         test = self._part(job, "test", benchmark, source, shift)
-        numbers: dict[str, float] = {}
-        hypothesis: Hypothesis | None = None
-        predictions: pd.DataFrame | None = None
-        message = ""
-        try:
-            numbers, hypothesis, predictions = _measure(job, benchmark, source, shift, train, test)
-        except Exception as error:  # a learner may be anybody's code, and may raise anything
-            message = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        measured = _Measured()
+        status: Status = "ok"
+        message = output = log = ""
+        isolation: dict[str, Any] = {}
+        with contextlib.ExitStack() as stack:
+            learner: Any = None
+            try:
+                learner = stack.enter_context(self._learner(job))
+                measured = _measure(learner, job, benchmark, source, shift, train, test)
+            except Failure as failure:
+                status, message, output = failure.status, str(failure), failure.output
+            except InvalidOutput as error:
+                status, message = "invalid_output", str(error)
+            if isinstance(learner, IsolatedLearner):
+                isolation, log = learner.isolation, learner.log()
+                output = output or (learner.last_lines() if status != "ok" else "")
         record = Record(
             job,
-            status="failed" if predictions is None else "ok",
-            metrics=numbers,
-            hypothesis=hypothesis,
+            status=status,
+            metrics=measured.numbers,
+            hypothesis=measured.hypothesis,
             content_hash={"train": train.content_hash, "test": test.content_hash},
             versions=_versions(),
-            environment=self._environment(job),
+            environment={**self._environment(job), **_said(self.limits), "isolation": isolation},
             started=started,
             seconds=round(time.perf_counter() - clock, 3),
             message=message,
+            output=output,
+            timed_out=measured.timed_out,
         )
-        return Outcome(record, predictions)
+        return Outcome(record, measured.predictions, log or output)
+
+    @contextlib.contextmanager
+    def _learner(self, job: Job) -> Iterator[Any]:
+        """The learner of a job, in this process or in one of its own."""
+        if self.limits is None:
+            with _blaming():
+                made = registry.create("learner", job.learner, seed=job.seed)
+            yield made
+            return
+        learner = IsolatedLearner(job.learner, job.seed, self.limits)
+        well = False
+        try:
+            yield learner
+            well = True
+        finally:
+            learner.close(keep_modules=well)
 
     def _parts(self, job: Job) -> tuple[Benchmark, ImageSource]:
         key = (job.benchmark, job.source)
@@ -187,29 +245,40 @@ class Bench:
         return _Data(split, seen, content_hash(split, benchmark, digests))
 
 
+@dataclass
+class _Measured:
+    """What was measured of a learner."""
+
+    numbers: dict[str, float] = field(default_factory=dict)
+    hypothesis: Hypothesis | None = None
+    predictions: pd.DataFrame | None = None
+    timed_out: bool = False
+
+
 def _measure(
-    job: Job, benchmark: Benchmark, source: ImageSource, shift: Shift | None, train: _Data, test: _Data
-) -> tuple[dict[str, float], Hypothesis | None, pd.DataFrame]:
+    learner: Any,
+    job: Job,
+    benchmark: Benchmark,
+    source: ImageSource,
+    shift: Shift | None,
+    train: _Data,
+    test: _Data,
+) -> _Measured:
     import pandas as pd
 
-    learner: Learner = registry.create("learner", job.learner, seed=job.seed)
     images = None if job.track == "symbolic" else source
     seen = View(train.split, benchmark, job.track, predictions=train.predictions, source=images, shift=shift)
     clock = time.perf_counter()
-    fitted = learner.fit(seen)
+    with _blaming():
+        fitted = learner.fit(seen)
     numbers = {"learning_time": time.perf_counter() - clock}
     learner = learner if fitted is None else fitted
     labels = test.split.labels.astype(np.int64)
-    frames = []
-    if job.track in ("symbolic", "pretrained"):
-        truth = Predictions.certain(test.split.concepts, len(benchmark.concept_space))
-        view = View(test.split, benchmark, job.track, predictions=truth, labelled=False)
-        probabilities = probabilities_of(learner, view)
-        predicted = labels_of(learner, view, probabilities)
-        numbers["hypothesis_accuracy"] = measure.accuracy(predicted, labels)
-        frames.append(_frame("hypothesis", benchmark, test.split, predicted, probabilities))
+    truth = Predictions.certain(test.split.concepts, len(benchmark.concept_space))
+    views: dict[str, View] = {}
+    # What is in the images is asked before the true concepts of the same examples are shown.
     if job.track != "symbolic":
-        view = View(
+        views["framework"] = View(
             test.split,
             benchmark,
             job.track,
@@ -218,10 +287,18 @@ def _measure(
             shift=shift,
             labelled=False,
         )
-        probabilities = probabilities_of(learner, view)
-        predicted = labels_of(learner, view, probabilities)
-        numbers["framework_accuracy"] = measure.accuracy(predicted, labels)
-        frames.append(_frame("framework", benchmark, test.split, predicted, probabilities))
+    if job.track in ("symbolic", "pretrained"):
+        views["hypothesis"] = View(test.split, benchmark, job.track, predictions=truth, labelled=False)
+    answers: dict[str, tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]] = {}
+    for name, view in views.items():
+        with _blaming():
+            probabilities = probabilities_of(learner, view)
+            answers[name] = labels_of(learner, view, probabilities), probabilities
+    frames = []
+    for name in reversed(answers):
+        predicted, probabilities = answers[name]
+        numbers[f"{name}_accuracy"] = measure.accuracy(predicted, labels)
+        frames.append(_frame(name, benchmark, test.split, predicted, probabilities))
     numbers["brier_score"] = measure.brier_score(probabilities, labels)
     numbers["probabilistic_accuracy"] = measure.probabilistic_accuracy(probabilities, labels)
     numbers["calibration_error"] = measure.calibration_error(probabilities, labels)
@@ -230,7 +307,8 @@ def _measure(
     for name, data in (("train", train), ("test", test)):
         if job.network and data.predictions is not None:
             numbers[f"concept_accuracy_{name}"] = _concept_accuracy(data.split, data.predictions)
-    hypothesis = hypothesis_of(learner)
+    with _blaming():
+        hypothesis = hypothesis_of(learner)
     if hypothesis is not None:
         numbers["atoms"], numbers["rules"] = float(hypothesis.atoms), float(len(hypothesis.rules))
         if hypothesis.fidelity is not None:
@@ -241,7 +319,35 @@ def _measure(
                 numbers["equivalent"] = float(_is_true_rule(hypothesis.rules, job.benchmark))
     if hasattr(learner, "examples_"):
         numbers.update(_example_quality(learner.examples_, benchmark))
-    return numbers, hypothesis, pd.concat(frames, ignore_index=True)
+    late = bool(getattr(learner, "timed_out_", False))
+    return _Measured(numbers, hypothesis, pd.concat(frames, ignore_index=True), late)
+
+
+@contextlib.contextmanager
+def _blaming() -> Iterator[None]:
+    """Whatever the learner raises in the block is its own failure."""
+    try:
+        yield
+    except (Failure, InvalidOutput):
+        raise
+    except MemoryError as error:
+        raise Failure("out_of_memory", f"Out of memory: {error}".removesuffix(": ")) from error
+    except UserError as error:
+        raise Failure("crashed", str(error)) from error
+    except Exception as error:  # a learner may be anybody's code, and may raise anything
+        raise Failure("crashed", f"{type(error).__name__}: {error}", _last_lines(error)) from error
+
+
+def _last_lines(error: Exception) -> str:
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    return "\n".join(lines[-10:])
+
+
+def _said(limits: Limits | None) -> dict[str, Any]:
+    """The limits as a record says them."""
+    if limits is None:
+        return {}
+    return {"time_limit": limits.time, "memory_limit": limits.memory, "threads": limits.threads}
 
 
 def _frame(

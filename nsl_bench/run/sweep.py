@@ -1,19 +1,47 @@
-"""Many runs: those that are missing from a results folder, one after the other, each kept when known."""
+"""Many runs: those that are missing from a results folder, each kept when known.
+
+Where they are done is an *engine*: this process, processes of this machine, or a Dask cluster, the latter
+two through joblib. A run is a function of its job alone, so results are the same everywhere; this process
+is the only one that writes them. Workers that are killed cost the runs they were in, which are done again.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
+from nsl_bench.errors import UserError
 from nsl_bench.run.job import Job
-from nsl_bench.run.store import Record, Store
+from nsl_bench.run.record import Record
+from nsl_bench.run.store import Store
 
 if TYPE_CHECKING:
-    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.run.evaluate import Bench, Outcome, Setup
 
-__all__ = ["Tally", "sweep"]
+__all__ = ["Engine", "Rerun", "Tally", "sweep"]
+
+Rerun = Literal["missing", "failed", "all"]
+"""Which jobs are done: those without a record, also those whose last record is a failure, or all."""
+
+_MOST_DEATHS = 3
+"""How often in a row workers may die before any run ends."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Where runs are done.
+
+    Attributes:
+        jobs: how many at once; 1 on this machine means in this process.
+        scheduler: address of a Dask cluster, e.g. ``"tcp://host:8786"``; None: this machine.
+    """
+
+    jobs: int = 1
+    scheduler: str | None = None
 
 
 @dataclass(frozen=True)
@@ -30,31 +58,118 @@ def sweep(
     store: Store,
     bench: Bench,
     on_failure: Callable[[Record], None] = lambda record: None,
+    *,
+    engine: Engine | None = None,
+    rerun: Rerun = "missing",
 ) -> Tally:
     """Do the jobs that the store lacks, with a progress bar on a terminal.
 
     Args:
-        jobs: what to do; failed runs of an earlier call are tried again.
+        jobs: what to do.
         store: where records go.
-        bench: does them.
+        bench: does them, or says how they are done where an engine does.
         on_failure: told of every failed record.
+        engine: where they are done; None: here, one after the other.
+        rerun: which jobs that have a record are done again.
 
     Raises:
-        UserError: the data or the network of a job cannot be made; what was done before is kept.
+        UserError: the data or the network of a job cannot be made, or workers keep dying; what was done
+            before is kept.
     """
     from tqdm import tqdm
 
-    done = store.done()
-    missing = [job for job in jobs if job.key() not in done]
-    failed = 0
-    with tqdm(missing, unit="run", disable=not sys.stderr.isatty(), dynamic_ncols=True) as bar:
-        for job in bar:
-            bar.set_postfix_str(str(job), refresh=True)
-            outcome = bench.run(job)
-            if outcome.predictions is not None:
-                store.add_predictions(job.key(), outcome.predictions)
-            store.add(outcome.record)
-            if outcome.record.status == "failed":
-                failed += 1
-                on_failure(outcome.record)
-    return Tally(len(missing) - failed, failed, len(jobs) - len(missing))
+    engine = engine or Engine()
+    statuses = {} if rerun == "all" else store.statuses()
+    skipped = {"ok"} if rerun == "failed" else set(statuses.values())
+    missing = {job.key(): job for job in jobs if statuses.get(job.key()) not in skipped}
+    total, failed, deaths = len(missing), 0, 0
+    with tqdm(total=total, unit="run", disable=not sys.stderr.isatty(), dynamic_ncols=True) as bar:
+        while missing:
+            before = len(missing)
+            try:
+                for outcome in _outcomes(list(missing.values()), bench, engine):
+                    _keep(store, outcome)
+                    del missing[outcome.record.job.key()]
+                    if outcome.record.status != "ok":
+                        failed += 1
+                        on_failure(outcome.record)
+                    bar.set_postfix_str(f"{failed} failed, {outcome.record.job}", refresh=False)
+                    bar.update()
+            except _deaths() as error:
+                deaths = 0 if len(missing) < before else deaths + 1
+                if deaths >= _MOST_DEATHS:
+                    raise UserError(
+                        f"The workers keep dying before they finish a run, {len(missing)} runs are missing: "
+                        f"{type(error).__name__}; is there enough memory for {engine.jobs} at once?"
+                    ) from error
+    return Tally(total - failed, failed, len({job.key() for job in jobs}) - total)
+
+
+def _keep(store: Store, outcome: Outcome) -> None:
+    record = outcome.record
+    if outcome.log:
+        head = f"{record.job}\n{record.started}: {record.status} {record.message}\n\n"
+        with contextlib.suppress(OSError):  # a log is not worth a run
+            store.log(record.key).write_text(head + outcome.log, encoding="utf-8")
+    if outcome.predictions is not None:
+        store.add_predictions(record.key, outcome.predictions)
+    store.add(record)
+
+
+def _outcomes(jobs: Sequence[Job], bench: Bench, engine: Engine) -> Iterator[Outcome]:
+    if engine.scheduler is None and engine.jobs == 1:
+        yield from map(bench.run, jobs)
+        return
+    import joblib
+
+    with contextlib.ExitStack() as stack:
+        if engine.scheduler is None:
+            stack.enter_context(joblib.parallel_config("loky", n_jobs=min(engine.jobs, len(jobs))))
+            stack.callback(_stop_workers)
+        else:
+            client = stack.enter_context(_client(engine.scheduler))
+            stack.enter_context(joblib.parallel_config("dask", client=client, n_jobs=-1))
+        # One job a batch and results as they come: what is known is on the disk at once.
+        parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+        yield from parallel(joblib.delayed(_run)(job, bench.setup) for job in jobs)
+
+
+def _stop_workers() -> None:
+    from joblib.externals.loky import get_reusable_executor
+
+    if sys.exc_info()[0] is not None:
+        get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+
+def _client(scheduler: str) -> Any:
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise UserError(
+            "The engine dask needs the package distributed: pip install 'nsl-bench[dask]'."
+        ) from error
+    try:
+        return Client(scheduler, timeout=30, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, ImportError) as error:
+        raise UserError(f"There is no Dask scheduler at {scheduler}: {error}.") from error
+
+
+def _deaths() -> tuple[type[BaseException], ...]:
+    """What is raised where a worker was killed."""
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    distributed = sys.modules.get("distributed")
+    return (BrokenProcessPool,) if distributed is None else (BrokenProcessPool, distributed.KilledWorker)
+
+
+_local = threading.local()
+
+
+def _run(job: Job, setup: Setup) -> Outcome:
+    """Do a job in a worker, which keeps its data and networks for the next one."""
+    from nsl_bench.run.evaluate import Bench
+
+    if getattr(_local, "setup", None) != setup:
+        _local.bench, _local.setup = Bench.of(setup), setup
+    outcome: Outcome = _local.bench.run(job)
+    return outcome

@@ -89,7 +89,7 @@ def test_a_run_is_reported_and_resumed(tmp_path: Path) -> None:
         "--track",
         "symbolic",
     ]
-    words += ["--repeats", "2", "--out", str(tmp_path / "results")]
+    words += ["--repeats", "2", "--jobs", "1", "--out", str(tmp_path / "results")]
     first, again = nsl_bench(*words), nsl_bench(*words)
     assert first.returncode == 0, first.stderr
     assert "4 runs done, 0 failed, 0 were there" in first.stdout
@@ -110,7 +110,7 @@ def test_a_learner_that_fails_costs_only_its_runs(tmp_path: Path) -> None:
         "    def predict_proba(self, test):\n        return test.concepts\n"
     )
     words = ["run", "sudoku_4x4", "--learner", f"{learner}:Bad", "--learner", "majority", "--repeats", "1"]
-    done = nsl_bench(*words, "--track", "symbolic", "--out", tmp_path / "results")
+    done = nsl_bench(*words, "--jobs", "1", "--track", "symbolic", "--out", tmp_path / "results")
     assert done.returncode == 1
     assert "1 runs done, 1 failed" in done.stdout
     assert "A learner of the track 'end_to_end' is given no concepts" in done.stderr
@@ -139,6 +139,10 @@ def test_an_interrupted_sweep_keeps_what_is_known(tmp_path: Path, how: signal.Si
         "symbolic",
         "--repeats",
         "6",
+        "--jobs",
+        "1",
+        "--allow",
+        f"write={tmp_path}",
         "--out",
         str(out),
     ]

@@ -1,0 +1,48 @@
+"""Learners that are commands in any language: how a command and its track are written as one spec."""
+
+from __future__ import annotations
+
+import shlex
+from typing import cast, get_args
+
+from nsl_bench.errors import UserError
+from nsl_bench.types import Track
+
+__all__ = ["command_of", "is_command", "spec_of"]
+
+_OPENING = "command["
+
+
+def spec_of(text: str) -> str:
+    """The learner's spec of ``COMMAND`` or ``TRACK=COMMAND``.
+
+    Raises:
+        UserError: it names no program.
+    """
+    track, equals, rest = text.partition("=")
+    if not equals or track.strip() not in get_args(Track):
+        track, rest = "pretrained", text
+    spec = f"{_OPENING}{track.strip()}]:{rest.strip()}"
+    command_of(spec)
+    return spec
+
+
+def is_command(spec: str) -> bool:
+    """Whether a learner's spec is that of a command."""
+    return spec.startswith(_OPENING)
+
+
+def command_of(spec: str) -> tuple[Track, list[str]]:
+    """The track and the words of a command's spec.
+
+    Raises:
+        UserError: it is none.
+    """
+    track, bracket, text = spec.removeprefix(_OPENING).partition("]:")
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UserError(f"The learner's command '{text}' cannot be split into words: {error}.") from error
+    if not bracket or track not in get_args(Track) or not words:
+        raise UserError(f"'{spec}' is no learner's command; write --learner-command 'PROGRAM WORD ...'.")
+    return cast(Track, track), words

@@ -1,0 +1,158 @@
+"""Learners that go wrong in every way that there is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+
+class _Bad:
+    track = "pretrained"
+
+    def fit(self, train):
+        self.go_wrong(train)
+        return self
+
+    def go_wrong(self, train):
+        pass
+
+    def predict_proba(self, test):
+        return np.full((len(test), test.n_labels), 1 / test.n_labels)
+
+
+class Raises(_Bad):
+    def go_wrong(self, train):
+        print("about to fail")
+        raise ValueError("no good")
+
+
+class Segfaults(_Bad):
+    def go_wrong(self, train):
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+
+class KillsItself(_Bad):
+    def go_wrong(self, train):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Leaves(_Bad):
+    def go_wrong(self, train):
+        os._exit(3)
+
+
+class Quits(_Bad):
+    def go_wrong(self, train):
+        sys.exit(0)
+
+
+class Hangs(_Bad):
+    def go_wrong(self, train):
+        print("going to sleep")
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while True:
+            time.sleep(10)
+
+
+class HangsInPredict(_Bad):
+    def predict_proba(self, test):
+        while True:
+            pass
+
+
+class EatsMemory(_Bad):
+    def go_wrong(self, train):
+        self.kept = []
+        while True:
+            self.kept.append(np.ones(1 << 22))
+
+
+class EatsMemoryInChildren(_Bad):
+    def go_wrong(self, train):
+        for _ in range(4):
+            if os.fork() == 0:
+                kept = np.ones(20 << 20)
+                time.sleep(600 + kept[0])
+        time.sleep(600)
+
+
+class PrintsGigabytes(_Bad):
+    def go_wrong(self, train):
+        print("first line")
+        line = b"x" * 65535 + b"\n"
+        for _ in range(1 << 12):
+            os.write(1, line)
+        print("last line")
+
+
+class ForksChildren(_Bad):
+    """Children that leave its session and outlive it, were they let."""
+
+    def go_wrong(self, train):
+        for _ in range(5):
+            if os.fork() == 0:
+                os.setsid()
+                if os.fork() == 0:
+                    subprocess.run([sys.executable, "-c", "import time; time.sleep(600)"], check=False)
+                os._exit(0)
+
+
+class WrongShape(_Bad):
+    def predict_proba(self, test):
+        return np.ones((3, 3))
+
+
+class NotANumber(_Bad):
+    def predict_proba(self, test):
+        return np.full((len(test), test.n_labels), np.nan)
+
+
+class TooCertain(_Bad):
+    def predict_proba(self, test):
+        return np.ones((len(test), test.n_labels))
+
+
+class Strings(_Bad):
+    def predict_proba(self, test):
+        return [["a"] * test.n_labels] * len(test)
+
+
+class Nothing(_Bad):
+    def predict_proba(self, test):
+        return None
+
+
+class WrongLabels(_Bad):
+    def predict(self, test):
+        return np.full(len(test), 7)
+
+
+class NoRules(_Bad):
+    def rules(self):
+        return ["this is no rule"]
+
+
+class SaysNonsense(_Bad):
+    """Writes to its channel what is no message."""
+
+    def go_wrong(self, train):
+        for descriptor in range(3, 64):
+            try:
+                os.write(descriptor, b"\xff" * 64)
+            except OSError:
+                continue
+        time.sleep(600)
+
+
+class Late(_Bad):
+    """Reports the true rule, then never ends."""
+
+    def go_wrong(self, train):
+        train.report(["differ :- patch(left,X), patch(right,Y), unlike(X,Y)."])
+        while True:
+            time.sleep(10)

@@ -1,0 +1,109 @@
+"""Learners that try to reach what is none of their business; each says what it got."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import numpy as np
+
+
+class _Hostile:
+    track = "pretrained"
+    tried = 0
+
+    def __init__(self, place: str = "", seed: int = 0) -> None:
+        self.place = os.environ.get("NSL_TEST_PLACE", "")
+
+    def attempts(self, train):
+        return []
+
+    def fit(self, train):
+        got = []
+        for attempt in self.attempts(train):
+            try:
+                got.append(repr(attempt())[:60])
+            except (OSError, AttributeError, RuntimeError) as error:
+                print(type(error).__name__)
+        if got:
+            raise SystemExit(f"got {got}")
+        return self
+
+    def predict_proba(self, test):
+        got = []
+        for name in ("labels", "_split", "true_rule"):
+            try:
+                value = getattr(test, name)
+                got.append((name, value))
+            except AttributeError:
+                pass
+        if test._labels is not None or hasattr(test._benchmark, "true_rule"):
+            got.append("hidden")
+        if got:
+            raise SystemExit(f"got {got}")
+        return np.full((len(test), test.n_labels), 1 / test.n_labels)
+
+
+class ReadsLabels(_Hostile):
+    def attempts(self, train):
+        place = Path(self.place)
+        return [
+            lambda: (place / "splits" / "test.csv").read_text(),
+            lambda: (place / "results" / "records.jsonl").read_text(),
+            lambda: (place / "notes.txt").read_text(),
+            lambda: (place / "splits" / ".." / "splits" / "test.csv").read_text(),
+            lambda: os.link(place / "splits" / "test.csv", Path(os.environ["TMPDIR"]) / "mine"),
+            lambda: os.open(f"/proc/{os.getppid()}/mem", os.O_RDONLY),
+            lambda: Path(f"/proc/{os.getppid()}/environ").read_bytes() or None,
+        ]
+
+
+class Writes(_Hostile):
+    def attempts(self, train):
+        place = Path(self.place)
+        return [
+            lambda: (place / "stolen.txt").write_text("x"),
+            lambda: (place / "results" / "records.jsonl").write_text("x"),
+            lambda: Path(__file__).write_text("x"),
+            lambda: (place / "splits" / "test.csv").unlink(),
+            lambda: (place / "splits").rename(place / "gone"),
+            lambda: Path("/tmp/nsl-bench-stolen.txt").write_text("x"),
+            lambda: (Path.home().parent / "nsl-bench-stolen.txt").write_text("x"),
+        ]
+
+
+class OpensSockets(_Hostile):
+    def attempts(self, train):
+        return [
+            lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM),
+            lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM),
+            lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW),
+            lambda: socket.create_connection(("127.0.0.1", int(os.environ.get("NSL_TEST_PORT", "9"))), 5),
+        ]
+
+
+class Signals(_Hostile):
+    def attempts(self, train):
+        return [lambda: os.kill(int(os.environ["NSL_TEST_PID"]), 0), lambda: os.kill(os.getppid(), 0)]
+
+
+class AsksForMore(_Hostile):
+    """Asks the harness itself for what its view does not show."""
+
+    track = "end_to_end"
+
+    def attempts(self, train):
+        from nsl_bench.isolation import wire
+
+        def ask(what):
+            wire.send(train._channel.socket, {"ask": what, "view": train._id, "rows": [0], "knowledge": True})
+            told = wire.receive(train._channel.socket, train._channel.decoder)
+            if "answer" in told and told["answer"] is not None:
+                return told["answer"]
+            raise RuntimeError(told)
+
+        names = ("predictions", "concept_space", "facts", "background", "bias", "features", "contexts")
+        return [
+            lambda name=name: ask(name) for name in (*names, "labels", "true_rule", "__class__", "_split")
+        ]

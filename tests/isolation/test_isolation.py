@@ -1,0 +1,224 @@
+"""A learner in a process of its own answers as it would in this one, and costs nobody else when it fails."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from toy import PatchSource, patches, view
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.isolation import kernel
+from nsl_bench.isolation.host import IsolatedLearner
+from nsl_bench.isolation.limits import GIB, Failure, Limits, memory_size
+from nsl_bench.learners.base import InvalidOutput, hypothesis_of, labels_of, probabilities_of
+
+HERE = Path(__file__).parent
+BAD, HOSTILE = HERE / "bad.py", HERE / "hostile.py"
+ROOMY = Limits(time=120, memory=4 * GIB)
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
+needs_landlock = pytest.mark.skipif(not kernel.landlock_version(), reason="the kernel has no Landlock")
+
+
+def outcome(spec: str, limits: Limits = ROOMY, **of_view: Any) -> tuple[Any, ...]:
+    """Fit, predict and read a learner in a process of its own."""
+    learner = IsolatedLearner(spec, 0, limits)
+    try:
+        learner.fit(view(patches(), **of_view))
+        test = view(patches("test"), labelled=False, **of_view)
+        probabilities = probabilities_of(learner, test)
+        labels = labels_of(learner, test, probabilities)
+        return probabilities, labels, hypothesis_of(learner), learner
+    finally:
+        learner.close(keep_modules=True)
+
+
+def here(spec: str) -> tuple[Any, ...]:
+    """The same in this process."""
+    learner = registry.create("learner", spec, seed=0)
+    learner.fit(view(patches()))
+    test = view(patches("test"), labelled=False)
+    probabilities = probabilities_of(learner, test)
+    return probabilities, labels_of(learner, test, probabilities), hypothesis_of(learner)
+
+
+@pytest.mark.parametrize(
+    "spec", ["majority", "random_forest:trees=5", "random_forest_knowledge:trees=5", "ffnsl"]
+)
+def test_isolation_changes_no_result(spec: str) -> None:
+    apart, together = outcome(spec), here(spec)
+    assert np.array_equal(apart[0], together[0]) and np.array_equal(apart[1], together[1])
+    assert apart[2] == together[2]
+
+
+def test_generated_examples_come_back() -> None:
+    learner = registry.create("learner", "ffnsl").fit(view(patches()))
+    assert outcome("ffnsl")[3].examples_ == learner.examples_
+
+
+READER = """
+import numpy as np
+from nsl_bench.learners.view import TrackError
+
+
+class Reader:
+    def fit(self, train):
+        assert train.part == "train" and train.time_limit == 120 and len(train.labels) == len(train)
+        assert train.images[3][0].shape == (12, 12, 1) and train.images[0][1] is None
+        assert len(train.images[5:9]) == 4 and len(list(train.images)) == len(train)
+        assert train.images[-1][0].tolist() == train.images[len(train) - 1][0].tolist()
+        assert train.concepts[1][0] in ("dark", "grey", "bright")
+        assert train.features.shape[0] == train.knowledge_features.shape[0] == len(train)
+        assert train.feature_names()[0] == "left=dark"
+        assert train.facts(1, "grey") == ("patch(right,grey)",)
+        assert "unlike" in train.background and "#modeh" in train.bias
+        assert train.metadata["shelf"].min() >= 1 and train.contexts[1][0].startswith("patch(")
+        assert train.probabilities.shape[1:] == (2, 3) and train.concept_space.name == "shade"
+        self.train = train
+        return self
+
+    def rules(self):
+        return [f"differ :- shelf({len(self.train.features)})."]
+
+    def predict_proba(self, test):
+        try:
+            test.labels
+        except TrackError as error:
+            print(error)
+        return np.zeros((len(test), test.n_labels))
+"""
+
+
+def test_everything_of_a_view_is_there(tmp_path: Path) -> None:
+    learner = tmp_path / "reader.py"
+    learner.write_text(READER)
+    _, _, hypothesis, learner_of = outcome(f"{learner}:Reader", source=PatchSource())
+    assert hypothesis.rules == ("differ :- shelf(60).",) and hypothesis.atoms == 2
+    assert "A test split has no labels" in learner_of.log()
+
+
+STATUSES = {
+    "Raises": ("crashed", "ValueError: no good"),
+    "Segfaults": ("crashed", "SIGSEGV"),
+    "KillsItself": ("crashed", "SIGKILL"),
+    "Leaves": ("crashed", "exit code 3"),
+    "Quits": ("crashed", "SystemExit"),
+    "Hangs": ("timeout", "time limit of 3 s"),
+    "HangsInPredict": ("timeout", "time limit"),
+    "EatsMemory": ("out_of_memory", ""),
+    "EatsMemoryInChildren": ("out_of_memory", "memory limit of 256 MiB"),
+    "WrongShape": ("invalid_output", "shape (3, 3)"),
+    "NotANumber": ("invalid_output", "NaN or infinity"),
+    "TooCertain": ("invalid_output", "no probabilities for"),
+    "Strings": ("invalid_output", "no array of numbers"),
+    "Nothing": ("invalid_output", "no array of numbers"),
+    "WrongLabels": ("invalid_output", "gives 7 for example 0"),
+    "SaysNonsense": ("invalid_output", "sent no message"),
+}
+LIMITED = {"Hangs", "HangsInPredict"}
+
+
+@pytest.mark.parametrize("name", STATUSES)
+def test_a_learner_that_goes_wrong_costs_only_its_run(name: str) -> None:
+    status, sentence = STATUSES[name]
+    limits = Limits(time=3) if name in LIMITED else Limits(time=120, memory=256 << 20)
+    with pytest.raises((Failure, InvalidOutput)) as caught:
+        outcome(f"{BAD}:{name}", limits)
+    assert getattr(caught.value, "status", "invalid_output") == status
+    assert sentence in str(caught.value)
+    if name == "Raises":
+        assert "about to fail" in caught.value.output  # type: ignore[union-attr]
+    if name == "Hangs":
+        assert caught.value.output == "going to sleep"  # type: ignore[union-attr]
+    assert outcome("majority")[0].shape == (60, 2)
+
+
+def test_rules_that_are_none_are_refused() -> None:
+    with pytest.raises(UserError, match="the rules of the learner NoRules"):
+        outcome(f"{BAD}:NoRules")
+
+
+def test_gigabytes_of_output_keep_their_ends() -> None:
+    learner = outcome(f"{BAD}:PrintsGigabytes")[3]
+    assert learner.log().startswith("first line") and learner.last_lines().endswith("last line")
+    assert len(learner.log()) < 1 << 20
+
+
+def test_children_end_with_their_learner() -> None:
+    before = {process.pid for process in psutil.process_iter() if "time.sleep(600)" in _words(process)}
+    outcome(f"{BAD}:ForksChildren")
+    after = {process.pid for process in psutil.process_iter() if "time.sleep(600)" in _words(process)}
+    assert after <= before
+
+
+def _words(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+def test_the_best_hypothesis_so_far_of_a_late_learner_counts() -> None:
+    _, labels, hypothesis, learner = outcome(f"{BAD}:Late", Limits(time=3))
+    assert learner.timed_out_ and hypothesis.status == "feasible" and len(hypothesis.rules) == 1
+    assert np.array_equal(labels, patches("test").labels)
+
+
+@needs_landlock
+@pytest.mark.parametrize("name", ["ReadsLabels", "Writes", "OpensSockets", "Signals", "AsksForMore"])
+def test_hostile_learners_get_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, file in (("splits", "test.csv"), ("results", "records.jsonl")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / file).write_text("label")
+    (tmp_path / "notes.txt").write_text("labels")
+    learner = tmp_path / "hostile.py"
+    learner.write_text(HOSTILE.read_text())
+    secret = Limits(
+        time=120, read=(tmp_path,), hidden=(tmp_path / "splits", tmp_path / "results", tmp_path / "notes.txt")
+    )
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setenv("NSL_TEST_PLACE", str(tmp_path))
+        monkeypatch.setenv("NSL_TEST_PORT", str(server.getsockname()[1]))
+        monkeypatch.setenv("NSL_TEST_PID", str(os.getpid()))
+        from nsl_bench.isolation.process import pool
+
+        pool.close()  # the next one has the new environment
+        for limits in (secret, Limits(time=120)):
+            source = PatchSource() if name == "AsksForMore" else None
+            track = "end_to_end" if name == "AsksForMore" else "pretrained"
+            log = outcome(f"{learner}:{name}", limits, track=track, source=source)[3].log()
+            assert len(log.splitlines()) >= 2
+        pool.close()
+    assert (tmp_path / "splits" / "test.csv").read_text() == "label"
+    assert (tmp_path / "results" / "records.jsonl").read_text() == "label"
+    assert not (tmp_path / "stolen.txt").exists() and not Path("/tmp/nsl-bench-stolen.txt").exists()
+
+
+def test_sockets_can_be_allowed(tmp_path: Path) -> None:
+    learner = tmp_path / "caller.py"
+    learner.write_text(
+        "import socket\nimport numpy as np\nclass Caller:\n    def fit(self, train):\n"
+        "        socket.socket().close()\n        return self\n"
+        "    def predict_proba(self, test):\n        return np.zeros((len(test), test.n_labels))\n"
+    )
+    outcome(f"{learner}:Caller", Limits(time=120, network=True))
+    with pytest.raises(Failure, match="PermissionError"):
+        outcome(f"{learner}:Caller")
+
+
+def test_sizes_of_memory() -> None:
+    assert (
+        memory_size("512M") == 512 << 20
+        and memory_size("1.5 GiB") == 3 << 29
+        and memory_size("4g") == 4 << 30
+    )
+    for wrong in ("", "lots", "3X", "1K", "-4G", "infG"):
+        with pytest.raises(UserError):
+            memory_size(wrong)
