@@ -153,11 +153,13 @@ def train_network(
     else:
         made = network
     labels = source.labels("network")
-    missing = np.setdiff1d(np.arange(len(source.concept_space)), labels)
+    space = source.concept_space
+    # A folder of pictures may have none without a thing on it.
+    needed = [i for i, concept in enumerate(space.concepts) if concept != space.background]
+    missing = np.setdiff1d(needed, labels)
     if len(missing):
         raise UserError(
-            f"The image source {source.name} has no train images of "
-            f"'{source.concept_space.concepts[int(missing[0])]}'."
+            f"The image source {source.name} has no train images of '{space.concepts[int(missing[0])]}'."
         )
     standard = source.variants[0]
     made.fit(

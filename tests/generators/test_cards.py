@@ -15,11 +15,11 @@ from nsl_bench.generators.cards.drawn import DrawnDecks, draw_card
 from nsl_bench.generators.cards.folder import DeckFolder
 from nsl_bench.generators.cards.names import CARDS
 from nsl_bench.generators.cards.pool import part_sizes
-from nsl_bench.generators.gallery import contact_sheet
 from PIL import Image
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
+from nsl_bench.report.gallery import contact_sheet
 from nsl_bench.types import ConceptSpace
 
 SOME = ConceptSpace("card", ("as", "10h", "2d", "kc", "7s"))

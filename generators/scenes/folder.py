@@ -1,0 +1,115 @@
+"""The image source ``mit67``: MIT Indoor 67, or other rooms, from a folder of the user's.
+
+One subfolder a scene, in the folder or in ``Images`` under it. The lists ``TrainImages.txt`` and
+``TestImages.txt`` (``kitchen/int474.jpg`` a line), beside the subfolders or in the folder above, say which
+images train the network; those of the test list go to the pools A and B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.types import ConceptSpace, PoolPart
+
+from ..folder import FolderPool, Grey, divide, found_in
+from .names import SCENE_SPACE, SCENES
+
+__all__ = ["Mit67"]
+
+_LISTS = ("TrainImages.txt", "TestImages.txt")
+_WHAT = "one subfolder a scene, such as airport_inside"
+
+
+class Mit67(FolderPool):
+    """Rooms from a folder; without lists 70 % of each scene for the network, the rest in the pools.
+
+    Of the images outside the network's, 70 % of each scene are in pool A and 30 % in pool B.
+    """
+
+    name = "mit67"
+    licence = "that of the user's images"
+    citation = "A. Quattoni and A. Torralba: Recognizing Indoor Scenes, CVPR 2009 (if it is MIT Indoor 67)."
+    all_concepts = SCENE_SPACE
+
+    def __init__(
+        self,
+        path: Path,
+        concept_space: ConceptSpace | None = None,
+        image_size: int = 224,
+        grey: Grey = "refuse",
+        seed: int = 0,
+    ) -> None:
+        """Find the files; see `FolderPool`.
+
+        Args:
+            path: the folder.
+            concept_space: the scenes to show; all that the folder has if None.
+            image_size: height and width, pixels.
+            grey: ``"refuse"`` or ``"convert"`` pictures without colours.
+            seed: decides which pictures go to which part.
+
+        Raises:
+            UserError: no such folder, a scene that is unknown, empty or missing, a list that does not fit,
+                or an option out of range.
+        """
+        super().__init__(path, concept_space, image_size, grey, seed)
+
+    def files(self) -> Mapping[PoolPart, Mapping[str, Sequence[Path]]]:
+        root = self.path / "Images" if (self.path / "Images").is_dir() else self.path
+        scenes = found_in(root, _WHAT)
+        for name, files in scenes.items():
+            if name not in SCENES:
+                problem = unknown("scene", name, SCENES)
+                raise UserError(f"The folder {root / name} is no scene of MIT Indoor 67: {problem}")
+            if not files:
+                raise UserError(f"The folder {root / name} holds no images; each scene needs some.")
+        lists = [next((p for p in (root / name, root.parent / name) if p.is_file()), None) for name in _LISTS]
+        if all(found is None for found in lists):
+            network, rest = divide(scenes, (70,), self.seed, 0)
+        else:
+            for found, name in zip(lists, _LISTS, strict=True):
+                if found is None:
+                    raise UserError(
+                        f"The folder {self.path} lacks {name}; either both lists are there or none."
+                    )
+            network, rest = (_listed(found, root, scenes) for found in lists if found is not None)
+            _check_disjoint(network, rest, lists)
+        a, b = divide(rest, (70,), self.seed, 1)
+        return {"network": network, "a": a, "b": b}
+
+    def instead(self, found: Sequence[str]) -> str:
+        return f" What it has is the task indoor_scene:scenes={'+'.join(found)}." if len(found) > 1 else ""
+
+
+def _listed(path: Path, root: Path, scenes: Mapping[str, Sequence[Path]]) -> dict[str, list[Path]]:
+    """The files that a list names, by scene."""
+    known = {scene: {file.name: file for file in files} for scene, files in scenes.items()}
+    listed: dict[str, list[Path]] = {}
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"The list {path} cannot be read: {error}.") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        scene, _, name = line.strip().partition("/")
+        if scene not in SCENES or not name:
+            raise UserError(
+                f"{path}, line {number}: '{line.strip()}' is not SCENE/FILE, such as kitchen/int474.jpg."
+            )
+        if name not in known.get(scene, {}):
+            raise UserError(f"{path}, line {number}: there is no image {root / scene / name}.")
+        listed.setdefault(scene, []).append(known[scene][name])
+    return listed
+
+
+def _check_disjoint(
+    train: Mapping[str, Sequence[Path]], test: Mapping[str, Sequence[Path]], lists: Sequence[Path | None]
+) -> None:
+    both = {file for files in train.values() for file in files} & {
+        f for files in test.values() for f in files
+    }
+    if both:
+        raise UserError(f"The image {min(both)} is in both lists, {lists[0]} and {lists[1]}.")

@@ -1,0 +1,218 @@
+"""Real leaves and rooms from folders."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from abstract import SourceCase
+from nsl_bench.generators.crops.folder import PlantFolder, crop_of
+from nsl_bench.generators.crops.names import BACKGROUND, CROPS
+from nsl_bench.generators.scenes.folder import Mit67
+from nsl_bench.generators.scenes.names import SCENES
+from PIL import Image
+
+from nsl_bench import registry
+from nsl_bench.data.splits import make_source
+from nsl_bench.errors import UserError
+from nsl_bench.types import PoolPart
+
+PEPPERS = ("Pepper__bell___Bacterial_spot", "Pepper__bell___healthy")
+
+
+def paint(file: Path, seed: int, mode: str = "RGB", size: tuple[int, int] = (40, 30)) -> Path:
+    """An image file of noise."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    levels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    Image.fromarray(levels).convert(mode).save(file)
+    return file
+
+
+def classes(root: Path, names: tuple[str, ...], n: int = 10) -> Path:
+    """A folder with n images of each class."""
+    for k, name in enumerate(names):
+        for i in range(n):
+            paint(root / name / f"image {i}.{'JPG' if i % 2 else 'png'}", 100 * k + i)
+    return root
+
+
+@pytest.fixture(scope="class")
+def peppers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return classes(tmp_path_factory.mktemp("peppers"), PEPPERS)
+
+
+class TestPlantFolder(SourceCase):
+    total: ClassVar[dict[PoolPart, int]] = {"network": 14, "a": 4, "b": 2}
+    root: ClassVar[Path]
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def fill(cls, peppers: Path) -> None:
+        cls.root = peppers
+
+    @classmethod
+    def make(cls) -> PlantFolder:
+        return PlantFolder(cls.root, image_size=32)
+
+    def sample(self, source, part: PoolPart = "a", n: int = 7):  # type: ignore[no-untyped-def]
+        return np.resize(super().sample(source, part, n), n)
+
+    def test_a_changed_file_changes_the_fingerprint(self, tmp_path: Path) -> None:
+        root = classes(tmp_path, PEPPERS)
+        before = PlantFolder(root).fingerprint()
+        paint(root / PEPPERS[0] / "image 3.JPG", 999)
+        assert PlantFolder(root).fingerprint() != before
+
+
+@pytest.mark.parametrize("layout", ["plantvillage15", "plantvillage38_x5"])
+def test_every_layout_of_plantvillage(layout: str, shared: Path) -> None:
+    root = shared / "data" / "plants" / layout
+    names = [p.name for p in root.iterdir() if p.is_dir()]
+    crops = {crop_of(name) for name in names}
+    assert None not in crops and len(crops) == len(names)
+    if len(names) == 38:
+        assert crops == set(CROPS) == set(names)
+
+
+@pytest.mark.parametrize(
+    ("folder", "crop"),
+    [
+        ("Tomato_healthy", "Tomato___healthy"),
+        ("Pepper__bell___healthy", "Pepper,_bell___healthy"),
+        ("Corn___Common_rust", "Corn_(maize)___Common_rust_"),
+        ("Corn_(maize)___Northern_Leaf_Blight", "Corn_(maize)___Northern_Leaf_Blight"),
+        ("Cherry___Powdery_mildew", "Cherry_(including_sour)___Powdery_mildew"),
+        ("Tomato__Tomato_YellowLeaf__Curl_Virus", "Tomato___Tomato_Yellow_Leaf_Curl_Virus"),
+        ("Grape___Leaf_blight_(Isariopsis_Leaf_Spot)", "Grape___Leaf_blight_(Isariopsis_Leaf_Spot)"),
+        ("Background_without_leaves", BACKGROUND),
+        ("Tomato_black_rot", None),
+        ("Rose___healthy", None),
+        ("123", None),
+    ],
+)
+def test_the_crop_of_a_folder(folder: str, crop: str | None) -> None:
+    assert crop_of(folder) == crop
+
+
+def test_real_leaves(shared: Path) -> None:
+    task = registry.create("benchmark", "crop_yield")
+    source = make_source(task, f"plants:{shared / 'data' / 'plants' / 'plantvillage38_x5'}")
+    assert [len(source.labels(part)) for part in ("network", "a", "b")] == [3 * 38, 38, 38]
+    images = source.render("network", np.arange(5))
+    assert images.shape == (5, 256, 256, 3) and images.std() > 20
+    three = registry.create("benchmark", "crop_yield:species=pepper+potato+tomato")
+    source = make_source(three, f"plants:{shared / 'data' / 'plants' / 'plantvillage15'}")
+    assert 1140 <= sum(len(source.labels(part)) for part in ("network", "a", "b")) <= 1200
+
+
+def test_a_folder_that_lacks_crops_says_what_it_is_good_for(shared: Path) -> None:
+    task = registry.create("benchmark", "crop_yield")
+    with pytest.raises(UserError, match=r"of 'Apple___Apple_scab' and 22 more.*pepper\+potato\+tomato"):
+        make_source(task, f"plants:{shared / 'data' / 'plants' / 'plantvillage15'}")
+
+
+def test_train_and_valid(tmp_path: Path) -> None:
+    classes(tmp_path / "train", PEPPERS, 6)
+    classes(tmp_path / "valid", PEPPERS, 10)
+    source = PlantFolder(tmp_path)
+    assert [len(source.labels(part)) for part in ("network", "a", "b")] == [12, 14, 6]
+
+
+def test_real_rooms(shared: Path) -> None:
+    root = shared / "data" / "scenes" / "mit_indoor_10x2"
+    source = Mit67(root)
+    assert len(source.concept_space) == 10 and set(source.concept_space.concepts) <= set(SCENES)
+    assert source.render("network", np.arange(10)).shape == (10, 224, 224, 3)
+    with pytest.raises(UserError, match=r"and 56 more.* indoor_scene:scenes=airport_inside\+"):
+        make_source(registry.create("benchmark", "indoor_scene"), f"mit67:{root}")
+    names = "+".join(source.concept_space.concepts)
+    assert make_source(registry.create("benchmark", f"indoor_scene:scenes={names}"), f"mit67:{root}")
+
+
+def test_the_lists_of_mit_indoor(shared: Path, tmp_path: Path) -> None:
+    root = tmp_path / "Images"
+    shutil.copytree(shared / "data" / "scenes" / "mit_indoor_10x2", root)
+    train, test = [], []
+    for scene in sorted(p for p in root.iterdir() if p.is_dir()):
+        first, second = sorted(p.name for p in scene.iterdir())
+        train.append(f"{scene.name}/{first}")
+        test.append(f"{scene.name}/{second}")
+    (tmp_path / "TrainImages.txt").write_text("\r\n".join(train), encoding="utf-8")
+    with pytest.raises(UserError, match=r"lacks TestImages\.txt"):
+        Mit67(tmp_path)
+    (tmp_path / "TestImages.txt").write_text("\n".join(test) + "\n", encoding="utf-8")
+    for place in (tmp_path, root):
+        source = Mit67(place)
+        assert [len(source.labels(part)) for part in ("network", "a", "b")] == [10, 10, 0]
+        assert [str(f.relative_to(root)) for f in source._files["network"]] == train
+    (tmp_path / "TestImages.txt").write_text("\n".join([*test, train[0]]), encoding="utf-8")
+    with pytest.raises(UserError, match="is in both lists"):
+        Mit67(tmp_path)
+    (tmp_path / "TestImages.txt").write_text("bar/nowhere.jpg", encoding="utf-8")
+    with pytest.raises(UserError, match=r"TestImages\.txt, line 1: there is no image .*nowhere\.jpg"):
+        Mit67(tmp_path)
+    (tmp_path / "TestImages.txt").write_text("\nbarn", encoding="utf-8")
+    with pytest.raises(UserError, match=r"TestImages\.txt, line 2: 'barn' is not SCENE/FILE"):
+        Mit67(tmp_path)
+
+
+class TestBadInput:
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        return classes(tmp_path / "leaves", PEPPERS, 4)
+
+    def refused(self, root: Path, **options: str) -> str:
+        with pytest.raises(UserError) as error:
+            source = PlantFolder(root, image_size=32, **options)  # type: ignore[arg-type]
+            for part in ("network", "a", "b"):
+                source.render(part, np.arange(len(source.labels(part))))  # type: ignore[arg-type]
+        return str(error.value)
+
+    def test_an_unknown_class(self, root: Path) -> None:
+        (root / "Peper__bell___healthy").mkdir()
+        text = self.refused(root)
+        assert str(root / "Peper__bell___healthy") in text and "is no class of PlantVillage" in text
+
+    def test_an_empty_class(self, root: Path) -> None:
+        (root / "Tomato_healthy").mkdir()
+        (root / "Tomato_healthy" / "notes.txt").write_text("none", encoding="utf-8")
+        assert f"{root / 'Tomato_healthy'} holds no images" in self.refused(root)
+
+    def test_a_truncated_image(self, root: Path) -> None:
+        file = paint(root / PEPPERS[0] / "image 2.png", 1, size=(300, 200))
+        file.write_bytes(file.read_bytes()[:2000])
+        assert f"The image {file} cannot be read" in self.refused(root)
+
+    def test_no_image_at_all(self, root: Path) -> None:
+        file = root / PEPPERS[0] / "image 1.JPG"
+        file.write_text("not an image", encoding="utf-8")
+        assert f"The image {file} cannot be read" in self.refused(root)
+
+    @pytest.mark.parametrize("mode", ["L", "LA", "I;16"])
+    def test_a_grey_image(self, root: Path, mode: str) -> None:
+        file = root / PEPPERS[1] / "image 0.png"
+        if mode == "I;16":
+            Image.fromarray(np.zeros((30, 40), np.uint16)).save(file)
+        else:
+            paint(file, 1, mode)
+        assert f"The image {file} is grey, but colours are expected" in self.refused(root)
+        PlantFolder(root, image_size=32, grey="convert").render("network", np.arange(4))
+
+    def test_a_file_that_went_away(self, root: Path) -> None:
+        source = PlantFolder(root, image_size=32)
+        shutil.rmtree(root / PEPPERS[0])
+        with pytest.raises(UserError, match="is not there any more"):
+            source.render("network", np.arange(1))
+
+    def test_no_folder(self, root: Path) -> None:
+        assert "does not exist; expected one subfolder a class" in self.refused(root / "nowhere")
+        assert "has no subfolders" in self.refused(root / PEPPERS[0])
+        assert "is a file" in self.refused(root / PEPPERS[0] / "image 0.png")
+
+    def test_an_unknown_scene(self, tmp_path: Path) -> None:
+        classes(tmp_path, ("bar", "bakrey"), 2)
+        with pytest.raises(UserError, match=r"bakrey is no scene of MIT Indoor 67.*Did you mean 'bakery'"):
+            Mit67(tmp_path)
