@@ -8,10 +8,23 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["METRICS", "Metric", "accuracy", "brier_score", "calibration_error", "probabilistic_accuracy"]
+__all__ = [
+    "METRICS",
+    "Metric",
+    "accuracy",
+    "brier_score",
+    "calibration_error",
+    "invalid_mass",
+    "log_loss",
+    "most_probable",
+    "probabilistic_accuracy",
+    "reliability",
+]
 
 Labels = npt.NDArray[np.integer]
 Probabilities = npt.NDArray[np.floating]
+
+_LEAST = 1e-15
 
 
 def accuracy(predicted: Labels, labels: Labels) -> float:
@@ -40,12 +53,50 @@ def calibration_error(probabilities: Probabilities, labels: Labels, bins: int = 
 
     Guo, Pleiss, Sun, Weinberger: "On Calibration of Modern Neural Networks", ICML 2017, equation 3.
     """
-    confidence = probabilities.max(axis=1)
-    right = probabilities.argmax(axis=1) == labels
+    count, confidence, right = reliability(probabilities, labels, bins)
+    return float(np.abs(right - confidence).sum() / count.sum())
+
+
+def reliability(
+    probabilities: Probabilities, labels: Labels, bins: int = 15
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """What a reliability diagram shows: by equal-width bins of the greatest probability.
+
+    Args:
+        probabilities: [n, labels].
+        labels: [n].
+        bins: how many.
+
+    Returns:
+        For each bin: the number of examples, the sum of their greatest probabilities, and how many of them
+        have their most probable label right.
+    """
+    confidence = probabilities.max(axis=1).astype(np.float64)
+    right = most_probable(probabilities) == labels
     bin_of = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
-    count = np.bincount(bin_of, minlength=bins)
-    gap = np.bincount(bin_of, right - confidence.astype(np.float64), minlength=bins)
-    return float(np.abs(gap)[count > 0].sum() / len(labels))
+    return (
+        np.bincount(bin_of, minlength=bins).astype(np.int64),
+        np.bincount(bin_of, confidence, minlength=bins),
+        np.bincount(bin_of, right, minlength=bins).astype(np.float64),
+    )
+
+
+def most_probable(probabilities: Probabilities) -> npt.NDArray[np.int16]:
+    """int16 [n]: the label of greatest probability, the first on ties, -1 where all are zero."""
+    best: npt.NDArray[np.int16] = probabilities.argmax(axis=1).astype(np.int16)
+    best[probabilities.max(axis=1) <= 0] = -1
+    return best
+
+
+def log_loss(probabilities: Probabilities, labels: Labels) -> float:
+    """Mean of ``-log p`` of the true label, p no less than 1e-15."""
+    given = probabilities[np.arange(len(labels)), labels].astype(np.float64)
+    return float(-np.mean(np.log(np.clip(given, _LEAST, 1.0))))
+
+
+def invalid_mass(probabilities: Probabilities) -> float:
+    """Mean probability that is given to no label: of worlds with no label or several."""
+    return float(np.mean(np.clip(1.0 - probabilities.sum(axis=1), 0.0, 1.0)))
 
 
 @dataclass(frozen=True)
@@ -64,6 +115,9 @@ METRICS = MappingProxyType(
         "brier_score": Metric("Brier score", False, 3),
         "probabilistic_accuracy": Metric("probabilistic accuracy", True, 3),
         "calibration_error": Metric("calibration error", False, 3),
+        "log_loss": Metric("log loss", False, 3),
+        "invalid_mass": Metric("invalid mass", False, 3),
+        "framework_accuracy_probabilistic": Metric("accuracy of the most probable label", True, 3),
         "atoms": Metric("atoms", False, 1),
         "rules": Metric("rules", False, 1),
         "fidelity": Metric("surrogate fidelity", True, 3),
@@ -75,6 +129,11 @@ METRICS = MappingProxyType(
         "equivalent": Metric("equivalent to the true rule", True, 2),
         "undecided": Metric("undecided", False, 3),
         "ambiguous": Metric("ambiguous", False, 3),
+        "error_concepts": Metric("errors that true concepts repair", False, 3),
+        "error_rule": Metric("errors that the true rule repairs", False, 3),
+        "error_either": Metric("errors that either repairs", False, 3),
+        "error_both": Metric("errors that only both repair", False, 3),
+        "error_inference": Metric("errors that the most probable label repairs", False, 3),
     }
 )
 """The metrics of a run by name, in the order in which tables show them."""

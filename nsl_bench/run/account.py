@@ -1,0 +1,192 @@
+"""Where the numbers of framework evaluation come from: label probabilities, and the cause of each error.
+
+A rule learner answers with the label that its rules derive from the most likely concepts. Its label
+probabilities come from probabilistic inference over the network's whole output. Each error is put down to
+what would have repaired it: the true concepts, the true rule, either of them, or only both together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError
+from nsl_bench.inference.crisp import crisp_labels
+from nsl_bench.inference.query import Answer, Query
+from nsl_bench.run import metrics as measure
+from nsl_bench.types import BLANK, Hypothesis, Predictions, Split
+
+__all__ = ["CAUSES", "Inference", "attribute", "causes", "infer", "numbers", "perceived"]
+
+CAUSES = ("concepts", "rule", "either", "both")
+"""What repairs an error: true concepts alone, the true rule alone, either, or only both together."""
+
+_BINS = 10
+
+
+@dataclass(frozen=True)
+class Inference:
+    """The label probabilities of a rule learner's framework evaluation.
+
+    Attributes:
+        probabilities: float64 [n, labels].
+        used: what a record says of it: the engine, how often it was exact, an interval or sampled, the
+            widest interval and the largest standard error; or why the rules stayed crisp.
+    """
+
+    probabilities: npt.NDArray[np.float64]
+    used: dict[str, Any] = field(default_factory=dict)
+
+
+def infer(
+    benchmark: Benchmark,
+    hypothesis: Hypothesis | None,
+    split: Split,
+    predictions: Predictions | None,
+    own: npt.NDArray[np.float64],
+    engine: str = "auto",
+) -> Inference:
+    """The label probabilities of a learner, by probabilistic inference if it is a crisp rule learner.
+
+    Args:
+        benchmark: the task.
+        hypothesis: what was learned.
+        split: the test examples.
+        predictions: what the network sees in them.
+        own: float64 [n, labels], what the learner itself gives; it stays where the learner has no ASP
+            rules, or where its probabilities are not all 0 or 1.
+        engine: an engine's name or spec.
+    """
+    crisp = bool(np.isin(own, (0.0, 1.0)).all())
+    if hypothesis is None or hypothesis.language != "asp" or predictions is None or not crisp:
+        return Inference(own)
+    try:
+        answer = answer_of(benchmark, hypothesis.rules, split, predictions, engine)
+    except UserError as error:
+        # Rules that inference cannot read (several answer sets, say) still have their crisp answers.
+        return Inference(own, {"engine": "crisp", "reason": str(error)})
+    return Inference(
+        answer.probabilities,
+        {
+            "engine": engine,
+            **Counter(answer.engines),
+            "widest_interval": float(answer.width.max(initial=0.0)),
+            "largest_std_err": float(answer.std_err.max(initial=0.0)),
+        },
+    )
+
+
+def answer_of(
+    benchmark: Benchmark, rules: tuple[str, ...], split: Split, predictions: Predictions, engine: str = "auto"
+) -> Answer:
+    """An engine's answer for the examples of a split.
+
+    Raises:
+        UserError: rules or engine cannot be used.
+    """
+    from nsl_bench.inference import engines
+
+    query = Query.of(benchmark, rules, strict=False)
+    columns = list(split.metadata.items())
+    facts = [
+        benchmark.metadata_facts({name: column[i].item() for name, column in columns})
+        for i in range(len(split))
+    ]
+    return engines.infer(engine, query, predictions.probabilities, facts)
+
+
+def numbers(
+    probabilities: npt.NDArray[np.float64], labels: npt.NDArray[np.integer[Any]]
+) -> dict[str, float]:
+    """The metrics that label probabilities have."""
+    return {
+        "brier_score": measure.brier_score(probabilities, labels),
+        "probabilistic_accuracy": measure.probabilistic_accuracy(probabilities, labels),
+        "calibration_error": measure.calibration_error(probabilities, labels),
+        "log_loss": measure.log_loss(probabilities, labels),
+        "invalid_mass": measure.invalid_mass(probabilities),
+        "framework_accuracy_probabilistic": measure.accuracy(measure.most_probable(probabilities), labels),
+    }
+
+
+def causes(
+    benchmark: Benchmark,
+    split: Split,
+    predictions: Predictions,
+    framework: npt.NDArray[np.int16],
+    with_true_concepts: npt.NDArray[np.int16],
+) -> npt.NDArray[np.int8]:
+    """int8 [n]: what repairs the error of each example, an index into `CAUSES`; -1 where there is none.
+
+    Args:
+        benchmark: the task.
+        split: the test examples.
+        predictions: what the network sees in them.
+        framework: the labels predicted from it.
+        with_true_concepts: the labels that the same learner predicts from the true concepts.
+    """
+    labels = split.labels
+    rule = _true_rule_labels(benchmark, split, predictions) == labels
+    concepts = with_true_concepts == labels
+    result = np.where(concepts & rule, 2, np.where(concepts, 0, np.where(rule, 1, 3)))
+    result[framework == labels] = -1
+    return result.astype(np.int8)
+
+
+def attribute(
+    found: npt.NDArray[np.int8],
+    labels: npt.NDArray[np.integer[Any]],
+    framework: npt.NDArray[np.int16],
+    probabilities: npt.NDArray[np.float64],
+) -> dict[str, float]:
+    """Shares of all examples by cause of error; the four sum to 1 - `framework_accuracy`.
+
+    `error_inference` is the share of examples with a wrong label of which the most probable label is right.
+    """
+    shares = {f"error_{cause}": float(np.mean(found == k)) for k, cause in enumerate(CAUSES)}
+    repaired = (framework != labels) & (measure.most_probable(probabilities) == labels)
+    return {**shares, "error_inference": float(np.mean(repaired))}
+
+
+def perceived(split: Split, predictions: Predictions) -> dict[str, Any]:
+    """What a network saw in a split: how often each concept, and a histogram of its confidence.
+
+    Returns:
+        ``concepts``: concept to count; ``confidence``: counts in ten equal-width bins of 0..1.
+    """
+    shown = split.concepts != BLANK
+    seen = np.bincount(predictions.concepts[shown], minlength=len(split.concept_space))
+    bins = np.minimum((predictions.confidence[shown] * _BINS).astype(int), _BINS - 1)
+    return {
+        "concepts": dict(zip(split.concept_space.concepts, seen.tolist(), strict=True)),
+        "confidence": np.bincount(bins, minlength=_BINS).tolist(),
+    }
+
+
+def _true_rule_labels(
+    benchmark: Benchmark, split: Split, predictions: Predictions
+) -> npt.NDArray[np.int16]:
+    """The labels that the true rule derives from the predicted concepts, kept for the next learner."""
+    metadata = tuple((name, tuple(column.tolist())) for name, column in sorted(split.metadata.items()))
+    concepts = predictions.concepts
+    return _derived(benchmark.name, concepts.tobytes(), concepts.shape[1], metadata)
+
+
+@lru_cache(maxsize=64)
+def _derived(
+    name: str, concepts: bytes, slots: int, metadata: tuple[tuple[str, tuple[Any, ...]], ...]
+) -> npt.NDArray[np.int16]:
+    benchmark: Benchmark = registry.create("benchmark", name)
+    rows = np.frombuffer(concepts, np.int16).reshape(-1, slots)
+    contexts = [
+        benchmark.context(row, {column: values[i] for column, values in metadata})
+        for i, row in enumerate(rows)
+    ]
+    return crisp_labels([benchmark.true_rule], benchmark.background, contexts, benchmark.labels)
