@@ -8,6 +8,7 @@ what would have repaired it: the true concepts, the true rule, either of them, o
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -23,7 +24,7 @@ from nsl_bench.inference.query import Answer, Query
 from nsl_bench.run import metrics as measure
 from nsl_bench.types import BLANK, Hypothesis, Predictions, Split
 
-__all__ = ["CAUSES", "Inference", "attribute", "causes", "infer", "numbers", "perceived"]
+__all__ = ["CAUSES", "Account", "account", "answer_of", "perceived"]
 
 CAUSES = ("concepts", "rule", "either", "both")
 """What repairs an error: true concepts alone, the true rule alone, either, or only both together."""
@@ -31,28 +32,81 @@ CAUSES = ("concepts", "rule", "either", "both")
 _BINS = 10
 
 
+Answered = tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]
+"""Predicted labels [n], label probabilities [n, labels]."""
+
+
 @dataclass(frozen=True)
-class Inference:
-    """The label probabilities of a rule learner's framework evaluation.
+class Account:
+    """What is known of a learner's answers.
 
     Attributes:
-        probabilities: float64 [n, labels].
-        used: what a record says of it: the engine, how often it was exact, an interval or sampled, the
-            widest interval and the largest standard error; or why the rules stayed crisp.
+        numbers: metrics by name.
+        probabilities: float64 [n, labels], of framework evaluation if there is one.
+        causes: for each example what would repair its error, one of `CAUSES`, ``""`` where there is none;
+            None without framework evaluation.
+        inference: what a record says of probabilistic inference: the engine, how often it was exact, an
+            interval or sampled, the widest interval and the largest standard error; or why the rules
+            stayed crisp. Empty where a learner's own probabilities were used.
     """
 
+    numbers: dict[str, float]
+    probabilities: npt.NDArray[np.float64]
+    causes: list[str] | None = None
+    inference: dict[str, Any] = field(default_factory=dict)
+
+
+def account(
+    benchmark: Benchmark,
+    split: Split,
+    predictions: Predictions | None,
+    hypothesis: Hypothesis | None,
+    answers: Mapping[str, Answered],
+    engine: str = "auto",
+) -> Account:
+    """Label probabilities, their metrics, and the causes of errors.
+
+    Args:
+        benchmark: the task.
+        split: the test examples.
+        predictions: what the network sees in them, if there is one.
+        hypothesis: what was learned, if it can be read as rules.
+        answers: what the learner says of the true concepts (``"hypothesis"``) and of what is seen in the
+            images (``"framework"``); one may be missing.
+        engine: of probabilistic inference, a name or spec.
+    """
+    labels = split.labels.astype(np.int64)
+    if "framework" not in answers:
+        own = answers["hypothesis"][1]
+        return Account(_numbers(own, labels), own)
+    framework, own = answers["framework"]
+    inferred = _infer(benchmark, hypothesis, split, predictions, own, engine)
+    found = _numbers(inferred.probabilities, labels)
+    right = measure.most_probable(inferred.probabilities) == labels
+    found["framework_accuracy_probabilistic"] = float(np.mean(right))
+    if "hypothesis" not in answers or predictions is None:
+        return Account(found, inferred.probabilities, None, inferred.used)
+    cause = _causes(benchmark, split, predictions, framework, answers["hypothesis"][0])
+    found.update({f"error_{name}": float(np.mean(cause == k)) for k, name in enumerate(CAUSES)})
+    found["error_inference"] = float(np.mean((framework != labels) & right))
+    words = [*CAUSES, ""]
+    return Account(found, inferred.probabilities, [words[c] for c in cause.tolist()], inferred.used)
+
+
+@dataclass(frozen=True)
+class _Inference:
     probabilities: npt.NDArray[np.float64]
     used: dict[str, Any] = field(default_factory=dict)
 
 
-def infer(
+def _infer(
     benchmark: Benchmark,
     hypothesis: Hypothesis | None,
     split: Split,
     predictions: Predictions | None,
     own: npt.NDArray[np.float64],
-    engine: str = "auto",
-) -> Inference:
+    engine: str,
+) -> _Inference:
     """The label probabilities of a learner, by probabilistic inference if it is a crisp rule learner.
 
     Args:
@@ -66,13 +120,13 @@ def infer(
     """
     crisp = bool(np.isin(own, (0.0, 1.0)).all())
     if hypothesis is None or hypothesis.language != "asp" or predictions is None or not crisp:
-        return Inference(own)
+        return _Inference(own)
     try:
         answer = answer_of(benchmark, hypothesis.rules, split, predictions, engine)
     except UserError as error:
         # Rules that inference cannot read (several answer sets, say) still have their crisp answers.
-        return Inference(own, {"engine": "crisp", "reason": str(error)})
-    return Inference(
+        return _Inference(own, {"engine": "crisp", "reason": str(error)})
+    return _Inference(
         answer.probabilities,
         {
             "engine": engine,
@@ -102,7 +156,7 @@ def answer_of(
     return engines.infer(engine, query, predictions.probabilities, facts)
 
 
-def numbers(
+def _numbers(
     probabilities: npt.NDArray[np.float64], labels: npt.NDArray[np.integer[Any]]
 ) -> dict[str, float]:
     """The metrics that label probabilities have."""
@@ -112,11 +166,10 @@ def numbers(
         "calibration_error": measure.calibration_error(probabilities, labels),
         "log_loss": measure.log_loss(probabilities, labels),
         "invalid_mass": measure.invalid_mass(probabilities),
-        "framework_accuracy_probabilistic": measure.accuracy(measure.most_probable(probabilities), labels),
     }
 
 
-def causes(
+def _causes(
     benchmark: Benchmark,
     split: Split,
     predictions: Predictions,
@@ -140,21 +193,6 @@ def causes(
     return result.astype(np.int8)
 
 
-def attribute(
-    found: npt.NDArray[np.int8],
-    labels: npt.NDArray[np.integer[Any]],
-    framework: npt.NDArray[np.int16],
-    probabilities: npt.NDArray[np.float64],
-) -> dict[str, float]:
-    """Shares of all examples by cause of error; the four sum to 1 - `framework_accuracy`.
-
-    `error_inference` is the share of examples with a wrong label of which the most probable label is right.
-    """
-    shares = {f"error_{cause}": float(np.mean(found == k)) for k, cause in enumerate(CAUSES)}
-    repaired = (framework != labels) & (measure.most_probable(probabilities) == labels)
-    return {**shares, "error_inference": float(np.mean(repaired))}
-
-
 def perceived(split: Split, predictions: Predictions) -> dict[str, Any]:
     """What a network saw in a split: how often each concept, and a histogram of its confidence.
 
@@ -170,9 +208,7 @@ def perceived(split: Split, predictions: Predictions) -> dict[str, Any]:
     }
 
 
-def _true_rule_labels(
-    benchmark: Benchmark, split: Split, predictions: Predictions
-) -> npt.NDArray[np.int16]:
+def _true_rule_labels(benchmark: Benchmark, split: Split, predictions: Predictions) -> npt.NDArray[np.int16]:
     """The labels that the true rule derives from the predicted concepts, kept for the next learner."""
     metadata = tuple((name, tuple(column.tolist())) for name, column in sorted(split.metadata.items()))
     concepts = predictions.concepts

@@ -76,7 +76,7 @@ def reliability(
     bin_of = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
     return (
         np.bincount(bin_of, minlength=bins).astype(np.int64),
-        np.bincount(bin_of, confidence, minlength=bins),
+        np.bincount(bin_of, confidence, minlength=bins).astype(np.float64),
         np.bincount(bin_of, right, minlength=bins).astype(np.float64),
     )
 
