@@ -32,6 +32,7 @@ from nsl_bench.isolation.limits import Failure, Limits
 from nsl_bench.learners.base import InvalidOutput, hypothesis_of, labels_of, probabilities_of
 from nsl_bench.learners.view import View
 from nsl_bench.run import metrics as measure
+from nsl_bench.run.account import account, perceived
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record, Status
 from nsl_bench.shift import Shift, resolve
@@ -153,6 +154,8 @@ class Bench:
             message=message,
             output=output,
             timed_out=measured.timed_out,
+            inference=measured.inference,
+            perception=measured.perception,
         )
         return Outcome(record, measured.predictions, log or output)
 
@@ -253,6 +256,8 @@ class _Measured:
     hypothesis: Hypothesis | None = None
     predictions: pd.DataFrame | None = None
     timed_out: bool = False
+    inference: dict[str, Any] = field(default_factory=dict)
+    perception: dict[str, Any] = field(default_factory=dict)
 
 
 def _measure(
@@ -294,21 +299,25 @@ def _measure(
         with _blaming():
             probabilities = probabilities_of(learner, view)
             answers[name] = labels_of(learner, view, probabilities), probabilities
+    with _blaming():
+        hypothesis = hypothesis_of(learner)
+    told = account(benchmark, test.split, test.predictions, hypothesis, answers)
     frames = []
     for name in reversed(answers):
         predicted, probabilities = answers[name]
         numbers[f"{name}_accuracy"] = measure.accuracy(predicted, labels)
-        frames.append(_frame(name, benchmark, test.split, predicted, probabilities))
-    numbers["brier_score"] = measure.brier_score(probabilities, labels)
-    numbers["probabilistic_accuracy"] = measure.probabilistic_accuracy(probabilities, labels)
-    numbers["calibration_error"] = measure.calibration_error(probabilities, labels)
+        if name == "framework":
+            frames.append(_frame(name, benchmark, test.split, predicted, told.probabilities, told.causes))
+        else:
+            frames.append(_frame(name, benchmark, test.split, predicted, probabilities))
+    numbers.update(told.numbers)
     numbers["undecided"] = float(np.mean(predicted == UNDECIDED))
     numbers["ambiguous"] = float(np.mean(predicted == AMBIGUOUS))
+    perception: dict[str, Any] = {}
     for name, data in (("train", train), ("test", test)):
         if job.network and data.predictions is not None:
             numbers[f"concept_accuracy_{name}"] = _concept_accuracy(data.split, data.predictions)
-    with _blaming():
-        hypothesis = hypothesis_of(learner)
+            perception[name] = perceived(data.split, data.predictions)
     if hypothesis is not None:
         numbers["atoms"], numbers["rules"] = float(hypothesis.atoms), float(len(hypothesis.rules))
         if hypothesis.fidelity is not None:
@@ -320,7 +329,8 @@ def _measure(
     if hasattr(learner, "examples_"):
         numbers.update(_example_quality(learner.examples_, benchmark))
     late = bool(getattr(learner, "timed_out_", False))
-    return _Measured(numbers, hypothesis, pd.concat(frames, ignore_index=True), late)
+    frame = pd.concat(frames, ignore_index=True)
+    return _Measured(numbers, hypothesis, frame, late, told.inference, perception)
 
 
 @contextlib.contextmanager
@@ -356,6 +366,7 @@ def _frame(
     split: Split,
     predicted: npt.NDArray[np.int16],
     probabilities: npt.NDArray[np.float64],
+    causes: list[str] | None = None,
 ) -> pd.DataFrame:
     import pandas as pd
 
@@ -366,6 +377,8 @@ def _frame(
         "predicted": [names[label] for label in predicted.tolist()],
     }
     columns.update({f"p_{name}": probabilities[:, k] for k, name in enumerate(benchmark.labels.names)})
+    if causes is not None:
+        columns["repaired_by"] = causes
     return pd.DataFrame(columns)
 
 

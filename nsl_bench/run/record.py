@@ -52,6 +52,11 @@ class Record:
         message: what went wrong, or is worth knowing.
         output: the last lines that the learner printed, if it did not end well.
         timed_out: whether the time limit ended the learning and its best hypothesis so far was used.
+        inference: how the label probabilities of learned rules were inferred: the engine, how many examples
+            were answered exactly, by an interval or by sampling, the widest interval, the largest standard
+            error. Empty where a learner's own probabilities count.
+        perception: for ``"train"`` and ``"test"`` how often the network saw each concept (``concepts``), and
+            its confidences in ten bins of 0..1 (``confidence``).
         key: of the run; that of the job unless an older version recorded it under another one.
     """
 
@@ -67,6 +72,8 @@ class Record:
     message: str = ""
     output: str = ""
     timed_out: bool = False
+    inference: Mapping[str, Any] = field(default_factory=dict)
+    perception: Mapping[str, Any] = field(default_factory=dict)
     key: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
