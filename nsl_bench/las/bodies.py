@@ -15,7 +15,7 @@ import numpy as np
 
 from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import Bits
-from nsl_bench.las.conjunction import Conjunction, Limits
+from nsl_bench.las.conjunction import Conjunction, Interest, Limits
 from nsl_bench.las.pieces import (
     LEAF,
     Part,
@@ -73,11 +73,14 @@ class Bodies:
             raise Undecided("a predicate with and without variables, without replacement")
         self.singles = single_pieces(self.literals, self._full, rigid=rigid)
 
-    def bodies(self, head_types: tuple[str, ...], hopeless: Callable[[Bits, int], bool]) -> list[Body]:
+    def bodies(
+        self, head_types: tuple[str, ...], interest: Interest, hopeless: Callable[[Bits, int], bool]
+    ) -> list[Body]:
         """The distinct bodies for heads whose variables have these types, cheapest first.
 
         Args:
             head_types: types of the head's variables, in order of their first occurrence.
+            interest: where it matters whether a body holds.
             hopeless: says of where a body holds (uint64 [sizes..., words]) and its cost that neither it
                 nor any longer one can pay.
 
@@ -95,14 +98,15 @@ class Bodies:
         def flat(holds: Bits, cost: int) -> bool:
             return hopeless(np.broadcast_to(holds, (*sizes, len(holds))), cost)
 
-        search = Search(self.vocabulary, open_pieces, self.literals, (), limits, flat)
+        spare = replace(limits, variables=limits.variables - len(head_types))
+        search = Search(self.vocabulary, open_pieces, self.literals, (), spare, flat)
         for conjunction in search.run():
             if not conjunction.unbound:
                 closed.append(self._as_body(conjunction, open_pieces))
         self._account(search)
         zero = Resources(0, 0, len(head_types), (0,) * len(self.limits.recall))
         if head_types:
-            search = Search(self.vocabulary, open_pieces, self.literals, head_types, limits, hopeless)
+            search = Search(self.vocabulary, open_pieces, self.literals, head_types, limits, hopeless, interest)
             attached = [
                 self._as_body(conjunction, open_pieces)
                 for conjunction in search.run()
@@ -110,8 +114,8 @@ class Bodies:
             ]
             self._account(search)
         else:
-            attached = [Body(self._full, zero, (), ())]
-        return self._join(attached, _distinct(closed, limits), limits, hopeless)
+            attached = [Body(interest.cells, zero, (), ())]
+        return self._join(attached, _distinct(closed, limits), limits, interest, hopeless)
 
     def _ground_conjunctions(self, grounded: Sequence[Piece], pieces: Sequence[Piece]) -> list[Conjunction]:
         """Pieces without open variables, as conjunctions of one."""
@@ -190,6 +194,7 @@ class Bodies:
         attached: Sequence[Body],
         closed: Sequence[Body],
         limits: Limits,
+        interest: Interest,
         hopeless: Callable[[Bits, int], bool],
     ) -> list[Body]:
         """Each distinct conjunction of one attached part and closed parts."""
@@ -233,6 +238,8 @@ class Bodies:
                 if not limits.allow(used) or (rigid and self._constrained(body, other)):
                     continue
                 joint = body.holds & tables[k]
+                if not rigid and interest.spares(body.holds, joint):
+                    continue
                 if not hopeless(joint, used.cost):
                     offer(_joined(body, other, joint, used))
             self.evaluated += int(alive.sum())

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from nsl_bench.las.bodies import Bodies
 from nsl_bench.las.columns import Bits, pack, unpack
+from nsl_bench.las.conjunction import Interest
 from nsl_bench.las.conditions import Target, literals_of
 from nsl_bench.las.pieces import Part
 from nsl_bench.las.tables import BodyLiteral, Vocabulary
@@ -115,7 +116,8 @@ class Cells:
             np.maximum(self.weight, weight, out=self.weight)
         self.n = n
         self.wanted = pack(wanted).reshape(len(self.row), words)
-        self.interesting = self.wanted | pack(unwanted).reshape(len(self.row), words)
+        self.unwanted = pack(unwanted).reshape(len(self.row), words)
+        self.interesting = self.wanted | self.unwanted
 
 
 def head_forms(vocabulary: Vocabulary, cells: Cells) -> list[HeadForm]:
@@ -175,7 +177,7 @@ def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[
     best: dict[tuple[bytes, bytes], Candidate] = {}
     for types, group in sorted(by_types.items()):
         gains = [_Gain(form, cells) for form in group]
-        for body in bodies.bodies(types, partial(_all_hopeless, gains)):
+        for body in bodies.bodies(types, _interest(group, cells), partial(_all_hopeless, gains)):
             for form, gain in zip(group, gains, strict=True):
                 if gain.hopeless(body.holds, body.used.cost):
                     continue
@@ -186,6 +188,17 @@ def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[
                 if known is None or (cost, len(body.parts)) < (known.rule.cost, len(known.rule.parts)):
                     best[key] = Candidate(Rule(cost, form, body.parts, body.types), gain.leaves, fills)
     return list(best.values())
+
+
+def _interest(forms: Sequence[HeadForm], cells: Cells) -> Interest:
+    """Where some head of the same variables fills a cell that matters, and where it should not."""
+    shape = (*forms[0].leaves.shape, cells.wanted.shape[-1])
+    matters, unwanted = np.zeros(shape, np.uint64), np.zeros(shape, np.uint64)
+    for form in forms:
+        where = form.leaves >= 0
+        matters[where] |= cells.interesting[form.leaves[where]]
+        unwanted[where] |= cells.unwanted[form.leaves[where]]
+    return Interest(matters, unwanted)
 
 
 def _all_hopeless(gains: Sequence[_Gain], holds: Bits, cost: int) -> bool:

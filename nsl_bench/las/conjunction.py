@@ -8,7 +8,7 @@ from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import Bits
 from nsl_bench.las.pieces import Resources
 
-__all__ = ["Conjunction", "Limits", "Placement"]
+__all__ = ["Conjunction", "Interest", "Limits", "Placement"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,23 @@ class Limits:
         """What a dominating conjunction must not use more of."""
         literals = () if self.literals is None else (used.literals,)
         return (used.cost, used.variables, *literals, *used.recall)
+
+
+@dataclass(frozen=True, eq=False)
+class Interest:
+    """Where it matters whether a body holds: elsewhere its rules fill no cell that an example asks about.
+
+    Attributes:
+        cells: uint64 [sizes of the head's variables..., words]: where it matters.
+        unwanted: of the same shape: where holding can only hurt, or hurts some example.
+    """
+
+    cells: Bits
+    unwanted: Bits
+
+    def spares(self, parent: Bits, child: Bits) -> bool:
+        """Whether a child holds wherever its parent does and is unwanted, so that the parent is no worse."""
+        return not ((parent ^ child) & self.unwanted).any()
 
 
 Placement = tuple[int, tuple[int, ...]]

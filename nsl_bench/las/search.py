@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.las.columns import Bits
-from nsl_bench.las.conjunction import Conjunction, Limits, Placement
+from nsl_bench.las.conjunction import Conjunction, Interest, Limits, Placement
 from nsl_bench.las.kernels import AXES, Kernels, kernels, six
 from nsl_bench.las.pieces import Piece, Resources
 from nsl_bench.las.program import Undecided
@@ -57,6 +57,7 @@ class Search:
         fixed: types of variables that are kept apart, e.g. those of a head.
         limits: bounds.
         hopeless: says of a projection and a cost that no rule that contains them can pay.
+        interest: where projections matter; None: everywhere.
         through_first: each piece has to contain variable 0 (stars).
         evaluated: how many tables were computed.
         complete: `run` has found all.
@@ -68,6 +69,7 @@ class Search:
     fixed: tuple[str, ...]
     limits: Limits
     hopeless: Callable[[Bits, int], bool]
+    interest: Interest | None = None
     through_first: bool = False
     evaluated: int = 0
     complete: bool = False
@@ -116,12 +118,12 @@ class Search:
         """uint64 [sizes..., words]: where the placed pieces hold together."""
         compiled = self._compiled()
         if compiled is not None and len(types) <= AXES:
-            result = np.ascontiguousarray(self.vocabulary.guard(types, words))
+            result = np.ascontiguousarray(self._base(types, words))
             for index, mapping in placements:
                 view = self._view((index, mapping), len(types))[..., words]
                 compiled.intersect(six(result), six(view, result.shape))
             return result
-        result = self.vocabulary.guard(types, words)
+        result = self._base(types, words)
         for index, mapping in placements:
             result = result & self._view((index, mapping), len(types))[..., words]
         if self._rigid:
@@ -131,10 +133,19 @@ class Search:
                     result = np.where(differ[..., None], result, np.uint64(0))
         return np.ascontiguousarray(np.broadcast_to(result, (*self._sizes(types), result.shape[-1])))
 
+    def _base(self, types: Sequence[str], words: slice = slice(None)) -> Bits:
+        """uint64 [sizes..., words]: where variables of these types have values and that matters."""
+        guard = self.vocabulary.guard(types, words)
+        if self.interest is None:
+            return guard
+        cells = self.interest.cells[..., words]
+        kept = len(self.fixed)
+        return guard & cells.reshape(*cells.shape[:-1], *(1,) * (len(types) - kept), cells.shape[-1])
+
     def _starts(self) -> list[Conjunction]:
         zero = Resources(0, 0, len(self.fixed), (0,) * len(self.limits.recall))
         if self.fixed:
-            guard = self.vocabulary.guard(self.fixed)
+            guard = self._base(self.fixed)
             unbound = frozenset(i for i, kind in enumerate(self.fixed) if kind in self._unguarded)
             start = Conjunction(self.fixed, (), zero, guard, unbound)
             self._beaten(start, self._digest_of(start))
@@ -233,10 +244,27 @@ class Search:
             unbound = frozenset(
                 v for v, kind in enumerate(types) if kind in self._unguarded and v not in bound
             )
+            if self._idle(state, projection, types, unbound):
+                continue
             child = Conjunction(types, canonical, used, projection, unbound)
             if not self._beaten(child, digest):
                 children.append(child)
         return children
+
+    def _idle(
+        self, state: Conjunction, projection: Bits, types: tuple[str, ...], unbound: frozenset[int]
+    ) -> bool:
+        """Whether a child of `state` does no more than cost more and fill less.
+
+        Without further variables that is true of whatever grows from it, too.
+        """
+        return (
+            self.interest is not None
+            and not self._rigid
+            and types == self.fixed
+            and unbound == state.unbound
+            and self.interest.spares(state.projection, projection)
+        )
 
     def _evaluate(self, state: Conjunction, planned: Sequence[_Plan]) -> tuple[list[bytes], list[Bits]]:
         """Digest (least over renamings) and projection of each planned child."""
