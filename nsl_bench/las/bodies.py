@@ -6,12 +6,14 @@ true or false of a whole context. Each kind is enumerated by `Search` and the pa
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import Bits
@@ -23,6 +25,7 @@ from nsl_bench.las.pieces import (
     Resources,
     leaf_types,
     make_piece,
+    placed_view,
     recall_places,
     single_pieces,
 )
@@ -30,9 +33,12 @@ from nsl_bench.las.program import Undecided
 from nsl_bench.las.search import Search
 from nsl_bench.las.tables import BodyLiteral, Vocabulary
 
-__all__ = ["Bodies", "Body"]
+__all__ = ["Bodies", "Body", "Places"]
 
 _MOST_BODIES = 2_000_000
+_DIGESTED = 64
+
+Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,16 +46,24 @@ class Body:
     """A rule body.
 
     Attributes:
-        holds: uint64 [sizes of head variables..., words].
+        places: intp [k]: the positions of `Interest` in which it holds anywhere, ascending.
+        holds: uint64 [k]: where it holds there.
         used: its resources; `variables` counts the head's too.
         parts: its literals; variables are numbers, the head's first.
         types: type of each variable.
     """
 
+    places: Places
     holds: Bits
     used: Resources
     parts: tuple[Part, ...]
     types: tuple[str, ...]
+
+    @property
+    def name(self) -> bytes:
+        """Equal for bodies that hold in the same places."""
+        text = self.places.tobytes() + self.holds.tobytes()
+        return text if len(text) < _DIGESTED else hashlib.blake2b(text, digest_size=16).digest()
 
 
 class Bodies:
@@ -74,15 +88,15 @@ class Bodies:
         self.singles = single_pieces(self.literals, self._full, rigid=rigid)
 
     def bodies(
-        self, head_types: tuple[str, ...], interest: Interest, hopeless: Callable[[Bits, int], bool]
+        self, head_types: tuple[str, ...], interest: Interest, hopeless: Callable[[Places, Bits, int], bool]
     ) -> list[Body]:
         """The distinct bodies for heads whose variables have these types, cheapest first.
 
         Args:
             head_types: types of the head's variables, in order of their first occurrence.
             interest: where it matters whether a body holds.
-            hopeless: says of where a body holds (uint64 [sizes..., words]) and its cost that neither it
-                nor any longer one can pay.
+            hopeless: says of where a body holds (positions and words, as in `Body`) and its cost that
+                neither it nor any longer one can pay.
 
         Raises:
             Undecided: there are too many.
@@ -92,30 +106,45 @@ class Bodies:
         pieces = self._pieces(leaves)
         grounded = [piece for piece in pieces if not piece.types]
         open_pieces = [piece for piece in pieces if piece.types]
-        closed = [self._as_body(c, pieces) for c in self._ground_conjunctions(grounded, pieces)]
-        sizes = tuple(self.vocabulary.domain(kind).size for kind in head_types)
 
-        def flat(holds: Bits, cost: int) -> bool:
-            return hopeless(np.broadcast_to(holds, (*sizes, len(holds))), cost)
+        def loses(holds: Bits, cost: int) -> bool:
+            found = interest.spread(holds)
+            places = np.flatnonzero(found)
+            return hopeless(places, found[places], cost)
 
+        def as_bodies(found: Iterable[Conjunction], pieces: Sequence[Piece]) -> list[Body]:
+            return [self._as_body(each, pieces, interest) for each in found if not each.unbound]
+
+        closed = as_bodies(self._ground_conjunctions(grounded, pieces), pieces)
         spare = replace(limits, variables=limits.variables - len(head_types))
-        search = Search(self.vocabulary, open_pieces, self.literals, (), spare, flat)
-        for conjunction in search.run():
-            if not conjunction.unbound:
-                closed.append(self._as_body(conjunction, open_pieces))
+        search = Search(self.vocabulary, open_pieces, self.literals, (), spare, loses)
+        closed += as_bodies(search.run(), open_pieces)
         self._account(search)
-        zero = Resources(0, 0, len(head_types), (0,) * len(self.limits.recall))
-        if head_types:
-            search = Search(self.vocabulary, open_pieces, self.literals, head_types, limits, hopeless, interest)
-            attached = [
-                self._as_body(conjunction, open_pieces)
-                for conjunction in search.run()
-                if not conjunction.unbound
-            ]
+        guarded = all(self.vocabulary.domain(kind).guarded for kind in head_types)
+        if head_types and (spare.variables or not guarded or self.vocabulary.rigid):
+            search = Search(self.vocabulary, open_pieces, self.literals, head_types, limits, loses, interest)
+            attached = as_bodies(search.run(), open_pieces)
             self._account(search)
         else:
-            attached = [Body(interest.cells, zero, (), ())]
+            used = Resources(0, 0, len(head_types), (0,) * len(limits.recall))
+            guard = np.broadcast_to(self.vocabulary.guard(head_types), interest.cells.shape)
+            everywhere = Conjunction(head_types, (), used, guard, frozenset())
+            attached = as_bodies([everywhere], ())
+            closed += as_bodies(self._placed(head_types, open_pieces), open_pieces)
         return self._join(attached, _distinct(closed, limits), limits, interest, hopeless)
+
+    def _placed(self, head_types: tuple[str, ...], pieces: Sequence[Piece]) -> Iterator[Conjunction]:
+        """Each piece on each choice of the head's variables, where a rule may have no others."""
+        sizes = tuple(self.vocabulary.domain(kind).size for kind in head_types)
+        for index, piece in enumerate(pieces):
+            options = [[v for v, own in enumerate(head_types) if own == kind] for kind in piece.types]
+            for mapping in itertools.product(*options):
+                backwards = piece.symmetric and mapping[0] > mapping[-1]
+                if len(set(mapping)) < len(mapping) or piece.used.variables or backwards:
+                    continue
+                view = placed_view(piece.table, mapping, len(head_types))
+                holds = np.broadcast_to(view, (*sizes, view.shape[-1]))
+                yield Conjunction((), ((index, mapping),), piece.used, holds, frozenset())
 
     def _ground_conjunctions(self, grounded: Sequence[Piece], pieces: Sequence[Piece]) -> list[Conjunction]:
         """Pieces without open variables, as conjunctions of one."""
@@ -175,7 +204,7 @@ class Bodies:
         ]
         return not open_literals[0].isdisjoint(open_literals[1])
 
-    def _as_body(self, conjunction: Conjunction, pieces: Sequence[Piece]) -> Body:
+    def _as_body(self, conjunction: Conjunction, pieces: Sequence[Piece], interest: Interest) -> Body:
         """The conjunction with a variable of its own for each leaf."""
         types = list(conjunction.types)
         parts: list[Part] = []
@@ -187,7 +216,9 @@ class Bodies:
                 for place, kind in zip(places, self.literals[literal].types, strict=True):
                     if place == LEAF and len(types) == leaf:
                         types.append(kind)
-        return Body(conjunction.projection, conjunction.used, tuple(parts), tuple(types))
+        holds = interest.spread(conjunction.projection)
+        where = np.flatnonzero(holds)
+        return Body(where, holds[where], conjunction.used, tuple(parts), tuple(types))
 
     def _join(
         self,
@@ -195,61 +226,64 @@ class Bodies:
         closed: Sequence[Body],
         limits: Limits,
         interest: Interest,
-        hopeless: Callable[[Bits, int], bool],
+        hopeless: Callable[[Places, Bits, int], bool],
     ) -> list[Body]:
         """Each distinct conjunction of one attached part and closed parts."""
         seen: dict[bytes, list[tuple[int, ...]]] = {}
-        queue: list[tuple[int, int, int, Body]] = []
+        queue: list[tuple[int, int, int, bytes, Body]] = []
         counter = itertools.count()
         found: list[Body] = []
 
         def offer(body: Body) -> None:
             weight = limits.key(body.used)
-            known = seen.setdefault(body.holds.tobytes(), [])
+            name = body.name
+            known = seen.setdefault(name, [])
             if any(_covers(other, weight) for other in known):
                 return
             known.append(weight)
-            heapq.heappush(queue, (body.used.cost, body.used.literals, next(counter), body))
+            heapq.heappush(queue, (body.used.cost, body.used.literals, next(counter), name, body))
 
         for body in attached:
             offer(body)
         rigid = self.vocabulary.rigid
-        tables = np.array([body.holds for body in closed], np.uint64).reshape(len(closed), len(self._full))
+        limits.budget.take(8 * len(closed) * len(interest.places), "tables of what rules may hold")
+        tables = np.zeros((len(closed), len(interest.places)), np.uint64)
+        for row, body in zip(tables, closed, strict=True):
+            row[body.places] = body.holds
+        unwanted = interest.spread(interest.unwanted)
         while queue:
             if limits.budget.expired():
                 self.complete = False
                 break
-            body = heapq.heappop(queue)[-1]
+            *_, name, body = heapq.heappop(queue)
             weight = limits.key(body.used)
-            if any(o != weight and _covers(o, weight) for o in seen[body.holds.tobytes()]):
+            if any(o != weight and _covers(o, weight) for o in seen[name]):
                 continue
             found.append(body)
             if len(found) > _MOST_BODIES:
                 raise Undecided("too many rule bodies")
-            # columns in which the body fails everywhere cannot tell the narrower ones apart
-            words = np.flatnonzero(body.holds.reshape(-1, len(self._full)).any(axis=0))
-            holds = body.holds[..., None, words]
-            narrower = tables[:, words] & holds
-            axes = (*range(narrower.ndim - 2), narrower.ndim - 1)
-            alive = (narrower != 0).any(axis=axes) & (narrower != holds).any(axis=axes)
+            narrower = tables[:, body.places] & body.holds
+            lost = narrower ^ body.holds
+            if not rigid:
+                lost &= unwanted[body.places]  # what hurts nowhere less makes no better rule
+            alive = narrower.any(axis=1) & lost.any(axis=1)
             for k in np.flatnonzero(alive).tolist():
                 other = closed[k]
                 used = body.used + other.used
                 if not limits.allow(used) or (rigid and self._constrained(body, other)):
                     continue
-                joint = body.holds & tables[k]
-                if not rigid and interest.spares(body.holds, joint):
-                    continue
-                if not hopeless(joint, used.cost):
-                    offer(_joined(body, other, joint, used))
+                some = np.flatnonzero(narrower[k])
+                places, holds = body.places[some], narrower[k, some]
+                if not hopeless(places, holds, used.cost):
+                    offer(_joined(body, other, places, holds, used))
             self.evaluated += int(alive.sum())
         return found
 
 
-def _joined(body: Body, other: Body, holds: Bits, used: Resources) -> Body:
-    shift = len(body.types)
+def _joined(body: Body, other: Body, places: Places, holds: Bits, used: Resources) -> Body:
+    shift = len(body.types) if other.types else 0
     parts = tuple((literal, tuple(v + shift for v in variables)) for literal, variables in other.parts)
-    return Body(holds, used, body.parts + parts, body.types + other.types)
+    return Body(places, holds, used, body.parts + parts, body.types + other.types)
 
 
 def _distinct(bodies: Sequence[Body], limits: Limits) -> list[Body]:
@@ -258,7 +292,7 @@ def _distinct(bodies: Sequence[Body], limits: Limits) -> list[Body]:
     kept = []
     for body in sorted(bodies, key=lambda b: (b.used.cost, b.used.literals)):
         weight = limits.key(body.used)
-        known = best.setdefault(body.holds.tobytes(), [])
+        known = best.setdefault(body.name, [])
         if not any(_covers(other, weight) for other in known):
             known.append(weight)
             kept.append(body)

@@ -14,10 +14,10 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.las.bodies import Bodies
-from nsl_bench.las.columns import Bits, pack, unpack
-from nsl_bench.las.conjunction import Interest
+from nsl_bench.las.bodies import Bodies, Places
+from nsl_bench.las.columns import Bits, pack
 from nsl_bench.las.conditions import Target, literals_of
+from nsl_bench.las.conjunction import Interest
 from nsl_bench.las.pieces import Part
 from nsl_bench.las.tables import BodyLiteral, Vocabulary
 from nsl_bench.las.task import ModeAtom
@@ -71,13 +71,24 @@ class Candidate:
 
     Attributes:
         rule: the rule.
-        leaves: intp [k]: rows of `Cells` that it may fill.
-        fills: uint64 [k, words]: which columns of each; only cells of interest.
+        leaves, words: intp [k]: rows of `Cells`, and which word of each.
+        fills: uint64 [k]: that word: the cells of interest that the rule fills.
     """
 
     rule: Rule
     leaves: npt.NDArray[np.intp]
+    words: npt.NDArray[np.intp]
     fills: Bits
+
+    def cells(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Row and column of each cell that it fills."""
+        word, bit = np.nonzero(_bits(self.fills))
+        return self.leaves[word], 64 * self.words[word] + bit
+
+
+def _bits(words: Bits) -> npt.NDArray[np.uint8]:
+    """uint8 [k, 64]: the bits of uint64 [k]."""
+    return np.unpackbits(words.view(np.uint8), bitorder="little").reshape(-1, 64)
 
 
 class Cells:
@@ -85,8 +96,9 @@ class Cells:
 
     Attributes:
         row: program atom to row.
+        n: number of columns.
         wanted, unwanted: uint64 [rows, words]: cells that some condition asks to be filled, empty.
-        weight: int64 [rows, n]: penalties of the examples that ask for a cell to be filled.
+        weight_words: int64 [rows, words, 64]: penalties of the examples that ask for a cell to be filled.
     """
 
     def __init__(self, problems: Sequence[Sequence[Target]], words: int, n: int) -> None:
@@ -102,9 +114,9 @@ class Cells:
         self.row = {atom: i for i, atom in enumerate(sorted(atoms))}
         wanted = np.zeros((len(self.row), n), np.bool_)
         unwanted = np.zeros((len(self.row), n), np.bool_)
-        self.weight = np.zeros((len(self.row), n), np.int64)
+        weights = np.zeros((len(self.row), 64 * words), np.int64)
         for problem in problems:
-            weight = np.zeros((len(self.row), n), np.int64)
+            weight = np.zeros_like(weights)
             for target in problem:
                 for atom, positive in literals[id(target.condition)]:
                     row = self.row[atom]
@@ -113,7 +125,8 @@ class Cells:
                         weight[row, target.column] += HARD if target.penalty is None else target.penalty
                     else:
                         unwanted[row, target.column] = True
-            np.maximum(self.weight, weight, out=self.weight)
+            np.maximum(weights, weight, out=weights)
+        self.weight_words = weights.reshape(len(self.row), words, 64)
         self.n = n
         self.wanted = pack(wanted).reshape(len(self.row), words)
         self.unwanted = pack(unwanted).reshape(len(self.row), words)
@@ -176,17 +189,19 @@ def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[
         by_types.setdefault(form.types, []).append(form)
     best: dict[tuple[bytes, bytes], Candidate] = {}
     for types, group in sorted(by_types.items()):
-        gains = [_Gain(form, cells) for form in group]
-        for body in bodies.bodies(types, _interest(group, cells), partial(_all_hopeless, gains)):
+        interest = _interest(group, cells)
+        gains = [_Gain(form, cells, interest) for form in group]
+        for body in bodies.bodies(types, interest, partial(_all_hopeless, gains)):
             for form, gain in zip(group, gains, strict=True):
-                if gain.hopeless(body.holds, body.used.cost):
+                if gain.hopeless(body.places, body.holds, body.used.cost):
                     continue
-                fills = gain.fills(body.holds)
-                key = (gain.leaves.tobytes(), fills.tobytes())
+                slots, fills = gain.fills(body.places, body.holds)
+                key = (gain.leaves[slots].tobytes() + gain.words[slots].tobytes(), fills.tobytes())
                 cost = body.used.cost + form.cost
                 known = best.get(key)
                 if known is None or (cost, len(body.parts)) < (known.rule.cost, len(known.rule.parts)):
-                    best[key] = Candidate(Rule(cost, form, body.parts, body.types), gain.leaves, fills)
+                    rule = Rule(cost, form, body.parts, body.types)
+                    best[key] = Candidate(rule, gain.leaves[slots], gain.words[slots], fills)
     return list(best.values())
 
 
@@ -201,33 +216,43 @@ def _interest(forms: Sequence[HeadForm], cells: Cells) -> Interest:
     return Interest(matters, unwanted)
 
 
-def _all_hopeless(gains: Sequence[_Gain], holds: Bits, cost: int) -> bool:
-    return all(gain.hopeless(holds, cost) for gain in gains)
+def _all_hopeless(gains: Sequence[_Gain], places: Places, holds: Bits, cost: int) -> bool:
+    return all(gain.hopeless(places, holds, cost) for gain in gains)
 
 
 class _Gain:
-    """What filling the cells of one head can bring."""
+    """What filling the cells of one head can bring, by position of `Interest`.
 
-    def __init__(self, form: HeadForm, cells: Cells) -> None:
-        self.where = form.leaves >= 0
-        self.leaves = form.leaves[self.where]
-        self.interesting = cells.interesting[self.leaves]
-        self.weight = cells.weight[self.leaves]
-        self.wanted = cells.wanted[self.leaves]
-        self.cost = form.cost
-        self.n = cells.n
+    Attributes:
+        leaves, words: intp [positions]: the row of `Cells`, -1 for none, and the word of each position.
+    """
 
-    def fills(self, holds: Bits) -> Bits:
-        """uint64 [leaves, words]: the cells of interest that a body fills."""
-        result: Bits = np.ascontiguousarray(holds[self.where] & self.interesting)
-        return result
+    def __init__(self, form: HeadForm, cells: Cells, interest: Interest) -> None:
+        instance, self.words = np.divmod(interest.places, cells.wanted.shape[-1])
+        self.leaves = form.leaves.reshape(-1)[instance]
+        none = np.uint64(0)
+        self._interesting = np.where(self.leaves >= 0, cells.interesting[self.leaves, self.words], none)
+        self._wanted = np.where(self.leaves >= 0, cells.wanted[self.leaves, self.words], none)
+        useful = np.flatnonzero(self._wanted)
+        self._slot = np.zeros(len(self.words), np.intp)
+        self._slot[useful] = np.arange(len(useful))
+        self._weight = cells.weight_words[self.leaves[useful], self.words[useful]]
+        self._cost = form.cost
 
-    def hopeless(self, holds: Bits, cost: int) -> bool:
+    def fills(self, places: Places, holds: Bits) -> tuple[Places, Bits]:
+        """The positions and words of the cells of interest that a body fills."""
+        filled = holds & self._interesting[places]
+        some = np.flatnonzero(filled)
+        return places[some], filled[some]
+
+    def hopeless(self, places: Places, holds: Bits, cost: int) -> bool:
         """Whether all that could be gained is no more than the cost."""
-        useful = holds[self.where] & self.wanted
-        if not useful.any():
+        useful = holds & self._wanted[places]
+        some = np.flatnonzero(useful)
+        if not len(some):
             return True
-        return int((unpack(useful, self.n) * self.weight).sum()) <= cost + self.cost
+        weight = self._weight[self._slot[places[some]]]
+        return int((_bits(useful[some]) * weight).sum()) <= cost + self._cost
 
 
 def rule_text(rule: Rule, literals: Sequence[BodyLiteral], vocabulary: Vocabulary) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nsl_bench.las.candidates import Candidate, Cells
-from nsl_bench.las.columns import unpack
 from nsl_bench.las.conditions import Target, conjunction
 
 __all__ = ["smallest_clash"]
@@ -67,10 +66,8 @@ def _fillers(
             rules = found.setdefault((atom, target.column), [])
             wanted.setdefault(cells.row[atom], {})[target.column] = rules
     for number, candidate in enumerate(candidates, start=1):
-        for leaf, bits in zip(candidate.leaves.tolist(), candidate.fills, strict=True):
-            if leaf in wanted:
-                filled = unpack(bits, cells.n)
-                for column, rules in wanted[leaf].items():
-                    if filled[column]:
-                        rules.append(number)
+        for row, column in zip(*(side.tolist() for side in candidate.cells()), strict=True):
+            asked = wanted.get(row, {}).get(column)
+            if asked is not None:
+                asked.append(number)
     return found

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
 
 from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import Bits
@@ -45,13 +49,26 @@ class Limits:
 class Interest:
     """Where it matters whether a body holds: elsewhere its rules fill no cell that an example asks about.
 
+    A position is a word of `cells` that is not zero, numbered in order.
+
     Attributes:
         cells: uint64 [sizes of the head's variables..., words]: where it matters.
-        unwanted: of the same shape: where holding can only hurt, or hurts some example.
+        unwanted: of the same shape: where holding hurts some example.
     """
 
     cells: Bits
     unwanted: Bits
+
+    @cached_property
+    def places(self) -> npt.NDArray[np.intp]:
+        """intp [positions]: index of each position in the flat `cells`."""
+        return np.flatnonzero(self.cells)
+
+    def spread(self, holds: Bits) -> Bits:
+        """uint64 [positions]: where a body holds that is given over the head's variables, or as [words]."""
+        if holds.shape == self.cells.shape:
+            return holds.reshape(-1)[self.places]
+        return holds[self.places % len(holds)]
 
     def spares(self, parent: Bits, child: Bits) -> bool:
         """Whether a child holds wherever its parent does and is unwanted, so that the parent is no worse."""

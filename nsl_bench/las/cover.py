@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from nsl_bench.las.candidates import Candidate, Cells
 from nsl_bench.las.clock import Budget
-from nsl_bench.las.columns import unpack
 from nsl_bench.las.conditions import Target, conjunction
 from nsl_bench.las.instance import Choice, Flags, Instance, prune, solve_part, split
 from nsl_bench.las.maxsat import Backend
@@ -165,16 +164,13 @@ def _fill_matrix(
     candidates: Sequence[Candidate], cell_ids: dict[tuple[int, int], int], cells: Cells
 ) -> Flags:
     """bool [cells, candidates]: which rules fill each cell."""
-    rows = np.array([row for row, _ in cell_ids], np.intp)
-    columns = np.array([column for _, column in cell_ids], np.intp)
-    matrix = np.zeros((len(rows), len(candidates)), np.bool_)
-    of_row = [np.flatnonzero(rows == row) for row in range(len(cells.row))]
+    number = np.full((len(cells.row), cells.n), -1, np.intp)
+    for (row, column), cell in cell_ids.items():
+        number[row, column] = cell
+    matrix = np.zeros((len(cell_ids) + 1, len(candidates)), np.bool_)
     for k, candidate in enumerate(candidates):
-        for leaf, bits in zip(candidate.leaves.tolist(), candidate.fills, strict=True):
-            at = of_row[leaf]
-            if len(at):
-                matrix[at, k] |= unpack(bits, cells.n)[columns[at]]
-    return matrix
+        matrix[number[candidate.cells()], k] = True
+    return matrix[:-1]
 
 
 def _unique_rows(matrix: Flags) -> tuple[Flags, npt.NDArray[np.intp]]:

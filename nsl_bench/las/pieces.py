@@ -16,7 +16,7 @@ import numpy as np
 from nsl_bench.las.columns import Bits
 from nsl_bench.las.tables import BodyLiteral
 
-__all__ = ["LEAF", "Part", "Piece", "Resources", "leaf_types", "single_pieces"]
+__all__ = ["LEAF", "Part", "Piece", "Resources", "leaf_types", "placed_view", "single_pieces"]
 
 LEAF = -1
 
@@ -147,6 +147,14 @@ def _diagonal(table: Bits, pattern: tuple[int, ...]) -> Bits:
     letters = [*pattern, 25]
     out = [*range(k), 25]
     return np.ascontiguousarray(np.einsum(table, letters, out))
+
+
+def placed_view(table: Bits, mapping: tuple[int, ...], n: int) -> Bits:
+    """A piece's table with an axis for each of `n` variables, of extent 1 where it has none."""
+    order = sorted(range(len(mapping)), key=lambda place: mapping[place])
+    transposed = table.transpose(*order, len(mapping))
+    sizes = dict(zip(sorted(mapping), transposed.shape, strict=False))
+    return transposed.reshape(*(sizes.get(v, 1) for v in range(n)), table.shape[-1])
 
 
 def leaf_types(literals: Sequence[BodyLiteral], kept: frozenset[str]) -> frozenset[str]:

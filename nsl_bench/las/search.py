@@ -21,7 +21,7 @@ import numpy.typing as npt
 from nsl_bench.las.columns import Bits
 from nsl_bench.las.conjunction import Conjunction, Interest, Limits, Placement
 from nsl_bench.las.kernels import AXES, Kernels, kernels, six
-from nsl_bench.las.pieces import Piece, Resources
+from nsl_bench.las.pieces import Piece, Resources, placed_view
 from nsl_bench.las.program import Undecided
 from nsl_bench.las.tables import BodyLiteral, Vocabulary
 
@@ -434,14 +434,7 @@ class Search:
     def _view(self, placement: Placement, n: int) -> Bits:
         """The piece's table with an axis for each of `n` variables, of extent 1 where it has none."""
         index, mapping = placement
-        piece = self.pieces[index]
-        order = sorted(range(len(mapping)), key=lambda place: mapping[place])
-        table = piece.table.transpose(*order, len(mapping))
-        shape = [1] * n + [self._words]
-        for place in mapping:
-            shape[place] = 0
-        sizes = iter(table.shape[:-1])
-        return table.reshape([next(sizes) if s == 0 else s for s in shape[:-1]] + [self._words])
+        return placed_view(self.pieces[index].table, mapping, n)
 
     def _differ(self, a: Placement, b: Placement, types: Sequence[str]) -> npt.NDArray[np.bool_] | None:
         """Where two literals of one family are different ground atoms; None: everywhere."""

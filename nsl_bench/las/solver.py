@@ -16,7 +16,7 @@ from nsl_bench.las.candidates import Candidate, Cells, Rule, candidates, head_fo
 from nsl_bench.las.checks import check_task
 from nsl_bench.las.clash import smallest_clash
 from nsl_bench.las.clock import Budget, heeding_interrupts
-from nsl_bench.las.columns import Columns, unpack
+from nsl_bench.las.columns import Columns
 from nsl_bench.las.conditions import Formula, Target, assign, choice_atom, conjunction, evaluate, targets
 from nsl_bench.las.cover import CoverProblem
 from nsl_bench.las.grounding import ground
@@ -215,8 +215,7 @@ class _Fast:
         """Which examples the chosen rules cover."""
         filled = np.zeros((len(cells.row), cells.n), np.bool_)
         for candidate in chosen:
-            for leaf, bits in zip(candidate.leaves.tolist(), candidate.fills, strict=True):
-                filled[leaf] |= unpack(bits, cells.n)
+            filled[candidate.cells()] = True
         covered = [False] * len(self.task.examples)
         for target in branch.targets:
             column = filled[:, target.column]
