@@ -18,11 +18,13 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nsl_bench.errors import UserError
 from nsl_bench.las.coverage import score
+from nsl_bench.las.domains import domains
 from nsl_bench.las.printing import print_task
 from nsl_bench.las.rules import parse_rules, with_type_guards
 from nsl_bench.las.shapes import atoms_in, parse_statements
@@ -170,8 +172,9 @@ def _fastlas_text(task: LasTask) -> str:
             raise UserError(f"{task.name} has {what}, which FastLAS does not know.")
     # FastLAS 2 knows no #constant: a type of its own holds them, so that no context fact is made up
     kinds = {kind for kind, _ in bias.constants}
+    derived = domains(task).guarded
     facts = [f"{kind}{_CONSTANTS}({value})." for kind, value in bias.constants]
-    facts += [f"{kind}{_CONSTANTS}(X) :- {kind}(X)." for kind in sorted(kinds)]
+    facts += [f"{kind}{_CONSTANTS}(X) :- {kind}(X)." for kind in sorted(kinds & derived)]
     plain = replace(
         bias,
         bodies=tuple(replace(mode, recall=None, options=()) for mode in bias.bodies),
@@ -179,13 +182,14 @@ def _fastlas_text(task: LasTask) -> str:
         constants=(),
     )
     text = print_task(replace(_numbered(task), bias=plain, background="\n".join([task.background, *facts])))
-    text = re.sub(r"\bconst\((\w+)\)", lambda m: _constant(m.group(1), kinds), text)
+    text = re.sub(r"\bconst\((\w+)\)", lambda m: _typed("const", m.group(1), kinds), text)
+    text = re.sub(r"\bvar\((\w+)\)", lambda m: _typed("var", m.group(1), kinds - derived), text)
     # FastLAS --nopl mistakes an id that is a compound term
     return re.sub(r"^#(pos|neg)\(eg\((e\d+)\)", r"#\1(\2", text, flags=re.MULTILINE)
 
 
-def _constant(kind: str, kinds: set[str]) -> str:
-    return f"const({kind}{_CONSTANTS if kind in kinds else ''})"
+def _typed(place: str, kind: str, renamed: AbstractSet[str]) -> str:
+    return f"{place}({kind}{_CONSTANTS if kind in renamed else ''})"
 
 
 def _ilasp_text(task: LasTask) -> str:

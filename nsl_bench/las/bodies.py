@@ -80,6 +80,7 @@ class Bodies:
         )
         self.evaluated = 0
         self.complete = True
+        self.nothing = Resources(0, 0, 0, (0,) * len(places))
         self._full = vocabulary.columns.full
         rigid = vocabulary.rigid
         ground = {lit.family for lit in self.literals if not lit.types}
@@ -126,12 +127,29 @@ class Bodies:
             attached = as_bodies(search.run(), open_pieces)
             self._account(search)
         else:
-            used = Resources(0, 0, len(head_types), (0,) * len(limits.recall))
+            used = replace(self.nothing, variables=len(head_types))
             guard = np.broadcast_to(self.vocabulary.guard(head_types), interest.cells.shape)
             everywhere = Conjunction(head_types, (), used, guard, frozenset())
             attached = as_bodies([everywhere], ())
             closed += as_bodies(self._placed(head_types, open_pieces), open_pieces)
         return self._join(attached, _distinct(closed, limits), limits, interest, hopeless)
+
+    def ground_parts(self, head_types: tuple[str, ...], interest: Interest) -> list[Body]:
+        """The literals as bodies of their own, where a rule's variables are the head's alone.
+
+        Raises:
+            Undecided: bodies may have other variables.
+        """
+        open_pieces = [piece for piece in self.singles if piece.types]
+        guarded = all(self.vocabulary.domain(kind).guarded for kind in head_types)
+        spare = self.limits.variables > len(head_types)
+        if self.vocabulary.rigid or not guarded or (open_pieces and spare):
+            raise Undecided("#bias prices rules as a whole, and bodies have variables of their own")
+        ground = [piece for piece in self.singles if not piece.types]
+        parts = [Conjunction((), ((i, ()),), p.used, p.table, frozenset()) for i, p in enumerate(ground)]
+        found = [self._as_body(each, ground, interest) for each in parts]
+        placed = self._placed(head_types, open_pieces)
+        return [*found, *(self._as_body(each, open_pieces, interest) for each in placed)]
 
     def _placed(self, head_types: tuple[str, ...], pieces: Sequence[Piece]) -> Iterator[Conjunction]:
         """Each piece on each choice of the head's variables, where a rule may have no others."""

@@ -7,21 +7,23 @@ candidate, the cheapest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.las.bodies import Bodies, Places
+from nsl_bench.las.bodies import Bodies, Body, Places
 from nsl_bench.las.columns import Bits, pack
 from nsl_bench.las.conditions import Target, literals_of
 from nsl_bench.las.conjunction import Interest
 from nsl_bench.las.pieces import Part
+from nsl_bench.las.pricing import FORBIDDEN
 from nsl_bench.las.tables import BodyLiteral, Vocabulary
 from nsl_bench.las.task import ModeAtom
 from nsl_bench.las.terms import atom_text
+from nsl_bench.las.whole import whole_bodies
 
 __all__ = ["Candidate", "Cells", "HeadForm", "Rule", "head_forms", "rule_text"]
 
@@ -191,18 +193,37 @@ def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[
     for types, group in sorted(by_types.items()):
         interest = _interest(group, cells)
         gains = [_Gain(form, cells, interest) for form in group]
-        for body in bodies.bodies(types, interest, partial(_all_hopeless, gains)):
-            for form, gain in zip(group, gains, strict=True):
-                if gain.hopeless(body.places, body.holds, body.used.cost):
+        for body, costs in _priced(bodies, types, interest, group, gains, cells):
+            for form, gain, cost in zip(group, gains, costs, strict=True):
+                if cost == FORBIDDEN or gain.hopeless(body.places, body.holds, cost):
                     continue
                 slots, fills = gain.fills(body.places, body.holds)
                 key = (gain.leaves[slots].tobytes() + gain.words[slots].tobytes(), fills.tobytes())
-                cost = body.used.cost + form.cost
                 known = best.get(key)
                 if known is None or (cost, len(body.parts)) < (known.rule.cost, len(known.rule.parts)):
                     rule = Rule(cost, form, body.parts, body.types)
                     best[key] = Candidate(rule, gain.leaves[slots], gain.words[slots], fills)
     return list(best.values())
+
+
+def _priced(
+    bodies: Bodies,
+    types: tuple[str, ...],
+    interest: Interest,
+    forms: Sequence[HeadForm],
+    gains: Sequence[_Gain],
+    cells: Cells,
+) -> Iterator[tuple[Body, list[int]]]:
+    """Bodies for heads with variables of these types, with their rule's cost under each head."""
+    if bodies.vocabulary.additive:
+        for body in bodies.bodies(types, interest, partial(_all_hopeless, gains)):
+            yield body, [body.used.cost + form.cost for form in forms]
+        return
+    wanted = np.zeros_like(interest.cells)
+    for form in forms:
+        where = form.leaves >= 0
+        wanted[where] |= cells.wanted[form.leaves[where]]
+    yield from whole_bodies(bodies, types, interest, wanted, forms)
 
 
 def _interest(forms: Sequence[HeadForm], cells: Cells) -> Interest:
@@ -217,7 +238,7 @@ def _interest(forms: Sequence[HeadForm], cells: Cells) -> Interest:
 
 
 def _all_hopeless(gains: Sequence[_Gain], places: Places, holds: Bits, cost: int) -> bool:
-    return all(gain.hopeless(places, holds, cost) for gain in gains)
+    return all(gain.hopeless(places, holds, cost + gain.cost) for gain in gains)
 
 
 class _Gain:
@@ -225,6 +246,7 @@ class _Gain:
 
     Attributes:
         leaves, words: intp [positions]: the row of `Cells`, -1 for none, and the word of each position.
+        cost: what the head costs.
     """
 
     def __init__(self, form: HeadForm, cells: Cells, interest: Interest) -> None:
@@ -237,7 +259,7 @@ class _Gain:
         self._slot = np.zeros(len(self.words), np.intp)
         self._slot[useful] = np.arange(len(useful))
         self._weight = cells.weight_words[self.leaves[useful], self.words[useful]]
-        self._cost = form.cost
+        self.cost = form.cost
 
     def fills(self, places: Places, holds: Bits) -> tuple[Places, Bits]:
         """The positions and words of the cells of interest that a body fills."""
@@ -246,13 +268,13 @@ class _Gain:
         return places[some], filled[some]
 
     def hopeless(self, places: Places, holds: Bits, cost: int) -> bool:
-        """Whether all that could be gained is no more than the cost."""
+        """Whether all that could be gained is no more than the rule's cost."""
         useful = holds & self._wanted[places]
         some = np.flatnonzero(useful)
         if not len(some):
             return True
         weight = self._weight[self._slot[places[some]]]
-        return int((_bits(useful[some]) * weight).sum()) <= cost + self._cost
+        return int((_bits(useful[some]) * weight).sum()) <= cost
 
 
 def rule_text(rule: Rule, literals: Sequence[BodyLiteral], vocabulary: Vocabulary) -> str:

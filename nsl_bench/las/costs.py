@@ -4,7 +4,8 @@ FastLAS scores a rule by a logic program over what is in it (Law, Russo, Bertino
 scalable inductive logic programming incorporating domain-specific optimisation criteria", AAAI 2020):
 `in_head(A)` and `in_body(A)` are facts, variables standing as constants, `neg(A)` for a literal under
 `not` and `binop("!=",A,B)` for a comparison; the weights of the derived `penalty(weight, reason)` add
-up, and a violated constraint forbids the rule. ILASP counts the literals.
+up, and a violated constraint forbids the rule. Where `invert(K)` is derived, a rule costs K divided by that
+sum, rounded down. ILASP counts the literals.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from nsl_bench.las.copies import copies
 from nsl_bench.las.shapes import parse_statements
 from nsl_bench.las.task import LanguageBias
 
-__all__ = ["flat_costs", "is_monotone", "rule_costs"]
+__all__ = ["flat_costs", "is_monotone", "negative", "reified", "rule_costs"]
 
 _FLAT_HEAD = re.compile(r"penalty\((\d+),head(?:\)\.|(?:\(\w+\))?\):-in_head\(\w+\)\.)")
 _FLAT_BODY = re.compile(r"penalty\((\d+),(?:\w+\()?([A-Z]\w*)\)?\):-in_body\(\2\)\.")
@@ -61,7 +62,7 @@ def is_monotone(bias: LanguageBias) -> bool:
         if statement.ast_type != ast.ASTType.Rule:
             return False
         text = str(statement)
-        if "not " in text or "{" in text or "-" in text.replace(":-", ""):
+        if re.search(r"not |\{|invert|/|-", text.replace(":-", "")):
             return False
     return True
 
@@ -86,7 +87,8 @@ def rule_costs(bias: LanguageBias, rules: Sequence[Shape]) -> list[int | None]:
     """The cost of each rule; None for one that a constraint of the bias forbids.
 
     Raises:
-        UserError: the bias is no program with one answer set, or a penalty is negative.
+        UserError: the bias is no program with one answer set, or a penalty is negative: every rule more
+            would then make a hypothesis better.
     """
     if flat := flat_costs(bias):
         return [
@@ -123,21 +125,36 @@ def rule_costs(bias: LanguageBias, rules: Sequence[Shape]) -> list[int | None]:
             arguments = list(symbolic.symbol.arguments)
             number = range(len(rules)) if shared else [arguments.pop(0).number]
             if arguments[0].type != SymbolType.Number or arguments[0].number < 0:
-                raise UserError(f"#bias derives {symbolic.symbol}; a penalty is an integer of at least 0.")
+                raise UserError(negative(symbolic.symbol))
             for i in number:
                 cost = plain[i]
                 if cost is not None:
                     plain[i] = cost + arguments[0].number
+    for name, shared in (("_c_invert", False), ("invert", True)):
+        for symbolic in control.symbolic_atoms.by_signature(name, 1 if shared else 2):
+            arguments = list(symbolic.symbol.arguments)
+            for i in range(len(rules)) if shared else [arguments.pop(0).number]:
+                cost = plain[i]
+                plain[i] = arguments[0].number // cost if cost else None
     return plain
 
 
+def negative(penalty: object) -> str:
+    """What to say of a penalty that is no natural number."""
+    return (
+        f"#bias derives {penalty}, but a penalty is an integer of at least 0: if a rule cost less than "
+        "nothing, the best hypothesis would be all rules that do no harm."
+    )
+
+
 def _facts(head: str | None, body: Sequence[str]) -> list[str]:
-    found = [] if head is None else [f"in_head({_reified(head)})"]
-    return found + [f"in_body({text})" for text in sorted({_reified(literal) for literal in body})]
+    found = [] if head is None else [f"in_head({reified(head)})"]
+    return found + [f"in_body({text})" for text in sorted({reified(literal) for literal in body})]
 
 
 @lru_cache(maxsize=65536)
-def _reified(literal: str) -> str:
+def reified(literal: str) -> str:
+    """A head or body literal as the argument of `in_head` or `in_body`."""
     node = parse_statements(f":- {literal}.", "a rule")[0].body[0]
     node = _Reify().visit(node)
     atom = node.atom

@@ -13,7 +13,6 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from nsl_bench.errors import UserError
 from nsl_bench.las.costs import flat_costs, is_monotone, rule_costs
 from nsl_bench.las.domains import Domains, domains
 from nsl_bench.las.rules import rule_parts
@@ -87,7 +86,7 @@ def hypothesis_space(task: LasTask, max_rules: int = MAX_RULES) -> Space:
         max_rules: how many rules to write down at most.
 
     Raises:
-        UserError: the first level alone is larger than `max_rules`, or a type has no constant.
+        UserError: a type has no constant.
     """
     maker = _Maker(task.bias, domains(task))
     monotone = is_monotone(task.bias)
@@ -110,11 +109,6 @@ def hypothesis_space(task: LasTask, max_rules: int = MAX_RULES) -> Space:
             break
         following = maker.extend(level, max_rules - len(rules))
         if following is None:
-            if not size:
-                raise UserError(
-                    f"The hypothesis space of {task.name} holds more than {max_rules} rules with a single "
-                    "body literal; give fewer constants or variables (#maxv), or raise the limit."
-                )
             lowest = min((cost for cost in costs if cost is not None), default=0)
             return Space(_sorted(rules), lowest + maker.least_literal() if monotone else 0)
         level = following

@@ -123,6 +123,7 @@ class Vocabulary:
             p.type for head in self.bias.heads for p in head.atom.placeholders if p.kind == "var"
         }
         self.rigid = self.bias.ground_without_replacement
+        self.additive = True
 
     def domain(self, name: str) -> Domain:
         """The domain of variables of type `name`."""
@@ -201,16 +202,14 @@ class Vocabulary:
         names = [f"V{i + 1}" for i in range(8)]
         texts = [literal_text(mode, iter(names), iter(constants)) for mode, constants, _, _ in found]
         costs = additive_costs(self.bias, [], texts)
-        if costs is None:
-            raise Undecided("#bias prices rules as a whole")
-        return [BodyLiteral(*entry, cost) for entry, cost in zip(found, costs[1], strict=True)]
+        self.additive = costs is not None
+        of_literals = [0] * len(found) if costs is None else costs[1]
+        return [BodyLiteral(*entry, cost) for entry, cost in zip(found, of_literals, strict=True)]
 
     def head_costs(self, texts: Sequence[str]) -> list[int]:
-        """What the heads add to the costs of rules."""
+        """What the heads add to the costs of rules, where those are sums."""
         costs = additive_costs(self.bias, texts, [])
-        if costs is None:
-            raise Undecided("#bias prices rules as a whole")
-        return costs[0]
+        return [0] * len(texts) if costs is None else costs[0]
 
     def _atom(self, mode: ModeLiteral, literal: ModeAtom) -> list[tuple[tuple[str, ...], Bits]]:
         """(constants, table) of each way to fill the constants of an atom."""
