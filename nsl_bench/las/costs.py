@@ -90,6 +90,8 @@ def rule_costs(bias: LanguageBias, rules: Sequence[Shape]) -> list[int | None]:
         UserError: the bias is no program with one answer set, or a penalty is negative: every rule more
             would then make a hypothesis better.
     """
+    if not rules:
+        return []
     if flat := flat_costs(bias):
         return [
             flat[0] + flat[1] * len(set(body)) if head else flat[1] * len(set(body)) for head, body in rules
@@ -108,7 +110,7 @@ def rule_costs(bias: LanguageBias, rules: Sequence[Shape]) -> list[int | None]:
         raise UserError("A choice or a cycle through negation in #bias is not supported.")
     messages: list[str] = []
     control = Control(["--warn=none"], logger=lambda _, message: messages.append(message))
-    lines = [program.shared, program.common, program.frame(), "#show.", f"_ex(0..{max(len(rules) - 1, 0)})."]
+    lines = [program.shared, program.common, program.frame(), "#show.", f"_ex(0..{len(rules) - 1})."]
     lines += [program.context(i, context) for i, context in enumerate(facts)]
     control.add("\n".join(lines))
     try:

@@ -244,7 +244,7 @@ def cost(task: LasTask, head: str | None, body: Sequence[str]) -> int | None:
         return plain
     control = clingo.Control(["--warn=none"])
     ground = [re.sub(r"\bV(\d+)\b", r"v\1", text) for text in body]
-    lines = [*statements, "#show penalty/2."]
+    lines = [*statements, "#show penalty/2.", "#show invert/1."]
     if head is not None:
         lines.append(f"in_head({re.sub(r'V', 'v', head)}).")
     for text in ground:
@@ -258,6 +258,10 @@ def cost(task: LasTask, head: str | None, body: Sequence[str]) -> int | None:
     control.ground()
     with control.solve(yield_=True) as handle:
         for model in handle:
-            weights = [s.arguments[0].number for s in model.symbols(shown=True)]
+            shown = model.symbols(shown=True)
+            weights = [s.arguments[0].number for s in shown if s.name == "penalty"]
+            inverted = [s.arguments[0].number for s in shown if s.name == "invert"]
+            if inverted:
+                return inverted[0] // sum(weights) if sum(weights) else None
             return sum(weights) if "penalty" in "".join(statements) else plain
     return None

@@ -65,6 +65,16 @@ BIASES = [
     "",
 ]
 
+PRICED = [
+    '#bias("u(1) :- not in_body(r). u(2) :- not in_body(a(_)). u(3).").\n'
+    '#bias("penalty(12/N, seen) :- N = #count { X : u(X) }.").',
+    '#bias("penalty(1, head). penalty(2, X) :- in_body(X). invert(12).").',
+    '#bias("penalty(4, short) :- #count { X : in_body(X) } < 2. penalty(1, head).").',
+    '#bias("penalty(1, X) :- in_body(X). :- not penalty(1, _).").',
+    '#bias("penalty(2, head). penalty(1, X) :- in_body(X), not in_body(r). :- in_head(p), in_body(s).").',
+]
+"""Scores of whole rules, where a longer body may well be the cheaper one."""
+
 
 @dataclass(frozen=True)
 class Flavour:
@@ -75,12 +85,16 @@ class Flavour:
         recursive: whether bodies may use learned predicates.
         negative: whether there may be `#neg` examples.
         dialect: ``"fastlas"`` or ``"ilasp"``.
+        biases: the `#bias` statements to choose from.
+        least_variables: the least `#maxv`.
     """
 
     pieces: tuple[str, ...]
     recursive: bool = False
     negative: bool = False
     dialect: str = "fastlas"
+    biases: tuple[str, ...] = tuple(BIASES)
+    least_variables: int = 1
 
 
 CLOSED = tuple(sorted(set(BACKGROUND) - OPEN))
@@ -90,6 +104,7 @@ FLAVOURS = {
     ),
     "feeding": Flavour(("derived", "feeding", "feeding_negated", "constraint", "aggregate", "classical")),
     "ilasp": Flavour(("derived", "arithmetic", "constraint"), dialect="ilasp"),
+    "priced": Flavour(("derived", "arithmetic", "constraint"), biases=tuple(PRICED), least_variables=0),
     "recursive": Flavour(CLOSED, recursive=True),
     "open": Flavour(tuple(sorted(BACKGROUND)), recursive=True),
     "cautious_closed": Flavour(CLOSED, negative=True),
@@ -121,12 +136,12 @@ def tasks(draw: st.DrawFn, flavour: Flavour) -> str:
         if " " in plain:
             positive = ""
         lines.append(f"#modeb({recall}{body}{positive}).")
-    lines.append(f"#maxv({1 if flavour.negative else draw(st.integers(1, 2))}).")
+    lines.append(f"#maxv({1 if flavour.negative else draw(st.integers(flavour.least_variables, 2))}).")
     lines.append(f"#max_body({draw(st.integers(1, 2))}).")
     if ilasp:
         lines += META
     else:
-        lines.append(draw(st.sampled_from(BIASES)))
+        lines.append(draw(st.sampled_from(flavour.biases)))
         if draw(st.integers(0, 5)) == 0:
             lines.append("#ground_without_replacement.")
     atoms = ATOMS + (["g(1)", "g(2)"] if {"feeding", "feeding_negated"} & set(pieces) else [])
