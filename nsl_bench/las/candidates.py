@@ -16,16 +16,25 @@ import numpy.typing as npt
 
 from nsl_bench.las.bodies import Bodies, Body, Places
 from nsl_bench.las.columns import Bits, pack
-from nsl_bench.las.conditions import Target, literals_of
+from nsl_bench.las.conditions import Target, choice_atom, literals_of
 from nsl_bench.las.conjunction import Interest
 from nsl_bench.las.pieces import Part
 from nsl_bench.las.pricing import FORBIDDEN
 from nsl_bench.las.tables import BodyLiteral, Vocabulary
-from nsl_bench.las.task import ModeAtom
+from nsl_bench.las.task import ModeAtom, WeightedRule
 from nsl_bench.las.terms import atom_text
 from nsl_bench.las.whole import whole_bodies
 
-__all__ = ["Candidate", "Cells", "HeadForm", "Rule", "head_forms", "rule_text"]
+__all__ = [
+    "Candidate",
+    "Cells",
+    "HeadForm",
+    "Rule",
+    "candidates",
+    "given_candidates",
+    "head_forms",
+    "rule_text",
+]
 
 HARD = 1 << 40
 """Weight of an example that must be covered, where weights are only compared."""
@@ -99,7 +108,8 @@ class Cells:
     Attributes:
         row: program atom to row.
         n: number of columns.
-        wanted, unwanted: uint64 [rows, words]: cells that some condition asks to be filled, empty.
+        wanted, unwanted: uint64 [rows, words]: cells that some condition asks to be filled, empty; only the
+            rows of learned atoms.
         weight_words: int64 [rows, words, 64]: penalties of the examples that ask for a cell to be filled.
     """
 
@@ -113,14 +123,18 @@ class Cells:
                         (lit.atom, lit.positive) for lit in literals_of(target.condition)
                     )
                     atoms.update(atom for atom, _ in literals[id(target.condition)])
-        self.row = {atom: i for i, atom in enumerate(sorted(atoms))}
-        wanted = np.zeros((len(self.row), n), np.bool_)
-        unwanted = np.zeros((len(self.row), n), np.bool_)
-        weights = np.zeros((len(self.row), 64 * words), np.int64)
+        # what stands for rules given whole comes last, and no rule to be found fills it
+        self.row = {atom: i for i, atom in enumerate(sorted(atoms, key=lambda atom: (atom < 0, atom)))}
+        rows = sum(atom >= 0 for atom in atoms)
+        wanted = np.zeros((rows, n), np.bool_)
+        unwanted = np.zeros((rows, n), np.bool_)
+        weights = np.zeros((rows, 64 * words), np.int64)
         for problem in problems:
             weight = np.zeros_like(weights)
             for target in problem:
                 for atom, positive in literals[id(target.condition)]:
+                    if atom < 0:
+                        continue
                     row = self.row[atom]
                     if positive:
                         wanted[row, target.column] = True
@@ -128,10 +142,10 @@ class Cells:
                     else:
                         unwanted[row, target.column] = True
             np.maximum(weights, weight, out=weights)
-        self.weight_words = weights.reshape(len(self.row), words, 64)
+        self.weight_words = weights.reshape(rows, words, 64)
         self.n = n
-        self.wanted = pack(wanted).reshape(len(self.row), words)
-        self.unwanted = pack(unwanted).reshape(len(self.row), words)
+        self.wanted = pack(wanted).reshape(rows, words)
+        self.unwanted = pack(unwanted).reshape(rows, words)
         self.interesting = self.wanted | self.unwanted
 
 
@@ -204,6 +218,19 @@ def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[
                     rule = Rule(cost, form, body.parts, body.types)
                     best[key] = Candidate(rule, gain.leaves[slots], gain.words[slots], fills)
     return list(best.values())
+
+
+def given_candidates(given: Sequence[WeightedRule], cells: Cells) -> list[Candidate]:
+    """Rules given whole: each fills one row of its own, in every column."""
+    found = []
+    words = np.arange(cells.wanted.shape[-1])
+    full = pack(np.ones(cells.n, np.bool_))
+    for i, rule in enumerate(given):
+        row = cells.row.get(choice_atom(i))
+        if row is not None:
+            leaves = np.full(len(words), row, np.intp)
+            found.append(Candidate(Rule(rule.cost, given=rule.rule), leaves, words, full))
+    return found
 
 
 def _priced(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from nsl_bench.las.candidates import Candidate, Cells
-from nsl_bench.las.conditions import Target, conjunction
+from nsl_bench.las.conditions import Demands, Target, demands
 
 __all__ = ["smallest_clash"]
 
@@ -19,7 +20,7 @@ def smallest_clash(targets: Sequence[Target], candidates: Sequence[Candidate], c
     but another one may be smaller.
 
     Args:
-        targets: their conditions are conjunctions or False; together they cannot be covered.
+        targets: their conditions are `Demands` or False; together they cannot be covered.
         candidates: the rules.
         cells: what the candidates fill.
     """
@@ -32,10 +33,11 @@ def smallest_clash(targets: Sequence[Target], candidates: Sequence[Candidate], c
     first = len(candidates) + 1
     with Solver(name="g4") as solver:
         for i, target in enumerate(targets):
-            positive, negative = conjunction(target.condition) or ((), ())
-            for atom in positive:
-                solver.add_clause([-(first + i), *fillers[atom, target.column]])
-            for atom in negative:
+            asked = demands(target.condition) or Demands((), ())
+            for need in asked.needs:
+                rules = {rule for atom in need for rule in fillers[atom, target.column]}
+                solver.add_clause([-(first + i), *sorted(rules)])
+            for atom in asked.bans:
                 for rule in fillers[atom, target.column]:
                     solver.add_clause([-(first + i), -rule])
         core = list(range(first, first + len(targets)))
@@ -62,12 +64,13 @@ def _fillers(
     wanted: dict[int, dict[int, list[int]]] = {}
     found: dict[tuple[int, int], list[int]] = {}
     for target in targets:
-        for atom in sum(conjunction(target.condition) or ((), ()), ()):
+        asked = demands(target.condition) or Demands((), ())
+        for atom in [*itertools.chain.from_iterable(asked.needs), *asked.bans]:
             rules = found.setdefault((atom, target.column), [])
             wanted.setdefault(cells.row[atom], {})[target.column] = rules
     for number, candidate in enumerate(candidates, start=1):
         for row, column in zip(*(side.tolist() for side in candidate.cells()), strict=True):
-            asked = wanted.get(row, {}).get(column)
-            if asked is not None:
-                asked.append(number)
+            fillers = wanted.get(row, {}).get(column)
+            if fillers is not None:
+                fillers.append(number)
     return found

@@ -20,12 +20,13 @@ from nsl_bench.las.task import LasTask
 
 __all__ = [
     "And",
+    "Demands",
     "Formula",
     "Lit",
     "Or",
     "Target",
     "assign",
-    "conjunction",
+    "demands",
     "evaluate",
     "literals_of",
     "targets",
@@ -144,18 +145,37 @@ def assign(formula: Formula, values: Mapping[int, bool]) -> Formula:
     return conjoin(parts) if isinstance(formula, And) else disjoin(parts)
 
 
-def conjunction(formula: Formula) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Positive and negative atoms, if the formula is a conjunction of literals; else None."""
-    parts = formula.parts if isinstance(formula, And) else (formula,)
-    if formula is True:
-        return (), ()
-    if not all(isinstance(part, Lit) for part in parts):
-        return None
-    literals = [part for part in parts if isinstance(part, Lit)]
-    return (
-        tuple(sorted(p.atom for p in literals if p.positive)),
-        tuple(sorted(p.atom for p in literals if not p.positive)),
-    )
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """A condition that more rules help in one way only.
+
+    Attributes:
+        needs: sets of atoms; of each, one at least has to be true.
+        bans: atoms that have to be false.
+    """
+
+    needs: tuple[tuple[int, ...], ...]
+    bans: tuple[int, ...]
+
+
+def demands(formula: Formula) -> Demands | None:
+    """The formula as needs and bans; None if it is no conjunction of literals and positive clauses."""
+    needs: list[tuple[int, ...]] = []
+    bans: list[int] = []
+    for part in () if formula is True else formula.parts if isinstance(formula, And) else (formula,):
+        if isinstance(part, Lit):
+            if part.positive:
+                needs.append((part.atom,))
+            else:
+                bans.append(part.atom)
+        elif isinstance(part, Or):
+            atoms = [p.atom for p in part.parts if isinstance(p, Lit) and p.positive]
+            if len(atoms) < len(part.parts):
+                return None
+            needs.append(tuple(sorted(atoms)))
+        else:
+            return None
+    return Demands(tuple(sorted(needs)), tuple(sorted(bans)))
 
 
 def literals_of(formula: Formula) -> set[Lit]:
@@ -287,8 +307,10 @@ def _classes(grounding: Grounding) -> tuple[list[tuple[int, ...]], npt.NDArray[A
     if not grounding.residual:
         return [()], np.zeros(n, np.intp)
     active = unpack(np.array([rule.mask for rule in grounding.residual]), n)
-    patterns, class_of = np.unique(active, axis=1, return_inverse=True)
-    return [tuple(np.flatnonzero(p).tolist()) for p in patterns.T], class_of.reshape(-1)
+    packed = np.ascontiguousarray(np.packbits(active, axis=0).T)
+    view = packed.view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
+    _, first, class_of = np.unique(view, return_index=True, return_inverse=True)
+    return [tuple(np.flatnonzero(active[:, k]).tolist()) for k in first], class_of.reshape(-1)
 
 
 def _derived_sets(

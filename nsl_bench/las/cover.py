@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from nsl_bench.las.candidates import Candidate, Cells
 from nsl_bench.las.clock import Budget
-from nsl_bench.las.conditions import Target, conjunction
+from nsl_bench.las.conditions import Demands, Target, demands
 from nsl_bench.las.instance import Choice, Flags, Instance, prune, solve_part, split
 from nsl_bench.las.maxsat import Backend
 
@@ -22,10 +22,10 @@ __all__ = ["Choice", "CoverProblem"]
 
 
 class CoverProblem:
-    """One choice among candidates, for targets whose conditions are conjunctions.
+    """One choice among candidates, for targets whose conditions are `Demands` or False.
 
     Raises:
-        ValueError: a condition is not a conjunction.
+        ValueError: a condition is something else.
     """
 
     def __init__(
@@ -34,31 +34,36 @@ class CoverProblem:
         targets: Sequence[Target],
         cells: Cells,
         budget: Budget | None = None,
+        beside: int = 0,
     ) -> None:
-        self.hard_weight = 1 + sum(t.penalty or 0 for t in targets) + sum(c.rule.cost for c in candidates)
+        # more than anything else together, the most that is paid `beside` this choice included
+        costs = sum(c.rule.cost for c in candidates)
+        self.hard_weight = 1 + sum(t.penalty or 0 for t in targets) + costs + beside
         self.costs = np.array([c.rule.cost for c in candidates], np.int64)
-        demands: list[tuple[tuple[int, ...], tuple[int, ...], int, int]] = []
-        cell_ids: dict[tuple[int, int], int] = {}
-        asks: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+        wanted: list[tuple[tuple[int, ...], tuple[int, ...], int]] = []
+        unions: dict[tuple[tuple[int, ...], int], int] = {}
+        asks: dict[int, Demands | None] = {}
         self.constant = 0
         for target in targets:
             weight = self.hard_weight if target.penalty is None else target.penalty
             if target.condition is False:
                 self.constant += weight
                 continue
-            asked = asks.get(id(target.condition)) or conjunction(target.condition)
+            if id(target.condition) not in asks:
+                asks[id(target.condition)] = demands(target.condition)
+            asked = asks[id(target.condition)]
             if asked is None:
-                raise ValueError("a condition is not a conjunction")
-            asks[id(target.condition)] = asked
-            ids = [
-                tuple(cell_ids.setdefault((cells.row[a], target.column), len(cell_ids)) for a in side)
-                for side in asked
-            ]
-            demands.append((ids[0], ids[1], weight, target.column))
+                raise ValueError("a condition is more than needs and bans")
+            sides = [asked.needs, (asked.bans,) if asked.bans else ()]
+            needs, bans = (
+                tuple(unions.setdefault((atoms, target.column), len(unions)) for atoms in side)
+                for side in sides
+            )
+            wanted.append((needs, bans, weight))
         if budget is not None:
-            budget.take(len(cell_ids) * len(candidates), "the matrix of rules and examples")
-        self._matrix = _fill_matrix(candidates, cell_ids, cells)
-        self._demands = demands
+            budget.take(len(unions) * len(candidates), "the matrix of rules and examples")
+        self._matrix = _fill_matrix(candidates, unions, cells)
+        self._demands = wanted
         self.targets = targets
 
     def solve(
@@ -110,7 +115,7 @@ class CoverProblem:
         place: dict[tuple[tuple[int, ...], bytes], int] = {}
         keys: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
         of = class_of.tolist()
-        for positive, negative, weight, _ in self._demands:
+        for positive, negative, weight in self._demands:
             key = (
                 tuple(sorted({of[c] for c in positive})),
                 tuple(sorted({of[c] for c in negative})),
@@ -161,16 +166,23 @@ class CoverProblem:
 
 
 def _fill_matrix(
-    candidates: Sequence[Candidate], cell_ids: dict[tuple[int, int], int], cells: Cells
+    candidates: Sequence[Candidate], unions: dict[tuple[tuple[int, ...], int], int], cells: Cells
 ) -> Flags:
-    """bool [cells, candidates]: which rules fill each cell."""
-    number = np.full((len(cells.row), cells.n), -1, np.intp)
-    for (row, column), cell in cell_ids.items():
-        number[row, column] = cell
-    matrix = np.zeros((len(cell_ids) + 1, len(candidates)), np.bool_)
+    """bool [unions, candidates]: which rules fill a cell of each union of atoms in one column."""
+    sizes = np.array([len(atoms) for atoms, _ in unions], np.intp)
+    rows = np.array([cells.row[atom] for atoms, _ in unions for atom in atoms], np.intp)
+    keys = rows * cells.n + np.repeat(np.array([column for _, column in unions], np.intp), sizes)
+    order = np.argsort(keys, kind="stable")
+    keys, of = keys[order], np.repeat(np.arange(len(sizes)), sizes)[order]
+    matrix = np.zeros((len(unions), len(candidates)), np.bool_)
     for k, candidate in enumerate(candidates):
-        matrix[number[candidate.cells()], k] = True
-    return matrix[:-1]
+        row, column = candidate.cells()
+        filled = row * cells.n + column
+        first, last = np.searchsorted(keys, filled, "left"), np.searchsorted(keys, filled, "right")
+        counts = last - first
+        start = np.repeat(first - np.cumsum(counts) + counts, counts)
+        matrix[of[start + np.arange(len(start))], k] = True
+    return matrix
 
 
 def _unique_rows(matrix: Flags) -> tuple[Flags, npt.NDArray[np.intp]]:

@@ -193,6 +193,8 @@ class _Reader:
             return True
         weighted = _WEIGHTED_RULE.match(text)
         if weighted:
+            if weighted.group(1).startswith("-"):
+                raise self.source.error(offset, "a rule's cost has to be at least 0.")
             rule = text[weighted.end() :].strip() + "."
             check_program(rule, self.source.name, self.source.place(offset + weighted.end()))
             self.rules.append(WeightedRule(int(weighted.group(1)), rule))

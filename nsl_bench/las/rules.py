@@ -83,6 +83,8 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 def hypothesis_cost(task: LasTask, rules: Sequence[str]) -> int:
     """What the rules cost under the task's language bias; type guards are free.
 
+    A rule that is given whole and that the modes allow as well costs what is less.
+
     Raises:
         UserError: a rule does not parse, or a constraint of ``#bias`` forbids it.
     """
@@ -94,16 +96,65 @@ def hypothesis_cost(task: LasTask, rules: Sequence[str]) -> int:
     total = 0
     scored = []
     for rule in dict.fromkeys(rules):
-        form = normal_form(rule)
-        if form in given:
-            total += given[form]
+        whole = given.get(normal_form(rule))
+        if whole is None or _by_modes(task, known, rule):
+            scored.append((_shape(task, known, rule), whole))
         else:
-            scored.append(_shape(task, known, rule))
-    for shape, cost in zip(scored, rule_costs(task.bias, scored), strict=True):
-        if cost is None:
+            total += whole
+    prices = rule_costs(task.bias, [shape for shape, _ in scored])
+    for (shape, whole), cost in zip(scored, prices, strict=True):
+        costs = [each for each in (whole, cost) if each is not None]
+        if not costs:
             raise UserError(f"A constraint in #bias forbids the rule '{shape[0] or ''} :- {shape[1]}'.")
-        total += cost
+        total += min(costs)
     return total
+
+
+def _by_modes(task: LasTask, known: Domains, rule: str) -> bool:
+    """Whether the mode declarations allow the rule."""
+    bias = task.bias
+    statement = parse_statements(rule, f"the rule '{rule}'")[0]
+    counted = set(_shape(task, known, rule)[1])
+    types: dict[str, str] = {}
+    heads: list[tuple[ModeAtom | ModeComparison, bool]] = [(mode.atom, False) for mode in bias.heads]
+    literals = [(statement.head, heads)]
+    modes = [(mode.literal, mode.negated) for mode in bias.literals]
+    literals += [(literal, modes) for literal in statement.body if str(literal) in counted]
+    if any(mode.recall is not None for mode in bias.literals) or len(literals) - 1 > (
+        bias.body_limit or 1 << 30
+    ):
+        return False
+    for literal, options in literals:
+        if literal.ast_type != ast.ASTType.Literal:
+            return False
+        for mode, negated in options:
+            found = _instance(literal, mode, known) if negated == bool(literal.sign) else None
+            if found is not None and all(types.get(v, kind) == kind for v, kind in found.items()):
+                types |= found
+                break
+        else:
+            return False
+    return len(types) <= bias.max_variables
+
+
+def _instance(literal: ast.AST, mode: ModeAtom | ModeComparison, known: Domains) -> dict[str, str] | None:
+    """The type of each variable, if the literal is an instance of the mode, its sign aside."""
+    if isinstance(mode, ModeComparison):
+        return None
+    symbol = getattr(literal.atom, "symbol", None)
+    if symbol is None or symbol.ast_type not in (ast.ASTType.Function, ast.ASTType.SymbolicTerm):
+        return None
+    arguments = list(getattr(symbol, "arguments", []))
+    name = symbol.name if symbol.ast_type == ast.ASTType.Function else str(symbol)
+    if (name, len(arguments)) != mode.signature:
+        return None
+    found = dict(_types(arguments, mode.arguments))
+    constants = [
+        str(term) in known.constants.get(place.type, ())
+        for term, place in zip(arguments, mode.arguments, strict=True)
+        if isinstance(place, Placeholder) and place.kind == "const"
+    ]
+    return found if "" not in found and all(constants) else None
 
 
 def _shape(task: LasTask, known: Domains, rule: str) -> tuple[str | None, tuple[str, ...]]:

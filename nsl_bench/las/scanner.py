@@ -7,8 +7,10 @@ meta-rules and weighted rules. Everything else is left in the text, for clingo t
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from nsl_bench.errors import UserError
 
@@ -50,10 +52,15 @@ class Source:
         self.text = text
         self.name = name
 
+    @cached_property
+    def _ends(self) -> list[int]:
+        """Offsets of the ends of lines."""
+        return [match.start() for match in re.finditer("\n", self.text)]
+
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column, both from 1."""
-        line = self.text.count("\n", 0, offset) + 1
-        return line, offset - self.text.rfind("\n", 0, offset)
+        line = bisect_left(self._ends, offset)
+        return line + 1, offset - (self._ends[line - 1] if line else -1)
 
     def error(self, offset: int, message: str) -> UserError:
         """The error that `message` is, at `offset`."""

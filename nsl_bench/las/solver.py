@@ -12,12 +12,20 @@ import numpy as np
 
 from nsl_bench.errors import UserError
 from nsl_bench.las.bodies import Bodies
-from nsl_bench.las.candidates import Candidate, Cells, Rule, candidates, head_forms, rule_text
+from nsl_bench.las.candidates import (
+    Candidate,
+    Cells,
+    Rule,
+    candidates,
+    given_candidates,
+    head_forms,
+    rule_text,
+)
 from nsl_bench.las.checks import check_task
 from nsl_bench.las.clash import smallest_clash
 from nsl_bench.las.clock import Budget, heeding_interrupts
 from nsl_bench.las.columns import Columns
-from nsl_bench.las.conditions import Formula, Target, assign, choice_atom, conjunction, evaluate, targets
+from nsl_bench.las.conditions import Formula, Target, assign, choice_atom, demands, evaluate, targets
 from nsl_bench.las.cover import CoverProblem
 from nsl_bench.las.grounding import ground
 from nsl_bench.las.maxsat import Backend
@@ -115,6 +123,8 @@ class _Fast:
         bodies = Bodies(vocabulary, self.budget.before(_ENUMERATION_SHARE))
         self._lap("tables")
         rules = candidates(bodies, forms, cells)
+        if len(branches) == 1:
+            rules += given_candidates(self.given, cells)
         self._lap("enumeration")
         self.statistics.update(
             examples=len(task.examples), contexts=columns.n, evaluated=bodies.evaluated, distinct=len(rules)
@@ -123,7 +133,8 @@ class _Fast:
         bound: int | None = None
         proven = True
         for branch in sorted(branches, key=lambda b: b.cost):
-            problem = CoverProblem(rules, branch.targets, cells, self.budget)
+            given = sum(rule.cost for rule in self.given)
+            problem = CoverProblem(rules, branch.targets, cells, self.budget, given)
             below = None if best is None else best[0] - branch.cost
             choice = problem.solve(below, self.backend, self.budget, self.statistics)
             proven &= choice.proven
@@ -142,8 +153,14 @@ class _Fast:
         )
 
     def _branches(self, goals: Sequence[Target]) -> list[_Branch]:
-        """All choices of given rules, where each leaves only conjunctions to the rest."""
+        """Choices of given rules that leave no more than needs and bans to the rest.
+
+        Where that is all that there is from the start, given rules are candidates like others.
+        """
         n = len(self.given)
+        conditions = {id(goal.condition): goal.condition for goal in goals}.values()
+        if all(each is False or demands(each) is not None for each in conditions):
+            return [_Branch((), 0, list(goals))]
         if 2**n > _MOST_BRANCHES:
             raise Undecided("too many rules given whole")
         branches = []
@@ -153,8 +170,8 @@ class _Fast:
             for goal in goals:
                 if id(goal.condition) not in known:
                     condition = known[id(goal.condition)] = assign(goal.condition, values)
-                    if condition is not False and conjunction(condition) is None:
-                        raise Undecided("conditions that are not conjunctions")
+                    if condition is not False and demands(condition) is None:
+                        raise Undecided("conditions that are more than needs and bans")
             simpler = [
                 Target(goal.column, goal.penalty, known[id(goal.condition)], goal.examples) for goal in goals
             ]

@@ -33,7 +33,6 @@ def parse_program(
 
     messages: list[str] = []
     line, column = place or (1, 1)
-    padded = "\n" * (line - 1) + " " * (column - 1) + text
 
     def take(statement: AST) -> None:
         if statement.ast_type == ASTType.Script:
@@ -48,8 +47,11 @@ def parse_program(
     if "#include" in text:
         raise UserError(f"{name}: includes are refused: a task must be whole.")
     try:
-        parse_string(padded, take, logger=lambda _, message: messages.append(message))
+        parse_string(text, take, logger=lambda _, message: messages.append(message))
     except RuntimeError as error:
+        if place not in (None, (1, 1)):
+            # once more, where it stands in the file
+            parse_program("\n" * (line - 1) + " " * (column - 1) + text, name)
         raise _located(messages, name, place, error) from error
 
 

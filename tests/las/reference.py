@@ -133,6 +133,7 @@ def space(task: LasTask) -> dict[str, int]:
     constants = {kind: _constants(task, kind) for kind in types}
     guarded = {kind for kind in types if _is_derived(task, kind)}
     rules: dict[str, int] = {}
+    priced: set[str] = set()
 
     def offer(text: str, cost: int | None) -> None:
         if cost is not None:
@@ -174,7 +175,8 @@ def space(task: LasTask) -> dict[str, int]:
                     unequal = _replacement(texts) if bias.ground_without_replacement else []
                     parts = [*texts, *guards, *unequal]
                     text = f"{head or ''} :- {', '.join(parts)}." if parts else f"{head}."
-                    if text not in rules:
+                    if text not in priced:
+                        priced.add(text)
                         offer(text, cost(task, head, texts))
     return rules
 

@@ -75,6 +75,12 @@ PRICED = [
 ]
 """Scores of whole rules, where a longer body may well be the cheaper one."""
 
+GIVEN = [
+    *("p :- r.", "p :- not r, s.", "q.", "q :- a(X), not b(X).", "h(X) :- n(X), a(X).", "h(1) :- not s."),
+    *("h(2) :- b(2).", "q :- e(X,Y), X < Y.", ":- p, r.", "p :- h(1)."),
+]
+"""Rules given whole."""
+
 
 @dataclass(frozen=True)
 class Flavour:
@@ -87,6 +93,7 @@ class Flavour:
         dialect: ``"fastlas"`` or ``"ilasp"``.
         biases: the `#bias` statements to choose from.
         least_variables: the least `#maxv`.
+        given: rules that tasks may give whole.
     """
 
     pieces: tuple[str, ...]
@@ -95,6 +102,7 @@ class Flavour:
     dialect: str = "fastlas"
     biases: tuple[str, ...] = tuple(BIASES)
     least_variables: int = 1
+    given: tuple[str, ...] = ()
 
 
 CLOSED = tuple(sorted(set(BACKGROUND) - OPEN))
@@ -105,6 +113,9 @@ FLAVOURS = {
     "feeding": Flavour(("derived", "feeding", "feeding_negated", "constraint", "aggregate", "classical")),
     "ilasp": Flavour(("derived", "arithmetic", "constraint"), dialect="ilasp"),
     "priced": Flavour(("derived", "arithmetic", "constraint"), biases=tuple(PRICED), least_variables=0),
+    "given": Flavour(
+        ("derived", "feeding", "feeding_negated", "constraint", "aggregate"), given=tuple(GIVEN)
+    ),
     "recursive": Flavour(CLOSED, recursive=True),
     "open": Flavour(tuple(sorted(BACKGROUND)), recursive=True),
     "cautious_closed": Flavour(CLOSED, negative=True),
@@ -136,6 +147,9 @@ def tasks(draw: st.DrawFn, flavour: Flavour) -> str:
         if " " in plain:
             positive = ""
         lines.append(f"#modeb({recall}{body}{positive}).")
+    if flavour.given:
+        whole = draw(st.lists(st.sampled_from(flavour.given), max_size=5, unique=True))
+        lines += [f"{draw(st.integers(0, 3))} ~ {rule}" for rule in whole]
     lines.append(f"#maxv({1 if flavour.negative else draw(st.integers(flavour.least_variables, 2))}).")
     lines.append(f"#max_body({draw(st.integers(1, 2))}).")
     if ilasp:

@@ -98,7 +98,9 @@ def test_a_space_too_large_for_its_first_level_is_cut_not_refused() -> None:
     constants = "\n".join(f"k({i})." for i in range(40))
     costs = '#bias("penalty(1, head). penalty(2, body(X)) :- in_body(X).").'
     modes = f"#modeh(p). #modeb(e(const(k),const(k))). {costs}"
-    task = LasTask.parse(f"{constants}\n{modes} #pos(x@9, {{p}}, {{}}, {{e(1,2).}}). #pos(y@9, {{}}, {{p}}, {{}}).")
+    task = LasTask.parse(
+        f"{constants}\n{modes} #pos(x@9, {{p}}, {{}}, {{e(1,2).}}). #pos(y@9, {{}}, {{p}}, {{}})."
+    )
     space = hypothesis_space(task, 1000)
     assert [rule.text for rule in space.rules] == ["p."]
     assert space.horizon == 3
