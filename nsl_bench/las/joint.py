@@ -31,6 +31,7 @@ _MANY_RULES = 1_000
 _CHUNK_SECONDS = 0.5
 _FIRST_CONFLICTS = 20_000
 _POLL = 0.05
+_PATIENCE = 10.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,21 @@ def late(deadline: float | None) -> bool:
     return deadline is not None and time.monotonic() >= deadline
 
 
+class _Stopped(Exception):
+    """The grounder was told to stop."""
+
+
+class _Brake(Observer):
+    """Stops the grounder, which clingo itself cannot, at the next ground rule."""
+
+    def __init__(self) -> None:
+        self.pulled = False
+
+    def rule(self, choice: bool, head: Sequence[int], body: Sequence[int]) -> None:
+        if self.pulled:
+            raise _Stopped
+
+
 @dataclass
 class Outcome:
     """What one optimisation found.
@@ -122,6 +138,8 @@ class Joint:
         self.program: Copies = copies(background, contexts, rules)
         self.rules = rules
         self.control = Control(["--warn=none", "--opt-strategy=usc,stratify", "--stats"])
+        self._brake = _Brake()
+        self.control.register_observer(self._brake)
         if observer is not None:
             self.control.register_observer(observer)
         lines = [self.program.shared, more, "{ _relax }.", "#show.", "#show K : _in(K)."]
@@ -167,35 +185,41 @@ class Joint:
                 self.control.add(name, [], self._example(number, demand))
                 parts += [(name, []), ("copy", [Number(number)])]
             started = time.monotonic()
-            if not self._ground(parts, deadline):
+            if not self._ground(parts, deadline, memory):
                 return False
             seconds = time.monotonic() - started
-            # a call of the grounder cannot be stopped: keep it short
+            # time and memory are watched between rules, Ctrl-C between calls: keep these short
             self._chunk = max(1, min(2 * self._chunk, int(len(chunk) * _CHUNK_SECONDS / max(seconds, 1e-3))))
         return True
 
-    def _ground(self, parts: Sequence[tuple[str, Sequence[Symbol]]], deadline: float | None) -> bool:
-        """Ground on a thread of its own, which is left behind where time runs out: False then.
+    def _ground(
+        self, parts: Sequence[tuple[str, Sequence[Symbol]]], deadline: float | None, memory: int | None
+    ) -> bool:
+        """Ground on a thread of its own; False if time or memory ran out, and the control is spent then.
 
-        clingo has no way to stop its grounder, and it keeps Ctrl-C waiting on the thread that calls it.
+        clingo keeps Ctrl-C waiting on the thread that calls it.
         """
-        errors: list[Exception] = []
+        errors: list[BaseException] = []
 
         def work() -> None:
             try:
                 self.control.ground(parts)
-            except RuntimeError as error:
+            except BaseException as error:  # handed to the caller's thread
                 errors.append(error)
 
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
-        while thread.is_alive():
-            thread.join(_POLL)
-            if late(deadline) and thread.is_alive():
-                return False
-        if errors:
+        try:
+            while thread.is_alive():
+                thread.join(_POLL)
+                if late(deadline) or out_of_memory(memory):
+                    self._brake.pulled = True
+        finally:
+            self._brake.pulled |= thread.is_alive()
+            thread.join(_PATIENCE)
+        if any(not isinstance(error, _Stopped) for error in errors):
             raise errors[0]
-        return True
+        return not errors
 
     def _example(self, number: int, demand: Demand) -> str:
         inclusions, exclusions, context = demand.content
