@@ -13,9 +13,14 @@ from types import FrameType
 
 from nsl_bench.las.program import Undecided
 
-__all__ = ["Budget", "heeding_interrupts"]
+__all__ = ["Budget", "heeding_interrupts", "late"]
 
 _SHARE = 0.5
+
+
+def late(deadline: float | None) -> bool:
+    """Whether `deadline`, a `time.monotonic` value, has passed."""
+    return deadline is not None and time.monotonic() >= deadline
 
 
 @dataclass

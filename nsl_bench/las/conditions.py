@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import unpack
 from nsl_bench.las.grounding import Grounding, ResidualRule
 from nsl_bench.las.program import Undecided
@@ -247,11 +248,13 @@ def choice_atom(choice: int) -> int:
     return -1 - choice
 
 
-def targets(task: LasTask, grounding: Grounding, n_choices: int) -> list[Target]:
+def targets(
+    task: LasTask, grounding: Grounding, n_choices: int, budget: Budget | None = None
+) -> list[Target]:
     """The conditions of all examples.
 
     Raises:
-        Undecided: learned atoms depend on each other in a cycle, or formulas grow too large.
+        Undecided: learned atoms depend on each other in a cycle, formulas grow too large, or time is up.
         UserError: an inclusion or exclusion is no ground atom.
     """
     columns = grounding.columns
@@ -284,6 +287,8 @@ def targets(task: LasTask, grounding: Grounding, n_choices: int) -> list[Target]
         formula = formulas.get(key)
         if formula is None:
             formula = False
+            if budget is not None and budget.expired():
+                raise Undecided("time ran out")
             if alive:
                 unfolding = unfoldings[class_of[column]]
                 parts = [unfolding.holds(a) if s else negate(unfolding.holds(a)) for a, s in signs]

@@ -18,13 +18,14 @@ from dataclasses import dataclass
 
 from clingo import Control, Function, Model, Number, Observer, SolveResult, Symbol
 
+from nsl_bench.las.clock import late
 from nsl_bench.las.copies import Copies, copies
 from nsl_bench.las.coverage import Content, content
 from nsl_bench.las.shapes import parse_statements
 from nsl_bench.las.space import SpaceRule
 from nsl_bench.las.task import LasTask
 
-__all__ = ["Demand", "Joint", "Outcome", "demands", "late", "out_of_memory"]
+__all__ = ["Demand", "Joint", "Outcome", "demands", "out_of_memory"]
 
 _FIRST_CHUNK = 8
 _MANY_RULES = 1_000
@@ -79,11 +80,6 @@ def out_of_memory(limit: int | None) -> bool:
     """Whether this process has needed more than `limit` bytes."""
     unit = 1 if sys.platform == "darwin" else 1024
     return limit is not None and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit > limit
-
-
-def late(deadline: float | None) -> bool:
-    """Whether `deadline`, a `time.monotonic` value, has passed."""
-    return deadline is not None and time.monotonic() >= deadline
 
 
 class _Stopped(Exception):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from clingo import ast
 
@@ -57,6 +58,7 @@ def rule_parts(rule: str) -> tuple[str | None, tuple[str, ...]]:
     return head, tuple(str(literal) for literal in body)
 
 
+@lru_cache(maxsize=65536)
 def normal_form(rule: str) -> str:
     """The rule with its body in an agreed order and variables renamed: equal for equal rules.
 
@@ -88,6 +90,8 @@ def hypothesis_cost(task: LasTask, rules: Sequence[str]) -> int:
     Raises:
         UserError: a rule does not parse, or a constraint of ``#bias`` forbids it.
     """
+    if not rules:
+        return 0
     known = domains(task)
     given: dict[str, int] = {}
     for instance in (*task.bias.rules, *task.bias.instances()):

@@ -114,7 +114,7 @@ class _Fast:
         columns = Columns.of(task.examples)
         grounding = ground(task, columns, [rule.rule for rule in self.given])
         self._lap("grounding")
-        goals = targets(task, grounding, len(self.given))
+        goals = targets(task, grounding, len(self.given), self.budget)
         branches = self._branches(goals)
         cells = Cells([branch.targets for branch in branches], columns.words, columns.n)
         vocabulary = Vocabulary(task, grounding, self.budget)

@@ -12,8 +12,9 @@ import time
 from collections.abc import Sequence
 from typing import Literal
 
+from nsl_bench.las.clock import late
 from nsl_bench.las.coverage import Score, score
-from nsl_bench.las.joint import Demand, Joint, Outcome, demands, late
+from nsl_bench.las.joint import Demand, Joint, Outcome, demands
 from nsl_bench.las.space import Space, SpaceRule, hypothesis_space
 from nsl_bench.las.task import LasTask, Solution
 
@@ -64,8 +65,8 @@ def _search(
     started = time.monotonic()
     before, seconds = 0, 0.0
     for size in SPACES:
-        space = hypothesis_space(task, size)
-        if too_late(deadline, seconds, before, len(space.rules)):
+        space = hypothesis_space(task, size, deadline)
+        if late(deadline) or too_late(deadline, seconds, before, len(space.rules)):
             break
         before, round_started = len(space.rules), time.monotonic()
         statistics |= {"rules": len(space.rules), "seconds_space": time.monotonic() - started}

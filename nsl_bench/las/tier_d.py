@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from clingo import Backend, Observer
 
 from nsl_bench.errors import UserError
-from nsl_bench.las.joint import Demand, Joint, demands, late
+from nsl_bench.las.clock import late
+from nsl_bench.las.joint import Demand, Joint, demands
 from nsl_bench.las.space import SpaceRule, hypothesis_space
 from nsl_bench.las.task import LasTask, Solution
 from nsl_bench.las.tier_c import SPACES, Best, chosen_rules, too_late, unsatisfiable
@@ -66,8 +67,8 @@ def _search(
     started = time.monotonic()
     before, seconds = 0, 0.0
     for size in SPACES:
-        space = hypothesis_space(task, size)
-        if too_late(deadline, seconds, before, len(space.rules)):
+        space = hypothesis_space(task, size, deadline)
+        if late(deadline) or too_late(deadline, seconds, before, len(space.rules)):
             break
         before, began = len(space.rules), time.monotonic()
         statistics |= {"rules": len(space.rules), "seconds_space": time.monotonic() - started}

@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from nsl_bench.errors import UserError
 from nsl_bench.las.explain import explain
 from nsl_bench.las.space import hypothesis_space
 from nsl_bench.las.task import LasTask
