@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import Bits
-from nsl_bench.las.conjunction import Conjunction, Interest, Limits
+from nsl_bench.las.conjunction import Conjunction, Interest, Limits, covers
 from nsl_bench.las.pieces import (
     LEAF,
     Part,
@@ -256,7 +256,7 @@ class Bodies:
             weight = limits.key(body.used)
             name = body.name
             known = seen.setdefault(name, [])
-            if any(_covers(other, weight) for other in known):
+            if any(covers(other, weight) for other in known):
                 return
             known.append(weight)
             heapq.heappush(queue, (body.used.cost, body.used.literals, next(counter), name, body))
@@ -275,7 +275,7 @@ class Bodies:
                 break
             *_, name, body = heapq.heappop(queue)
             weight = limits.key(body.used)
-            if any(o != weight and _covers(o, weight) for o in seen[name]):
+            if any(o != weight and covers(o, weight) for o in seen[name]):
                 continue
             found.append(body)
             if len(found) > _MOST_BODIES:
@@ -311,7 +311,7 @@ def _distinct(bodies: Sequence[Body], limits: Limits) -> list[Body]:
     for body in sorted(bodies, key=lambda b: (b.used.cost, b.used.literals)):
         weight = limits.key(body.used)
         known = best.setdefault(body.name, [])
-        if not any(_covers(other, weight) for other in known):
+        if not any(covers(other, weight) for other in known):
             known.append(weight)
             kept.append(body)
     return kept
@@ -328,11 +328,7 @@ def _cheapest_pieces(pieces: Sequence[Piece], limits: Limits) -> list[Piece]:
         key = (piece.types, piece.binds, piece.table.tobytes())
         weight = limits.key(piece.used)
         known = best.setdefault(key, [])
-        if not any(_covers(other, weight) for other in known):
+        if not any(covers(other, weight) for other in known):
             known.append(weight)
             kept.append(piece)
     return kept
-
-
-def _covers(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    return all(x <= y for x, y in zip(a, b, strict=True))

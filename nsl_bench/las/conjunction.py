@@ -12,7 +12,7 @@ from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import Bits
 from nsl_bench.las.pieces import Resources
 
-__all__ = ["Conjunction", "Interest", "Limits", "Placement"]
+__all__ = ["Conjunction", "Interest", "Limits", "Placement", "covers"]
 
 
 @dataclass(frozen=True)
@@ -97,3 +97,8 @@ class Conjunction:
     projection: Bits
     unbound: frozenset[int]
     digest: bytes = b""
+
+
+def covers(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether what uses `a` uses nowhere more than `b` (`Limits.key`)."""
+    return all(x <= y for x, y in zip(a, b, strict=True))

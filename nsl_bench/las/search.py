@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.las.columns import Bits
-from nsl_bench.las.conjunction import Conjunction, Interest, Limits, Placement
+from nsl_bench.las.conjunction import Conjunction, Interest, Limits, Placement, covers
 from nsl_bench.las.kernels import AXES, Kernels, kernels, six
 from nsl_bench.las.pieces import Piece, Resources, placed_view
 from nsl_bench.las.program import Undecided
@@ -378,12 +378,12 @@ class Search:
         weight = self.limits.key(state.used)
         if digest is None:
             known = self._seen[(state.types, state.unbound, state.digest)]
-            return any(o != weight and _covers(o, weight) for o in known)
+            return any(o != weight and covers(o, weight) for o in known)
         object.__setattr__(state, "digest", digest + (str(state.placements).encode() if self._rigid else b""))
         known = self._seen.setdefault((state.types, state.unbound, state.digest), [])
-        if any(_covers(o, weight) for o in known):
+        if any(covers(o, weight) for o in known):
             return True
-        known[:] = [o for o in known if not _covers(weight, o)]
+        known[:] = [o for o in known if not covers(weight, o)]
         known.append(weight)
         return False
 
@@ -446,7 +446,3 @@ class Search:
 
 
 _ORDERS: dict[tuple[tuple[str, ...], int], list[tuple[int, ...]]] = {}
-
-
-def _covers(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    return all(x <= y for x, y in zip(a, b, strict=True))
