@@ -6,6 +6,7 @@ A test module derives a class from a case and says how to make the thing; pytest
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import Learner, hypothesis_of, labels_of, probabilities_of, track_of
-from nsl_bench.perception.network import Network
+from nsl_bench.perception.checkpoint import Checkpoint
+from nsl_bench.perception.network import Network, Segmentation
 from nsl_bench.types import Hypothesis, Split
 
 
@@ -35,39 +37,71 @@ class NetworkCase:
     side: int = 12
     channels: int = 1
 
-    @pytest.fixture
-    def source(self) -> PatchSource:
-        return PatchSource(self.channels, self.side)
+    @pytest.fixture(scope="class")
+    @classmethod
+    def source(cls) -> PatchSource:
+        return PatchSource(cls.channels, cls.side)
 
-    def fitted(self, source: PatchSource, spec: str | None = None, **options: object) -> Network:
-        network: Network = registry.create("network", spec or self.spec, **options)
+    @pytest.fixture(scope="class")
+    @classmethod
+    def network(cls, source: PatchSource) -> Network:
+        return cls.fitted(source)
+
+    @classmethod
+    def fitted(cls, source: PatchSource, checkpoint: Path | None = None, **options: object) -> Network:
+        network: Network = registry.create("network", cls.spec, **options)
+        network.checkpoint = checkpoint
+        extra: dict[str, object] = {}
+        if network.needs_segmentation:
+            maps = Segmentation(source.segments, lambda rows: source.segmentation("network", rows))
+            extra["segmentation"] = maps
         concepts = source.concept_space.concepts
-        return network.fit(lambda rows: source.render("network", rows), source.labels("network"), concepts)
+        render = partial(source.render, "network")
+        return network.fit(render, source.labels("network"), concepts, **extra)  # type: ignore[arg-type]
 
-    def test_learns_the_concepts(self, source: PatchSource) -> None:
-        network = self.fitted(source)
+    def test_learns_the_concepts(self, source: PatchSource, network: Network) -> None:
         rows = np.arange(60, dtype=np.int64)
         probabilities = network.predict_proba(source.render("b", rows))
         assert probabilities.shape == (60, 3) and probabilities.dtype == np.float32
         assert np.allclose(probabilities.sum(axis=1), 1, atol=1e-5)
         assert (probabilities.argmax(axis=1) == source.labels("b")).mean() > 0.9
 
-    def test_an_image_is_seen_alike_in_any_company(self, source: PatchSource) -> None:
-        network = self.fitted(source)
+    def test_an_image_is_seen_alike_in_any_company(self, source: PatchSource, network: Network) -> None:
         images = source.render("b", np.arange(60, dtype=np.int64))
         together = network.predict_proba(images)
         alone = np.concatenate([network.predict_proba(images[i : i + 1]) for i in range(0, 60, 13)])
         assert np.array_equal(together[::13], alone)
 
-    def test_the_same_seed_gives_the_same_network(self, source: PatchSource) -> None:
+    def test_the_same_seed_gives_the_same_network(self, source: PatchSource, network: Network) -> None:
         before, threads = torch.get_rng_state(), torch.get_num_threads()
-        first, second = self.fitted(source, seed=3), self.fitted(source, seed=3)
-        assert first.fingerprint() == second.fingerprint()
-        assert first.fingerprint() != self.fitted(source, seed=4).fingerprint()
+        assert self.fitted(source).fingerprint() == network.fingerprint()
+        assert self.fitted(source, seed=4).fingerprint() != network.fingerprint()
         assert torch.equal(before, torch.get_rng_state()) and threads == torch.get_num_threads()
 
-    def test_is_the_same_after_saving_and_loading(self, source: PatchSource, tmp_path: Path) -> None:
-        network = self.fitted(source)
+    def test_an_interrupted_training_goes_on(
+        self, source: PatchSource, network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Ctrl-C after the second epoch; the second call does the rest and comes to the same weights."""
+        write, calls = Checkpoint.write, []
+
+        def interrupted(self: Checkpoint, epoch: int, *args: object) -> None:
+            write(self, epoch, *args)  # type: ignore[arg-type]
+            calls.append(epoch)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(Checkpoint, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            self.fitted(source, tmp_path / "state")
+        assert len(list(tmp_path.iterdir())) == 1
+        again = self.fitted(source, tmp_path / "state")
+        assert calls[:3] == [1, 2, 3]
+        assert again.fingerprint() == network.fingerprint()
+        assert list(tmp_path.iterdir()) == []
+
+    def test_is_the_same_after_saving_and_loading(
+        self, source: PatchSource, network: Network, tmp_path: Path
+    ) -> None:
         network.details["accuracy"] = {"standard": 0.5}
         network.save(tmp_path / "weights.safetensors")
         loaded: Network = registry.create("network", self.spec)
@@ -81,9 +115,9 @@ class NetworkCase:
         network, other = registry.create("network", self.spec), registry.create("network", self.other)
         assert network.spec == registry.create("network", self.spec).spec != other.spec
 
-    def test_refuses_weights_for_other_concepts(self, source: PatchSource, tmp_path: Path) -> None:
+    def test_refuses_weights_for_other_concepts(self, network: Network, tmp_path: Path) -> None:
         path = tmp_path / "weights.safetensors"
-        self.fitted(source).save(path)
+        network.save(path)
         with pytest.raises(UserError, match=r"weights\.safetensors holds weights for 3 other concepts"):
             registry.create("network", self.spec).load(path, ("a", "b"))
 

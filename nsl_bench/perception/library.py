@@ -7,6 +7,7 @@ that gives a folder with safetensors files and an ``index.json``, a list of `Ent
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from dataclasses import asdict, dataclass
@@ -21,7 +22,8 @@ from nsl_bench import cache, registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.images import chunks
 from nsl_bench.errors import UserError
-from nsl_bench.perception.network import Network, header_of
+from nsl_bench.perception.composite import Composite
+from nsl_bench.perception.network import Network, Segmentation, header_of, is_ours
 from nsl_bench.registry import Spec
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
@@ -88,9 +90,18 @@ def trained(
     """
     concepts = benchmark.concept_space.concepts
     asked = spec if isinstance(spec, Spec) else Spec.parse(spec)
-    if "weights" in asked.kwargs:
+    if "weights" in asked.kwargs and not _is_start(asked):
         return _from_file(asked, concepts)
     network: Network = registry.create("network", asked, seed=seed)
+    return _obtain(network, benchmark, source, device=device, progress=progress)
+
+
+def _obtain(
+    network: Network, benchmark: Benchmark, source: ImageSource, *, device: str, progress: bool
+) -> Network:
+    """A network trained: a shipped one, a cached one, or a new one."""
+    concepts = benchmark.concept_space.concepts
+    network.device = device
     wanted = identity(network, source)
     shipped = _shipped().get(wanted.key)
     if shipped is not None:
@@ -99,14 +110,30 @@ def trained(
     with cache.lock(path):
         if path.is_file():
             return network.load(path, concepts)
-        print(
-            f"Training the network {spec} for {benchmark.name} on the images of {source.name}; "
-            f"it is kept in {path.parent}.",
-            file=sys.stderr,
-        )
+        if not isinstance(network, Composite):
+            print(
+                f"Training the network {_short(network)} for {benchmark.name} on the images of "
+                f"{source.name}; it is kept in {path.parent}.",
+                file=sys.stderr,
+            )
         train_network(network, benchmark, source, device=device, progress=progress)
         network.save(path)
     return network
+
+
+def _short(network: Network) -> str:
+    """Name and the options that differ from the defaults."""
+    usual = registry.create("network", network.name).options
+    options = {key: str(value) for key, value in network.options.items() if usual.get(key) != value}
+    return str(Spec(network.name, (), options))
+
+
+def _is_start(asked: Spec) -> bool:
+    """Whether the weights that a spec names are what a network's training starts from, not its result."""
+    if "weights" not in inspect.signature(registry.factory("network", asked.name)).parameters:
+        return False
+    path = Path(asked.kwargs["weights"])
+    return not path.is_file() or not is_ours(path)
 
 
 def _from_file(asked: Spec, concepts: tuple[str, ...]) -> Network:
@@ -133,6 +160,9 @@ def train_network(
     progress: bool = False,
 ) -> Network:
     """Train a network on the network's part of a source's pool, standard images only.
+
+    A training that is interrupted leaves its state in the cache folder; the same call goes on from there.
+    Of a network that is made of others, those that are shipped or cached are taken as they are.
 
     Args:
         network: a network, which is trained in place, or a spec.
@@ -162,13 +192,30 @@ def train_network(
             f"The image source {source.name} has no train images of '{space.concepts[int(missing[0])]}'."
         )
     standard = source.variants[0]
-    made.fit(
-        lambda rows: source.render("network", rows, standard),
-        labels,
-        benchmark.concept_space.concepts,
-        device=device,
-        progress=progress,
-    )
+
+    def render(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        return source.render("network", rows, standard)
+
+    concepts = benchmark.concept_space.concepts
+    if isinstance(made, Composite):
+        members = [
+            _obtain(member, benchmark, source, device=device, progress=progress) for member in made.members()
+        ]
+        made.device = device
+        made.combine(members, render, labels, concepts)
+    else:
+        extra: dict[str, Any] = {}
+        if made.needs_segmentation:
+            if not source.segments:
+                raise UserError(
+                    f"The network {made.name} learns from segmentation maps, which the image source "
+                    f"{source.name} does not have."
+                )
+            extra["segmentation"] = Segmentation(
+                source.segments, lambda rows: source.segmentation("network", rows)
+            )
+        made.checkpoint = cache.folder("training") / f"{made.name}-{identity(made, source).key}.safetensors"
+        made.fit(render, labels, concepts, device=device, progress=progress, **extra)
     made.details["source"] = {
         "name": source.name,
         "version": source.version,

@@ -11,6 +11,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from nsl_bench import cache
 from nsl_bench.errors import UserError
 
-__all__ = ["Network", "Option", "Renderer", "from_array", "header_of"]
+__all__ = ["Network", "Option", "Renderer", "Segmentation", "from_array", "header_of", "is_ours"]
 
 Option = bool | int | float | str | None
 """The value of a network's option."""
@@ -30,6 +31,19 @@ Renderer = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.uint8]]
 too large for memory is handed over in this form."""
 
 _FORMAT = "1"
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """Segmentation maps of the train images.
+
+    Attributes:
+        names: what a pixel can show.
+        render: rows, int64 [m], to maps, uint8 [m, height, width], indices into `names`.
+    """
+
+    names: tuple[str, ...]
+    render: Renderer
 
 
 def from_array(images: npt.NDArray[np.uint8]) -> Renderer:
@@ -45,11 +59,19 @@ class Network(ABC):
         version: changes whenever the same options and images would give other weights.
         concepts: what its outputs stand for, in order; empty before training.
         details: what its file tells besides: training settings, image source, accuracy.
+        device: where it predicts: ``"auto"`` (CUDA where there is one), ``"cpu"``, ``"cuda"`` ...
+        checkpoint: the file in which `fit` keeps its state between epochs, and from which it goes on; None
+            keeps none. It decides nothing about the weights.
+        needs_segmentation: whether `fit` wants the train images' segmentation maps, in the keyword argument
+            ``segmentation``, a `Segmentation`.
     """
 
     name: ClassVar[str]
     version: ClassVar[str] = "1"
     concepts: tuple[str, ...] = ()
+    device: str = "auto"
+    checkpoint: Path | None = None
+    needs_segmentation: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.details: dict[str, Any] = {}
@@ -174,6 +196,17 @@ def header_of(path: Path) -> dict[str, Any]:
         UserError: no such file, or no weights file.
     """
     return _read(path)[0]
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file is one that `Network.save` wrote."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            return "nsl_bench" in (file.metadata() or {})
+    except (SafetensorError, OSError):
+        return False
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

@@ -1,73 +1,28 @@
-"""The Softmax CNN of the FFNSL paper, for digits and for cards.
+"""The Softmax CNN of the FFNSL paper, for digits and for colour images (cards, crops, scenes).
 
-Cunnington et al. 2023, appendix, and the published code. Digits: two convolutions and a dense layer,
-Adadelta. Cards: four blocks of convolution and pooling, two dense layers, RMSprop with learning rate 0.001.
+Cunnington et al. 2023, appendix, and the published code. Digits: Adadelta; cards: RMSprop with learning
+rate 0.001.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.data.images import collect
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
-from nsl_bench.perception.images import collect, resize
-from nsl_bench.perception.network import Network, Option, Renderer
+from nsl_bench.perception.architecture import Architecture, Kind, quick_size
+from nsl_bench.perception.classifier import ImageClassifier, check_counts
+from nsl_bench.perception.network import Option, Renderer
 
-__all__ = ["Architecture", "SoftmaxCNN"]
-
-Kind = Literal["digits", "cards"]
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """The sizes of a network.
-
-    Attributes:
-        kind: which of the two.
-        height, width, channels: of its input images.
-        dense: units of the hidden dense layer.
-        outputs: concepts.
-    """
-
-    kind: Kind
-    height: int
-    width: int
-    channels: int
-    dense: int
-    outputs: int
-
-    def build(self) -> Any:
-        """A new torch module: float images [m, channels, height, width] to logits [m, outputs]."""
-        from torch import nn
-
-        height, width = self.height, self.width
-        layers: list[nn.Module] = []
-        if self.kind == "digits":
-            layers += [nn.Conv2d(self.channels, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU()]
-            layers += [nn.MaxPool2d(2), nn.Dropout(0.25), nn.Flatten()]
-            height, width = (height - 4) // 2, (width - 4) // 2
-            last = [nn.Linear(64 * height * width, self.dense), nn.ReLU(), nn.Dropout(0.5)]
-        else:
-            before = self.channels
-            for after in (64, 64, 128, 128):
-                layers += [nn.Conv2d(before, after, 3), nn.ReLU(), nn.MaxPool2d(2)]
-                height, width, before = (height - 2) // 2, (width - 2) // 2, after
-            layers += [nn.Flatten(), nn.Dropout(0.5)]
-            last = [nn.Linear(128 * height * width, self.dense)]
-        if height < 1 or width < 1:
-            raise UserError(
-                f"Images of {self.height} x {self.width} are too small for the {self.kind} network; the "
-                "option height or width makes them larger."
-            )
-        return nn.Sequential(*layers, *last, nn.Linear(self.dense, self.outputs))
+__all__ = ["SoftmaxCNN"]
 
 
-class SoftmaxCNN(Network):
+class SoftmaxCNN(ImageClassifier):
     """A convolutional network whose confidence is its softmax.
 
     Two presets. ``quick``, the default and what the shipped weights were trained with, is sized for two
@@ -86,10 +41,12 @@ class SoftmaxCNN(Network):
         anneal: whether the learning rate falls to zero, in a straight line, or stays.
         height: the network resizes images to this height.
         width: and to this width.
+        held_out: share of the train images of each concept that are left out, for calibrating afterwards.
         seed: of the first weights, the order of the images and dropout.
     """
 
     name = "softmax"
+    sizes: ClassVar[type[Architecture]] = Architecture
 
     def __init__(
         self,
@@ -101,6 +58,7 @@ class SoftmaxCNN(Network):
         anneal: bool | None = None,
         height: int | None = None,
         width: int | None = None,
+        held_out: float = 0.0,
         seed: int = 0,
     ) -> None:
         super().__init__()
@@ -111,9 +69,9 @@ class SoftmaxCNN(Network):
             "height": height,
             "width": width,
         }
-        for option, value in counts.items():
-            if value is not None and value < 1:
-                raise UserError(f"The option {option} of the network softmax is {value}, but is at least 1.")
+        check_counts(self.name, counts)
+        if not 0 <= held_out <= 0.5:
+            raise UserError(f"The option held_out of the network softmax is {held_out}, but lies in 0..0.5.")
         self.preset = preset
         self.kind = kind
         self.epochs = epochs
@@ -122,14 +80,13 @@ class SoftmaxCNN(Network):
         self.anneal = anneal
         self.height = height
         self.width = width
+        self.held_out = held_out
         self.seed = seed
-        self.architecture: Architecture | None = None
-        self._mean: npt.NDArray[np.float32] = np.zeros(0, np.float32)
-        self._deviation: npt.NDArray[np.float32] = np.ones(0, np.float32)
-        self._module: Any = None
 
     @property
     def options(self) -> Mapping[str, Option]:
+        # An option at the value that it had before it existed is left out: weights keep their identity.
+        later: dict[str, Option] = {"held_out": self.held_out} if self.held_out else {}
         return {
             "preset": self.preset,
             "kind": self.kind,
@@ -140,12 +97,8 @@ class SoftmaxCNN(Network):
             "height": self.height,
             "width": self.width,
             "seed": self.seed,
+            **later,
         }
-
-    @property
-    def header(self) -> dict[str, Any]:
-        architecture = None if self.architecture is None else asdict(self.architecture)
-        return {**super().header, "architecture": architecture}
 
     def design(self, shape: tuple[int, int, int], outputs: int) -> Architecture:
         """The sizes of the network for images of a shape."""
@@ -153,12 +106,22 @@ class SoftmaxCNN(Network):
         small = channels == 1 and max(height, width) <= 32
         kind: Kind = ("digits" if small else "cards") if self.kind == "auto" else self.kind
         quick = self.preset == "quick"
-        if quick and kind == "cards" and height * width > 96 * 64:
-            height, width = 96, 64
-        dense = {"digits": 96 if quick else 128, "cards": 512}[kind]
+        if quick and kind == "cards":
+            height, width = quick_size(height, width)
+        dense = (96 if quick else 128) if kind == "digits" else 512
         return Architecture(
             kind, self.height or height, self.width or width, channels, self.dense or dense, outputs
         )
+
+    def train_rows(
+        self, labels: npt.NDArray[np.int16], design: Architecture
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """int64: the rows to train on, and those that are left out for calibrating."""
+        quick_cards = self.preset == "quick" and design.kind == "cards"
+        limit = self.images_per_concept or (120 if quick_cards else None)
+        rows = training.first_of_each(labels, limit)
+        out = training.last_of_each(labels[rows], self.held_out)
+        return rows[~out], rows[out]
 
     def fit(
         self,
@@ -169,12 +132,8 @@ class SoftmaxCNN(Network):
         device: str = "auto",
         progress: bool = False,
     ) -> Self:
-        rows = np.arange(len(labels), dtype=np.int64)
-        design = self.design(render(rows[:1]).shape[1:], len(concepts))
-        limit = self.images_per_concept or (
-            120 if self.preset == "quick" and design.kind == "cards" else None
-        )
-        rows = training.first_of_each(labels, limit)
+        design = self.design(render(np.zeros(1, np.int64)).shape[1:], len(concepts))
+        rows, _ = self.train_rows(labels, design)
         images = collect(
             lambda some: render(rows[some]), len(rows), (design.height, design.width), progress=progress
         )
@@ -191,63 +150,21 @@ class SoftmaxCNN(Network):
             device=device,
             progress=progress,
         )
-        self.architecture, self.concepts = design, tuple(concepts)
         self._module = training.train(
-            design.build, images, labels[rows].astype(np.int64), self._mean, self._deviation, settings
+            design.build,
+            images,
+            labels[rows].astype(np.int64),
+            self._mean,
+            self._deviation,
+            settings,
+            self.checkpoint,
         )
+        self.architecture, self.concepts, self.device = design, tuple(concepts), device
         self.details["training"] = {"images": len(rows), **settings.describe()}
         return self
 
     def _epochs(self, kind: Kind, images: int) -> int:
         if self.preset == "paper":
             return 20
-        wanted = {"digits": 320_000, "cards": 62_400}[kind]
+        wanted = 320_000 if kind == "digits" else 62_400
         return min(max(round(wanted / images), 5), 40)
-
-    def predict_proba(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
-        if self.architecture is None:
-            raise UserError("The network softmax is not trained yet; fit it or load its weights.")
-        design = self.architecture
-        if images.shape[3] != design.channels:
-            raise UserError(
-                f"The network softmax was trained on images of {design.channels} channel(s), "
-                f"found {images.shape[3]}."
-            )
-        small = resize(images, (design.height, design.width))
-        logits = training.logits(self._module, small, self._mean, self._deviation, design.outputs)
-        shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return np.asarray(shifted / shifted.sum(axis=1, keepdims=True), np.float32)
-
-    def parameters(self) -> Mapping[str, npt.NDArray[Any]]:
-        arrays = {
-            name: tensor.numpy().astype(np.float16) for name, tensor in self._module.state_dict().items()
-        }
-        return {**arrays, "mean": self._mean, "deviation": self._deviation}
-
-    def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
-        import torch
-
-        try:
-            design = Architecture(**header["architecture"])
-        except (KeyError, TypeError):
-            raise ValueError("its header names no sizes") from None
-        module = design.build()
-        expected = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
-        expected |= {"mean": (design.channels,), "deviation": (design.channels,)}
-        for name, shape in expected.items():
-            if name not in parameters or parameters[name].shape != shape:
-                found = parameters[name].shape if name in parameters else "nothing"
-                raise ValueError(f"'{name}' should be of shape {shape}, found {found}")
-        if design.outputs != len(header.get("concepts", ())):
-            raise ValueError(f"it has {design.outputs} outputs for {len(header['concepts'])} concepts")
-        module.load_state_dict(
-            {
-                name: torch.from_numpy(parameters[name].astype(np.float32))
-                for name in expected
-                if name not in ("mean", "deviation")
-            }
-        )
-        self._module = module.eval()
-        self._mean = parameters["mean"].astype(np.float32)
-        self._deviation = parameters["deviation"].astype(np.float32)
-        self.architecture = design

@@ -6,16 +6,35 @@ and after it is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench import cache
 from nsl_bench.errors import UserError
+from nsl_bench.perception.checkpoint import Checkpoint
 
-__all__ = ["Settings", "first_of_each", "logits", "pick_device", "statistics", "train"]
+__all__ = [
+    "Settings",
+    "epochs",
+    "finished",
+    "first_of_each",
+    "is_fast_in_bfloat16",
+    "last_of_each",
+    "logits",
+    "moved",
+    "pick_device",
+    "seeded",
+    "statistics",
+    "tensor",
+    "train",
+]
 
 _PREDICT_BATCH = 64
 
@@ -27,7 +46,7 @@ class Settings:
     Attributes:
         epochs: passes over the images.
         batch: images a step.
-        optimiser: RMSprop as in Keras (decay 0.9, epsilon 1e-7), or Adadelta.
+        optimiser: RMSprop as in Keras (decay 0.9, epsilon 1e-7), Adadelta, or Adam.
         learning_rate: of the optimiser.
         anneal: whether the learning rate falls to zero, in a straight line, or stays.
         jitter: each image is moved by up to so many pixels each time, black coming in from the edges.
@@ -38,7 +57,7 @@ class Settings:
 
     epochs: int
     batch: int
-    optimiser: Literal["rmsprop", "adadelta"]
+    optimiser: Literal["rmsprop", "adadelta", "adam"]
     learning_rate: float
     anneal: bool
     jitter: int
@@ -57,6 +76,15 @@ def first_of_each(labels: npt.NDArray[np.int16], limit: int | None) -> npt.NDArr
         return np.arange(len(labels), dtype=np.int64)
     kept = [np.flatnonzero(labels == concept)[:limit] for concept in np.unique(labels)]
     return np.sort(np.concatenate(kept)).astype(np.int64)
+
+
+def last_of_each(labels: npt.NDArray[np.int16], share: float) -> npt.NDArray[np.bool_]:
+    """bool [n]: the last `share` of the rows of each concept, rounded down."""
+    last = np.zeros(len(labels), bool)
+    for concept in np.unique(labels):
+        rows = np.flatnonzero(labels == concept)
+        last[rows[len(rows) - int(share * len(rows) + 1e-9) :]] = True
+    return last
 
 
 def statistics(
@@ -93,6 +121,45 @@ def pick_device(name: str) -> Any:
     return device
 
 
+def epochs(
+    parts: Mapping[str, Any],
+    step: Callable[[npt.NDArray[np.int64], float], None],
+    order: np.random.Generator,
+    images: npt.NDArray[np.uint8],
+    settings: Settings,
+    checkpoint: Path | None,
+) -> None:
+    """Go through images in random order, epoch after epoch, from where an interrupted training stopped.
+
+    Args:
+        parts: modules and optimisers, all that `step` changes.
+        step: does a batch: its rows, int64 [m], and the share of the training that is done, in 0..1.
+        order: orders the images.
+        images: uint8 [n, height, width, channels].
+        settings: how.
+        checkpoint: the file that keeps the state between epochs; None keeps none.
+    """
+    from tqdm import tqdm
+
+    steps = -(-len(images) // settings.batch)
+    total = settings.epochs * steps
+    seen = cache.key(settings.describe(), images.shape, zlib.crc32(np.ascontiguousarray(images).data))
+    kept = Checkpoint(checkpoint, seen)
+    first = kept.read(parts, order)
+    quiet = None if settings.progress else True
+    with tqdm(
+        total=total, initial=first * steps, desc="training", unit="batch", disable=quiet, leave=False
+    ) as bar:
+        for epoch in range(first, settings.epochs):
+            bar.set_postfix(epoch=f"{epoch + 1}/{settings.epochs}")
+            for k, rows in enumerate(np.array_split(order.permutation(len(images)), steps)):
+                step(rows, (epoch * steps + k) / total)
+                bar.update()
+            if epoch + 1 < settings.epochs:
+                kept.write(epoch + 1, parts, order)
+    kept.remove()
+
+
 def train(
     build: Callable[[], Any],
     images: npt.NDArray[np.uint8],
@@ -100,6 +167,7 @@ def train(
     mean: npt.NDArray[np.float32],
     deviation: npt.NDArray[np.float32],
     settings: Settings,
+    checkpoint: Path | None = None,
 ) -> Any:
     """A trained module in evaluation mode, on the CPU.
 
@@ -110,49 +178,55 @@ def train(
         mean: float32 [channels].
         deviation: float32 [channels].
         settings: how.
+        checkpoint: the file that keeps the state between epochs; None keeps none.
     """
     import torch
     from torch.nn.functional import cross_entropy
-    from tqdm import tqdm
 
     device = pick_device(settings.device)
-    shadow = [device] if device.type == "cuda" else []
     order = np.random.default_rng(settings.seed)
-    with torch.random.fork_rng(devices=shadow):
-        torch.manual_seed(settings.seed)
+    with seeded(device, settings.seed):
         module = build().to(device, memory_format=torch.channels_last)
         optimiser = _optimiser(module, settings)
         module.train()
-        steps = -(-len(images) // settings.batch)
-        total = settings.epochs * steps
-        bar = tqdm(
-            total=total,
-            desc="training",
-            unit="batch",
-            disable=None if settings.progress else True,
-            leave=False,
-        )
-        with bar:
-            for epoch in range(settings.epochs):
-                bar.set_postfix(epoch=f"{epoch + 1}/{settings.epochs}")
-                for step, rows in enumerate(np.array_split(order.permutation(len(images)), steps)):
-                    chosen = _moved(images[rows], settings.jitter, order)
-                    batch = _tensor(chosen, mean, deviation).to(device)
-                    target = torch.from_numpy(labels[rows]).to(device)
-                    with torch.autocast("cpu", torch.bfloat16, enabled=_is_fast_in_bfloat16(device)):
-                        output = module(batch)
-                    loss = cross_entropy(output.float(), target)
-                    if settings.anneal:
-                        done = (epoch * steps + step) / total
-                        optimiser.param_groups[0]["lr"] = settings.learning_rate * (1 - done)
-                    optimiser.zero_grad()
-                    loss.backward()  # type: ignore[no-untyped-call]
-                    optimiser.step()
-                    bar.update()
+
+        def step(rows: npt.NDArray[np.int64], done: float) -> None:
+            chosen = moved(images[rows], settings.jitter, order)
+            batch = tensor(chosen, mean, deviation).to(device)
+            target = torch.from_numpy(labels[rows]).to(device)
+            with torch.autocast("cpu", torch.bfloat16, enabled=is_fast_in_bfloat16(device)):
+                output = module(batch)
+            loss = cross_entropy(output.float(), target)
+            if settings.anneal:
+                optimiser.param_groups[0]["lr"] = settings.learning_rate * (1 - done)
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+
+        parts = {"module": module, "optimiser": optimiser}
+        epochs(parts, step, order, images, settings, checkpoint)
+    return finished(module)
+
+
+@contextlib.contextmanager
+def seeded(device: Any, seed: int) -> Iterator[None]:
+    """Torch draws from a seed in the block, and goes on afterwards as if it had not been there."""
+    import torch
+
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
+
+
+def finished(module: Any) -> Any:
+    """A module as it is kept: on the CPU, in evaluation mode, weights rounded to half precision."""
+    import torch
+
     module = module.to("cpu", memory_format=torch.contiguous_format).eval()
     with torch.no_grad():
-        for tensor in module.state_dict().values():
-            tensor.copy_(tensor.half().float())
+        for array in module.state_dict().values():
+            if array.is_floating_point():
+                array.copy_(array.half().float())
     return module
 
 
@@ -162,6 +236,7 @@ def logits(
     mean: npt.NDArray[np.float32],
     deviation: npt.NDArray[np.float32],
     outputs: int,
+    device: str = "cpu",
 ) -> npt.NDArray[np.float64]:
     """float64 [m, outputs]: a module's outputs for images, uint8 [m, height, width, channels].
 
@@ -171,17 +246,19 @@ def logits(
     import torch
 
     result = np.empty((len(images), outputs))
+    place = pick_device(device)
+    module = module.to(place)
     with torch.inference_mode():
         for start in range(0, len(images), _PREDICT_BATCH):
             part = images[start : start + _PREDICT_BATCH]
             batch = np.zeros((_PREDICT_BATCH, *part.shape[1:]), np.uint8)
             batch[: len(part)] = part
-            output = module(_tensor(batch, mean, deviation))
-            result[start : start + len(part)] = output.numpy()[: len(part)]
+            output = module(tensor(batch, mean, deviation).to(place))
+            result[start : start + len(part)] = output.float().cpu().numpy()[: len(part)]
     return result
 
 
-def _moved(images: npt.NDArray[np.uint8], most: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
+def moved(images: npt.NDArray[np.uint8], most: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
     """Images, each moved by up to `most` pixels."""
     if most == 0:
         return images
@@ -192,7 +269,7 @@ def _moved(images: npt.NDArray[np.uint8], most: int, rng: np.random.Generator) -
     return np.stack(moved)
 
 
-def _tensor(
+def tensor(
     images: npt.NDArray[np.uint8], mean: npt.NDArray[np.float32], deviation: npt.NDArray[np.float32]
 ) -> Any:
     """Normalised float images as torch sees them: [m, channels, height, width], channels last in memory."""
@@ -206,10 +283,12 @@ def _optimiser(module: Any, settings: Settings) -> Any:
 
     if settings.optimiser == "adadelta":
         return torch.optim.Adadelta(module.parameters(), lr=settings.learning_rate)
+    if settings.optimiser == "adam":
+        return torch.optim.Adam(module.parameters(), lr=settings.learning_rate)
     return torch.optim.RMSprop(module.parameters(), lr=settings.learning_rate, alpha=0.9, eps=1e-7)
 
 
-def _is_fast_in_bfloat16(device: Any) -> bool:
+def is_fast_in_bfloat16(device: Any) -> bool:
     """Whether this processor computes in bfloat16 itself; where it does, training takes half the time."""
     import torch
 

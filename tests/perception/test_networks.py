@@ -8,9 +8,9 @@ from cases import NetworkCase
 from toy import PatchSource
 
 from nsl_bench import registry
+from nsl_bench.data.images import resize
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
-from nsl_bench.perception.images import resize
 from nsl_bench.perception.softmax import SoftmaxCNN
 
 
@@ -24,6 +24,32 @@ class TestCards(NetworkCase):
     other = "softmax:epochs=10,dense=32,height=48,width=64"
     side = 50
     channels = 3
+
+
+class TestTemperature(NetworkCase):
+    spec = "temperature:epochs=8,dense=16"
+    other = "temperature:epochs=8,dense=17"
+
+
+class TestEnsemble(NetworkCase):
+    spec = "ensemble:epochs=8,dense=16,size=2"
+    other = "ensemble:epochs=8,dense=16,size=3"
+
+
+class TestMCDropout(NetworkCase):
+    spec = "mc_dropout:epochs=12,dense=16"
+    other = "mc_dropout:epochs=12,dense=16,samples=3"
+
+
+class TestBackbone(NetworkCase):
+    spec = "backbone:weights=none,epochs=10,height=20,width=20"
+    other = "backbone:model=resnet34,weights=none,epochs=10,height=20,width=20"
+    channels = 3
+
+
+class TestEDLGen(NetworkCase):
+    spec = "edl_gen:epochs=60,dense=32,height=16,width=16,filters=4,latent=8"
+    other = "edl_gen:epochs=60,dense=32,height=16,width=16,filters=4,latent=9"
 
 
 def test_the_architecture_follows_from_the_images() -> None:

@@ -1,0 +1,82 @@
+"""The small convolutional networks of the FFNSL paper: what their sizes are, and the torch module of it.
+
+Cunnington et al. 2023, appendix, and the published code. ``digits``: two convolutions and a dense layer;
+``cards``: four blocks of convolution and pooling, two dense layers; ``lenet``: the classifier of EDL-GEN
+(Sensoy et al., AAAI 2020), two blocks of 5 x 5 convolution and pooling, two dense layers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nsl_bench.errors import UserError
+
+__all__ = ["Architecture", "Kind", "quick_size"]
+
+Kind = Literal["digits", "cards", "lenet"]
+
+_QUICK_PIXELS = 96 * 64
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The sizes of a network.
+
+    Attributes:
+        kind: which of the three.
+        height, width, channels: of its input images.
+        dense: units of the hidden dense layer.
+        outputs: concepts.
+    """
+
+    kind: Kind
+    height: int
+    width: int
+    channels: int
+    dense: int
+    outputs: int
+
+    def build(self) -> Any:
+        """A new torch module: float images [m, channels, height, width] to logits [m, outputs].
+
+        Raises:
+            UserError: nothing would be left of images so small.
+        """
+        from torch import nn
+
+        height, width = self.height, self.width
+        layers: list[nn.Module] = []
+        if self.kind == "digits":
+            layers += [nn.Conv2d(self.channels, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU()]
+            layers += [nn.MaxPool2d(2), nn.Dropout(0.25), nn.Flatten()]
+            height, width = (height - 4) // 2, (width - 4) // 2
+            last = [nn.Linear(64 * height * width, self.dense), nn.ReLU(), nn.Dropout(0.5)]
+        elif self.kind == "cards":
+            before = self.channels
+            for after in (64, 64, 128, 128):
+                layers += [nn.Conv2d(before, after, 3), nn.ReLU(), nn.MaxPool2d(2)]
+                height, width, before = (height - 2) // 2, (width - 2) // 2, after
+            layers += [nn.Flatten(), nn.Dropout(0.5)]
+            last = [nn.Linear(128 * height * width, self.dense)]
+        else:
+            before = self.channels
+            for after in (20, 50):
+                layers += [nn.Conv2d(before, after, 5), nn.ReLU(), nn.MaxPool2d(2)]
+                height, width, before = (height - 4) // 2, (width - 4) // 2, after
+            layers += [nn.Flatten()]
+            last = [nn.Linear(50 * height * width, self.dense), nn.ReLU()]
+        if height < 1 or width < 1:
+            raise UserError(
+                f"Images of {self.height} x {self.width} are too small for the {self.kind} network; the "
+                "option height or width makes them larger."
+            )
+        return nn.Sequential(*layers, *last, nn.Linear(self.dense, self.outputs))
+
+
+def quick_size(height: int, width: int, pixels: int = _QUICK_PIXELS) -> tuple[int, int]:
+    """The size at which a quick preset sees images: 3 : 2 for cards, as many pixels for other shapes."""
+    if height * width <= pixels:
+        return height, width
+    tall = (pixels * (1.5 if 1.4 < height / width < 1.7 else height / width)) ** 0.5
+    return max(8, round(tall / 8) * 8), max(8, round(pixels / tall / 8) * 8)

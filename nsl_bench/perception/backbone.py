@@ -1,0 +1,245 @@
+"""Backbones of torchvision, ResNet-18 and larger, with a new last layer for a task's concepts.
+
+They start from ImageNet's weights where the machine can load them, from a safetensors file, or from
+scratch, and are trained as a whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.data.images import collect
+from nsl_bench.errors import UserError
+from nsl_bench.perception import training
+from nsl_bench.perception.classifier import ImageClassifier, check_counts
+from nsl_bench.perception.network import Option, Renderer
+
+__all__ = ["Backbone", "Sizes", "load_start"]
+
+Model = Literal[
+    "resnet18",
+    "resnet34",
+    "resnet50",
+    "resnet101",
+    "convnext_tiny",
+    "efficientnet_b0",
+    "mobilenet_v3_large",
+    "squeezenet1_1",
+]
+
+_IMAGENET_MEAN = np.array([0.485, 0.456, 0.406], np.float32) * 255
+_IMAGENET_DEVIATION = np.array([0.229, 0.224, 0.225], np.float32) * 255
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a network.
+
+    Attributes:
+        model: torchvision's name of it.
+        height, width, channels: of its input images; grey images are shown in all three channels.
+        outputs: concepts.
+    """
+
+    model: str
+    height: int
+    width: int
+    channels: int
+    outputs: int
+
+    def build(self) -> Any:
+        """A new torch module: float images [m, channels, height, width] to logits [m, outputs]."""
+        from torch import nn
+        from torchvision.models import get_model
+
+        model = get_model(self.model, weights=None, num_classes=self.outputs)
+        if self.channels == 3:
+            return model
+
+        class Grey(nn.Module):
+            """Grey images in three channels."""
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.colour = model
+
+            def forward(self, batch: Any) -> Any:
+                return self.colour(batch.expand(-1, 3, -1, -1))
+
+        return Grey()
+
+
+class Backbone(ImageClassifier):
+    """A network of torchvision, fine-tuned.
+
+    Args:
+        model: which.
+        weights: ``"imagenet"``, torchvision's, from its cache or downloaded; ``"none"`` trains from scratch;
+            else a safetensors file of the model's parameters under torchvision's names.
+        preset: ``"quick"``: images of at most 64 x 64 pixels, 120 of each concept, and so many epochs (3 to
+            20) that about 30,000 images are seen; ``"paper"``: 224 x 224, all images, 20 epochs.
+        epochs: passes over the train images.
+        images_per_concept: at most so many train images of each concept, the first ones.
+        height: the network resizes images to this height.
+        width: and to this width.
+        seed: of the first weights of the last layer, and the order of the images.
+    """
+
+    name = "backbone"
+    sizes: ClassVar[type[Sizes]] = Sizes
+
+    def __init__(
+        self,
+        model: Model = "resnet18",
+        weights: str = "imagenet",
+        preset: Literal["quick", "paper"] = "quick",
+        epochs: int | None = None,
+        images_per_concept: int | None = None,
+        height: int | None = None,
+        width: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        counts = {
+            "epochs": epochs,
+            "images_per_concept": images_per_concept,
+            "height": height,
+            "width": width,
+        }
+        check_counts(self.name, counts)
+        self.model = model
+        self.weights = weights
+        self.preset = preset
+        self.epochs = epochs
+        self.images_per_concept = images_per_concept
+        self.height = height
+        self.width = width
+        self.seed = seed
+
+    @property
+    def options(self) -> Mapping[str, Option]:
+        weights = self.weights
+        if weights not in ("imagenet", "none") and Path(weights).is_file():
+            # The file's content decides, not where it lies.
+            weights = "file-" + hashlib.blake2b(Path(weights).read_bytes(), digest_size=8).hexdigest()
+        return {
+            "model": self.model,
+            "weights": weights,
+            "preset": self.preset,
+            "epochs": self.epochs,
+            "images_per_concept": self.images_per_concept,
+            "height": self.height,
+            "width": self.width,
+            "seed": self.seed,
+        }
+
+    def design(self, shape: tuple[int, int, int], outputs: int) -> Sizes:
+        """The sizes of the network for images of a shape."""
+        side = 64 if self.preset == "quick" else 224
+        height, width = (min(side, n) for n in shape[:2]) if self.preset == "quick" else (side, side)
+        return Sizes(self.model, self.height or height, self.width or width, shape[2], outputs)
+
+    def fit(
+        self,
+        render: Renderer,
+        labels: npt.NDArray[np.int16],
+        concepts: tuple[str, ...],
+        *,
+        device: str = "auto",
+        progress: bool = False,
+    ) -> Self:
+        design = self.design(render(np.zeros(1, np.int64)).shape[1:], len(concepts))
+        start = load_start(self.model, self.weights)
+        limit = self.images_per_concept or (120 if self.preset == "quick" else None)
+        rows = training.first_of_each(labels, limit)
+        images = collect(
+            lambda some: render(rows[some]), len(rows), (design.height, design.width), progress=progress
+        )
+        if start and design.channels == 3:
+            self._mean, self._deviation = _IMAGENET_MEAN, _IMAGENET_DEVIATION
+        else:
+            self._mean, self._deviation = training.statistics(images)
+        quick = min(max(round(30_000 / len(rows)), 3), 20)
+        settings = training.Settings(
+            epochs=self.epochs or (quick if self.preset == "quick" else 20),
+            batch=32,
+            optimiser="adam",
+            learning_rate=3e-4 if start else 1e-3,
+            anneal=True,
+            jitter=0,
+            seed=self.seed,
+            device=device,
+            progress=progress,
+        )
+
+        def build() -> Any:
+            module = design.build()
+            _take(module if design.channels == 3 else module.colour, start, self.weights)
+            return module
+
+        numbers = labels[rows].astype(np.int64)
+        self._module = training.train(
+            build, images, numbers, self._mean, self._deviation, settings, self.checkpoint
+        )
+        self.architecture, self.concepts, self.device = design, tuple(concepts), device
+        self.details["training"] = {"images": len(rows), **settings.describe()}
+        return self
+
+
+def load_start(model: str, weights: str) -> dict[str, Any]:
+    """The tensors that a model of torchvision starts from; empty for ``"none"``.
+
+    Raises:
+        UserError: there is no such file, or ImageNet's weights cannot be loaded here.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+    from torchvision.models import get_model
+
+    if weights == "none":
+        return {}
+    if weights == "imagenet":
+        try:
+            return dict(get_model(model, weights="DEFAULT").state_dict())
+        except (OSError, RuntimeError) as error:
+            reason = str(error).splitlines()[0].strip("<>")
+            raise UserError(
+                f"The ImageNet weights of {model} cannot be loaded on this machine ({reason}); give "
+                "weights=FILE, a safetensors file with torchvision's names, or weights=none to train from "
+                "scratch."
+            ) from error
+    path = Path(weights)
+    if not path.is_file():
+        raise UserError(f"There is no weights file {path}; weights is imagenet, none or a safetensors file.")
+    try:
+        return dict(load_file(path))
+    except (SafetensorError, OSError) as error:
+        raise UserError(
+            f"{path} is no whole safetensors file ({error}); a .pth file is converted once with "
+            "safetensors.torch.save_file, see docs/networks.md."
+        ) from error
+
+
+def _take(module: Any, start: Mapping[str, Any], weights: str) -> None:
+    """Put tensors into a module, all but its last layer."""
+    if not start:
+        return
+    state = module.state_dict()
+    last = [name for name in state if "." in name][-1].rpartition(".")[0] + "."
+    for name, tensor in state.items():
+        if name.startswith(last) or name.endswith("num_batches_tracked"):
+            continue
+        if name not in start or start[name].shape != tensor.shape:
+            found = tuple(start[name].shape) if name in start else "nothing"
+            raise UserError(
+                f"{weights} holds weights of another architecture: '{name}' should be of shape "
+                f"{tuple(tensor.shape)}, found {found}."
+            )
+        tensor.copy_(start[name])

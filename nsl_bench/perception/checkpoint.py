@@ -1,0 +1,117 @@
+"""The state of a training between two epochs, in a safetensors file: what Ctrl-C cannot take away.
+
+Everything that the next epoch depends on is kept: parameters and buffers, the optimisers' state, and the
+state of both random generators, so that a training that was interrupted ends with the weights of one that
+was not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nsl_bench import cache
+
+__all__ = ["Checkpoint"]
+
+
+class Checkpoint:
+    """A file with the state of a training, rewritten after every epoch.
+
+    Args:
+        path: the file; None keeps nothing.
+        identity: what the training is; a file of another training counts as none.
+    """
+
+    def __init__(self, path: Path | None, identity: str) -> None:
+        self.path = path
+        self.identity = identity
+
+    def write(self, epoch: int, parts: Mapping[str, Any], order: np.random.Generator) -> None:
+        """Keep the state after an epoch.
+
+        Args:
+            epoch: how many epochs are done.
+            parts: modules and optimisers by name, anything with a `state_dict`.
+            order: the generator that orders the images.
+        """
+        if self.path is None:
+            return
+        import torch
+        from safetensors.torch import save
+
+        tensors: dict[str, Any] = {}
+        state = {name: part.state_dict() for name, part in parts.items()}
+        generators = {"torch": torch.get_rng_state()}
+        if torch.cuda.is_available():
+            generators |= {f"cuda{i}": s for i, s in enumerate(torch.cuda.get_rng_state_all())}
+        header = {
+            "identity": self.identity,
+            "epoch": epoch,
+            "order": order.bit_generator.state,
+            "state": _flatten({"parts": state, "generators": generators}, "", tensors),
+        }
+        data = save(tensors, metadata={"nsl_bench_training": json.dumps(header)})
+        with cache.replacing(self.path) as temporary:
+            temporary.write_bytes(data)
+
+    def read(self, parts: Mapping[str, Any], order: np.random.Generator) -> int:
+        """Go back to the state in the file; gives how many epochs are done, 0 without a fitting file."""
+        if self.path is None or not self.path.is_file():
+            return 0
+        import torch
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(str(self.path), framework="pt") as file:
+                header = json.loads((file.metadata() or {}).get("nsl_bench_training", "{}"))
+                if header.get("identity") != self.identity:
+                    return 0
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, OSError, ValueError):
+            return 0
+        state = _restore(header["state"], tensors)
+        for name, part in parts.items():
+            part.load_state_dict(state["parts"][name])
+        torch.set_rng_state(state["generators"]["torch"])
+        with contextlib.suppress(KeyError):
+            for i in range(torch.cuda.device_count()):
+                torch.cuda.set_rng_state(state["generators"][f"cuda{i}"], i)
+        order.bit_generator.state = header["order"]
+        return int(header["epoch"])
+
+    def remove(self) -> None:
+        """Forget the state: the training is over."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def _flatten(value: Any, name: str, tensors: dict[str, Any]) -> Any:
+    """A JSON value for nested dicts, lists and tensors; the tensors go to `tensors`."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        # Two names may share one storage, which safetensors refuses; a copy is simple and costs little.
+        tensors[name] = value.detach().to("cpu", copy=True).contiguous()
+        return {"tensor": name}
+    if isinstance(value, Mapping):
+        return {"map": [[key, _flatten(v, f"{name}/{key}", tensors)] for key, v in value.items()]}
+    if isinstance(value, list | tuple):
+        return {"list": [_flatten(v, f"{name}/{i}", tensors) for i, v in enumerate(value)]}
+    return {"value": value}
+
+
+def _restore(value: Mapping[str, Any], tensors: Mapping[str, Any]) -> Any:
+    (kind, content), *_ = value.items()
+    if kind == "tensor":
+        return tensors[content]
+    if kind == "map":
+        return {key: _restore(v, tensors) for key, v in content}
+    if kind == "list":
+        return [_restore(v, tensors) for v in content]
+    return content

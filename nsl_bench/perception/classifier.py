@@ -1,0 +1,154 @@
+"""An image classifier: a network that is one torch module, from normalised images to logits.
+
+What such networks share: the sizes that follow from the images, normalisation, prediction in batches of one
+size, and their parameters as they are kept.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.data.images import resize
+from nsl_bench.errors import UserError
+from nsl_bench.perception import training
+from nsl_bench.perception.network import Network
+
+__all__ = ["Design", "ImageClassifier", "check_counts", "softmax"]
+
+
+class Design(Protocol):
+    """The sizes of a network: a frozen dataclass that can build the torch module."""
+
+    @property
+    def height(self) -> int:
+        """Of the images."""
+
+    @property
+    def width(self) -> int:
+        """Of the images."""
+
+    @property
+    def channels(self) -> int:
+        """Of the images."""
+
+    @property
+    def outputs(self) -> int:
+        """Concepts."""
+
+    def build(self) -> Any:
+        """A new torch module: float images [m, channels, height, width] to logits [m, outputs]."""
+
+
+class ImageClassifier(Network):
+    """A network that is one torch module.
+
+    Attributes:
+        sizes: the dataclass of its sizes; a file's header names their values.
+        architecture: the sizes; None before training.
+    """
+
+    sizes: ClassVar[type[Any]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.architecture: Design | None = None
+        self._mean: npt.NDArray[np.float32] = np.zeros(0, np.float32)
+        self._deviation: npt.NDArray[np.float32] = np.ones(0, np.float32)
+        self._module: Any = None
+
+    @property
+    def header(self) -> dict[str, Any]:
+        sizes: Any = self.architecture
+        return {**super().header, "architecture": None if sizes is None else asdict(sizes)}
+
+    @abstractmethod
+    def design(self, shape: tuple[int, int, int], outputs: int) -> Design:
+        """The sizes of the network for images of a shape."""
+
+    def probabilities(self, logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """float64 [m, concepts]: the confidence that logits [m, concepts] stand for."""
+        return softmax(logits)
+
+    def logits(
+        self, images: npt.NDArray[np.uint8], wrapped: Callable[[Any], Any] = lambda module: module
+    ) -> npt.NDArray[np.float64]:
+        """float64 [m, concepts]: the module's outputs for images, uint8 [m, height, width, channels].
+
+        Args:
+            images: of any size; they are resized.
+            wrapped: makes the module to apply from the trained one.
+
+        Raises:
+            UserError: it is not trained, or the images have other channels than its train images.
+        """
+        if self.architecture is None:
+            raise UserError(f"The network {self.name} is not trained yet; fit it or load its weights.")
+        design = self.architecture
+        if images.shape[3] != design.channels:
+            raise UserError(
+                f"The network {self.name} was trained on images of {design.channels} channel(s), "
+                f"found {images.shape[3]}."
+            )
+        small = resize(images, (design.height, design.width))
+        return training.logits(
+            wrapped(self._module), small, self._mean, self._deviation, design.outputs, self.device
+        )
+
+    def predict_proba(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+        return np.asarray(self.probabilities(self.logits(images)), np.float32)
+
+    def parameters(self) -> Mapping[str, npt.NDArray[Any]]:
+        arrays = {
+            name: tensor.cpu().numpy().astype(np.float16)
+            for name, tensor in _kept(self._module.state_dict()).items()
+        }
+        return {**arrays, "mean": self._mean, "deviation": self._deviation}
+
+    def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
+        import torch
+
+        try:
+            design = self.sizes(**header["architecture"])
+        except (KeyError, TypeError):
+            raise ValueError("its header names no sizes") from None
+        module = design.build()
+        state = _kept(module.state_dict())
+        expected = {name: tuple(tensor.shape) for name, tensor in state.items()}
+        expected |= {"mean": (design.channels,), "deviation": (design.channels,)}
+        for name, shape in expected.items():
+            if name not in parameters or parameters[name].shape != shape:
+                found = parameters[name].shape if name in parameters else "nothing"
+                raise ValueError(f"'{name}' should be of shape {shape}, found {found}")
+        if design.outputs != len(header.get("concepts", ())):
+            raise ValueError(f"it has {design.outputs} outputs for {len(header['concepts'])} concepts")
+        module.load_state_dict(
+            {name: torch.from_numpy(parameters[name].astype(np.float32)) for name in state}, strict=False
+        )
+        self._module = module.eval()
+        self._mean = parameters["mean"].astype(np.float32)
+        self._deviation = parameters["deviation"].astype(np.float32)
+        self.architecture = design
+
+
+def softmax(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """float64 [m, concepts]: the softmax of logits [m, concepts]."""
+    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True), np.float64)
+
+
+def _kept(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The tensors that matter once training is over: not batch normalisation's counts of batches."""
+    return {name: tensor for name, tensor in state.items() if tensor.is_floating_point()}
+
+
+def check_counts(network: str, counts: Mapping[str, int | None]) -> None:
+    """Raise a UserError unless the options that count something are at least 1."""
+    for option, value in counts.items():
+        if value is not None and value < 1:
+            raise UserError(f"The option {option} of the network {network} is {value}, but is at least 1.")

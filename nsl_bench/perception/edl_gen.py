@@ -1,0 +1,278 @@
+"""EDL-GEN: a classifier that is uncertain about images unlike its train images.
+
+Sensoy, Kaplan, Cerutti, Saleki: "Uncertainty-Aware Deep Classifiers using Generative Models", AAAI 2020; the
+second kind of network of the FFNSL paper. The classifier's logits give evidence ``e = exp(logit)``, the
+parameters of a Dirichlet distribution ``alpha = e + 1``, probabilities ``alpha / sum(alpha)`` and an
+uncertainty ``K / sum(alpha)``. It learns to tell each concept from fakes (`generative`), which lie around
+the train images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.data.images import collect
+from nsl_bench.errors import UserError
+from nsl_bench.perception import training
+from nsl_bench.perception.architecture import Architecture, Kind, quick_size
+from nsl_bench.perception.classifier import ImageClassifier, check_counts
+from nsl_bench.perception.generative import Generative, Shape
+from nsl_bench.perception.network import Option, Renderer
+
+__all__ = ["EDLGen", "loss"]
+
+_OPTIONS = (
+    "preset",
+    "kind",
+    "epochs",
+    "images_per_concept",
+    "dense",
+    "filters",
+    "latent",
+    "fake_every",
+    "coarseness",
+    "decay",
+    "height",
+    "width",
+    "seed",
+)
+
+_CLIP = 10.0
+"""Logits beyond give no more evidence: exp overflows, and 22,000 is certainty enough."""
+
+
+class EDLGen(ImageClassifier):
+    """An evidential classifier, trained against generated images.
+
+    Args:
+        preset: ``"quick"`` or ``"paper"``; what the options below leave open.
+        kind: the classifier's architecture, see `nsl_bench.perception.architecture`.
+        epochs: passes over the train images.
+        images_per_concept: at most so many train images of each concept, the first ones.
+        dense: units of the classifier's hidden dense layer.
+        filters: of the decoder's first layer.
+        latent: numbers in a code.
+        fake_every: one fake for every so many images.
+        coarseness: fakes are made at this fraction of the images' height and width, then scaled up.
+        decay: weight of the classifier's squared weights in its loss.
+        height: the network resizes images to this height.
+        width: and to this width.
+        seed: of everything that is random.
+    """
+
+    name = "edl_gen"
+    sizes: ClassVar[type[Architecture]] = Architecture
+
+    def __init__(
+        self,
+        preset: Literal["quick", "paper"] = "quick",
+        kind: Literal["auto", "digits", "cards", "lenet"] = "auto",
+        epochs: int | None = None,
+        images_per_concept: int | None = None,
+        dense: int | None = None,
+        filters: int | None = None,
+        latent: int = 100,
+        fake_every: int | None = None,
+        coarseness: int | None = None,
+        decay: float = 0.001,
+        height: int | None = None,
+        width: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        counts = {
+            "epochs": epochs,
+            "images_per_concept": images_per_concept,
+            "dense": dense,
+            "filters": filters,
+            "latent": latent,
+            "fake_every": fake_every,
+            "coarseness": coarseness,
+            "height": height,
+            "width": width,
+        }
+        check_counts(self.name, counts)
+        if decay < 0:
+            raise UserError(f"The option decay of the network edl_gen is {decay}, but is at least 0.")
+        self.preset = preset
+        self.kind = kind
+        self.epochs = epochs
+        self.images_per_concept = images_per_concept
+        self.dense = dense
+        self.filters = filters
+        self.latent = latent
+        self.fake_every = fake_every
+        self.coarseness = coarseness
+        self.decay = decay
+        self.height = height
+        self.width = width
+        self.seed = seed
+
+    @property
+    def options(self) -> Mapping[str, Option]:
+        return {name: getattr(self, name) for name in _OPTIONS}
+
+    def design(self, shape: tuple[int, int, int], outputs: int) -> Architecture:
+        """The sizes of the classifier for images of a shape."""
+        height, width, channels = shape
+        quick, small = self.preset == "quick", channels == 1 and max(height, width) <= 32
+        kind: Kind = ("lenet" if small or not quick else "cards") if self.kind == "auto" else self.kind
+        if quick and not small:
+            height, width = quick_size(height, width, 72 * 48)
+        dense = {"digits": 96 if quick else 128, "cards": 512, "lenet": 500}[kind]
+        return Architecture(
+            kind, self.height or height, self.width or width, channels, self.dense or dense, outputs
+        )
+
+    def fit(
+        self,
+        render: Renderer,
+        labels: npt.NDArray[np.int16],
+        concepts: tuple[str, ...],
+        *,
+        device: str = "auto",
+        progress: bool = False,
+    ) -> Self:
+        design = self.design(render(np.zeros(1, np.int64)).shape[1:], len(concepts))
+        quick = self.preset == "quick"
+        limit = self.images_per_concept or (120 if quick and design.channels == 3 else None)
+        rows = training.first_of_each(labels, limit)
+        images = collect(
+            lambda some: render(rows[some]), len(rows), (design.height, design.width), progress=progress
+        )
+        self._mean, self._deviation = training.statistics(images)
+        settings = training.Settings(
+            epochs=self.epochs or (self._quick_epochs(len(rows), design.channels) if quick else 20),
+            batch=64 if design.channels == 1 else 32,
+            optimiser="adam",
+            learning_rate=1e-3,
+            anneal=quick,
+            jitter=2 if quick and design.channels == 1 and len(rows) < 10_000 else 0,
+            seed=self.seed,
+            device=device,
+            progress=progress,
+        )
+        filters = self.filters or (32 if quick else 256)
+        part = self.coarseness or (2 if quick and design.channels == 3 else 1)
+        shape = Shape(design.height // part, design.width // part, design.channels, self.latent, filters)
+        self._module = self._train(design, shape, images, labels[rows].astype(np.int64), settings)
+        self.architecture, self.concepts, self.device = design, tuple(concepts), device
+        self.details["training"] = {
+            "images": len(rows),
+            **settings.describe(),
+            "filters": filters,
+            "coarseness": part,
+        }
+        return self
+
+    def _quick_epochs(self, images: int, channels: int) -> int:
+        wanted, most = (60_000, 150) if channels == 1 else (40_000, 40)
+        return min(max(round(wanted / images), 2), most)
+
+    def _train(
+        self,
+        design: Architecture,
+        shape: Shape,
+        images: npt.NDArray[np.uint8],
+        labels: npt.NDArray[np.int64],
+        settings: training.Settings,
+    ) -> Any:
+        import torch
+
+        device = training.pick_device(settings.device)
+        order = np.random.default_rng(settings.seed)
+        mean, deviation = (
+            torch.from_numpy(numbers).to(device)[:, None, None] for numbers in (self._mean, self._deviation)
+        )
+        with training.seeded(device, settings.seed):
+            module = design.build().to(device, memory_format=torch.channels_last)
+            generative = Generative(shape, device)
+            optimiser = torch.optim.Adam(module.parameters(), lr=settings.learning_rate)
+            module.train()
+            every = self.fake_every or (2 if self.preset == "quick" else 1)
+            size, small = (design.height, design.width), (shape.height, shape.width)
+            weights = [p for name, p in module.named_parameters() if name.endswith("weight")]
+
+            def step(rows: npt.NDArray[np.int64], done: float) -> None:
+                chosen = training.moved(images[rows], settings.jitter, order)
+                pixels = torch.from_numpy(chosen).to(device).permute(0, 3, 1, 2).float()
+                target = torch.from_numpy(labels[rows]).to(device)
+                fast = training.is_fast_in_bfloat16(device)
+                with torch.autocast("cpu", torch.bfloat16, enabled=fast):
+                    some = slice(None, None, every)
+                    fake = _resized(generative.step(_resized(pixels[some] / 127.5 - 1, small)), size)
+                    fake_pixels = (fake.float() + 1) * 127.5
+                    both = torch.cat([pixels, fake_pixels])
+                    outputs = module((both - mean) / deviation).float()
+                if settings.anneal:
+                    optimiser.param_groups[0]["lr"] = settings.learning_rate * (1 - done)
+                squares = torch.stack([w.square().sum() for w in weights]).sum()
+                total = (
+                    loss(outputs[: len(rows)], outputs[len(rows) :], target, target[some])
+                    + self.decay / 2 * squares
+                )
+                optimiser.zero_grad()
+                total.backward()
+                optimiser.step()
+
+            parts = {"module": module, "optimiser": optimiser, **generative.parts()}
+            training.epochs(parts, step, order, images, settings, self.checkpoint)
+        return training.finished(module)
+
+    def probabilities(self, logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        alpha = _alpha(logits)
+        return np.asarray(alpha / alpha.sum(axis=1, keepdims=True), np.float64)
+
+    def uncertainty(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
+        """float64 [m]: ``K / sum(alpha)``, in 0..1, of images, uint8 [m, height, width, channels]."""
+        alpha = _alpha(self.logits(images))
+        return np.asarray(alpha.shape[1] / alpha.sum(axis=1), np.float64)
+
+
+def _resized(images: Any, size: tuple[int, int]) -> Any:
+    from torch.nn.functional import interpolate
+
+    if tuple(images.shape[2:]) == size:
+        return images
+    return interpolate(images, size=size, mode="bilinear", antialias=True, align_corners=False)
+
+
+def _alpha(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.exp(np.clip(logits, -_CLIP, _CLIP)) + 1
+
+
+def loss(real: Any, fake: Any, target: Any, fake_target: Any) -> Any:
+    """The classifier's loss without weight decay, a scalar (Sensoy et al. 2020, equations 5 to 7).
+
+    Each output tells its concept from fakes, ``-log sigmoid(real_y) - log(1 - sigmoid(fake_y))``; the
+    evidence for wrong concepts is drawn to none, ``KL(Dirichlet(alpha of the others) || Dirichlet(1))``.
+
+    Args:
+        real: float [m, K], logits of images.
+        fake: float [k, K], logits of fakes.
+        target: int64 [m], the images' concepts.
+        fake_target: int64 [k], the concepts of the images that the fakes were made from.
+    """
+    import torch
+    from torch.nn.functional import softplus
+
+    own = target[:, None]
+    told = softplus(-real.gather(1, own)).mean() + softplus(fake.gather(1, fake_target[:, None])).mean()
+    alpha = real.clamp(-_CLIP, _CLIP).exp() + 1
+    others = torch.ones_like(real, dtype=torch.bool).scatter(1, own, False)
+    wrong = alpha[others].reshape(len(alpha), -1)
+    return told + _divergence(wrong).mean()
+
+
+def _divergence(alpha: Any) -> Any:
+    """[m]: KL(Dirichlet(alpha) || Dirichlet(1, ..., 1)) for alpha [m, k]."""
+    import torch
+
+    total = alpha.sum(1)
+    k = torch.tensor(float(alpha.shape[1]), device=alpha.device)
+    spread = (alpha - 1) * (torch.digamma(alpha) - torch.digamma(total)[:, None])
+    return spread.sum(1) + torch.lgamma(total) - torch.lgamma(alpha).sum(1) - torch.lgamma(k)

@@ -1,0 +1,183 @@
+"""Images that are almost like the train images: the generative half of EDL-GEN.
+
+Sensoy, Kaplan, Cerutti, Saleki: "Uncertainty-Aware Deep Classifiers using Generative Models", AAAI 2020,
+section 3, and the published code. A variational auto-encoder maps an image to a code; a generator gives the
+standard deviation of noise around the code; a decoded noisy code is a fake image. The generator learns to
+make noise that a discriminator of codes takes for codes, yet whose images a discriminator of images tells
+from real ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Generative", "Shape"]
+
+_NOISE_UNITS = 2
+_HIDDEN = 32
+_LEAST_DEVIATION = 1e-3
+_PRIOR_WEIGHT = 0.1
+_WEIGHT_DECAY = 0.001
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of the generative half.
+
+    Attributes:
+        height, width, channels: of the images that it makes.
+        latent: numbers in a code.
+        filters: of the decoder's first layer; its second has half as many.
+    """
+
+    height: int
+    width: int
+    channels: int
+    latent: int
+    filters: int
+
+
+class Generative:
+    """Auto-encoder, generator and both discriminators, with an optimiser each.
+
+    Images are float [m, channels, height, width] in -1..1.
+
+    Args:
+        shape: the sizes.
+        device: a torch device.
+    """
+
+    def __init__(self, shape: Shape, device: Any) -> None:
+        import torch
+        from torch import nn
+
+        self.shape = shape
+        self.encoder = _conv_net(shape, 2 * shape.latent).to(device)
+        self.decoder = _decoder(shape).to(device)
+        self.generator = _dense_net(shape.latent + _NOISE_UNITS, shape.latent, nn.Softplus()).to(device)
+        self.code_critic = _dense_net(shape.latent, 1).to(device)
+        self.image_critic = _conv_net(shape, 1, dense=500).to(device)
+        for convolutional in (self.encoder, self.decoder, self.image_critic):
+            convolutional.to(memory_format=torch.channels_last)
+        both = [*self.encoder.parameters(), *self.decoder.parameters()]
+        self.optimisers = {
+            "auto_encoder": torch.optim.Adam(both, lr=1e-3),
+            "generator": _rmsprop(self.generator),
+            "code_critic": _rmsprop(self.code_critic),
+            "image_critic": _rmsprop(self.image_critic),
+        }
+
+    def parts(self) -> dict[str, Any]:
+        """All modules and optimisers by name."""
+        modules = {
+            "encoder": self.encoder,
+            "decoder": self.decoder,
+            "generator": self.generator,
+            "code_critic": self.code_critic,
+            "image_critic": self.image_critic,
+        }
+        return {**modules, **{f"{name}_optimiser": o for name, o in self.optimisers.items()}}
+
+    def step(self, images: Any) -> Any:
+        """Learn from a batch of images; gives a fake image for each, without gradients."""
+        import torch
+        from torch.nn.functional import softplus
+
+        located, spread = self.encoder(images).float().chunk(2, dim=1)
+        spread = softplus(spread)
+        code = located + spread * torch.randn_like(spread)
+        noise = torch.randn(len(code), _NOISE_UNITS, device=code.device)
+        deviation = self.generator(torch.cat([noise, code], dim=1)) + _LEAST_DEVIATION
+        noisy = code + deviation * torch.randn_like(deviation)
+        reconstruction, fake = self.decoder(code), self.decoder(noisy)
+
+        noisy_logit = self.code_critic(noisy)
+        fake_logit = self.image_critic(fake)
+        squares = (reconstruction.float() - images).square().flatten(1).sum(1).mean()
+        normal = 0.5 * (code.square().sum(1) + self.shape.latent * 1.8378770664093453).mean()
+        losses = {
+            "auto_encoder": squares + _PRIOR_WEIGHT * normal + softplus(noisy_logit).mean(),
+            "generator": softplus(fake_logit).mean() + softplus(-noisy_logit).mean(),
+            "code_critic": softplus(-self.code_critic(code.detach())).mean()
+            + softplus(self.code_critic(noisy.detach())).mean(),
+            "image_critic": softplus(-self.image_critic(images)).mean()
+            + softplus(self.image_critic(fake.detach())).mean(),
+        }
+        grown = {name: self._gradients(name, loss) for name, loss in losses.items()}
+        for name, gradients in grown.items():
+            optimiser = self.optimisers[name]
+            for parameter, gradient in zip(optimiser.param_groups[0]["params"], gradients, strict=True):
+                parameter.grad = gradient
+            optimiser.step()
+        return fake.detach()
+
+    def _gradients(self, name: str, loss: Any) -> Any:
+        """Of a loss with respect to the parameters that it is for, and to no others."""
+        import torch
+
+        parameters = self.optimisers[name].param_groups[0]["params"]
+        return torch.autograd.grad(loss, parameters, retain_graph=True)
+
+
+def _rmsprop(module: Any) -> Any:
+    import torch
+
+    return torch.optim.RMSprop(module.parameters(), lr=1e-4, alpha=0.9, eps=1e-10)
+
+
+def _conv_net(shape: Shape, outputs: int, dense: int | None = None) -> Any:
+    """Two blocks of 5 x 5 convolution and pooling, then one dense layer or two."""
+    from torch import nn
+
+    height, width = ((side - 4) // 2 for side in (shape.height, shape.width))
+    height, width = ((side - 4) // 2 for side in (height, width))
+    layers: list[nn.Module] = [nn.Conv2d(shape.channels, 20, 5), nn.ReLU(), nn.MaxPool2d(2)]
+    layers += [nn.Conv2d(20, 50, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
+    width = 50 * height * width
+    if dense is not None:
+        layers += [nn.Linear(width, dense), nn.ReLU()]
+        width = dense
+    return nn.Sequential(*layers, nn.Linear(width, outputs))
+
+
+def _dense_net(inputs: int, outputs: int, *last: Any) -> Any:
+    """Three dense layers of 32 units, then the outputs."""
+    from torch import nn
+
+    layers: list[nn.Module] = []
+    for before in (inputs, _HIDDEN, _HIDDEN):
+        layers += [nn.Linear(before, _HIDDEN), nn.LeakyReLU(0.2)]
+    return nn.Sequential(*layers, nn.Linear(_HIDDEN, outputs), *last)
+
+
+def _decoder(shape: Shape) -> Any:
+    """Codes to images: transposed convolutions, a quarter of the size, a half, the whole."""
+    from torch import nn
+
+    small = (-(-shape.height // 4), -(-shape.width // 4))
+    half = shape.filters // 2
+    return nn.Sequential(
+        nn.Unflatten(1, (shape.latent, 1, 1)),
+        nn.ConvTranspose2d(shape.latent, shape.filters, small),
+        nn.BatchNorm2d(shape.filters),
+        nn.LeakyReLU(0.2),
+        nn.ConvTranspose2d(shape.filters, half, 5, stride=2, padding=2, output_padding=1),
+        nn.BatchNorm2d(half),
+        nn.LeakyReLU(0.2),
+        nn.ConvTranspose2d(half, shape.channels, 5, stride=2, padding=2, output_padding=1),
+        nn.Tanh(),
+        _crop(shape.height, shape.width),
+    )
+
+
+def _crop(height: int, width: int) -> Any:
+    from torch import nn
+
+    class Crop(nn.Module):
+        """The upper left part of images."""
+
+        def forward(self, images: Any) -> Any:
+            return images[:, :, :height, :width]
+
+    return Crop()
