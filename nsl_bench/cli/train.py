@@ -16,6 +16,7 @@ __all__ = ["command"]
     examples=[
         "nsl-bench train sudoku_4x4",
         "nsl-bench train sudoku_9x9 --source mnist:data/,download=true",
+        "nsl-bench train follow_suit --network edl_gen --seed 1",
         "nsl-bench train follow_suit --images-per-concept 20 --epochs 3 --out cards.safetensors",
     ],
 )
@@ -40,12 +41,12 @@ def command(
     seed: int,
     device: str,
     out: Path | None,
-) -> None:
+) -> int:
     """Train a network for BENCHMARK on the network's part of the image pool.
 
     Prints its accuracy on held-out images (pool B), standard and under each named shift. Runs use a file
     that --out names as --network softmax:weights=FILE. If its folder has an index.json of weights, the file
-    is listed there, so that runs find it by itself.
+    is listed there, so that runs find it by itself. Ctrl-C loses the present epoch only.
     """
     from nsl_bench import cache, registry
     from nsl_bench.data.splits import make_source
@@ -58,16 +59,24 @@ def command(
     if out is not None and not out.parent.is_dir():
         raise UserError(f"--out: there is no folder {out.parent}.")
     shifts = {name: resolve(name, task, images) for name in (STANDARD, *named_shifts(task, images))}
-    trained = library.train_network(
-        network,
-        task,
-        images,
-        images_per_concept=images_per_concept,
-        epochs=epochs,
-        seed=seed,
-        device=device,
-        progress=True,
-    )
+    try:
+        trained = library.train_network(
+            network,
+            task,
+            images,
+            images_per_concept=images_per_concept,
+            epochs=epochs,
+            seed=seed,
+            device=device,
+            progress=True,
+        )
+    except KeyboardInterrupt:
+        click.echo(
+            "nsl-bench: Interrupted; the state after the last whole epoch is kept in "
+            f"{cache.folder('training')}, the same command goes on from there.",
+            err=True,
+        )
+        return 130
     accuracies = {name: library.accuracy(trained, images, shift) for name, shift in shifts.items()}
     trained.details["accuracy"] = {name: round(value, 4) for name, value in accuracies.items()}
     entry = library.identity(trained, images, out.name if out else "")
@@ -79,3 +88,4 @@ def command(
     for name, value in accuracies.items():
         click.echo(f"{name:<{width}}  {value:.4f}")
     click.echo(f"{path}  {path.stat().st_size / 1e6:.2f} MB")
+    return 0

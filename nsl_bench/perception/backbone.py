@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.data.images import collect
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
 from nsl_bench.perception.classifier import ImageClassifier, check_counts
+from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Option, Renderer
 
-__all__ = ["Backbone", "Sizes", "load_start"]
+__all__ = ["Backbone", "Sizes", "load_start", "read_tensors"]
 
 Model = Literal[
     "resnet18",
@@ -199,8 +199,6 @@ def load_start(model: str, weights: str) -> dict[str, Any]:
     Raises:
         UserError: there is no such file, or ImageNet's weights cannot be loaded here.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
     from torchvision.models import get_model
 
     if weights == "none":
@@ -215,15 +213,26 @@ def load_start(model: str, weights: str) -> dict[str, Any]:
                 "weights=FILE, a safetensors file with torchvision's names, or weights=none to train from "
                 "scratch."
             ) from error
-    path = Path(weights)
+    return read_tensors(Path(weights))
+
+
+def read_tensors(path: Path) -> dict[str, Any]:
+    """The tensors of a safetensors file.
+
+    Raises:
+        UserError: there is no such file, or it is something else.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
     if not path.is_file():
-        raise UserError(f"There is no weights file {path}; weights is imagenet, none or a safetensors file.")
+        raise UserError(f"There is no weights file {path}.")
     try:
         return dict(load_file(path))
     except (SafetensorError, OSError) as error:
         raise UserError(
-            f"{path} is no whole safetensors file ({error}); a .pth file is converted once with "
-            "safetensors.torch.save_file, see docs/networks.md."
+            f"{path} is no whole safetensors file ({error}); a .pth file is converted once, see "
+            "docs/networks.md."
         ) from error
 
 

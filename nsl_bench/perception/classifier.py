@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.data.images import resize
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
+from nsl_bench.perception.images import resize
 from nsl_bench.perception.network import Network
 
 __all__ = ["Design", "ImageClassifier", "check_counts", "softmax"]

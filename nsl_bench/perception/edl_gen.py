@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.data.images import collect
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
 from nsl_bench.perception.architecture import Architecture, Kind, quick_size
 from nsl_bench.perception.classifier import ImageClassifier, check_counts
 from nsl_bench.perception.generative import Generative, Shape
+from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Option, Renderer
 
 __all__ = ["EDLGen", "loss"]
@@ -139,7 +139,7 @@ class EDLGen(ImageClassifier):
     ) -> Self:
         design = self.design(render(np.zeros(1, np.int64)).shape[1:], len(concepts))
         quick = self.preset == "quick"
-        limit = self.images_per_concept or (120 if quick and design.channels == 3 else None)
+        limit = self.images_per_concept or ((120 if design.channels == 3 else 4000) if quick else None)
         rows = training.first_of_each(labels, limit)
         images = collect(
             lambda some: render(rows[some]), len(rows), (design.height, design.width), progress=progress
@@ -170,7 +170,7 @@ class EDLGen(ImageClassifier):
         return self
 
     def _quick_epochs(self, images: int, channels: int) -> int:
-        wanted, most = (60_000, 150) if channels == 1 else (40_000, 40)
+        wanted, most = (32_000, 80) if channels == 1 else (40_000, 40)
         return min(max(round(wanted / images), 2), most)
 
     def _train(

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from nsl_bench import cache, registry
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.data.images import chunks
+from nsl_bench.data.images import chunks, render
 from nsl_bench.errors import UserError
 from nsl_bench.perception.composite import Composite
 from nsl_bench.perception.network import Network, Segmentation, header_of, is_ours
@@ -193,7 +193,7 @@ def train_network(
         )
     standard = source.variants[0]
 
-    def render(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    def train_images(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         return source.render("network", rows, standard)
 
     concepts = benchmark.concept_space.concepts
@@ -202,7 +202,7 @@ def train_network(
             _obtain(member, benchmark, source, device=device, progress=progress) for member in made.members()
         ]
         made.device = device
-        made.combine(members, render, labels, concepts)
+        made.combine(members, train_images, labels, concepts)
     else:
         extra: dict[str, Any] = {}
         if made.needs_segmentation:
@@ -215,7 +215,7 @@ def train_network(
                 source.segments, lambda rows: source.segmentation("network", rows)
             )
         made.checkpoint = cache.folder("training") / f"{made.name}-{identity(made, source).key}.safetensors"
-        made.fit(render, labels, concepts, device=device, progress=progress, **extra)
+        made.fit(train_images, labels, concepts, device=device, progress=progress, **extra)
     made.details["source"] = {
         "name": source.name,
         "version": source.version,
@@ -239,7 +239,7 @@ def accuracy(
     labels = source.labels(part)
     rows = np.unique(np.linspace(0, len(labels) - 1, min(limit, len(labels))).astype(np.int64))
     right = sum(
-        int((network.predict_proba(_render(source, shift, part, some)).argmax(axis=1) == labels[some]).sum())
+        int((network.predict_proba(render(source, shift, part, some)).argmax(axis=1) == labels[some]).sum())
         for some in chunks(rows)
     )
     return right / len(rows)
@@ -252,12 +252,6 @@ def add_to_index(folder: Path, entry: Entry) -> None:
     with cache.replacing(path) as temporary:
         listed = [asdict(entries[file]) for file in sorted(entries)]
         temporary.write_text(json.dumps(listed, indent=2) + "\n", encoding="utf-8")
-
-
-def _render(
-    source: ImageSource, shift: Shift | None, part: PoolPart, rows: npt.NDArray[np.int64]
-) -> npt.NDArray[np.uint8]:
-    return shift.render(source, part, rows) if shift else source.render(part, rows, source.variants[0])
 
 
 def _shipped() -> dict[str, Path]:

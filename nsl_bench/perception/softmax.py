@@ -12,11 +12,11 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.data.images import collect
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
 from nsl_bench.perception.architecture import Architecture, Kind, quick_size
 from nsl_bench.perception.classifier import ImageClassifier, check_counts
+from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Option, Renderer
 
 __all__ = ["SoftmaxCNN"]

@@ -3,14 +3,19 @@ from __future__ import annotations
 import json
 from importlib.metadata import entry_points
 from pathlib import Path
+from urllib.error import URLError
 
 import pytest
+from safetensors.torch import save_file
+from torchvision.models import get_model
 from toy import Patches, PatchSource
 
 from nsl_bench import cache, registry
 from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
 from nsl_bench.perception import library
+from nsl_bench.perception.checkpoint import Checkpoint
+from nsl_bench.perception.composite import Composite
 from nsl_bench.perception.network import Network, header_of
 
 SPEC = "softmax:epochs=1,dense=4"
@@ -119,3 +124,76 @@ def test_training_again_gives_the_shipped_accuracy() -> None:
     again = library.train_network("softmax:epochs=8", benchmark, source)
     before, after = (library.accuracy(network, source, part="a") for network in (shipped, again))
     assert before > 0.97 and abs(before - after) < 0.03
+
+
+def test_a_composite_takes_members_that_are_there(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    source = PatchSource()
+    alone = library.trained(SPEC, Patches(), source)
+    capsys.readouterr()
+    both = library.trained("ensemble:size=2,epochs=1,dense=4", Patches(), source)
+    assert capsys.readouterr().err.count("Training the network") == 1
+    assert isinstance(both, Composite)
+    assert both.parts[0].fingerprint() == alone.fingerprint() != both.parts[1].fingerprint()
+    again = library.trained("ensemble:size=2,epochs=1,dense=4", Patches(), source)
+    assert capsys.readouterr().err == "" and again.fingerprint() == both.fingerprint()
+
+
+def test_a_training_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    write = Checkpoint.write
+
+    def interrupted(self: Checkpoint, epoch: int, *args) -> None:
+        write(self, epoch, *args)
+        if epoch == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            library.trained("softmax:epochs=5,dense=4", Patches(), PatchSource())
+    (kept,) = (tmp_path / "training").glob("softmax-*")
+    size = kept.stat().st_size
+    kept.write_bytes(kept.read_bytes()[: size // 2])
+    torn = library.train_network("softmax:epochs=5,dense=4", Patches(), PatchSource())
+    assert torn.details["training"]["epochs"] == 5 and not kept.exists()
+
+
+def test_a_network_that_segments_needs_maps() -> None:
+    class Blind(PatchSource):
+        segments = ()
+
+    network = registry.create("network", SPEC)
+    monkey = type(network)
+    network.__class__ = type("Segmenting", (monkey,), {"needs_segmentation": True})
+    with pytest.raises(UserError, match="learns from segmentation maps, which the image source patches"):
+        library.train_network(network, Patches(), Blind())
+
+
+def test_weights_that_training_starts_from_are_no_trained_network(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    source = PatchSource(channels=3)
+    spec = "backbone:weights=none,epochs=1,height=16,width=16"
+    made = library.train_network(spec, Patches(), source)
+    made.save(tmp_path / "ours.safetensors")
+    loaded = library.trained(f"backbone:weights={tmp_path / 'ours.safetensors'}", Patches(), source)
+    assert loaded.fingerprint() == made.fingerprint()
+    start = get_model("resnet18", weights=None).state_dict()
+    save_file(start, tmp_path / "start.safetensors")
+    fresh = f"backbone:weights={tmp_path / 'start.safetensors'},epochs=1,height=16,width=16"
+    assert library.trained(fresh, Patches(), source).fingerprint() != made.fingerprint()
+    start["conv1.weight"] = start["conv1.weight"][:3].clone()
+    save_file(start, tmp_path / "other.safetensors")
+    with pytest.raises(UserError, match=r"other\.safetensors holds weights of another architecture: 'conv1"):
+        library.trained(f"backbone:weights={tmp_path / 'other.safetensors'}", Patches(), source)
+    with pytest.raises(UserError, match="There is no weights file"):
+        library.trained(f"backbone:weights={tmp_path / 'nowhere'}", Patches(), source)
+
+
+def test_imagenet_weights_that_cannot_be_loaded(monkeypatch) -> None:
+    def offline(*args, **kwargs):
+        raise URLError("no route to host")
+
+    monkeypatch.setattr("torchvision.models.get_model", offline)
+    with pytest.raises(UserError, match=r"ImageNet weights of resnet18 cannot be loaded .*weights=none"):
+        library.trained("backbone", Patches(), PatchSource(channels=3))

@@ -8,9 +8,9 @@ from cases import NetworkCase
 from toy import PatchSource
 
 from nsl_bench import registry
-from nsl_bench.data.images import resize
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
+from nsl_bench.perception.images import resize
 from nsl_bench.perception.softmax import SoftmaxCNN
 
 
@@ -42,8 +42,8 @@ class TestMCDropout(NetworkCase):
 
 
 class TestBackbone(NetworkCase):
-    spec = "backbone:weights=none,epochs=10,height=20,width=20"
-    other = "backbone:model=resnet34,weights=none,epochs=10,height=20,width=20"
+    spec = "backbone:weights=none,epochs=6,height=20,width=20"
+    other = "backbone:model=resnet34,weights=none,epochs=6,height=20,width=20"
     channels = 3
 
 

@@ -1,0 +1,85 @@
+"""``nsl-bench networks``: accuracy, calibration and confidence of networks on standard and shifted images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from nsl_bench.cli import Command
+
+__all__ = ["command"]
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "nsl-bench networks sudoku_4x4 --network softmax --network edl_gen --out results/networks",
+        "nsl-bench networks follow_suit --network softmax --network edl_gen --shift noir --shift comic "
+        "--out results/networks",
+        "nsl-bench networks sudoku_4x4 --source mnist:data/ --network edl_gen --network mc_dropout "
+        "--network ensemble --network temperature --out results/mnist",
+    ],
+)
+@click.argument("benchmark")
+@click.option("--source", help="Image source; the benchmark's embedded one by default.")
+@click.option(
+    "--network",
+    "specs",
+    multiple=True,
+    default=["softmax", "edl_gen"],
+    show_default=True,
+    help="Network; repeatable.",
+)
+@click.option(
+    "--shift", "shifts", multiple=True, help="Short name or spec; repeatable; all named ones by default."
+)
+@click.option(
+    "--limit", default=2000, show_default=True, type=click.IntRange(1), help="Held-out images, at most."
+)
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda ...")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder to write to."
+)
+def command(
+    benchmark: str,
+    source: str | None,
+    specs: tuple[str, ...],
+    shifts: tuple[str, ...],
+    limit: int,
+    device: str,
+    out: Path,
+) -> None:
+    """Compare networks for BENCHMARK on held-out images (pool B).
+
+    Prints, for each network and for standard and shifted images: accuracy, calibration error, mean confidence
+    and the paper's histogram of confidence; writes them to OUT as networks.md, networks.csv and
+    confidence.png. Networks that are not there yet are trained and kept in the cache, predictions too.
+    """
+    import os
+
+    from nsl_bench import registry
+    from nsl_bench.data.splits import make_source
+    from nsl_bench.perception.figures import figures
+    from nsl_bench.perception.library import trained
+    from nsl_bench.report.networks import draw_histograms, frame, markdown
+    from nsl_bench.shift import STANDARD, named_shifts, resolve
+
+    task = registry.create("benchmark", benchmark)
+    images = make_source(task, source)
+    names = (STANDARD, *(shifts or named_shifts(task, images)))
+    resolved = {name: resolve(name, task, images) for name in names}
+    networks = {spec: trained(spec, task, images, device=device) for spec in dict.fromkeys(specs)}
+    found = {
+        (spec, name): figures(network, images, shift, limit=limit, workers=os.cpu_count() or 1)
+        for name, shift in resolved.items()
+        for spec, network in networks.items()
+    }
+    table = frame(found)
+    out.mkdir(parents=True, exist_ok=True)
+    table.to_csv(out / "networks.csv", index=False)
+    text = markdown(table)
+    (out / "networks.md").write_text(text + "\n", encoding="utf-8")
+    draw_histograms(found, out / "confidence.png")
+    click.echo(text)
+    click.echo(f"Also in {out}: networks.csv, networks.md, confidence.png", err=True)

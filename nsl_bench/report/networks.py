@@ -1,0 +1,88 @@
+"""Networks beside each other: a table of their figures, and the histogram of confidence as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsl_bench.perception.figures import BINS, Figures
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["draw_histograms", "frame", "markdown"]
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
+_HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "++", "--")
+
+
+def frame(found: Mapping[tuple[str, str], Figures]) -> pd.DataFrame:
+    """A row a network and shift, from figures by (network, shift)."""
+    import pandas as pd
+
+    rows = []
+    for (network, shift), figures in found.items():
+        row: dict[str, object] = {"network": network, "images": shift, "n": figures.images}
+        row |= {
+            "accuracy": figures.accuracy,
+            "calibration error": figures.calibration_error,
+            "mean confidence": figures.confidence,
+        }
+        rows.append(row | dict(zip(BINS, figures.histogram, strict=True)))
+    return pd.DataFrame(rows)
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """The table for people: four digits for accuracies, shares in per cent."""
+    shown = table.copy()
+    for name in ("accuracy", "calibration error", "mean confidence"):
+        shown[name] = [f"{value:.4f}" for value in table[name]]
+    for name in BINS:
+        shown[name] = [f"{value:.1%}" for value in table[name]]
+    return str(shown.to_markdown(index=False, tablefmt="github", disable_numparse=True))
+
+
+def draw_histograms(found: Mapping[tuple[str, str], Figures], path: Path) -> None:
+    """A PNG with the histogram of confidence of each network, a panel a shift.
+
+    Networks differ in colour and in hatching; a panel's legend gives their accuracies.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    networks = list(dict.fromkeys(network for network, _ in found))
+    shifts = list(dict.fromkeys(shift for _, shift in found))
+    width = 0.8 / len(networks)
+    figure, axes = plt.subplots(
+        1,
+        len(shifts),
+        figsize=(1 + 3.6 * len(shifts), 3.4),
+        squeeze=False,
+        sharey=True,
+        layout="constrained",
+    )
+    for axis, shift in zip(axes[0], shifts, strict=True):
+        for i, network in enumerate(networks):
+            figures = found[network, shift]
+            axis.bar(
+                [k + (i - (len(networks) - 1) / 2) * width for k in range(len(BINS))],
+                figures.histogram,
+                width,
+                color=_COLOURS[i % len(_COLOURS)],
+                hatch=_HATCHES[i % len(_HATCHES)],
+                edgecolor="white",
+                label=f"{network} ({figures.accuracy:.3f} right)",
+            )
+        axis.set_title(shift)
+        axis.set_xticks(range(len(BINS)), BINS, rotation=45, ha="right")
+        axis.set_xlabel("confidence")
+        axis.set_ylim(0, 1)
+        axis.grid(axis="y", alpha=0.3)
+        axis.legend(fontsize=7)
+    axes[0][0].set_ylabel("share of predictions")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.perception.edl_gen import EDLGen, loss
+from nsl_bench.perception.generative import Generative, Shape
+
+
+def test_the_loss_is_the_published_one() -> None:
+    """Written out with torch.distributions, an image at a time."""
+    chance = torch.Generator().manual_seed(0)
+    real, fake = (2 * torch.randn(5, 4, generator=chance) for _ in range(2))
+    target = torch.tensor([0, 3, 1, 1, 2])
+    expected = 0.0
+    for row, y in enumerate(target.tolist()):
+        expected -= torch.log(torch.sigmoid(real[row, y])) / 5
+        expected -= torch.log(1 - torch.sigmoid(fake[row, y])) / 5
+        alpha = torch.cat([real[row, :y], real[row, y + 1 :]]).exp() + 1
+        wrong, flat = (torch.distributions.Dirichlet(a) for a in (alpha, torch.ones(3)))
+        expected += torch.distributions.kl_divergence(wrong, flat) / 5
+    assert torch.allclose(loss(real, fake, target, target), expected, atol=1e-5)
+
+
+def test_probabilities_and_uncertainty_are_those_of_the_dirichlet() -> None:
+    network = EDLGen()
+    logits = np.log(np.array([[97.0, 1.0, 1e-9, 1e-9], [1e-9] * 4, [1e30, 1, 1, 1]]))
+    probabilities = network.probabilities(logits)
+    assert np.allclose(probabilities[0], np.array([98, 2, 1, 1]) / 102, atol=1e-5)
+    assert np.allclose(probabilities[1], 0.25, atol=1e-4)
+    assert probabilities[2, 0] > 0.999 and np.isfinite(probabilities).all()
+
+
+def test_evidence_that_overflows_keeps_its_gradient() -> None:
+    real = torch.tensor([[90.0, 80.0, -90.0]], requires_grad=True)
+    value = loss(real, real.detach(), torch.tensor([0]), torch.tensor([0]))
+    value.backward()  # type: ignore[no-untyped-call]
+    assert torch.isfinite(value) and torch.isfinite(real.grad).all()
+
+
+def test_the_published_sizes() -> None:
+    design = EDLGen(preset="paper").design((28, 28, 1), 4)
+    state = {name: tuple(t.shape) for name, t in design.build().state_dict().items() if "weight" in name}
+    assert list(state.values()) == [(20, 1, 5, 5), (50, 20, 5, 5), (500, 800), (4, 500)]
+    decoder = Generative(Shape(28, 28, 1, 100, 256), torch.device("cpu")).decoder
+    shapes = [tuple(p.shape) for p in decoder.parameters() if p.dim() == 4]
+    assert shapes == [(100, 256, 7, 7), (256, 128, 5, 5), (128, 1, 5, 5)]
+    assert EDLGen().design((274, 174, 3), 52).kind == "cards"
+    assert EDLGen(preset="paper").design((274, 174, 3), 52).height == 274
+
+
+@pytest.mark.parametrize(("height", "width", "channels"), [(28, 28, 1), (37, 50, 3)])
+def test_fakes_are_images_of_the_size(height: int, width: int, channels: int) -> None:
+    torch.manual_seed(0)
+    generative = Generative(Shape(height, width, channels, 6, 4), torch.device("cpu"))
+    images = torch.rand(3, channels, height, width) * 2 - 1
+    before = {name: [p.clone() for p in part.parameters()] for name, part in _modules(generative).items()}
+    fake = generative.step(images)
+    assert fake.shape == images.shape and not fake.requires_grad and fake.abs().max() <= 1
+    for name, part in _modules(generative).items():
+        assert any(not torch.equal(a, b) for a, b in zip(before[name], part.parameters(), strict=True)), name
+
+
+def _modules(generative: Generative) -> dict[str, torch.nn.Module]:
+    return {name: part for name, part in generative.parts().items() if isinstance(part, torch.nn.Module)}
+
+
+def test_an_option_out_of_range() -> None:
+    with pytest.raises(UserError, match="option filters of the network edl_gen is 0"):
+        registry.create("network", "edl_gen:filters=0")
+    with pytest.raises(UserError, match="option decay of the network edl_gen is -1"):
+        registry.create("network", "edl_gen:decay=-1")
