@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nsl_bench.run.plan import Grid
     from nsl_bench.run.record import Record
 
-__all__ = ["command", "limit_options", "limits_of"]
+__all__ = ["command", "limit_options", "limits_of", "say"]
 
 _LIMITS = [
     click.option(
@@ -157,7 +157,7 @@ def command(out: Path, device: str, jobs: int | None, **options: Any) -> int:
     parallel = min(jobs or cores, max(1, len(todo)))
     bench = Bench(device, workers=max(1, cores // parallel), limits=limits)
     try:
-        tally = sweep(todo, store, bench, _say, engine=Engine(parallel, scheduler), rerun=rerun)
+        tally = sweep(todo, store, bench, say, engine=Engine(parallel, scheduler), rerun=rerun)
     except KeyboardInterrupt:
         kept = len(store.statuses())
         click.echo(
@@ -170,7 +170,8 @@ def command(out: Path, device: str, jobs: int | None, **options: Any) -> int:
     return 1 if tally.failed else 0
 
 
-def _say(record: Record) -> None:
+def say(record: Record) -> None:
+    """Say why a run failed."""
     click.echo(f"{record.status}: {record.job}: {record.message}", err=True)
     for line in record.output.splitlines()[-10:]:
         click.echo(f"    {line}", err=True)

@@ -210,6 +210,16 @@ class _Host:
     def examples(self) -> list[dict[str, Any]]:
         return [asdict(example) for example in self.learner.examples_]
 
+    def read_predictions(self, path: str, n: int, names: list[str]) -> dict[str, Any]:
+        from nsl_bench.learners.base import InvalidOutput
+        from nsl_bench.run.folders import read_predictions
+
+        try:
+            answers = read_predictions(Path(path), n, names)
+        except InvalidOutput as error:
+            return {"wrong": str(error)}
+        return {"probabilities": answers.probabilities, "labels": answers.labels}
+
     def loaded(self) -> list[str]:
         return [name for name in PRELOADED if name in sys.modules]
 

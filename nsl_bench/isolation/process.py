@@ -394,7 +394,7 @@ class Process:
         status: Status = "out_of_memory" if starved else "crashed"
         hint = ""
         if "Permission denied" in lines or "PermissionError" in lines:
-            hint = " A file that it needs beside its code is allowed with --allow-read."
+            hint = " A file that it needs beside its code is allowed with --allow read=PATH."
         return _Ended(status, f"The learner's process left with exit code {code}.{hint}", lines)
 
     def close(self) -> None:

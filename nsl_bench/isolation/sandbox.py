@@ -21,7 +21,7 @@ from nsl_bench import registry
 from nsl_bench.isolation import kernel
 from nsl_bench.isolation.limits import Limits
 
-__all__ = ["Reach", "apply", "code_of", "location", "reach_of"]
+__all__ = ["Reach", "apply", "code_of", "location", "program", "reach_of"]
 
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix", "/etc", "/proc", "/sys")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", "pts", "ptmx", "dri", "kfd")
@@ -74,6 +74,8 @@ def reach_of(limits: Limits, scratch: Path, code: Iterable[Path] = ()) -> Reach:
             readable.append(place)
         else:
             readable += [place, *code_of(place.parent)]
+            if place.suffix and place.suffix not in _CODE:
+                readable += place.parent.glob(f"*{place.suffix}")
             listable.append(place.parent)
     readable += limits.read
     hidden = [path.resolve() for path in limits.hidden]
@@ -108,6 +110,17 @@ def _without(path: Path, hidden: list[Path]) -> Iterator[Path]:
     with suppress(OSError):
         for entry in path.iterdir():
             yield from _without(entry, hidden)
+
+
+def program(path: Path) -> list[Path]:
+    """What a program outside the system's folders needs: itself and the prefix that it is installed in."""
+    found = []
+    for place in (path.absolute(), path.resolve()):
+        found.append(place)
+        prefix = place.parent.parent
+        if place.parent.name in ("bin", "sbin", "shims") and prefix not in (Path.home(), Path("/")):
+            found.append(prefix)
+    return found
 
 
 def location(learner: str) -> Path | None:

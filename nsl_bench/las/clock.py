@@ -106,6 +106,13 @@ class _Early(Budget):
 
 def _machine_memory() -> int:
     try:
-        return int(_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        return 4 << 30
+        machine = 8 << 30
+    try:
+        import resource
+
+        allowed, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    except ImportError:
+        allowed = -1
+    return int(_SHARE * (machine if allowed < 0 else min(machine, allowed)))

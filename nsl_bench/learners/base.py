@@ -25,6 +25,7 @@ from nsl_bench.types import UNDECIDED, Hypothesis, Track
 __all__ = [
     "InvalidOutput",
     "Learner",
+    "Unanswered",
     "hypothesis_of",
     "labels_of",
     "probabilities_of",
@@ -48,6 +49,10 @@ class Learner(Protocol):
 
 class InvalidOutput(UserError):
     """A learner answered with what is no answer."""
+
+
+class Unanswered(Exception):
+    """A learner has nothing to say in this evaluation: a command without rules in hypothesis evaluation."""
 
 
 def version_of(learner: Any, spec: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
+from pathlib import Path
 from typing import cast, get_args
 
 from nsl_bench.errors import UserError
 from nsl_bench.types import Track
 
-__all__ = ["command_of", "is_command", "spec_of"]
+__all__ = ["command_of", "is_command", "spec_of", "version_of_command"]
 
 _OPENING = "command["
 
@@ -46,3 +48,14 @@ def command_of(spec: str) -> tuple[Track, list[str]]:
     if not bracket or track not in get_args(Track) or not words:
         raise UserError(f"'{spec}' is no learner's command; write --learner-command 'PROGRAM WORD ...'.")
     return cast(Track, track), words
+
+
+def version_of_command(spec: str) -> str:
+    """A hash of the files that a command names; empty if it names none."""
+    files = [Path(word) for word in command_of(spec)[1] if Path(word).is_file()]
+    if not files:
+        return ""
+    digest = hashlib.blake2b(digest_size=6)
+    for file in files:
+        digest.update(file.read_bytes())
+    return f"+{digest.hexdigest()}"

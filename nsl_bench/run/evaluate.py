@@ -27,9 +27,11 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.errors import UserError
+from nsl_bench.isolation.command import CommandLearner
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Failure, Limits
-from nsl_bench.learners.base import InvalidOutput, hypothesis_of, labels_of, probabilities_of
+from nsl_bench.learners.base import InvalidOutput, Unanswered, hypothesis_of, labels_of, probabilities_of
+from nsl_bench.learners.command import is_command
 from nsl_bench.learners.view import View
 from nsl_bench.run import metrics as measure
 from nsl_bench.run.account import account, perceived
@@ -114,8 +116,12 @@ class Bench:
         """The bench of a setup."""
         return cls(setup.device, setup.workers, limits=setup.limits)
 
-    def run(self, job: Job) -> Outcome:
+    def run(self, job: Job, given: Any = None) -> Outcome:
         """Do a job. What the learner raises makes a failed record, not an exception.
+
+        Args:
+            job: what to do.
+            given: a learner to use in place of the one that the job names.
 
         Raises:
             UserError: the data or the network cannot be made.
@@ -132,13 +138,13 @@ class Bench:
         with contextlib.ExitStack() as stack:
             learner: Any = None
             try:
-                learner = stack.enter_context(self._learner(job))
+                learner = stack.enter_context(self._learner(job, given))
                 measured = _measure(learner, job, benchmark, source, shift, train, test)
             except Failure as failure:
                 status, message, output = failure.status, str(failure), failure.output
             except InvalidOutput as error:
                 status, message = "invalid_output", str(error)
-            if isinstance(learner, IsolatedLearner):
+            if isinstance(learner, IsolatedLearner | CommandLearner):
                 isolation, log = learner.isolation, learner.log()
                 output = output or (learner.last_lines() if status != "ok" else "")
         record = Record(
@@ -159,9 +165,24 @@ class Bench:
         )
         return Outcome(record, measured.predictions, log or output)
 
+    def views(self, job: Job) -> tuple[View, View]:
+        """The train and the test set of a job as its learner sees them.
+
+        Raises:
+            UserError: the data or the network cannot be made.
+        """
+        benchmark, source = self._parts(job)
+        shift = resolve(job.shift, benchmark, source)
+        parts = [self._part(job, part, benchmark, source, shift) for part in ("train", "test")]
+        seen, views = _views(job, benchmark, source, shift, *parts)
+        return seen, next(iter(views.values()))
+
     @contextlib.contextmanager
-    def _learner(self, job: Job) -> Iterator[Any]:
+    def _learner(self, job: Job, given: Any) -> Iterator[Any]:
         """The learner of a job, in this process or in one of its own."""
+        if given is not None or is_command(job.learner):
+            yield given or CommandLearner(job.learner, job.seed, self.limits)
+            return
         if self.limits is None:
             with _blaming():
                 made = registry.create("learner", job.learner, seed=job.seed)
@@ -260,28 +281,16 @@ class _Measured:
     perception: dict[str, Any] = field(default_factory=dict)
 
 
-def _measure(
-    learner: Any,
-    job: Job,
-    benchmark: Benchmark,
-    source: ImageSource,
-    shift: Shift | None,
-    train: _Data,
-    test: _Data,
-) -> _Measured:
-    import pandas as pd
+def _views(
+    job: Job, benchmark: Benchmark, source: ImageSource, shift: Shift | None, train: _Data, test: _Data
+) -> tuple[View, dict[str, View]]:
+    """What a learner is handed: its train set, and for each evaluation the test set.
 
+    What is in the images is asked before the true concepts of the same examples are shown.
+    """
     images = None if job.track == "symbolic" else source
     seen = View(train.split, benchmark, job.track, predictions=train.predictions, source=images, shift=shift)
-    clock = time.perf_counter()
-    with _blaming():
-        fitted = learner.fit(seen)
-    numbers = {"learning_time": time.perf_counter() - clock}
-    learner = learner if fitted is None else fitted
-    labels = test.split.labels.astype(np.int64)
-    truth = Predictions.certain(test.split.concepts, len(benchmark.concept_space))
     views: dict[str, View] = {}
-    # What is in the images is asked before the true concepts of the same examples are shown.
     if job.track != "symbolic":
         views["framework"] = View(
             test.split,
@@ -293,15 +302,38 @@ def _measure(
             labelled=False,
         )
     if job.track in ("symbolic", "pretrained"):
+        truth = Predictions.certain(test.split.concepts, len(benchmark.concept_space))
         views["hypothesis"] = View(test.split, benchmark, job.track, predictions=truth, labelled=False)
+    return seen, views
+
+
+def _measure(
+    learner: Any,
+    job: Job,
+    benchmark: Benchmark,
+    source: ImageSource,
+    shift: Shift | None,
+    train: _Data,
+    test: _Data,
+) -> _Measured:
+    import pandas as pd
+
+    seen, views = _views(job, benchmark, source, shift, train, test)
+    clock = time.perf_counter()
+    with _blaming():
+        fitted = learner.fit(seen)
+    learning_time = time.perf_counter() - clock
+    learner = learner if fitted is None else fitted
+    labels = test.split.labels.astype(np.int64)
     answers: dict[str, tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]] = {}
     for name, view in views.items():
-        with _blaming():
+        with contextlib.suppress(Unanswered), _blaming():
             probabilities = probabilities_of(learner, view)
             answers[name] = labels_of(learner, view, probabilities), probabilities
     with _blaming():
         hypothesis = hypothesis_of(learner)
     told = account(benchmark, test.split, test.predictions, hypothesis, answers)
+    numbers = {"learning_time": float(getattr(learner, "learning_time", learning_time))}
     frames = []
     for name in reversed(answers):
         predicted, probabilities = answers[name]
@@ -338,7 +370,7 @@ def _blaming() -> Iterator[None]:
     """Whatever the learner raises in the block is its own failure."""
     try:
         yield
-    except (Failure, InvalidOutput):
+    except (Failure, InvalidOutput, Unanswered):
         raise
     except MemoryError as error:
         raise Failure("out_of_memory", f"Out of memory: {error}".removesuffix(": ")) from error

@@ -13,6 +13,7 @@ from nsl_bench import __version__, cache, registry
 from nsl_bench.data.splits import check_percent, make_source
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import track_of, version_of
+from nsl_bench.learners.command import command_of, is_command, version_of_command
 from nsl_bench.shift import STANDARD, resolve, short_name
 from nsl_bench.types import Track
 
@@ -95,7 +96,7 @@ def plan(
 
     Args:
         symbolic: hand true concepts to learners of the `pretrained` track, as the `symbolic` track does.
-        describe: asks a learner what it is; by default in this process.
+        describe: asks a learner, unless it is a command, what it is; by default in this process.
 
     Raises:
         UserError: an unknown name, or a percentage out of range.
@@ -109,7 +110,12 @@ def plan(
         raise UserError("Examples cannot be shifted without a shift; name one with --shift.")
     registry.factory("network", registry.Spec.parse(network).name)
     describe = describe or describe_here
-    about = {learner: describe(learner) for learner in learners}
+    about = {
+        learner: About(command_of(learner)[0], version_of_command(learner))
+        if is_command(learner)
+        else describe(learner)
+        for learner in learners
+    }
     fingerprint = "" if splits is None else splits_fingerprint(splits)
     jobs = {}
     for size, repeat, percent, shift, learner in itertools.product(sizes, repeats, percents, named, learners):

@@ -22,7 +22,7 @@ from nsl_bench.run.store import Store
 if TYPE_CHECKING:
     from nsl_bench.run.evaluate import Bench, Outcome, Setup
 
-__all__ = ["Engine", "Rerun", "Tally", "sweep"]
+__all__ = ["Engine", "Rerun", "Tally", "keep", "sweep"]
 
 Rerun = Literal["missing", "failed", "all"]
 """Which jobs are done: those without a record, also those whose last record is a failure, or all."""
@@ -88,7 +88,7 @@ def sweep(
             before = len(missing)
             try:
                 for outcome in _outcomes(list(missing.values()), bench, engine):
-                    _keep(store, outcome)
+                    keep(store, outcome)
                     del missing[outcome.record.job.key()]
                     if outcome.record.status != "ok":
                         failed += 1
@@ -105,7 +105,8 @@ def sweep(
     return Tally(total - failed, failed, len({job.key() for job in jobs}) - total)
 
 
-def _keep(store: Store, outcome: Outcome) -> None:
+def keep(store: Store, outcome: Outcome) -> None:
+    """Keep what a run gave."""
     record = outcome.record
     if outcome.log:
         head = f"{record.job}\n{record.started}: {record.status} {record.message}\n\n"

@@ -1,0 +1,90 @@
+"""``nsl-bench export`` and ``nsl-bench score``: predictions made elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from nsl_bench.cli import Command
+from nsl_bench.cli.grid import grid_options, grids_of
+from nsl_bench.types import Track
+
+__all__ = ["export", "score"]
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "nsl-bench export follow_suit --name mine --shift noir --percents 0,50,90 --out folders/",
+        "nsl-bench export sudoku_4x4 --name mine --supervision label_only --repeats 1 --out folders/",
+    ],
+)
+@grid_options
+@click.option("--name", default="mine", show_default=True, help="What results will call the learner.")
+@click.option(
+    "--supervision",
+    type=click.Choice(get_args(Track)),
+    default="pretrained",
+    show_default=True,
+    help="The track: what the folders show.",
+)
+@click.option("--images/--no-images", default=True, show_default=True, help="Images, if the track has any.")
+@click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder of folders.")
+def export(name: str, supervision: Track, images: bool, device: str, out: Path, **options: Any) -> None:
+    """Write a folder with train and test examples of BENCHMARK for each run.
+
+    Predictions are put beside them as predictions.parquet, rules as hypothesis.lp; then `nsl-bench score`.
+    """
+    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.run.exchange import export as write
+    from nsl_bench.run.job import About
+    from nsl_bench.run.plan import jobs_of
+
+    options["learners"] = (name,)
+    jobs = jobs_of(grids_of(options), lambda _: About(supervision, ""))
+    count = sum(1 for _ in write(jobs, out, Bench(device), images=images))
+    click.echo(f"{count} folders written in {out}, {len(jobs) - count} were there.")
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "nsl-bench score folders/ --out results/",
+        "nsl-bench score folders/ --name mine_2 --out results/",
+    ],
+)
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--name", help="What results call the learner, in place of the exported name.")
+@click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Results folder.")
+def score(folder: Path, name: str | None, device: str, out: Path) -> int:
+    """Score the predictions.parquet and hypothesis.lp in exported folders.
+
+    A folder that was scored before is scored again, and its new record counts.
+    """
+    from nsl_bench.cli.run import say
+    from nsl_bench.isolation.limits import Limits
+    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.run.exchange import jobs_in
+    from nsl_bench.run.exchange import score as scored
+    from nsl_bench.run.store import Store
+    from nsl_bench.run.sweep import keep
+
+    jobs, store, bench, limits = jobs_in(folder, name), Store(out), Bench(device), Limits()
+    done = failed = empty = 0
+    for place, job in jobs.items():
+        if not any((place / file).exists() for file in ("predictions.parquet", "hypothesis.lp")):
+            empty += 1
+            continue
+        outcome = scored(place, job, bench, limits)
+        keep(store, outcome)
+        if outcome.record.status == "ok":
+            done += 1
+        else:
+            failed += 1
+            say(outcome.record)
+    click.echo(f"{done} folders scored, {failed} wrong, {empty} without answers; results in {out}.")
+    return 1 if failed or not done else 0

@@ -1,0 +1,231 @@
+"""Learners that are commands in any language, or answers that were made elsewhere.
+
+A command is handed a folder (`nsl_bench.run.folders`) and writes its answers there. It learns and answers in
+one go, so the true concepts of the test examples are never in its folder: in hypothesis evaluation the rules
+that it wrote answer, if it wrote any. Its files are read by a process of their own, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.isolation import sandbox
+from nsl_bench.isolation.host import IsolatedLearner
+from nsl_bench.isolation.limits import GIB, Failure, Limits
+from nsl_bench.isolation.process import Process
+from nsl_bench.learners.base import InvalidOutput, Unanswered, probabilities_of
+from nsl_bench.learners.command import command_of
+from nsl_bench.learners.rules import Rules
+from nsl_bench.learners.view import View
+from nsl_bench.run import folders
+
+__all__ = ["CommandLearner", "FolderLearner"]
+
+_SECONDS = 300.0
+"""What reading answers and answering with rules may take."""
+
+
+class FolderLearner:
+    """Answers from a folder: predictions, rules, or both.
+
+    Args:
+        folder: with ``predictions.parquet`` or ``hypothesis.lp``.
+        name: what messages call it.
+        limits: of the processes that read the answers; None: they are read in this one.
+    """
+
+    def __init__(self, folder: Path, name: str, limits: Limits | None) -> None:
+        self.folder = folder
+        self.stands_for = name
+        self.timed_out_ = False
+        self.isolation: dict[str, str] = {}
+        self._limits = limits
+        self._train: View | None = None
+        self._first: View | None = None
+        self._answers: folders.Answers | None = None
+        self._rules: list[str] | None = None
+        self._derived: tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]
+
+    def fit(self, train: View) -> FolderLearner:
+        """Remember the train examples, which rules need for their background."""
+        self._train = train
+        return self
+
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels].
+
+        Raises:
+            InvalidOutput: the folder holds no answers, or wrong ones.
+            Unanswered: hypothesis evaluation without rules.
+        """
+        if self._first is None:
+            self._first = test
+            self._rules = folders.read_rules(self.folder / "hypothesis.lp")
+            if (self.folder / "predictions.parquet").exists() or self._rules is None:
+                self._answers = self._read(test)
+        if test is self._first and self._answers is not None:
+            return self._answers.probabilities
+        if self._rules is None:
+            raise Unanswered
+        self._by_rules(test)
+        return self._derived[1]
+
+    def predict(self, test: View) -> npt.NDArray[np.int16]:
+        """int16 [n]."""
+        if test is self._first and self._answers is not None:
+            if self._answers.labels is not None:
+                return self._answers.labels
+            best: npt.NDArray[np.int16] = self._answers.probabilities.argmax(axis=1).astype(np.int16)
+            best[self._answers.probabilities.max(axis=1) <= 0] = -1
+            return best
+        return self._derived[0]
+
+    def rules(self) -> list[str] | None:
+        """The rules of ``hypothesis.lp``."""
+        return self._rules
+
+    def _read(self, test: View) -> folders.Answers:
+        path = self.folder / "predictions.parquet"
+        if self._limits is None:
+            return folders.read_predictions(path, len(test), test.label_names)
+        limits = Limits(time=_SECONDS, memory=2 * GIB, read=(path,))
+        process = Process(limits)
+        try:
+            told = process.call("read_predictions", path=str(path), n=len(test), names=test.label_names)
+        except Failure as failure:
+            raise InvalidOutput(f"{path.name} cannot be read: {failure}") from failure
+        finally:
+            process.close()
+        if "wrong" in told:
+            raise InvalidOutput(str(told["wrong"]))
+        return folders.Answers(told["probabilities"], told["labels"])
+
+    def _by_rules(self, test: View) -> None:
+        assert self._train is not None and self._rules is not None
+        with tempfile.TemporaryDirectory(prefix="nsl-bench-") as place:
+            path = Path(place) / "hypothesis.lp"
+            path.write_text("\n".join(self._rules) + "\n", encoding="utf-8")
+            if self._limits is None:
+                learner: Any = Rules(path)
+                learner.fit(self._train)
+                self._derived = learner.predict(test), learner.predict_proba(test)
+                return
+            limits = replace(self._limits, time=_SECONDS, read=(path,))
+            with contextlib.closing(IsolatedLearner(f"rules:{path}", 0, limits)) as apart:
+                apart.fit(self._train)
+                probabilities = probabilities_of(apart, test)
+                self._derived = np.asarray(apart.predict(test)).astype(np.int16), probabilities
+
+    def log(self) -> str:
+        """What was printed."""
+        return ""
+
+    def last_lines(self) -> str:
+        """What was printed last."""
+        return ""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class CommandLearner(FolderLearner):
+    """A command that is handed a folder.
+
+    Args:
+        spec: `nsl_bench.learners.command.spec_of`.
+        seed: told to it.
+        limits: what it may use; None: it runs without any.
+
+    Attributes:
+        learning_time: wall seconds that the command took.
+    """
+
+    def __init__(self, spec: str, seed: int, limits: Limits | None) -> None:
+        self.track, self._words = command_of(spec)
+        self._seed = seed
+        self._log = ""
+        self.learning_time = 0.0
+        super().__init__(Path(tempfile.mkdtemp(prefix="nsl-bench-")), Path(self._words[0]).name, limits)
+
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels]: runs the command, the first time."""
+        if self._first is None:
+            self._run(test)
+        return super().predict_proba(test)
+
+    def _run(self, test: View) -> None:
+        assert self._train is not None
+        seconds = None if self._limits is None else self._limits.time
+        about = {"seed": self._seed, "time_limit": seconds}
+        images = self._train.track in ("label_only", "end_to_end")
+        folders.write(self.folder, self._train, test, images=images, about=about)
+        words = [word.replace("{folder}", str(self.folder)) for word in self._words]
+        if words == self._words:
+            words.append(str(self.folder))
+        clock = time.perf_counter()
+        try:
+            self._execute(words)
+        except Failure as failure:
+            if failure.status != "timeout" or not (self.folder / "hypothesis.lp").is_file():
+                raise
+            self.timed_out_ = True
+            (self.folder / "predictions.parquet").unlink(missing_ok=True)
+        finally:
+            self.learning_time = time.perf_counter() - clock
+
+    def _execute(self, words: list[str]) -> None:
+        if self._limits is None:
+            try:
+                done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            except OSError as error:
+                raise Failure("crashed", f"{words[0]} cannot be executed: {error.strerror}.") from error
+            self._log = done.stdout + done.stderr
+            if done.returncode:
+                message = f"The command left with exit code {done.returncode}."
+                raise Failure("crashed", message, "\n".join(self._log.splitlines()[-10:]))
+            return
+        code = [Path(word).resolve() for word in self._words[1:] if Path(word).is_file()]
+        command = _absolute(words)
+        limits = replace(self._limits, read=(*self._limits.read, *sandbox.program(Path(command[0]))))
+        process = Process(limits, code=code, seed=self._seed, command=command, scratch=self.folder)
+        try:
+            self.isolation = dict(process.force)
+            process.run()
+        finally:
+            process.close()
+            self._log = process.output.text()
+
+    def log(self) -> str:
+        """What the command printed."""
+        return self._log
+
+    def last_lines(self) -> str:
+        """What the command printed last."""
+        return "\n".join(line for line in self._log.splitlines()[-10:] if line.strip())
+
+    def close(self) -> None:
+        """Remove its folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _absolute(words: list[str]) -> list[str]:
+    """The command with the program's place; one that is nowhere is told at once.
+
+    Raises:
+        UserError: there is no such program.
+    """
+    place = shutil.which(words[0])
+    if place is None:
+        raise UserError(f"The learner's command {words[0]} is not there; is it installed, and on the PATH?")
+    return [str(Path(place).absolute()), *words[1:]]

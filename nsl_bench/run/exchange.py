@@ -1,0 +1,77 @@
+"""Predictions made elsewhere: folders for a learner that runs where it likes, and their answers scored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from nsl_bench import __version__
+from nsl_bench.errors import UserError
+from nsl_bench.isolation.command import FolderLearner
+from nsl_bench.isolation.limits import Limits
+from nsl_bench.run import folders
+from nsl_bench.run.evaluate import Bench, Outcome
+from nsl_bench.run.job import Job
+
+__all__ = ["export", "jobs_in", "score"]
+
+
+def export(jobs: Sequence[Job], out: Path, bench: Bench, *, images: bool) -> Iterator[Path]:
+    """Write a folder for each job; those that are there are left as they are.
+
+    Yields:
+        Each folder as it is written.
+
+    Raises:
+        UserError: the data or the network cannot be made, or the disk is full.
+    """
+    for job in jobs:
+        folder = out / _name(job)
+        if (folder / "task.json").is_file():
+            continue
+        train, test = bench.views(job)
+        try:
+            folders.write(folder, train, test, images=images, about={"seed": job.seed, "job": asdict(job)})
+        except OSError as error:
+            raise UserError(f"The folder {folder} cannot be written: {error.strerror}.") from error
+        yield folder
+
+
+def _name(job: Job) -> str:
+    """A folder's name: readable, and one for each job."""
+    shift = job.shift if job.percent == 0 else f"{job.shift}-{job.percent:g}"
+    words = "-".join([job.benchmark, shift, job.size, str(job.repeat), job.key()[:8]])
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in words)
+
+
+def jobs_in(out: Path, name: str | None = None) -> dict[Path, Job]:
+    """The jobs of exported folders.
+
+    Args:
+        out: the folder of folders, or one of them.
+        name: of the learner, in place of the one that was exported.
+
+    Raises:
+        UserError: there are none, or one is broken.
+    """
+    found: dict[Path, Job] = {}
+    for task in sorted([*out.glob("task.json"), *out.glob("*/task.json")]):
+        try:
+            job = Job.from_dict(json.loads(task.read_text(encoding="utf-8"))["job"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{task} is broken: `nsl-bench export` writes it with its job.") from error
+        found[task.parent] = replace(job, learner=name or job.learner, harness_version=__version__)
+    if not found:
+        raise UserError(f"There are no exported folders in {out}; `nsl-bench export` writes them.")
+    return found
+
+
+def score(folder: Path, job: Job, bench: Bench, limits: Limits | None) -> Outcome:
+    """Score the answers in a folder.
+
+    Raises:
+        UserError: the data or the network cannot be made.
+    """
+    return bench.run(job, FolderLearner(folder, job.learner, limits))

@@ -1,0 +1,276 @@
+"""Folders for learners in any language: what is in them, and how answers are read back.
+
+====================  ======================================================================
+``task.json``         what the task is: labels and their atoms, slots, concepts, track, seed
+``train.parquet``     one row an example, with its ``label``
+``test.parquet``      the same without ``label``
+``background.lp``     background knowledge, ASP (not for the track ``end_to_end``)
+``bias.las``          language bias, mode declarations (not for the track ``end_to_end``)
+====================  ======================================================================
+
+Columns of the examples: ``example`` (its id), ``label`` (a label's name; train only), ``meta_NAME`` for each
+meta-datum, ``images`` (a list over slots of PNG bytes, null for a blank; where the track has images and they
+were asked for), and in the tracks with concepts ``concepts`` (a list over slots of names, null for a blank),
+``probabilities`` (a list over slots of lists over the concepts of ``task.json``) and ``facts`` (the example's
+facts, as a logic program sees it).
+
+The answer is ``predictions.parquet``, one row a test example in any order: ``example``, and ``label`` (a
+label's name, ``undecided`` or ``ambiguous``) or ``p_LABEL`` for every label, or both; and ``hypothesis.lp``,
+ASP rules, if any were learned. Without ``predictions.parquet`` the rules answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import __version__
+from nsl_bench.learners.base import InvalidOutput
+from nsl_bench.learners.view import TrackError, View
+from nsl_bench.types import AMBIGUOUS, UNDECIDED
+
+__all__ = ["FORMAT", "Answers", "read_predictions", "read_rules", "write"]
+
+FORMAT = 1
+_LARGEST_BYTES = 1 << 30
+_LARGEST_RULES = 4 << 20
+_NO_LABEL = {"undecided": UNDECIDED, "ambiguous": AMBIGUOUS}
+
+
+def write(folder: Path, train: View, test: View, *, images: bool = True, about: dict[str, Any]) -> None:
+    """Write a learner's folder.
+
+    Args:
+        folder: made if it is not there.
+        train: examples with labels.
+        test: examples without.
+        images: write images where the track has them.
+        about: further values for ``task.json``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    space = train.label_space
+    task: dict[str, Any] = {
+        "format": FORMAT,
+        "nsl_bench": __version__,
+        "benchmark": train.benchmark_name,
+        "track": train.track,
+        "labels": [{"name": n, "atom": a} for n, a in zip(space.names, space.atoms, strict=True)],
+        "slots": list(train.slots),
+        "examples": {"train": len(train), "test": len(test)},
+        "metadata": list(train.metadata),
+        **about,
+    }
+    if train.track != "end_to_end":
+        (folder / "background.lp").write_text(train.background, encoding="utf-8")
+        (folder / "bias.las").write_text(train.bias, encoding="utf-8")
+    if train.track in ("symbolic", "pretrained"):
+        task["concepts"] = list(train.concept_space.concepts)
+        task["background_concept"] = train.concept_space.background
+    text = json.dumps(task, indent=2, ensure_ascii=False)
+    (folder / "task.json").write_text(text + "\n", encoding="utf-8")
+    for name, view in (("train", train), ("test", test)):
+        _write_examples(folder / f"{name}.parquet", view, images)
+
+
+def _write_examples(path: Path, view: View, images: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    columns: dict[str, Any] = {"example": [f"{view.part}-{i}" for i in range(len(view))]}
+    with contextlib.suppress(TrackError):
+        columns["label"] = [view.label_names[k] for k in view.labels.tolist()]
+    columns |= {f"meta_{name}": np.asarray(column) for name, column in view.metadata.items()}
+    if view.track in ("symbolic", "pretrained"):
+        columns["concepts"] = pa.array(view.concepts, pa.list_(pa.string()))
+        columns["probabilities"] = _nested(view.probabilities)
+        columns["facts"] = pa.array([list(facts) for facts in view.contexts], pa.list_(pa.string()))
+    if images:
+        try:
+            shown = [[None if image is None else _png(image) for image in slots] for slots in view.images]
+        except TrackError:
+            pass
+        else:
+            columns["images"] = pa.array(shown, pa.list_(pa.binary()))
+    pyarrow.parquet.write_table(pa.table(columns), path)
+
+
+def _nested(values: npt.NDArray[np.float32]) -> Any:
+    """An array [n, slots, concepts] as a column of lists of lists."""
+    import pyarrow as pa
+
+    n, slots, concepts = values.shape
+    inner = pa.ListArray.from_arrays(
+        pa.array(np.arange(0, n * slots * concepts + 1, max(1, concepts), dtype=np.int32)[: n * slots + 1]),
+        pa.array(values.reshape(-1)),
+    )
+    return pa.ListArray.from_arrays(pa.array(np.arange(0, n * slots + 1, slots, dtype=np.int32)), inner)
+
+
+def _png(image: npt.NDArray[np.uint8]) -> bytes:
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a ``predictions.parquet`` says, in the order of the test examples.
+
+    Attributes:
+        probabilities: float64 [n, labels].
+        labels: int16 [n], or None where only probabilities are given.
+    """
+
+    probabilities: npt.NDArray[np.float64]
+    labels: npt.NDArray[np.int16] | None
+
+
+def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
+    """Read ``predictions.parquet`` for the test examples ``test-0`` to ``test-(n-1)``.
+
+    Raises:
+        InvalidOutput: one sentence on what is wrong, with counts.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    where = path.name
+    if path.is_symlink() or not path.is_file():
+        raise InvalidOutput(f"There is no {where}, or it is no file.")
+    if path.stat().st_size > _LARGEST_BYTES:
+        raise InvalidOutput(f"{where} has {path.stat().st_size} bytes; {n} predictions need far fewer.")
+    try:
+        file = pyarrow.parquet.ParquetFile(path)
+        rows, schema = file.metadata.num_rows, file.schema_arrow
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise InvalidOutput(f"{where} is no parquet file: {_short(error)}.") from error
+    if not n <= 2 * rows or rows > 2 * n + 1000:
+        raise InvalidOutput(f"{where} has {rows} rows, but there are {n} test examples.")
+    scores = [f"p_{name}" for name in label_names]
+    given = [name for name in scores if name in schema.names]
+    _check_columns(where, schema, given, scores)
+    try:
+        table = file.read(columns=["example", *(["label"] if "label" in schema.names else []), *given])
+        ids = table["example"].to_pylist()
+        told = table["label"].to_pylist() if "label" in table.column_names else None
+        numbers = [table[name].to_numpy().astype(np.float64) for name in given]
+    except (OSError, ValueError, TypeError, MemoryError, pa.ArrowException) as error:
+        raise InvalidOutput(f"{where} cannot be read: {_short(error)}.") from error
+    order = _order(where, ids, n)
+    labels = None if told is None else _labels(where, told, label_names)[order]
+    if given:
+        return Answers(_probabilities(where, np.stack(numbers, axis=1), ids)[order], labels)
+    assert labels is not None
+    certain = np.zeros((n, len(label_names)))
+    decided = np.flatnonzero(labels >= 0)
+    certain[decided, labels[decided]] = 1.0
+    return Answers(certain, labels)
+
+
+def _check_columns(where: str, schema: Any, given: Sequence[str], scores: Sequence[str]) -> None:
+    import pyarrow as pa
+
+    if len(set(schema.names)) < len(schema.names):
+        raise InvalidOutput(f"{where} has two columns of one name.")
+    if "example" not in schema.names:
+        raise InvalidOutput(
+            f"{where} has no column 'example'; found {', '.join(schema.names[:10]) or 'none'}."
+        )
+    if given and len(given) < len(scores):
+        missing = [name for name in scores if name not in given]
+        raise InvalidOutput(f"{where} has {given[0]}, but not {', '.join(missing)}.")
+    if not given and "label" not in schema.names:
+        raise InvalidOutput(f"{where} needs a column 'label', or the columns {', '.join(scores)}.")
+    strings = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)
+    numbers = (pa.types.is_floating, pa.types.is_integer)
+    for name, kinds, word in (
+        ("example", strings, "strings"),
+        ("label", strings, "strings"),
+        *((name, numbers, "numbers") for name in given),
+    ):
+        if name in schema.names:
+            kind = schema.field(name).type
+            if not any(fits(kind) for fits in kinds):
+                raise InvalidOutput(f"The column '{name}' of {where} is of type {kind}; it holds {word}.")
+
+
+def _order(where: str, ids: Sequence[Any], n: int) -> npt.NDArray[np.int64]:
+    """For each test example the row that answers it."""
+    expected = [f"test-{i}" for i in range(n)]
+    counts = Counter(ids)
+    missing = [name for name in expected if name not in counts]
+    known = set(expected)
+    extra = [name for name in counts if name not in known]
+    doubled = [name for name, count in counts.items() if count > 1]
+    if missing or extra or doubled:
+        named = [str(group[0])[:50] for group in (missing, extra, doubled) if group]
+        raise InvalidOutput(
+            f"{where}: {len(missing)} examples missing, {len(extra)} extra, {len(doubled)} twice or more; "
+            f"there are {n} test examples (first wrong: {', '.join(named)})."
+        )
+    row = {name: i for i, name in enumerate(ids)}
+    return np.array([row[name] for name in expected], np.int64)
+
+
+def _labels(where: str, told: Sequence[Any], names: Sequence[str]) -> npt.NDArray[np.int16]:
+    number = {**_NO_LABEL, **{name: k for k, name in enumerate(names)}}
+    wrong = [label for label in told if label not in number]
+    if wrong:
+        raise InvalidOutput(
+            f"{where}: {len(wrong)} labels are none of {', '.join(number)}; first: {str(wrong[0])[:50]!r}."
+        )
+    return np.array([number[label] for label in told], np.int16)
+
+
+def _probabilities(
+    where: str, values: npt.NDArray[np.float64], ids: Sequence[str]
+) -> npt.NDArray[np.float64]:
+    for bad, word in (
+        (np.isnan(values).any(axis=1), "NaN or nothing"),
+        (np.isinf(values).any(axis=1), "infinity"),
+        ((values < -1e-9).any(axis=1), "negative"),
+        (values.sum(axis=1) > 1 + 1e-3, "more than 1 together"),
+    ):
+        if bad.any():
+            first = ids[int(bad.argmax())]
+            raise InvalidOutput(
+                f"{where}: the probabilities of {int(bad.sum())} examples are {word}, first of {first}."
+            )
+    return values
+
+
+def read_rules(path: Path) -> list[str] | None:
+    """The rules of a ``hypothesis.lp``; None if there is no such file.
+
+    Raises:
+        InvalidOutput: it is too long, or no text.
+    """
+    from nsl_bench.errors import UserError
+    from nsl_bench.inference.program import Program
+
+    if path.is_symlink() or not path.is_file():
+        return None
+    if path.stat().st_size > _LARGEST_RULES:
+        raise InvalidOutput(
+            f"{path.name} has {path.stat().st_size} bytes; rules have {_LARGEST_RULES} at most."
+        )
+    try:
+        program = Program.parse(path.read_text(encoding="utf-8"), path.name)
+    except (UnicodeDecodeError, UserError) as error:
+        raise InvalidOutput(f"{path.name} holds no rules: {_short(error)}") from error
+    return [str(rule.node) for rule in program.rules]
+
+
+def _short(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200].rstrip(".")

@@ -1,0 +1,141 @@
+"""Folders for any language: what is in them, and that wrong answers get one sentence with counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from toy import PatchSource, patches, view
+
+from nsl_bench.learners.base import InvalidOutput
+from nsl_bench.run.folders import read_predictions, read_rules, write
+from nsl_bench.types import Track
+
+IDS = [f"test-{i}" for i in range(6)]
+NAMES = ("same", "differ")
+
+
+@pytest.mark.parametrize("track", ["symbolic", "pretrained", "label_only", "end_to_end"])
+def test_a_folder_shows_what_its_track_allows(track: Track, tmp_path: Path) -> None:
+    source = None if track == "symbolic" else PatchSource()
+    train = view(patches(), track, source=source)
+    test = view(patches("test"), track, source=source, labelled=False)
+    write(tmp_path / "f", train, test, about={"seed": 3})
+    task = json.loads((tmp_path / "f" / "task.json").read_text())
+    shown, asked = (pd.read_parquet(tmp_path / "f" / f"{part}.parquet") for part in ("train", "test"))
+    concepts = {"concepts", "probabilities", "facts"} if track in ("symbolic", "pretrained") else set()
+    images = set() if track == "symbolic" else {"images"}
+    assert set(asked) == {"example", "meta_shelf"} | concepts | images and set(shown) == set(asked) | {
+        "label"
+    }
+    assert shown["label"].tolist() == [NAMES[k] for k in patches().labels]
+    assert task["labels"][1] == {"name": "differ", "atom": "differ"} and task["seed"] == 3
+    assert ("concepts" in task) == bool(concepts)
+    assert (tmp_path / "f" / "bias.las").exists() == (track != "end_to_end")
+    if concepts:
+        assert np.array_equal(
+            np.stack([np.stack(row) for row in shown["probabilities"]]), train.probabilities
+        )
+        assert shown["concepts"][0].tolist() == train.concepts[0] and shown["facts"][1].tolist() == list(
+            train.contexts[1]
+        )
+    if images:
+        assert asked["images"][1][0].startswith(b"\x89PNG") and asked["images"][0][1] is None
+
+
+def answers(folder: Path, **columns: Any) -> Path:
+    path = folder / "predictions.parquet"
+    pq.write_table(pa.table({"example": IDS, **columns}), path)
+    return path
+
+
+def test_labels_or_probabilities_are_answers(tmp_path: Path) -> None:
+    order = [3, 1, 0, 5, 4, 2]
+    path = answers(
+        tmp_path, example=[IDS[i] for i in order], label=["same"] * 2 + ["differ"] * 3 + ["undecided"]
+    )
+    found = read_predictions(path, 6, NAMES)
+    assert found.labels is not None and found.labels.tolist() == [1, 0, -1, 0, 1, 1]
+    assert found.probabilities[2].tolist() == [0, 0] and found.probabilities[0].tolist() == [0, 1]
+    path = answers(tmp_path, p_same=[0.25] * 6, p_differ=pa.array([0.75] * 6, pa.float32()))
+    found = read_predictions(path, 6, NAMES)
+    assert found.labels is None and found.probabilities.tolist() == [[0.25, 0.75]] * 6
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "missing": ({"example": [*IDS[:3], "test-9", "x", "y"]}, "3 examples missing, 3 extra, 0 twice or more"),
+    "duplicates": ({"example": [*IDS[:5], "test-0"]}, "1 examples missing, 0 extra, 1 twice or more"),
+    "null ids": ({"example": [*IDS[:5], None]}, "1 examples missing, 1 extra"),
+    "NaN": (
+        {"p_same": [0.5] * 6, "p_differ": [0.5] * 5 + [np.nan]},
+        "NaN or nothing, first of test-5",
+    ),
+    "null": ({"p_same": [0.5] * 6, "p_differ": [0.5] * 5 + [None]}, "1 examples are NaN or nothing"),
+    "infinity": ({"p_same": [np.inf] * 6, "p_differ": [0.5] * 6}, "6 examples are infinity"),
+    "negative": ({"p_same": [-0.5] * 6, "p_differ": [0.5] * 6}, "6 examples are negative"),
+    "sum": ({"p_same": [0.9] * 6, "p_differ": [0.9] * 6}, "more than 1 together"),
+    "nested": (
+        {"p_same": [[0.5]] * 6, "p_differ": [0.5] * 6},
+        "'p_same' of .* is of type list",
+    ),
+    "nested label": ({"label": [{"a": "same"}] * 6}, "'label' of predictions.parquet is of type struct"),
+    "numbers for ids": (
+        {"example": list(range(6)), "label": ["same"] * 6},
+        "'example' of .* int64",
+    ),
+    "half": ({"p_same": [0.5] * 6}, "has p_same, but not p_differ"),
+    "nothing": ({"guess": ["same"] * 6}, "needs a column 'label', or the columns p_same, p_differ"),
+    "unknown label": ({"label": ["same"] * 4 + ["maybe", "no"]}, "2 labels are none of .*first: 'maybe'"),
+    "few": ({"example": IDS[:1], "label": ["same"]}, "has 1 rows, but there are 6"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_wrong_answers_get_one_sentence(kind: str, tmp_path: Path) -> None:
+    columns, sentence = WRONG[kind]
+    columns = {"label": ["same"] * 6, **columns} if kind in ("missing", "duplicates", "null ids") else columns
+    with pytest.raises(InvalidOutput, match=sentence) as caught:
+        read_predictions(answers(tmp_path, **columns), 6, NAMES)
+    assert str(caught.value).count("\n") == 0 and str(caught.value).endswith(".")
+
+
+def test_files_that_are_no_answers(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.parquet"
+    with pytest.raises(InvalidOutput, match=r"There is no predictions\.parquet"):
+        read_predictions(path, 6, NAMES)
+    for content in (b"", b"PAR1", b"PAR1" + b"\xff" * 100 + b"PAR1", b"example,label\n"):
+        path.write_bytes(content)
+        with pytest.raises(InvalidOutput, match=r"is no parquet file|has 0 rows"):
+            read_predictions(path, 6, NAMES)
+    path.unlink()
+    path.symlink_to("/etc/hostname")
+    with pytest.raises(InvalidOutput, match="is no file"):
+        read_predictions(path, 6, NAMES)
+
+
+def test_a_claim_of_a_billion_rows(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.parquet"
+    many = pa.table({"example": pa.array(np.zeros(100_000, "U1")).dictionary_encode()})
+    pq.write_table(many, path)
+    with pytest.raises(InvalidOutput, match="has 100000 rows, but there are 6 test examples"):
+        read_predictions(path, 6, NAMES)
+
+
+def test_rules_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "hypothesis.lp"
+    assert read_rules(path) is None
+    path.write_text("% a comment\ndiffer :- patch(left,X),\n  patch(right,Y), X != Y.\n")
+    assert read_rules(path) == ["differ :- patch(left,X); patch(right,Y); X != Y."]
+    for text in ("differ :- a b.", "#script (python) import os #end.", "#include '/etc/passwd'."):
+        path.write_text(text)
+        with pytest.raises(InvalidOutput, match=r"hypothesis\.lp holds no rules"):
+            read_rules(path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidOutput, match="holds no rules"):
+        read_rules(path)

@@ -1,0 +1,53 @@
+"""A plan is a file that gives the same runs as the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from nsl_bench.cli import main
+from nsl_bench.errors import UserError
+from nsl_bench.run.plan import Grid, jobs_of, read, write
+
+GRID = Grid(
+    "sudoku_4x4", ("majority", "command[label_only]:./a 'b \"c'"), ("rotate90",), (0, 12.5, 90), seed=2
+)
+
+
+def test_a_plan_comes_back_as_it_went(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(write([GRID, Grid("follow_suit", ("ffnsl",))]), encoding="utf-8")
+    assert read(path) == [GRID, Grid("follow_suit", ("ffnsl",))]
+    jobs = jobs_of(read(path)[:1])
+    assert [job.key() for job in jobs] == [job.key() for job in GRID.jobs()] and len(jobs) == 30
+    assert {job.track for job in jobs} == {"pretrained", "label_only"}
+
+
+def test_the_command_line_writes_one(tmp_path: Path) -> None:
+    words = ["plan", "sudoku_4x4", "--learner", "majority", "--shift", "rotate90", "--percents", "0-100/50"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0 and "percents = [0, 50, 100]" in result.stdout and "15 runs" in result.stderr
+    (tmp_path / "plan.toml").write_text(result.stdout)
+    assert len(jobs_of(read(tmp_path / "plan.toml"))) == 15
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", r"is not made of \[\[grid\]\] tables"),
+        ("[[grid]\n", "is no TOML"),
+        ("[[grid]]\nlearners = ['a']\n", "there is no 'benchmark'"),
+        ("[[grid]]\nbenchmark = 'a'\nlerners = ['a']\n", "Did you mean 'learners'?"),
+        ("[[grid]]\nbenchmark = 'a'\nlearners = 'a'\n", "learners is 'a', but it is a list of strings"),
+        ("[[grid]]\nbenchmark = 'a'\nlearners = ['a']\nrepeats = [0]\n", "a list of whole numbers from 1"),
+        ("[[grid]]\nbenchmark = 'a'\nlearners = ['a']\ntrack = 'mine'\n", '"own" or "symbolic"'),
+        ("[[grid]]\nbenchmark = 'sudoku_4x4'\nlearners = ['majority']\npercents = [200]\n", "0 and 100"),
+    ],
+)
+def test_a_wrong_plan_gets_a_sentence(text: str, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    with pytest.raises(UserError, match=sentence):
+        jobs_of(read(path))
