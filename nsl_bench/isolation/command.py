@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import sandbox
-from nsl_bench.isolation.host import IsolatedLearner
+from nsl_bench.isolation.host import IsolatedLearner, vet
 from nsl_bench.isolation.limits import GIB, Failure, Limits
 from nsl_bench.isolation.process import Process
 from nsl_bench.learners.base import InvalidOutput, Unanswered, probabilities_of
@@ -72,6 +72,8 @@ class FolderLearner:
         if self._first is None:
             self._first = test
             self._rules = folders.read_rules(self.folder / "hypothesis.lp")
+            if self._rules and self._limits is not None and self._train is not None:
+                vet(self._rules, [self._train, test], self._limits)
             if (self.folder / "predictions.parquet").exists() or self._rules is None:
                 self._answers = self._read(test)
         if test is self._first and self._answers is not None:

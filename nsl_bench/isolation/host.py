@@ -8,23 +8,26 @@ checked like what any learner answers.
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.child import PRELOADED
-from nsl_bench.isolation.limits import Failure, Limits
+from nsl_bench.isolation.limits import GIB, Failure, Limits
 from nsl_bench.isolation.process import Process, pool
 from nsl_bench.learners.base import InvalidOutput, hypothesis_of, track_of
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.run.job import About
 from nsl_bench.types import Hypothesis, WeightedExample
 
-__all__ = ["IsolatedLearner", "about", "answer", "card_of"]
+__all__ = ["IsolatedLearner", "about", "answer", "card_of", "vet"]
 
 _LONGEST_RULES = 1 << 22
 _LEAST_SECONDS = 60.0
@@ -55,6 +58,7 @@ class IsolatedLearner:
         self._hypothesis: Hypothesis | None = None
         self.timed_out_ = False
         self._views: dict[int, View] = {}
+        self._trusted = _first_party(spec)
         self._start(spec)
 
     def _start(self, spec: str) -> None:
@@ -142,6 +146,8 @@ class IsolatedLearner:
         """What it learned as rules."""
         if self._hypothesis is not None:
             return self._hypothesis
+        from nsl_bench.inference.program import Program
+
         told = self._process.call("rules", self._answer)
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
             if "wrong" in told:
@@ -149,9 +155,12 @@ class IsolatedLearner:
                     f"rules of the learner {self.stands_for} gives a {str(told['wrong'])[:100]}; expected a "
                     "list of rules as strings, or a Hypothesis."
                 )
-            if "rules" in told:
-                return told["rules"]
-            return _hypothesis(told["hypothesis"])
+            found = told["rules"] if "rules" in told else _hypothesis(told["hypothesis"])
+            rules = found.rules if isinstance(found, Hypothesis) else found
+            if rules and not self._trusted and getattr(found, "language", "asp") == "asp":
+                Program.parse("\n".join(rules), f"the rules of the learner {self.stands_for}")
+                vet(rules, list(self._views.values()), self._limits)
+            return found
         raise InvalidOutput(f"rules of the learner {self.stands_for} gives no hypothesis.")
 
     def _examples(self) -> list[WeightedExample]:
@@ -196,6 +205,31 @@ class IsolatedLearner:
             pool.get(self._limits).preload([name for name in modules if name in PRELOADED])
 
 
+def vet(rules: Sequence[str], views: Sequence[View], limits: Limits) -> None:
+    """See that rules can be evaluated at all before the harness does it itself.
+
+    Args:
+        rules: ASP, by anybody.
+        views: the train view, then those on which they will be evaluated.
+        limits: of the process that tries.
+
+    Raises:
+        InvalidOutput: they cannot, e.g. because grounding them never ends.
+    """
+    with tempfile.TemporaryDirectory(prefix="nsl-bench-") as place:
+        path = Path(place) / "hypothesis.lp"
+        path.write_text("\n".join(rules) + "\n", encoding="utf-8")
+        limits = Limits(time=_LEAST_SECONDS, memory=limits.memory or 4 * GIB, read=(path,))
+        train, *tests = views
+        try:
+            with contextlib.closing(IsolatedLearner(f"rules:{path}", 0, limits)) as learner:
+                learner.fit(train)
+                for test in tests:
+                    learner.predict_proba(test)
+        except Failure as failure:
+            raise InvalidOutput(f"The learned rules cannot be evaluated: {failure}") from failure
+
+
 def about(spec: str, limits: Limits) -> About:
     """Ask a learner what it is, in a process of its own.
 
@@ -208,6 +242,14 @@ def about(spec: str, limits: Limits) -> About:
         raise UserError(str(failure)) from failure
     learner.close(keep_modules=True)
     return About(track_of(learner), learner.version)
+
+
+def _first_party(spec: str) -> bool:
+    """Whether a learner comes with nsl-bench."""
+    name = registry.Spec.parse(spec).name
+    if name not in registry.names("learner"):
+        return False
+    return registry.entry_point("learner", name).module.startswith("nsl_bench.")
 
 
 def _hypothesis(told: dict[str, Any]) -> Hypothesis:

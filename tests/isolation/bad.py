@@ -156,3 +156,8 @@ class Late(_Bad):
         train.report(["differ :- patch(left,X), patch(right,Y), unlike(X,Y)."])
         while True:
             time.sleep(10)
+
+
+class EndlessRules(_Bad):
+    def rules(self):
+        return ["differ :- n(3).", "n(0).", "n(X+1) :- n(X)."]

@@ -120,6 +120,7 @@ STATUSES = {
     "Strings": ("invalid_output", "no array of numbers"),
     "Nothing": ("invalid_output", "no array of numbers"),
     "WrongLabels": ("invalid_output", "gives 7 for example 0"),
+    "EndlessRules": ("invalid_output", "The learned rules cannot be evaluated"),
     "SaysNonsense": ("invalid_output", "sent no message"),
 }
 LIMITED = {"Hangs", "HangsInPredict"}
