@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -212,5 +213,5 @@ def build(out: Path, submissions: Path | None, pictures: bool, board: Path | Non
     from .site.build import build_site
 
     whole = read_board(submissions or SUBMISSIONS, board or BOARD)
-    written = build_site(whole, out, pictures=pictures)
+    written = build_site(whole, out, pictures=pictures, workers=os.cpu_count() or 1)
     click.echo(f"{len(whole.entries)} entries, {whole.n_runs:,} runs: {written} files in {out}.")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from nsl_bench import __version__, registry
 from nsl_bench.errors import UserError
 from nsl_bench.run.metrics import METRICS
+from nsl_bench.workers import spread
 
 from ..board import AREAS, Board, Entry
 from ..contests import Contest
@@ -38,6 +39,7 @@ _LOGARITHMIC = frozenset({"atoms", "learning_time"})
 _UNIT = frozenset({"hypothesis_accuracy", "framework_accuracy"})
 _MOST_LINES = STYLES
 _MOST_BARS = 24
+_CHUNK = 12
 _MARK = "nsl-bench-site"
 
 
@@ -53,13 +55,14 @@ class _Curve:
     files: Sequence[str]
 
 
-def build_site(board: Board, out: Path, *, pictures: bool = True) -> int:
+def build_site(board: Board, out: Path, *, pictures: bool = True, workers: int = 1) -> int:
     """Write the site.
 
     Args:
         board: what it shows.
         out: its folder; an older site there is replaced, other files are not.
         pictures: whether to draw every curve as PNG, SVG and PDF.
+        workers: processes that write the pages of learners; the site does not depend on it.
 
     Returns:
         How many files there are.
@@ -69,7 +72,7 @@ def build_site(board: Board, out: Path, *, pictures: bool = True) -> int:
     """
     _clear(out)
     try:
-        return _build(board, out, pictures)
+        return _build(board, out, pictures, workers)
     except OSError as error:
         raise UserError(f"The site cannot be written to {out}: {error.strerror}.") from error
 
@@ -107,17 +110,9 @@ def _number(value: float | None, metric: str) -> str:
     return f"{value:,.{METRICS[metric].digits}f}"
 
 
-def _build(board: Board, out: Path, pictures: bool) -> int:
-    environment = _environment()
+def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
+    page = _Pages(board, out).write
     shutil.copytree(_HERE / "static", out / "static")
-
-    def page(template: str, path: str, **values: Any) -> None:
-        target = out / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        root = "../" * path.count("/")
-        text = environment.get_template(template).render(root=root, board=board, **values)
-        target.write_text(text, encoding="utf-8")
-
     shown = [contest for contest in board.contests if board.of(contest)]
     overview = takeaway.write_areas(board, out / "data/tables")
     (out / "data/nsl-bench.bib").write_text(takeaway.bibtex(board), encoding="utf-8")
@@ -135,27 +130,49 @@ def _build(board: Board, out: Path, pictures: bool) -> int:
             paper=paper("ffnsl2023"),
         )
         write_test(contest, out / f"data/test/{contest.name}.js")
-    for entry in board.entries:
-        records = {
-            contest.name: list(entry.records(contest)) for contest in shown if contest.name in entry.values
-        }
+    page("run.html", "run.html")
+    page("about.html", "about.html", contests=shown, paper=paper("ffnsl2023"))
+    chunks = [range(k, min(k + _CHUNK, len(board.entries))) for k in range(0, len(board.entries), _CHUNK)]
+    for _ in spread(_write_entries, (board, out), chunks, workers if len(chunks) > 1 else 1):
+        pass
+    return sum(path.is_file() for path in out.rglob("*"))
+
+
+class _Pages:
+    """Writes pages of the site.
+
+    Args:
+        board: what they show.
+        out: the site's folder.
+    """
+
+    def __init__(self, board: Board, out: Path) -> None:
+        self.board, self.out, self._environment = board, out, _environment()
+
+    def write(self, template: str, path: str, **values: Any) -> None:
+        """Write a page; values are what its template speaks of."""
+        target = self.out / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        root = "../" * path.count("/")
+        text = self._environment.get_template(template).render(root=root, board=self.board, **values)
+        target.write_text(text, encoding="utf-8")
+
+
+def _write_entries(shared: tuple[Board, Path], which: range) -> None:
+    """The pages and the runs of some entries."""
+    board, out = shared
+    page = _Pages(board, out).write
+    for entry in board.entries[which.start : which.stop]:
+        mine = [contest for contest in board.contests if contest.name in entry.values]
+        records = {contest.name: list(entry.records(contest)) for contest in mine}
         page(
             "learner.html",
             f"learner/{entry.slug}.html",
             entry=entry,
-            contests=[
-                learner_page(board, entry, contest, records[contest.name])
-                for contest in shown
-                if contest.name in records
-            ],
+            contests=[learner_page(board, entry, contest, records[contest.name]) for contest in mine],
         )
-        for contest in shown:
-            if contest.name in records:
-                path = out / f"data/runs/{entry.slug}/{contest.name}.js"
-                write_runs(entry.folder, contest, [record for _, record in records[contest.name]], path)
-    page("run.html", "run.html")
-    page("about.html", "about.html", contests=shown, paper=paper("ffnsl2023"))
-    return sum(path.is_file() for path in out.rglob("*"))
+        runs = [(contest, [record for _, record in records[contest.name]]) for contest in mine]
+        write_runs(entry.folder, runs, out / "data/runs" / entry.slug)
 
 
 def _track(board: Board, contest: Contest, track: str) -> dict[str, Any]:

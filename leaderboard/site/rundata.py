@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.errors import UserError
+from nsl_bench.types import Split
 
 from ..contests import Contest
 from ..submission import PREDICTIONS
@@ -39,16 +41,21 @@ def script(function: str, value: Any) -> str:
 
 
 @cache
+def _test(benchmark: str, seed: int) -> tuple[Benchmark, Split]:
+    task: Benchmark = registry.create("benchmark", benchmark)
+    return task, symbolic_split(task, "test", seed=seed)
+
+
+@cache
 def test_labels(benchmark: str, seed: int) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
     """The test set's labels int64 [n], and the labels' names."""
-    task = registry.create("benchmark", benchmark)
-    return symbolic_split(task, "test", seed=seed).labels.astype(np.int64), task.labels.names
+    task, split = _test(benchmark, seed)
+    return split.labels.astype(np.int64), task.labels.names
 
 
 def write_test(contest: Contest, path: Path) -> None:
     """The test set of a contest: labels and what each example shows."""
-    task = registry.create("benchmark", contest.benchmark)
-    split = symbolic_split(task, "test", seed=contest.seed)
+    task, split = _test(contest.benchmark, contest.seed)
     names = task.concept_space.concepts
     shown = [" ".join("·" if c < 0 else names[c] for c in row)[:_SHOWN] for row in split.concepts.tolist()]
     codes = np.array(list(LETTERS))[split.labels]
@@ -57,44 +64,49 @@ def write_test(contest: Contest, path: Path) -> None:
     path.write_text(script("test", value), encoding="utf-8")
 
 
-def write_runs(folder: Path, contest: Contest, records: Sequence[dict[str, Any]], path: Path) -> None:
-    """The runs of an entry in a contest.
+def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str, Any]]]], out: Path) -> None:
+    """The runs of an entry, a file a contest.
 
     Args:
         folder: of the submission.
-        contest: which.
-        records: of these runs, as in the board's record.
-        path: file to write.
+        records: contests with their runs, as in the board's record.
+        out: folder of the files, ``CONTEST.js``.
     """
-    predicted = _encoded(folder, contest, [record["run"] for record in records])
-    value = [{**record, "predictions": predicted.get(record["run"], {})} for record in records]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(script("runs", value), encoding="utf-8")
+    contest_of = {record["run"]: contest for contest, runs in records for record in runs}
+    predicted = _encoded(folder / PREDICTIONS, contest_of)
+    out.mkdir(parents=True, exist_ok=True)
+    for contest, runs in records:
+        value = [{**record, "predictions": predicted.get(record["run"], {})} for record in runs]
+        (out / f"{contest.name}.js").write_text(script("runs", value), encoding="utf-8")
 
 
-def _encoded(folder: Path, contest: Contest, runs: Sequence[str]) -> dict[str, dict[str, dict[str, str]]]:
+def _encoded(path: Path, contest_of: Mapping[str, Contest]) -> dict[str, dict[str, dict[str, str]]]:
+    """By run and evaluation: the predicted labels, and the true label's probability."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path = folder / PREDICTIONS
     if not path.is_file():
         return {}
-    labels, names = test_labels(contest.benchmark, contest.seed)
     letters = np.frombuffer(LETTERS.encode(), np.uint8)
-    rows = np.arange(len(labels))
     found: dict[str, dict[str, dict[str, str]]] = {}
     try:
-        table = pq.read_table(path, filters=[("run", "in", list(runs))])
+        for batch in pq.ParquetFile(path).iter_batches(batch_size=64, use_threads=False):
+            runs, evaluations = batch["run"].to_pylist(), batch["evaluation"].to_pylist()
+            for row, (run, evaluation) in enumerate(zip(runs, evaluations, strict=True)):
+                contest = contest_of.get(run)
+                if contest is None:
+                    continue
+                labels, names = test_labels(contest.benchmark, contest.seed)
+                codes = batch["predicted"][row].values.to_numpy()
+                if len(codes) != len(labels):
+                    continue
+                numbers = batch["probabilities"][row].values.to_numpy().reshape(len(labels), len(names))
+                true = np.take_along_axis(numbers, labels[:, None], axis=1)[:, 0]
+                true = np.clip(true * 255 + 0.5, 0, 255).astype(np.uint8)
+                found.setdefault(run, {})[evaluation] = {
+                    "labels": letters[codes].tobytes().decode(),
+                    "true": base64.b64encode(true.tobytes()).decode(),
+                }
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{path} cannot be read: {error}.") from error
-    for row in range(table.num_rows):
-        codes = table["predicted"][row].values.to_numpy()
-        if len(codes) != len(labels):
-            continue
-        numbers = table["probabilities"][row].values.to_numpy().reshape(len(labels), len(names))
-        true = np.clip(numbers[rows, labels] * 255 + 0.5, 0, 255).astype(np.uint8)
-        found.setdefault(table["run"][row].as_py(), {})[table["evaluation"][row].as_py()] = {
-            "labels": letters[codes].tobytes().decode(),
-            "true": base64.b64encode(true.tobytes()).decode(),
-        }
     return found

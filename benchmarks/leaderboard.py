@@ -1,0 +1,208 @@
+"""How long the leaderboard's site takes to build: 300 synthetic submissions with 100,000 runs.
+
+    python benchmarks/leaderboard.py --folder /tmp/board
+
+The submissions have predictions of every test example; only their numbers are random. Prints time and
+memory of ``nsl-bench leaderboard build``, and how long the overview takes to open where there is a browser.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from nsl_bench.leaderboard.contests import Contest, read_contests
+from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, Manifest
+from nsl_bench.leaderboard.verdict import SCORES, ScoredRun
+
+from nsl_bench import registry
+
+BOARD = """\
+[[contest]]
+name = "follow_suit"
+benchmark = "follow_suit"
+version = "1.0.0"
+source = "drawn_decks"
+shifts = ["noir", "comic", "adversarial_noir", "adversarial_comic"]
+percents = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
+repeats = 5
+
+[[contest]]
+name = "sudoku_4x4"
+benchmark = "sudoku_4x4"
+version = "1.0.0"
+source = "sklearn_digits"
+shifts = ["rotate90"]
+percents = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
+repeats = 6
+
+[[contest]]
+name = "sudoku_9x9"
+benchmark = "sudoku_9x9"
+version = "1.0.0"
+source = "sklearn_digits"
+shifts = ["rotate90"]
+percents = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
+repeats = 6
+"""
+
+
+def run_id(*words: object) -> str:
+    """A run's name, like those of real runs."""
+    return hashlib.blake2b(repr(words).encode(), digest_size=10).hexdigest()
+
+
+def write_predictions(contests: tuple[Contest, ...], path: Path) -> None:
+    """Predictions of every run; all submissions share the file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    lists = {"predicted": pa.list_(pa.int8()), "probabilities": pa.list_(pa.float32())}
+    schema = pa.schema({"run": pa.string(), "evaluation": pa.string(), **lists})
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for contest in contests:
+            task = registry.create("benchmark", contest.benchmark)
+            n, k = task.test_size, len(task.labels)
+            for cell in contest.cells:
+                rows: dict[str, list[Any]] = {name: [] for name in schema.names}
+                for evaluation in ("hypothesis", "framework"):
+                    probabilities = rng.dirichlet(np.ones(k), n).astype(np.float32)
+                    rows["run"].append(run_id(contest.name, cell))
+                    rows["evaluation"].append(evaluation)
+                    rows["predicted"].append(probabilities.argmax(axis=1).astype(np.int8))
+                    rows["probabilities"].append(probabilities.reshape(-1))
+                writer.write_table(pa.table(rows, schema=schema))
+
+
+def scored(contest: Contest, skill: float, rules: tuple[str, ...], seed: int) -> Iterator[ScoredRun]:
+    """Runs whose accuracy falls with the share of shift."""
+    rng = np.random.default_rng(seed)
+    for cell in contest.cells:
+        accuracy = float(np.clip(skill - 0.004 * cell.percent + rng.normal(0, 0.02), 0, 1))
+        yield ScoredRun(
+            run=run_id(contest.name, cell),
+            contest=contest.name,
+            shift=cell.shift,
+            percent=cell.percent,
+            repeat=cell.repeat,
+            network="softmax",
+            metrics={
+                "hypothesis_accuracy": min(1.0, accuracy + 0.1),
+                "framework_accuracy": accuracy,
+                "brier_score": 2 - 2 * accuracy,
+                "atoms": float(rng.integers(5, 500)),
+                "learning_time": float(rng.exponential(2)),
+            },
+            language="asp",
+            rules=rules if cell.percent < 80 else rules[:-1],
+            content_hash={part: run_id(part, cell) * 3 for part in ("train", "test")},
+            versions={"nsl-bench": "0.1.0", "python": "3.12.1", "numpy": "2.1.0", "torch": "2.5.0"},
+            environment={"system": "Linux", "machine": "x86_64", "cores": "2"},
+            started="2026-01-01T00:00:00+00:00",
+            command=contest.command(f"learner_{seed}", "pretrained", "softmax", cell),
+        )
+
+
+def make(folder: Path, submissions: int) -> int:
+    """Write the board and its submissions; how many runs."""
+    (folder / "board.toml").write_text(BOARD)
+    contests = read_contests(folder / "board.toml")
+    rules = {
+        contest.name: tuple(registry.create("benchmark", contest.benchmark).true_rule.strip().splitlines())
+        for contest in contests
+    }
+    shared = folder / PREDICTIONS
+    if not shared.is_file():
+        write_predictions(contests, shared)
+    total = 0
+    for seed in range(submissions):
+        place = folder / "submissions" / f"learner-{seed:03}"
+        total += sum(len(contest.cells) for contest in contests)
+        if (place / SCORES).is_file():
+            continue
+        place.mkdir(parents=True, exist_ok=True)
+        manifest = Manifest(
+            f"Learner {seed}", f"learner_{seed}", "pretrained", "CC-BY-4.0", date="2026-01-01"
+        )
+        (place / MANIFEST).write_text(json.dumps(asdict(manifest)))
+        os.link(shared, place / PREDICTIONS)
+        skill = 0.5 + 0.5 * seed / submissions
+        lines = (
+            json.dumps(asdict(run)) + "\n"
+            for contest in contests
+            for run in scored(contest, skill, rules[contest.name], seed)
+        )
+        (place / SCORES).write_text("".join(lines))
+    return total
+
+
+def opening_time(site: Path) -> float | None:
+    """Seconds until the overview is loaded and filtered; None without a browser."""
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        return None
+    try:
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+    except ImportError:
+        return None
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    browser = webdriver.Chrome(options=options, service=Service(driver))
+    try:
+        times = []
+        for _ in range(3):
+            browser.get("about:blank")
+            browser.get((site / "index.html").resolve().as_uri())
+            times.append(
+                browser.execute_script(
+                    "return performance.timing.loadEventEnd - performance.timing.navigationStart"
+                )
+            )
+        return float(min(times)) / 1000
+    finally:
+        browser.quit()
+
+
+def main() -> None:
+    """Make the submissions, build the site, print what it took."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--folder", type=Path, default=Path("results/leaderboard"))
+    parser.add_argument("--submissions", type=int, default=300)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    runs = make(options.folder, options.submissions)
+    site = options.folder / "site"
+    words = ["leaderboard", "build", "--board", options.folder / "board.toml", "--out", site]
+    words += ["--submissions", options.folder / "submissions"]
+    clock = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "nsl_bench", *map(str, words)], check=True)
+    wall = time.perf_counter() - clock
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu, memory = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024**2
+    size = sum(p.stat().st_size for p in site.rglob("*") if p.is_file()) / 1024**2
+    overview = (site / "index.html").stat().st_size / 1024**2
+    print(f"{options.submissions} submissions, {runs:,} runs")
+    print(f"build: {wall:.1f} s wall, {cpu:.1f} s CPU, at most {memory:.2f} GB a process")
+    print(f"site: {size:,.0f} MB; overview: {overview:.2f} MB")
+    seconds = opening_time(site)
+    print("overview opens: " + ("no browser here" if seconds is None else f"{seconds:.2f} s"))
+
+
+if __name__ == "__main__":
+    main()
