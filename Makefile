@@ -38,7 +38,8 @@ build: $(SETUP)
 ## The studies of docs/results/, which need the folder of real data.
 SHARED ?= ../shared
 results: $(SETUP)
-	$(BIN)/python benchmarks/studies.py symbolic mnist drawn decks --shared $(SHARED)
+	$(BIN)/python benchmarks/studies.py mnist drawn decks --shared $(SHARED)
+	$(BIN)/nsl-bench reproduce ffnsl2023 --data $(SHARED)/data --out results/ffnsl2023
 
 ## Slow studies, and the tests on the wheel.
 nightly: test test-wheel

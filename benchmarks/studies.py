@@ -1,14 +1,13 @@
 """The first studies, each beside the FFNSL paper's numbers, as Markdown in docs/results/.
 
-    python benchmarks/studies.py symbolic mnist drawn decks --shared ../shared
+    python benchmarks/studies.py mnist drawn decks --shared ../shared
 
-``symbolic``  the paper's splits and true concepts: rule learner and random forest
 ``mnist``     the Softmax CNN on real MNIST, and learners on `sudoku_9x9` with it
 ``drawn``     the drawn decks: the network on each deck, and learners on `follow_suit`
 ``decks``     the same with real decks
 
 Results are kept in results/studies; a second call does only what is missing. Without `--shared` (real
-images, the paper's splits and numbers) only ``drawn`` can run. `make results` runs all four.
+images) only ``drawn`` can run. `make results` runs all three; the paper's own grid is `nsl-bench reproduce`.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+from nsl_bench.leaderboard.published import ffnsl2023
 
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source
@@ -35,13 +35,6 @@ from nsl_bench.run.sweep import sweep
 from nsl_bench.shift import resolve
 from nsl_bench.types import PoolPart
 
-PAPER_LEARNER = {
-    "ffnsl": "ffnsl",
-    "random_forest": "rf",
-    "random_forest_knowledge": "rf_with_knowledge",
-    "fcn": "fcn",
-    "cnn_lstm": "cnn_lstm",
-}
 REPEATS = range(1, 6)
 
 
@@ -58,13 +51,6 @@ class Place:
         if self.shared is None or not self.shared.is_dir():
             sys.exit(f"studies.py: --shared: {self.shared} is not there; it holds the real data.")
         return self.shared.joinpath(*parts)
-
-    def published(self) -> pd.DataFrame:
-        """The published numbers: the runs of the paper's main figures."""
-        table = pd.read_csv(self.real("paper", "ffnsl_results.csv"))
-        return table[
-            (table["run"] == "main") & (table["penalties"] != "constant") & (table["network"] == "softmax")
-        ]
 
     def run(self, name: str, jobs: Sequence[Job]) -> pd.DataFrame:
         """The runs of a study, those that are missing done now."""
@@ -126,11 +112,11 @@ def compare(
             if published is not None and metric != "learning_time":
                 name = "standard" if percent == 0 else shift_of.get(str(shift), "")
                 known = published[
-                    (published["learner"] == PAPER_LEARNER.get(str(learner)))
-                    & (published["deck_or_shift"] == name)
-                    & (published["shift_percent"] == percent)
+                    (published["learner"] == learner)
+                    & (published["shift"] == name)
+                    & (published["percent"] == percent)
                     & (published["metric"] == metric)
-                    & (published["train_size"] == _TRAIN[str(group["benchmark"].iloc[0])][str(size)])
+                    & (published["size"] == size)
                 ]
                 if metric in ("hypothesis_accuracy", "framework_accuracy"):
                     row[f"paper: {metric.replace('_', ' ')}"] = (
@@ -140,13 +126,6 @@ def compare(
             row["equivalent to the true rule"] = f"{values['mean']['equivalent']:.0%}"
         rows.append(row)
     return table(rows)
-
-
-_TRAIN = {
-    "follow_suit": {"small": 104, "large": 10_400},
-    "sudoku_4x4": {"small": 320, "large": 32_000},
-    "sudoku_9x9": {"small": 320, "large": 32_000},
-}
 
 
 def network_table(benchmark: str, source: str | None, parts: Sequence[PoolPart] = ("b",)) -> str:
@@ -169,34 +148,6 @@ def named(task: object, images: object) -> list[str]:
     return [*task.named_shifts, *images.named_shifts]  # type: ignore[attr-defined]
 
 
-def symbolic(place: Place) -> None:
-    """The paper's splits, true concepts."""
-    published = place.published()
-    pieces = [
-        "The paper's own splits, true concepts (track `symbolic`), repeats 1 to 5; accuracy on its symbolic "
-        "test set. *Equivalent*: share of repeats whose hypothesis labels every possible input as the true "
-        "rule does."
-    ]
-    for benchmark in _TRAIN:
-        options = {
-            "symbolic": True,
-            "splits": place.real("data", "ffnsl_splits", benchmark),
-            "repeats": REPEATS,
-        }
-        learners = ["ffnsl", "random_forest"]
-        learners += ["random_forest_knowledge"] if benchmark == "sudoku_9x9" else []
-        jobs = plan(benchmark, learners, **options)  # type: ignore[arg-type]
-        if benchmark != "sudoku_9x9":
-            jobs += plan(benchmark, ["random_forest"], sizes=["large"], **options)  # type: ignore[arg-type]
-        runs = place.run("symbolic", jobs)
-        own = published[published["task"] == benchmark]
-        pieces += [
-            f"## {benchmark}",
-            compare(runs, own, {}, ["hypothesis_accuracy", "atoms", "learning_time"]),
-        ]
-    place.write("symbolic", "The paper's splits, true concepts", *pieces)
-
-
 def mnist(place: Place) -> None:
     """Real MNIST."""
     source = f"mnist:{place.real('data', 'mnist')}"
@@ -212,8 +163,8 @@ def mnist(place: Place) -> None:
             repeats=REPEATS,
         ),
     )
-    own = place.published()
-    own = own[own["task"] == "sudoku_9x9"]
+    own = ffnsl2023("sudoku_9x9")
+    own = own[(own["penalties"] != "constant") & (own["network"] == "softmax")]
     metrics = ["hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time"]
     place.write(
         "mnist",
@@ -221,7 +172,7 @@ def mnist(place: Place) -> None:
         "The Softmax CNN, trained on MNIST's train images of the digits 1 to 9, on held-out test images:",
         accuracies,
         "Generated grids, 320 a train set; the paper's grids and images differ, its numbers stand beside:",
-        compare(runs, own, {"rotate90": "rotated"}, metrics),
+        compare(runs, own, {"rotate90": "rotate90"}, metrics),
     )
 
 
@@ -264,7 +215,6 @@ def decks(place: Place) -> None:
 
 
 STUDIES: dict[str, Callable[[Place], None]] = {
-    "symbolic": symbolic,
     "mnist": mnist,
     "drawn": drawn,
     "decks": decks,

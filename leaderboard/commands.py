@@ -12,7 +12,7 @@ import click
 from nsl_bench.cli import Command
 from nsl_bench.errors import UserError
 
-__all__ = ["leaderboard", "score_submission", "submit"]
+__all__ = ["leaderboard", "reproduce", "score_submission", "submit"]
 
 _BOARD = click.option(
     "--board",
@@ -215,3 +215,78 @@ def build(out: Path, submissions: Path | None, pictures: bool, board: Path | Non
     whole = read_board(submissions or SUBMISSIONS, board or BOARD)
     written = build_site(whole, out, pictures=pictures, workers=os.cpu_count() or 1)
     click.echo(f"{len(whole.entries)} entries, {whole.n_runs:,} runs: {written} files in {out}.")
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "nsl-bench reproduce ffnsl2023 --data ../shared/data --out results/ffnsl2023",
+        "nsl-bench reproduce ffnsl2023 --task sudoku_9x9 --preset paper --data DATA --out results/ffnsl2023",
+    ],
+)
+@click.argument("paper", type=click.Choice(["ffnsl2023"]))
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    type=click.Choice(["follow_suit", "sudoku_4x4", "sudoku_9x9"]),
+    help="Repeatable; all by default.",
+)
+@click.option("--preset", type=click.Choice(["quick", "paper"]), default="quick", show_default=True)
+@click.option(
+    "--data",
+    default=Path("../shared/data"),
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder with ffnsl_splits/ (the paper's examples) and, for Sudoku on images, mnist/.",
+)
+@click.option(
+    "--images/--no-images", default=True, show_default=True, help="Sudoku on MNIST, if it is there."
+)
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Runs at once.")
+@click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Resumed if it is there.",
+)
+def reproduce(
+    paper: str,
+    tasks: tuple[str, ...],
+    preset: str,
+    data: Path,
+    images: bool,
+    jobs: int,
+    device: str,
+    out: Path,
+) -> int:
+    """Run PAPER's grid again and write a report with published and measured figures side by side.
+
+    Runs are kept in OUT; the same command again does only what is missing.
+    """
+    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.run.store import Store
+    from nsl_bench.run.sweep import Engine, sweep
+
+    from .reproduce import PRESETS, TASKS, compare, grid
+    from .reproduced import summary, write_report
+
+    mnist = data / "mnist" if images and (data / "mnist").is_dir() else None
+    todo = grid(tasks or TASKS, PRESETS[preset], data / "ffnsl_splits", mnist)
+    store = Store(out)
+    tally = sweep(
+        todo,
+        store,
+        Bench(device),
+        lambda record: click.echo(f"{record.status}: {record.job}: {record.message}", err=True),
+        engine=Engine(jobs),
+    )
+    figures = compare(todo, store)
+    words = ["nsl-bench reproduce", paper, *(f"--task {task}" for task in tasks), f"--preset {preset}"]
+    for path in write_report(figures, out, " ".join([*words, f"--data {data}", f"--out {out}"])):
+        click.echo(path)
+    click.echo(
+        f"{tally.done} runs done, {tally.failed} failed, {tally.before} were there. {summary(figures)}"
+    )
+    return 1 if tally.failed else 0

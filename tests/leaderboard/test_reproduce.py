@@ -1,0 +1,146 @@
+"""The paper reproduced: counted as the paper counts, and badges that say what the numbers say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from nsl_bench.leaderboard.reproduce import PRESETS, Figure, compare, grid, paper_atoms
+from nsl_bench.leaderboard.reproduced import summary, write_report
+
+from nsl_bench.errors import UserError
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import Job
+from nsl_bench.run.store import Record, Store
+from nsl_bench.run.sweep import sweep
+from nsl_bench.types import Hypothesis
+
+CARDS = Hypothesis(
+    (
+        "winner(X) :- player(X), not p1(X).",
+        "p1(V1) :- V2 != V3, suit(V1,V2), suit(1,V3), player(V1), suit(V2), suit(V3).",
+        "p1(V1) :- suit(V2,V3), suit(1,V3), rank_higher(V2,V1), player(V1), player(V2), suit(V3).",
+    ),
+    10,
+)
+GRIDS = Hypothesis(
+    tuple(
+        f"invalid :- neq(V1,V2), digit(V1,V3), digit(V2,V3), {kind}(V1,V4), {kind}(V2,V4), cell(V1), "
+        f"cell(V2), num(V3), {kind}(V4)."
+        for kind in ("row", "col", "block")
+    ),
+    18,
+)
+
+
+def test_atoms_are_counted_as_in_the_paper() -> None:
+    """13 and 15 are what the paper's files hold for the correct hypotheses."""
+    assert paper_atoms("follow_suit", CARDS) == 13
+    assert paper_atoms("sudoku_4x4", GRIDS) == paper_atoms("sudoku_9x9", GRIDS) == 15
+    tree = Hypothesis(("a if x <= 1", "b if x > 1"), 2, language="tree")
+    assert paper_atoms("follow_suit", tree) == 2
+
+
+@pytest.fixture
+def splits(tmp_path: Path) -> Path:
+    (tmp_path / "splits" / "follow_suit").mkdir(parents=True)
+    return tmp_path / "splits"
+
+
+def figures_of(
+    splits: Path, folder: Path, learner: str, metrics: Callable[[Job], dict[str, float]]
+) -> dict[tuple[str, str], Figure]:
+    """The figures of made-up runs of one learner, by metric and counting."""
+    jobs = [
+        job
+        for job in grid(["follow_suit"], PRESETS["quick"], splits)
+        if job.learner == learner and job.percent == 0
+    ]
+    store = Store(folder)
+    rules = CARDS if learner == "ffnsl" else None
+    for job in jobs:
+        store.add(Record(job, "ok", metrics=metrics(job), hypothesis=rules))
+    return {(figure.metric, figure.counting): figure for figure in compare(jobs, store)}
+
+
+def test_the_published_value_is_reproduced(splits: Path, tmp_path: Path) -> None:
+    figures = figures_of(
+        splits,
+        tmp_path / "runs",
+        "ffnsl",
+        lambda job: {"hypothesis_accuracy": 1.0, "atoms": 10.0, "learning_time": 1.0},
+    )
+    assert figures["hypothesis_accuracy", "paper"].badge == "reproduced"
+    assert figures["atoms", "paper"].badge == "reproduced" and figures["atoms", "paper"].measured == 13
+    ours = figures["atoms", "ours"]
+    assert (ours.badge, ours.measured, ours.reason) == (
+        "not comparable",
+        10,
+        "counted otherwise than in the paper",
+    )
+    assert figures["learning_time", "paper"].badge == "not comparable"
+    assert "machine" in figures["learning_time", "paper"].reason
+
+
+def test_another_value_differs(splits: Path, tmp_path: Path) -> None:
+    figures = figures_of(
+        splits,
+        tmp_path / "runs",
+        "random_forest",
+        lambda job: {"hypothesis_accuracy": 0.5 + 0.01 * job.repeat},
+    )
+    figure = figures["hypothesis_accuracy", "paper"]
+    assert figure.badge == "differs" and figure.difference == pytest.approx(0.53 - 0.686713)
+    assert figure.measured_std_err == pytest.approx(0.01 * (2.5 / 5) ** 0.5)
+
+
+def test_within_two_standard_errors_is_reproduced(splits: Path, tmp_path: Path) -> None:
+    figures = figures_of(
+        splits,
+        tmp_path / "runs",
+        "random_forest",
+        lambda job: {"hypothesis_accuracy": 0.68 + 0.01 * (job.repeat - 3)},
+    )
+    assert figures["hypothesis_accuracy", "paper"].badge == "reproduced"
+
+
+def test_the_grid_is_the_papers(splits: Path) -> None:
+    quick = grid(["follow_suit"], PRESETS["quick"], splits)
+    assert {(job.learner, job.track, job.percent) for job in quick} == {
+        (learner, "symbolic", 0.0) for learner in ("ffnsl", "random_forest", "fcn")
+    }
+    paper = grid(["follow_suit"], PRESETS["paper"], splits)
+    assert {job.size for job in paper} == {"small", "large"}
+    assert {job.percent for job in paper} == set(range(0, 101, 10))
+    with pytest.raises(UserError, match="DanCunnington/FFNSL"):
+        grid(["sudoku_4x4"], PRESETS["quick"], splits)
+
+
+def test_the_report(splits: Path, tmp_path: Path) -> None:
+    found = figures_of(
+        splits, tmp_path / "runs", "ffnsl", lambda job: {"hypothesis_accuracy": 0.25, "atoms": 10.0}
+    )
+    figures = [*found.values(), replace(found["atoms", "paper"], badge="differs", reason="a good reason")]
+    text = summary(figures)
+    assert "1 of 3 comparable figures" in text and "1 more are explained: 67%" in text
+    report, numbers = write_report(figures, tmp_path, "nsl-bench reproduce ffnsl2023")
+    page = report.read_text()
+    assert "✗ differs (a good reason)" in page and "13.0 ± 0.0" in page and "atoms, our counting" in page
+    assert pd.read_csv(numbers)["difference"].min() == pytest.approx(-3)
+
+
+def test_forests_on_the_papers_tricks(shared: Path, tmp_path: Path) -> None:
+    """A real reproduction: the paper's splits and its learner."""
+    jobs = grid(["follow_suit"], PRESETS["quick"], shared / "data" / "ffnsl_splits")
+    jobs = [job for job in jobs if job.learner == "random_forest"]
+    store = Store(tmp_path / "runs")
+    assert sweep(jobs, store, Bench()).failed == 0
+    figures = {(f.metric, f.counting): f for f in compare(jobs, store)}
+    accuracy = figures["hypothesis_accuracy", "paper"]
+    assert accuracy.published == 0.686713 and accuracy.measured == pytest.approx(0.687, abs=0.003)
+    assert {figures[metric, "paper"].badge for metric in ("hypothesis_accuracy", "atoms", "rules")} == {
+        "reproduced"
+    }
