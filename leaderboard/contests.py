@@ -6,6 +6,7 @@ is shifted, so that cell is shared by all shifts.
 
 from __future__ import annotations
 
+import re
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -141,7 +142,8 @@ def read_contests(path: Path = BOARD) -> tuple[Contest, ...]:
         raise UserError(f"The board's file {path} cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"The board's file {path} is no TOML: {error}.") from error
-    contests = tuple(_contest(path, entry) for entry in values.get("contest", ()))
+    entries = values.get("contest")
+    contests = tuple(_contest(path, entry) for entry in entries) if isinstance(entries, list) else ()
     if not contests or len({contest.name for contest in contests}) < len(contests):
         raise UserError(f"The board's file {path} needs contests with different names.")
     return contests
@@ -149,6 +151,8 @@ def read_contests(path: Path = BOARD) -> tuple[Contest, ...]:
 
 def _contest(path: Path, values: Mapping[str, Any]) -> Contest:
     try:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", str(values["name"])):
+            raise ValueError(f"the name '{values['name']}' has more than lower case letters, digits, _ and -")
         return Contest(
             name=str(values["name"]),
             benchmark=str(values["benchmark"]),

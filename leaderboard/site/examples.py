@@ -20,7 +20,7 @@ from ..contests import Contest
 __all__ = ["Picture", "write_pictures"]
 
 _SIDE = 72
-_EXAMPLES = 2
+_IMAGES = 8
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,16 @@ def write_pictures(contest: Contest, folder: Path) -> list[Picture]:
         task = registry.create("benchmark", contest.benchmark)
         source = make_source(task, contest.source)
         split = make_split(task, source, "test", seed=contest.seed)
+        rows = range(max(2, _IMAGES // len(task.slots)))
         pictures = []
         folder.mkdir(parents=True, exist_ok=True)
         for name in (STANDARD, *contest.shifts):
             shift = resolve(name, task, source)
-            examples = [_example(split, row, source, shift) for row in range(_EXAMPLES)]
+            examples = [_example(split, row, source, shift) for row in rows]
             words = [
                 f"{' '.join('blank' if c is None else c for c in split[row].concepts)}: "
                 f"{task.labels.names[split[row].label]}"
-                for row in range(_EXAMPLES)
+                for row in rows
             ]
             pictures.append(_save(examples, folder, contest, name, "; ".join(words)))
         return pictures

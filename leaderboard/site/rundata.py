@@ -57,9 +57,12 @@ def write_test(contest: Contest, path: Path) -> None:
     """The test set of a contest: labels and what each example shows."""
     task, split = _test(contest.benchmark, contest.seed)
     names = task.concept_space.concepts
-    shown = [" ".join("·" if c < 0 else names[c] for c in row)[:_SHOWN] for row in split.concepts.tolist()]
+    shown = [" ".join("·" if c < 0 else names[c] for c in row) for row in split.concepts.tolist()]
+    for name, column in split.metadata.items():
+        shown = [f"{text}, {name} {value}" for text, value in zip(shown, column.tolist(), strict=True)]
     codes = np.array(list(LETTERS))[split.labels]
-    value = {"contest": contest.name, "names": task.labels.names, "labels": "".join(codes), "shown": shown}
+    value: dict[str, Any] = {"contest": contest.name, "names": task.labels.names, "labels": "".join(codes)}
+    value["shown"] = [text[:_SHOWN] for text in shown]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(script("test", value), encoding="utf-8")
 

@@ -16,7 +16,16 @@ def call(*words: str | Path) -> Result:
 
 def test_from_results_to_the_site(results: Store, board_file: Path, tmp_path: Path) -> None:
     board = ["--board", board_file]
-    about = ["--learner", "ffnsl", "--name", "FFNSL", "--licence", "CC-BY-4.0", "--url", "https://example.org"]
+    about = [
+        "--learner",
+        "ffnsl",
+        "--name",
+        "FFNSL",
+        "--licence",
+        "CC-BY-4.0",
+        "--url",
+        "https://example.org",
+    ]
     done = call("submit", results.folder, *about, "--out", tmp_path / "submission", *board)
     assert done.exit_code == 0 and "grids: 2 runs" in done.output, done.output
     accepted = tmp_path / "accepted"
