@@ -19,7 +19,6 @@ from ..contests import Contest
 
 __all__ = ["Picture", "write_pictures"]
 
-_SIDE = 72
 _IMAGES = 8
 
 
