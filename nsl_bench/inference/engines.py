@@ -250,7 +250,7 @@ class Exact:
         return parts.answer(compile_seconds=seconds)
 
     def _forward(self, forward: Forward, own: Floats) -> Masses:
-        return forward.run(own, budget=self.width / 2, work=self.work, workers=self.workers)
+        return forward.run(own, budget=0.95 * self.width, work=self.work, workers=self.workers)
 
 
 class Auto(Exact):
@@ -270,7 +270,7 @@ class Auto(Exact):
         width: float = 1e-3,
         std_err: float = 1e-3,
         samples: int = 20_000,
-        work: float = 2e5,
+        work: float = 7e4,
         seed: int = 0,
         workers: int | None = None,
     ) -> None:
@@ -288,7 +288,7 @@ class Auto(Exact):
         wanted = np.ceil((first.dropped[wide] / (2 * self.std_err)) ** 2).astype(np.int64)
         second = forward.run(
             own[wide],
-            budget=self.width / 2,
+            budget=0.95 * self.width,
             work=self.work,
             rollouts=np.clip(wanted, 50, self.samples),
             seed=self.seed,

@@ -10,7 +10,7 @@ from typing import Any
 import numba
 import numpy as np
 
-__all__ = ["hash_of", "jit", "order_of", "outcome_of", "step", "uniform"]
+__all__ = ["escape", "hash_of", "jit", "order_of", "outcome_of", "step", "uniform"]
 
 Array = Any
 
@@ -167,3 +167,29 @@ def step(old: Array, new: Array, t: int, j: int, value: int, keep: Array, gen: A
                 flags >>= np.uint64(1)
                 f += 1
     return changed
+
+
+@jit
+def escape(state: Array, t: int, T: int, order: Array, n_cand: Array, cand_p: Array, dstart: Array,
+           kills: Array, always: Array, killed: Array) -> float:  # fmt: skip
+    """The probability that no slot behind t shows by itself what makes the deciding signal true.
+
+    Fills `killed` with each slot's candidates that do, as bits.
+    """
+    chance = 1.0
+    for u in range(t + 1, T):
+        mask = always[u]
+        for b in range(dstart[u], dstart[u + 1]):
+            if (state[b >> 6] >> np.uint64(b & 63)) & np.uint64(1):
+                mask |= kills[b]
+        killed[u] = mask
+        if mask:
+            s = order[u]
+            left = 0.0
+            for j in range(n_cand[s]):
+                if not (mask >> np.uint64(j)) & np.uint64(1):
+                    left += cand_p[s, j]
+            chance *= left
+            if chance <= 0.0:
+                return 0.0
+    return chance

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nsl_bench.inference.kernels import hash_of, jit, order_of, outcome_of, step, uniform
+from nsl_bench.inference.kernels import escape, hash_of, jit, order_of, outcome_of, step, uniform
 
 __all__ = ["forward"]
 
@@ -178,6 +178,33 @@ def forward(P: Array, seeds: Array, rows: Array, cstart: Array, clits: Array, cf
                         b = n_words * 64 - after - 1 if after < 0 else node_bit[after]
                         if b >= 0:
                             gen[position[s], j, b >> 6] |= np.uint64(1) << np.uint64(b & 63)
+        # A signal whose truth decides the outcome: a state's mass in worlds where a single image makes it
+        # true need not be followed. Slots with more candidates than bits are left out of account.
+        sure, sure_outcome = -1, -1
+        fresh = np.zeros(width, np.uint64)
+        for f in range(m):
+            if sure < 0:
+                for w in range(mw):
+                    fresh[w] = flags0[w]
+                fresh[f >> 6] |= np.uint64(1) << np.uint64(f & 63)
+                sure_outcome = outcome_of(fresh, False, m, gates, bodies, parts, goals, violated, lo, hi)
+                if sure_outcome >= 0:
+                    sure = f
+        kills, always = np.zeros(n_bits + 1, np.uint64), np.zeros(T + 1, np.uint64)
+        killed = np.zeros(T + 1, np.uint64)
+        if sure >= 0:
+            for t in range(T):
+                s = order[t]
+                if n_cand[s] > 64:
+                    continue
+                for j in range(n_cand[s]):
+                    here = np.uint64(1) << np.uint64(j)
+                    if (gen[t, j, n_words + (sure >> 6)] >> np.uint64(sure & 63)) & np.uint64(1):
+                        always[t] |= here
+                    for b in range(dstart[t], dstart[t + 1]):
+                        node = bit_node[b]
+                        if node_next[node] == -sure - 1 and accept[node_lit[node], cand[s, j]]:
+                            kills[b] |= here
         states = 1.0
         for t in range(T):
             states = min(states * n_cand[order[t]], float(_CAPACITY))
@@ -192,7 +219,7 @@ def forward(P: Array, seeds: Array, rows: Array, cstart: Array, clits: Array, cf
         slot_of = np.zeros(capacity, np.int64)
         now, after_ = np.zeros((capacity, width), np.uint64), np.zeros((capacity, width), np.uint64)
         mass, mass_after = np.zeros(capacity), np.zeros(capacity)
-        fresh, walk = np.zeros(width, np.uint64), np.zeros(width, np.uint64)
+        walk, open_ = np.zeros(width, np.uint64), np.zeros(capacity)
         keys = np.zeros(capacity, np.int64)
         histogram, counts = np.zeros(_BUCKETS), np.zeros(_BUCKETS, np.int64)
         random = np.zeros(1, np.uint64)
@@ -253,10 +280,14 @@ def forward(P: Array, seeds: Array, rows: Array, cstart: Array, clits: Array, cf
                 histogram[:] = 0.0
                 counts[:] = 0
                 for q in range(n_new):
-                    key = int(-8.0 * np.log2(mass_after[q])) if mass_after[q] > 0 else _BUCKETS - 1
+                    open_[q] = mass_after[q]
+                    if sure >= 0 and n_new > soft:
+                        open_[q] *= escape(after_[q], t, T, order, n_cand, cand_p, dstart, kills, always,
+                                           killed)  # fmt: skip
+                    key = int(-8.0 * np.log2(open_[q])) if open_[q] > 0 else _BUCKETS - 1
                     key = min(max(key, 0), _BUCKETS - 1)
                     keys[q] = key
-                    histogram[key] += mass_after[q]
+                    histogram[key] += open_[q]
                     counts[key] += 1
                 allowed = 2.0 * budget_left / (T - t)
                 gone, left, cut, partly = 0.0, n_new, _BUCKETS, 0
@@ -277,9 +308,12 @@ def forward(P: Array, seeds: Array, rows: Array, cstart: Array, clits: Array, cf
                     for q in range(n_new):
                         if partly and keys[q] == cut - 1:
                             keys[q] = _BUCKETS
-                            gone += mass_after[q]
+                            gone += open_[q]
                             partly -= 1
                 budget_left = max(0.0, budget_left - gone)
+                for q in range(n_new):
+                    if keys[q] >= cut and sure >= 0:
+                        low[i, sure_outcome] += mass_after[q] - open_[q]
                 if p == 1 and lost[t] > 0:
                     # Finish a sample of the dropped worlds by chance.
                     draws = int(np.ceil(rollouts[i] * lost[t] / whole))
@@ -290,7 +324,11 @@ def forward(P: Array, seeds: Array, rows: Array, cstart: Array, clits: Array, cf
                     for q in range(n_new):
                         if keys[q] < cut:
                             continue
-                        running += mass_after[q]
+                        running += open_[q]
+                        if point < running and done < draws:
+                            killed[:] = 0
+                            if open_[q] < mass_after[q]:
+                                escape(after_[q], t, T, order, n_cand, cand_p, dstart, kills, always, killed)
                         while point < running and done < draws:
                             done += 1
                             point += gap
@@ -298,15 +336,20 @@ def forward(P: Array, seeds: Array, rows: Array, cstart: Array, clits: Array, cf
                                 fresh[w] = after_[q, w]
                             outcome = -1
                             for u in range(t + 1, T):
-                                r = uniform(random)
-                                su = order[u]
-                                j = 0
-                                while j < n_cand[su] - 1 and r >= cand_p[su, j]:
-                                    r -= cand_p[su, j]
-                                    j += 1
+                                su, left_p = order[u], 0.0
+                                for j in range(n_cand[su]):
+                                    if j > 63 or not (killed[u] >> np.uint64(j)) & np.uint64(1):
+                                        left_p += cand_p[su, j]
+                                r, chosen = uniform(random) * left_p, -1
+                                for j in range(n_cand[su]):
+                                    if j > 63 or not (killed[u] >> np.uint64(j)) & np.uint64(1):
+                                        chosen = j
+                                        r -= cand_p[su, j]
+                                        if r < 0:
+                                            break
                                 for w in range(width):
                                     walk[w] = fresh[w]
-                                if step(walk, fresh, u, j, cand[su, j], keep, gen, dstart, bit_node,
+                                if step(walk, fresh, u, chosen, cand[su, chosen], keep, gen, dstart, bit_node,
                                          node_lit, node_next, node_bit, accept, own, n_words,
                                          width):  # fmt: skip
                                     outcome = outcome_of(fresh[n_words:], False, m, gates, bodies, parts,
