@@ -176,10 +176,10 @@ def test_sampling_is_within_its_standard_error() -> None:
 def test_auto_says_what_it_used() -> None:
     query, vectors = full_grids(30, 0.9, 11)
     assert set(Auto(work=1e6)(query, vectors).engines) == {"exact"}
-    hasty = Auto(width=1e-7, work=1.0, samples=400)(query, vectors)
+    hasty = Auto(width=1e-9, work=1.0, samples=400)(query, vectors)
     assert "sampling" in hasty.engines
     sampled = np.array(hasty.engines) == "sampling"
-    assert (hasty.width[~sampled] <= 1e-7).all() and (hasty.std_err[sampled] > 0).all()
+    assert (hasty.width[~sampled] <= 1e-9).all() and (hasty.std_err[sampled] > 0).all()
     assert (hasty.std_err[~sampled] == 0).all()
     # No more than the states that fit: a large grid of which nothing is known.
     task = registry.create("benchmark", "sudoku_4x4")
