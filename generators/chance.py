@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Dice", "permutation", "uniforms"]
+__all__ = ["Dice", "permutation", "scattered", "uniforms"]
 
 _T = TypeVar("_T")
 
@@ -29,6 +29,22 @@ def uniforms(n: int, *key: int) -> npt.NDArray[np.float64]:
 def permutation(n: int, *key: int) -> npt.NDArray[np.int64]:
     """int64 [n]: 0..n-1 in an order decided by the key."""
     return np.argsort(uniforms(n, *key), kind="stable").astype(np.int64)
+
+
+def scattered(indices: npt.NDArray[np.int64], n: int, key: int) -> npt.NDArray[np.float64]:
+    """float64 [m, n] in [0, 1): n numbers for each index, decided by the index and the key alone.
+
+    SplitMix64 (Steele, Lea, Flood 2014), whole numbers only; much faster than a generator for each index.
+    """
+    with np.errstate(over="ignore"):
+        places = np.asarray(indices, np.int64)[:, None] * n + np.arange(1, n + 1)
+        state: npt.NDArray[np.uint64] = places.astype(np.uint64) + np.uint64(key % 2**64)
+        state *= np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state ^= state >> np.uint64(31)
+    numbers: npt.NDArray[np.float64] = (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return numbers
 
 
 class Dice:

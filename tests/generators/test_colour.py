@@ -8,6 +8,7 @@ import torch
 from abstract import ShiftCase
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nsl_bench.generators.augmented import Augment
 from nsl_bench.generators.colour import GaussianBlur, Hue
 from nsl_bench.generators.corruptions import CORRUPTIONS
 from nsl_bench.generators.crops.drawn import DrawnLeaves
@@ -49,6 +50,33 @@ class TestGaussianBlurOfDigits(ShiftCase):
 
     def source(self) -> SklearnDigits:
         return SklearnDigits()
+
+
+class TestAugment(ShiftCase):
+    spec = "augment:0"
+
+    def source(self) -> DrawnLeaves:
+        return leaves()
+
+    def test_a_flip_and_a_turn(self) -> None:
+        """An image whose draw is known, against torchvision."""
+        image = smooth(3, 41)
+        drawn = Augment().draw(np.arange(200))
+        for k in range(0, 200, 40):
+            ours = Augment().apply(image[None], np.array([k]))[0].astype(int)
+            picture = Image.fromarray(image)
+            if drawn.flip[k]:
+                picture = functional.horizontal_flip(picture)
+            turned = functional.affine(
+                picture,
+                angle=float(drawn.rotation[k]),
+                translate=[0, 0],
+                scale=float(drawn.zoom[k]),
+                shear=[float(drawn.shear[k]), 0.0],
+                interpolation=functional.InterpolationMode.BILINEAR,
+            )
+            lit = np.asarray(turned) * drawn.brightness[k] + drawn.lift[k]
+            assert abs(ours - lit.clip(0, 255))[12:29, 12:29].mean() < 12
 
 
 class CorruptionCase(ShiftCase):
