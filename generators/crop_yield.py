@@ -30,6 +30,9 @@ _SHARE_OF_SITES = 0.55
 _LEAST_SHARE = 0.15
 """Each yield is that of at least this share of the crops, so that none is a curiosity."""
 
+_WORLD = 6
+"""The table that results are compared on."""
+
 _FEW = 10
 """Of fewer crops no such shares are asked for."""
 
@@ -74,7 +77,7 @@ class CropYield(Benchmark):
     sources = ("drawn_leaves", "plants")
     named_shifts: Mapping[str, str] = MappingProxyType({"hue": "hue:0.5"})
 
-    def __init__(self, species: str | None = None, world: int = 0) -> None:
+    def __init__(self, species: str | None = None, world: int = _WORLD) -> None:
         if world < 0:
             raise UserError(f"The option world of crop_yield is {world}, but is a whole number from 0.")
         wanted = SPECIES if species is None else tuple(dict.fromkeys(species.split("+")))
@@ -82,7 +85,7 @@ class CropYield(Benchmark):
             if name not in SPECIES:
                 raise unknown("species", name, SPECIES)
         options = [] if species is None else [f"species={'+'.join(wanted)}"]
-        options += [f"world={world}"] if world else []
+        options += [f"world={world}"] if world != _WORLD else []
         self.name = f"crop_yield:{','.join(options)}" if options else "crop_yield"
         self.crops = tuple(crop for crop in CROPS if SPECIES_OF[crop] in wanted)
         if len(self.crops) < _CROPS_A_LOCATION:
@@ -93,8 +96,10 @@ class CropYield(Benchmark):
         )
         self.n_locations = -(-len(self.crops) // _CROPS_A_LOCATION)
         self.metadata = {"location": f"1..{self.n_locations}"}
-        self.sizes = {"small": 4 * len(self.crops), "large": 400 * len(self.crops)}
-        self.locations, self.yields = _world(self.crops, generator("crop_yield", self.version, self.name))
+        self.sizes = {"small": 3 * len(self.crops), "large": 300 * len(self.crops)}
+        self.locations, self.yields = _world(
+            self.crops, generator("crop_yield", self.version, *wanted, world)
+        )
         rows = [
             f"location({place}), species({SPECIES_OF[crop]}), disease({DISEASE_OF[crop]})"
             for crop, place in zip(self.crops, self.locations.tolist(), strict=True)
