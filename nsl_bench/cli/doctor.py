@@ -67,9 +67,33 @@ def command() -> int:
             except UserError as error:
                 click.echo(str(error))
                 wrong += 1
+    for line in _isolation():
+        click.echo(line)
     from nsl_bench.las.adapters import describe
 
     for line in describe():
         click.echo(line)
     click.echo("All is well." if not wrong else f"{wrong} thing(s) to mend.")
     return 1 if wrong else 0
+
+
+def _isolation() -> list[str]:
+    """How learners are kept apart on this machine."""
+    from nsl_bench.isolation.limits import Failure, Limits
+    from nsl_bench.isolation.process import Process
+
+    try:
+        process = Process(Limits())
+    except (UserError, Failure) as error:
+        return [f"isolation of learners: {error}"]
+    force = process.force
+    process.close()
+    lines = [
+        f"isolation of learners: processes by {force['processes']}, network by {force['network']}, files by "
+        f"{force['files']}, system calls by {force['calls']}"
+    ]
+    if force["files"] == "none":
+        lines.append("This system has no Landlock (Linux 5.13): learners can read and write what you can.")
+    if force["network"] == "open":
+        lines.append("This system permits neither namespaces nor seccomp: learners can open sockets.")
+    return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,6 +160,7 @@ def command(out: Path, device: str, jobs: int | None, **options: Any) -> int:
     try:
         tally = sweep(todo, store, bench, say, engine=Engine(parallel, scheduler), rerun=rerun)
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
         kept = len(store.statuses())
         click.echo(
             f"nsl-bench: Interrupted; {kept} runs are kept in {out} ({kept - before} new), "

@@ -8,7 +8,7 @@ from pathlib import Path
 from nsl_bench.errors import UserError
 from nsl_bench.run.record import Status
 
-__all__ = ["GIB", "Failure", "Limits", "memory_size"]
+__all__ = ["GIB", "Failure", "Limits", "Lost", "memory_size"]
 
 GIB = 1 << 30
 
@@ -51,6 +51,10 @@ class Failure(Exception):
         super().__init__(message)
         self.status: Status = status
         self.output = output
+
+
+class Lost(Failure):
+    """The process is gone through no fault of the learner: somebody killed the one that started it."""
 
 
 def memory_size(text: str) -> int:

@@ -24,7 +24,7 @@ from typing import Any
 
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import kernel, sandbox, wire
-from nsl_bench.isolation.limits import Failure, Limits
+from nsl_bench.isolation.limits import Failure, Limits, Lost
 from nsl_bench.isolation.output import Output
 from nsl_bench.run.record import Status
 
@@ -231,7 +231,7 @@ class Process:
             self._process = self._warm.spawn(request, theirs, self.output.sink)
         except OSError as error:
             self._shut()
-            raise Failure("crashed", f"The learner's process cannot be started: {error}.") from error
+            raise Lost("crashed", f"The learner's process cannot be started: {error}.") from error
         finally:
             theirs.close()
         os.close(self.output.sink)
@@ -271,9 +271,10 @@ class Process:
         Raises:
             Failure: it did not end well.
         """
-        with contextlib.suppress(_Ended):
+        try:
             self._wait(self.limits.time, None)
-        failure = self._failure()
+        except Failure as ended:
+            failure = ended
         if self._code != 0:
             raise failure
 
@@ -386,6 +387,8 @@ class Process:
         lines = self.output.last_lines()
         if self._reason is not None:
             return _Ended(*self._reason, lines)
+        if not self._warm.usable:
+            return Lost("crashed", "The process that starts learners was killed.", lines)
         code = self._code or 0
         if code > 128 and code - 128 in set(signal.Signals):
             name = signal.Signals(code - 128).name

@@ -9,6 +9,7 @@ every record (``environment.isolation``) and by ``nsl-bench doctor``.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import sys
@@ -54,22 +55,11 @@ def reach_of(limits: Limits, scratch: Path, code: Iterable[Path] = ()) -> Reach:
         scratch: its own folder.
         code: files or packages that it consists of, beside what is installed.
     """
-    import nsl_bench
-
-    readable = [Path(path) for path in _SYSTEM]
-    readable += [Path(sys.prefix), Path(sys.base_prefix), Path(sys.exec_prefix)]
-    readable += [Path(path) for path in nsl_bench.__path__]
-    listable: list[Path] = []
-    for folder in map(Path, filter(None, os.environ.get("PATH", "").split(os.pathsep))):
-        if folder.is_absolute() and folder.name in ("bin", "sbin"):
-            readable.append(folder)
-    for entry in map(Path, filter(None, sys.path)):
-        if entry.name in ("site-packages", "dist-packages") or not entry.is_dir():
-            readable.append(entry)
-        elif entry.resolve() != Path.cwd():
-            readable += code_of(entry)
-            listable.append(entry)
+    search = (os.environ.get("PATH", ""), tuple(sys.path), str(Path.cwd()))
+    installed, folders = _installed(*search)
+    readable, listable = [*installed], [*folders]
     for place in code:
+        place = place.resolve()
         if place.is_dir():
             readable.append(place)
         else:
@@ -77,14 +67,39 @@ def reach_of(limits: Limits, scratch: Path, code: Iterable[Path] = ()) -> Reach:
             if place.suffix and place.suffix not in _CODE:
                 readable += place.parent.glob(f"*{place.suffix}")
             listable.append(place.parent)
-    readable += limits.read
+    readable += [path.resolve() for path in limits.read]
     hidden = [path.resolve() for path in limits.hidden]
-    shown = [
-        piece for path in dict.fromkeys(p.resolve() for p in readable) for piece in _without(path, hidden)
-    ]
+    shown = [piece for path in dict.fromkeys(readable) for piece in _without(path, hidden)]
     devices = [Path("/dev", name) for name in _DEVICES] + sorted(Path("/dev").glob("nvidia*"))
     writable = [scratch, *(path.resolve() for path in limits.write), *devices]
-    return Reach(tuple(shown), tuple(path.resolve() for path in listable), tuple(writable))
+    return Reach(tuple(shown), tuple(dict.fromkeys(listable)), tuple(writable))
+
+
+@functools.lru_cache(maxsize=8)
+def _installed(
+    programs: str, modules: tuple[str, ...], here: str
+) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """What is installed: what can be read of it, and which folders can be listed.
+
+    Args:
+        programs: the ``PATH``.
+        modules: where Python looks for modules.
+        here: the working folder, of which only a learner's own code is shown.
+    """
+    import nsl_bench
+
+    readable = [*_SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix, *nsl_bench.__path__]
+    listable: list[Path] = []
+    for folder in map(Path, filter(None, programs.split(os.pathsep))):
+        if folder.is_absolute() and folder.name in ("bin", "sbin"):
+            readable.append(str(folder))
+    for entry in map(Path, filter(None, modules)):
+        if entry.name in ("site-packages", "dist-packages") or not entry.is_dir():
+            readable.append(str(entry))
+        elif entry.resolve() != Path(here):
+            readable += map(str, code_of(entry.resolve()))
+            listable.append(entry.resolve())
+    return tuple(dict.fromkeys(Path(path).resolve() for path in readable)), tuple(listable)
 
 
 def code_of(folder: Path) -> Iterator[Path]:

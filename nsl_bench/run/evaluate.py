@@ -29,7 +29,7 @@ from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.command import CommandLearner
 from nsl_bench.isolation.host import IsolatedLearner
-from nsl_bench.isolation.limits import Failure, Limits
+from nsl_bench.isolation.limits import Failure, Limits, Lost
 from nsl_bench.learners.base import InvalidOutput, Unanswered, hypothesis_of, labels_of, probabilities_of
 from nsl_bench.learners.command import is_command
 from nsl_bench.learners.view import View
@@ -102,6 +102,7 @@ class Bench:
         self.device = device
         self.workers = workers
         self.limits = limits
+        self._lost = False
         self._networks: dict[tuple[str, str, str], Network] = {}
         self._sources: dict[tuple[str, str], tuple[Benchmark, ImageSource]] = {}
         self._data: dict[Part, dict[tuple[Any, ...], _Data]] = {"train": {}, "test": {}}
@@ -140,6 +141,14 @@ class Bench:
             try:
                 learner = stack.enter_context(self._learner(job, given))
                 measured = _measure(learner, job, benchmark, source, shift, train, test)
+            except Lost:
+                if self._lost:
+                    raise UserError(
+                        "The processes in which learners run are killed again and again."
+                    ) from None
+                self._lost = True
+                stack.close()
+                return self.run(job, given)
             except Failure as failure:
                 status, message, output = failure.status, str(failure), failure.output
             except InvalidOutput as error:
@@ -147,6 +156,7 @@ class Bench:
             if isinstance(learner, IsolatedLearner | CommandLearner):
                 isolation, log = learner.isolation, learner.log()
                 output = output or (learner.last_lines() if status != "ok" else "")
+        self._lost = False
         record = Record(
             job,
             status=status,

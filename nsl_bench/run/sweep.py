@@ -8,8 +8,11 @@ is the only one that writes them. Workers that are killed cost the runs they wer
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +29,8 @@ __all__ = ["Engine", "Rerun", "Tally", "keep", "sweep"]
 
 Rerun = Literal["missing", "failed", "all"]
 """Which jobs are done: those without a record, also those whose last record is a failure, or all."""
+
+_DASK_SECONDS = 20.0
 
 _MOST_DEATHS = 3
 """How often in a row workers may die before any run ends."""
@@ -118,7 +123,7 @@ def keep(store: Store, outcome: Outcome) -> None:
 
 
 def _outcomes(jobs: Sequence[Job], bench: Bench, engine: Engine) -> Iterator[Outcome]:
-    if engine.scheduler is None and engine.jobs == 1:
+    if engine.scheduler is None and min(engine.jobs, len(jobs)) == 1:
         yield from map(bench.run, jobs)
         return
     import joblib
@@ -132,7 +137,8 @@ def _outcomes(jobs: Sequence[Job], bench: Bench, engine: Engine) -> Iterator[Out
             stack.enter_context(joblib.parallel_config("dask", client=client, n_jobs=-1))
         # One job a batch and results as they come: what is known is on the disk at once.
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        yield from parallel(joblib.delayed(_run)(job, bench.setup) for job in jobs)
+        parent = os.getpid() if engine.scheduler is None else None
+        yield from parallel(joblib.delayed(_run)(job, bench.setup, parent) for job in jobs)
 
 
 def _stop_workers() -> None:
@@ -150,7 +156,7 @@ def _client(scheduler: str) -> Any:
             "The engine dask needs the package distributed: pip install 'nsl-bench[dask]'."
         ) from error
     try:
-        return Client(scheduler, timeout=30, set_as_default=False)  # type: ignore[no-untyped-call]
+        return Client(scheduler, timeout=_DASK_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, ImportError) as error:
         raise UserError(f"There is no Dask scheduler at {scheduler}: {error}.") from error
 
@@ -166,11 +172,26 @@ def _deaths() -> tuple[type[BaseException], ...]:
 _local = threading.local()
 
 
-def _run(job: Job, setup: Setup) -> Outcome:
-    """Do a job in a worker, which keeps its data and networks for the next one."""
+def _run(job: Job, setup: Setup, parent: int | None) -> Outcome:
+    """Do a job in a worker, which keeps its data and networks for the next one.
+
+    Args:
+        job: what to do.
+        setup: of the bench.
+        parent: the process that the worker is not to outlive; None: that is somebody else's care.
+    """
     from nsl_bench.run.evaluate import Bench
 
+    if getattr(_local, "setup", None) is None and parent is not None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     if getattr(_local, "setup", None) != setup:
         _local.bench, _local.setup = Bench.of(setup), setup
     outcome: Outcome = _local.bench.run(job)
     return outcome
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)

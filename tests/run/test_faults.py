@@ -1,0 +1,219 @@
+"""Whatever happens to a sweep, nothing that was completed is lost, and nothing is done twice.
+
+Each fault comes in a small sweep, and (slow) in one of 200 runs. The counts are printed (``pytest -s``).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from nsl_bench.run.store import Store
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals and processes are POSIX")
+
+SIZES = [8, pytest.param(200, marks=pytest.mark.slow)]
+PATIENCE = 600
+
+GATED = """
+import time
+from pathlib import Path
+import numpy as np
+here = Path({here!r})
+class Gated:
+    track = "symbolic"
+    def fit(self, train):
+        with (here / "fits").open("a") as file:
+            file.write("x")
+        while (here / "fits").stat().st_size > {most} and not (here / "gate").exists():
+            time.sleep(0.05)
+        return self
+    def predict_proba(self, test):
+        return np.full((len(test), test.n_labels), 1 / test.n_labels)
+"""
+
+
+class Sweep:
+    """A sweep that stops after some runs until its gate is opened.
+
+    Args:
+        folder: of the learner and the results.
+        runs: how many there are.
+    """
+
+    def __init__(self, folder: Path, runs: int) -> None:
+        self.folder, self.runs = folder, runs
+        self.out = folder / "results"
+        learner = folder / "gated.py"
+        learner.write_text(GATED.format(here=str(folder), most=runs // 2))
+        self.words = [sys.executable, "-m", "nsl_bench", "run", "sudoku_4x4", "--learner", f"{learner}:Gated"]
+        self.words += [
+            "--repeats",
+            str(runs),
+            "--jobs",
+            "2",
+            "--allow",
+            f"write={folder}",
+            "--out",
+            str(self.out),
+        ]
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self) -> subprocess.Popen[str]:
+        """Start it, and wait until it has come to its gate with something done."""
+        self.process = subprocess.Popen(
+            self.words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        least = self.runs // 2 - 2
+        self.until(lambda: self.kept() >= least)
+        return self.process
+
+    def until(self, happened: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not happened():
+            assert time.monotonic() < deadline, "it never happened"
+            assert self.process is None or self.process.poll() is None, self.process.communicate()
+            time.sleep(0.05)
+
+    def kept(self) -> int:
+        return len(list(Store(self.out))) if (self.out / "store.json").exists() else 0
+
+    def open(self) -> None:
+        (self.folder / "gate").touch()
+
+    def finish(self, what: str) -> None:
+        """The same command again does exactly what is missing."""
+        kept = len(Store(self.out).done())
+        self.open()
+        done = subprocess.run(self.words, capture_output=True, text=True, timeout=PATIENCE)
+        print(f"{what}: {kept} of {self.runs} runs kept; {done.stdout.strip()}")
+        assert f"{self.runs - kept} runs done, 0 failed, {kept} were there" in done.stdout, done.stderr
+        self.check()
+
+    def check(self) -> None:
+        """Every run is recorded once."""
+        records = list(Store(self.out))
+        assert len(records) == self.runs
+        assert len({record.key for record in records}) == self.runs
+        assert all(record.status == "ok" for record in records)
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> Iterator[Callable[[int], Sweep]]:
+    made: list[Sweep] = []
+
+    def make(runs: int) -> Sweep:
+        made.append(Sweep(tmp_path, runs))
+        return made[-1]
+
+    yield make
+    for one in made:
+        if one.process is not None and one.process.poll() is None:
+            os.killpg(one.process.pid, signal.SIGKILL)
+            one.process.communicate()
+
+
+@pytest.mark.parametrize("runs", SIZES)
+def test_the_driver_is_killed(sweep: Callable[[int], Sweep], runs: int) -> None:
+    one = sweep(runs)
+    process = one.start()
+    process.kill()
+    process.communicate()
+    one.finish("driver killed")
+
+
+@pytest.mark.parametrize("runs", SIZES)
+def test_workers_are_killed(sweep: Callable[[int], Sweep], runs: int) -> None:
+    one = sweep(runs)
+    process = one.start()
+    family = psutil.Process(process.pid).children(recursive=True)
+    workers = [child for child in family if any("LokyProcess" in word for word in child.cmdline())]
+    assert len(workers) >= 2
+    for worker in workers:
+        worker.kill()
+    one.open()
+    output, errors = process.communicate(timeout=PATIENCE)
+    print(f"{len(workers)} workers killed: {output.strip()}")
+    assert f"{runs} runs done, 0 failed" in output, errors
+    one.check()
+
+
+def test_the_process_that_starts_learners_is_killed(sweep: Callable[[int], Sweep]) -> None:
+    one = sweep(8)
+    process = one.start()
+    family = psutil.Process(process.pid).children(recursive=True)
+    starters = [c for c in family if "nsl_bench.isolation.zygote" in c.cmdline() and c.ppid() != 1]
+    assert starters
+    for starter in starters:
+        starter.kill()
+    one.open()
+    output, errors = process.communicate(timeout=PATIENCE)
+    print(f"{len(starters)} starters killed: {output.strip()}")
+    assert "8 runs done, 0 failed" in output, errors
+    one.check()
+
+
+@pytest.mark.parametrize("runs", SIZES)
+def test_ctrl_c_twice(sweep: Callable[[int], Sweep], runs: int) -> None:
+    one = sweep(runs)
+    process = one.start()
+    os.killpg(process.pid, signal.SIGINT)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130 and "Traceback" not in errors, errors
+    assert one.kept() >= runs // 2 - 2
+    one.finish("Ctrl-C twice")
+
+
+@pytest.mark.parametrize("runs", SIZES)
+def test_the_last_record_is_cut_short(sweep: Callable[[int], Sweep], runs: int) -> None:
+    one = sweep(runs)
+    one.open()
+    subprocess.run(one.words, check=True, capture_output=True, timeout=PATIENCE)
+    content = Store(one.out).records_file.read_bytes()
+    Store(one.out).records_file.write_bytes(content[:-40])
+    assert len(Store(one.out).done()) == runs - 1
+    one.finish("record cut short")
+
+
+FULL = """
+set -e
+mount -t tmpfs -o size={size}k none {out}
+status=0
+{command} > {folder}/first.txt 2>&1 || status=$?
+cp {out}/records.jsonl {folder}/full.jsonl
+mount -o remount,size=200m {out}
+{command} > {folder}/second.txt 2>&1
+cp {out}/records.jsonl {folder}/after.jsonl
+echo $status
+"""
+
+
+@pytest.mark.parametrize("runs", SIZES)
+def test_the_disk_is_full(sweep: Callable[[int], Sweep], runs: int) -> None:
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"]).returncode:
+        pytest.skip("no small file system can be mounted here; test_store limits the size of files")
+    one = sweep(runs)
+    one.open()
+    one.out.mkdir()
+    words = " ".join(one.words)
+    script = FULL.format(size=24 * runs // 2, out=one.out, folder=one.folder, command=words)
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True)
+    first, second = ((one.folder / f"{name}.txt").read_text() for name in ("first", "second"))
+    kept = (one.folder / "full.jsonl").read_bytes()
+    count = kept.count(b"\n")
+    print(f"full disk: {count} of {runs} runs kept; {second.strip()}")
+    assert done.stdout.strip() == "2" and "cannot be written" in first and "Traceback" not in first, first
+    assert 0 < count < runs and kept.endswith(b"}\n")
+    assert f"{runs - count} runs done, 0 failed, {count} were there" in second
+    assert (one.folder / "after.jsonl").read_bytes().count(b"\n") == runs
