@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nsl_bench.generators.crop_yield import CropYield
@@ -14,13 +16,17 @@ from nsl_bench.generators.indoor_scene import IndoorScene
 from nsl_bench.generators.scenes.names import SCENES, SUPER_CLASS_OF, SUPER_CLASSES
 
 from nsl_bench import registry
-from nsl_bench.data.splits import symbolic_split
+from nsl_bench.cli import main
+from nsl_bench.data.splits import make_source, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.las import LasTask
 from nsl_bench.las.equivalence import equivalent
 from nsl_bench.las.solver import solve
 from nsl_bench.learners.d2k import weighted_examples
 from nsl_bench.learners.view import View
+from nsl_bench.perception.library import accuracy, trained
+from nsl_bench.run.store import Store
+from nsl_bench.shift import resolve
 from nsl_bench.types import Predictions
 
 
@@ -119,6 +125,35 @@ def test_the_task_is_learned(name: str, rules: int | None) -> None:
         assert len(solution.hypothesis) == rules
         atoms = tuple(atom for atom in task.labels.atoms if atom)
         assert equivalent(solution.hypothesis, (task.true_rule,), inputs=task.inputs, atoms=atoms) is None
+
+
+@pytest.mark.parametrize(("name", "shift"), [("crop_yield", "hue"), ("indoor_scene", "blur_hue_rotate")])
+def test_the_shipped_network_sees_standard_images_only(name: str, shift: str) -> None:
+    task = registry.create("benchmark", name)
+    source = make_source(task)
+    network = trained("softmax", task, source)
+    assert accuracy(network, source, limit=200) > 0.9
+    assert accuracy(network, source, resolve(shift, task, source), limit=200) < 0.35
+
+
+def test_the_task_runs_out_of_the_box(tmp_path: Path) -> None:
+    words = [
+        "run",
+        "crop_yield",
+        "--learner",
+        "ffnsl",
+        "--shift",
+        "hue",
+        "--percents",
+        "0,50",
+        "--repeats",
+        "1",
+    ]
+    result = CliRunner().invoke(main, [*words, "--out", str(tmp_path)], catch_exceptions=False)
+    assert result.exit_code == 0
+    runs = Store(tmp_path).frame()
+    assert (runs["status"] == "ok").all() and len(runs) == 2
+    assert runs["hypothesis_accuracy"].min() > 0.8
 
 
 @pytest.mark.parametrize(
