@@ -137,23 +137,11 @@ def test_the_shipped_network_sees_standard_images_only(name: str, shift: str) ->
 
 
 def test_the_task_runs_out_of_the_box(tmp_path: Path) -> None:
-    words = [
-        "run",
-        "crop_yield",
-        "--learner",
-        "ffnsl",
-        "--shift",
-        "hue",
-        "--percents",
-        "0,50",
-        "--repeats",
-        "1",
-    ]
-    result = CliRunner().invoke(main, [*words, "--out", str(tmp_path)], catch_exceptions=False)
-    assert result.exit_code == 0
+    words = ["run", "crop_yield", "--learner", "ffnsl", "--repeats", "1", "--out", str(tmp_path)]
+    assert CliRunner().invoke(main, words, catch_exceptions=False).exit_code == 0
     runs = Store(tmp_path).frame()
-    assert (runs["status"] == "ok").all() and len(runs) == 2
-    assert runs["hypothesis_accuracy"].min() > 0.8
+    assert runs["status"].tolist() == ["ok"]
+    assert runs["hypothesis_accuracy"].item() >= 0.95
 
 
 @pytest.mark.parametrize(
