@@ -31,6 +31,7 @@ from nsl_bench.types import WeightedExample
 
 __all__ = ["build_task", "parse_task", "read_task"]
 
+_WRAPPED = re.compile(r"eg\(\s*(\w+)\s*\)")
 _DIRECTIVE = re.compile(r"#([a-z_]+)")
 _META_RULE = re.compile(r"[A-Z]\w*\s*\(")
 _WEIGHTED_RULE = re.compile(r"(-?\d+)\s*~")
@@ -146,6 +147,8 @@ class _Reader:
     without_replacement: bool = False
     first_places: dict[str, int] = field(default_factory=dict)
     atom_places: dict[str, int] = field(default_factory=dict)
+    read_contexts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    read_atoms: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def task(self) -> LasTask:
         spans: list[tuple[int, int]] = []
@@ -296,8 +299,11 @@ class _Reader:
         match = statement.example
         assert match is not None
         context = match.group("context") or ""
+        known = self.read_contexts.get(context)
         statements: tuple[str, ...]
-        if not _SIMPLE_CONTEXT.fullmatch(context) or ".." in context:
+        if known is not None:
+            statements = known
+        elif not _SIMPLE_CONTEXT.fullmatch(context) or ".." in context:
             statements = self._context(context, match.start("context"))
         else:
             if '"' in context:
@@ -315,6 +321,7 @@ class _Reader:
             for piece in statements:
                 if piece not in self.first_places:
                     self.first_places[piece] = match.start("context")
+        self.read_contexts[context] = statements
         self._add(
             match.group("kind"),
             match.group("id"),
@@ -351,11 +358,13 @@ class _Reader:
         return tuple(" ".join(statement.text.split()) for statement in inner.statements())
 
     def _atoms(self, text: str, offset: int) -> tuple[str, ...]:
-        atoms = split_arguments(text)
-        for atom, at in atoms:
-            if atom not in self.atom_places:
-                self.atom_places[atom] = offset + at
-        return tuple(atom for atom, _ in atoms)
+        known = self.read_atoms.get(text)
+        if known is None:
+            atoms = split_arguments(text)
+            for atom, at in atoms:
+                self.atom_places.setdefault(atom, offset + at)
+            known = self.read_atoms[text] = tuple(atom for atom, _ in atoms)
+        return known
 
     def _add(
         self,
@@ -367,7 +376,7 @@ class _Reader:
         context: tuple[str, ...],
     ) -> None:
         name = (name or "").strip() or f"example_{len(self.examples) + 1}"
-        wrapped = re.fullmatch(r"eg\(\s*([\w]+)\s*\)", name)
+        wrapped = _WRAPPED.fullmatch(name)
         weight = int(penalty) if penalty is not None else 0
         if weight < 0:
             raise UserError(
