@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Grounding", "ResidualRule", "ground"]
 
 _PLAIN = re.compile(r"[a-z_][\w']*(?:\([^:;|{}]*\))?$")
+_CONTEXT_GUARD = "nsl__context("
 _RULE_LIMIT = 2_000_000
 _BYTES_LIMIT = 1 << 31
 
@@ -154,19 +155,27 @@ def ground(task: LasTask, columns: Columns, choices: Sequence[str]) -> Grounding
     except MemoryError as error:
         raise Undecided(str(error)) from error
     except RuntimeError as error:
-        raise UserError(f"{task.name}: {_explain(messages, text)}") from error
+        raise UserError(_explain(task, messages, text)) from error
     if program.undecided:
         raise Undecided(program.undecided)
     return _evaluate(task, columns, control, program, len(choices))
 
 
-def _explain(messages: Sequence[str], text: str) -> str:
-    """What clingo found wrong, with the statement that it is about."""
+def _explain(task: LasTask, messages: Sequence[str], text: str) -> str:
+    """What clingo found wrong, with the statement that it is about and its place in the file."""
     joined = " ".join(" ".join(messages).split())
-    match = re.search(r"<block>:(\d+):\d+", joined)
-    statement = text.splitlines()[int(match.group(1)) - 1].strip() if match else ""
+    match = re.search(r"<block>:(\d+):(\d+)", joined)
     reason = re.sub(r"<block>:[\d:-]+\s*", "", joined)
-    return f"the statement '{statement[:80]}' cannot be grounded ({reason[:200]})." if statement else reason
+    if match is None:
+        return f"{task.name}: {reason}"
+    line = text.split("\n")[int(match.group(1)) - 1].strip()
+    statement, in_context, _ = line.partition(_CONTEXT_GUARD)
+    place = task.places.get(line)
+    where = f", line {place[0]}, column {place[1] + int(match.group(2)) - 1}" if place else ""
+    if in_context:
+        statement = f"{statement.removesuffix(' :- ').removesuffix('; ')}."
+        where = next((f", example '{e.id}'" for e in task.examples if statement[:-1] in e.context), "")
+    return f"{task.name}{where}: the statement '{statement[:80]}' cannot be grounded ({reason[:200]})."
 
 
 def _with_guard(statement: str, guard: str) -> str:
@@ -185,7 +194,7 @@ def _context_statements(task: LasTask, columns: Columns) -> list[str]:
         if _is_plain(statement, task):
             lines.append(f"#external {statement}.")
         else:
-            lines.append(f"{_with_guard(statement, f'nsl__context({i})')}\n#external nsl__context({i}).")
+            lines.append(f"{_with_guard(statement, f'{_CONTEXT_GUARD}{i})')}\n#external nsl__context({i}).")
     return lines
 
 

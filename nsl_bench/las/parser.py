@@ -159,9 +159,14 @@ class _Reader:
         background = self.source.blanked(spans)
         check_program(background, self.source.name)
         self._check_contexts()
-        lines = (line.strip() for line in background.splitlines())
+        lines: list[str] = []
+        for number, line in enumerate(background.split("\n"), start=1):
+            stripped = line.strip()
+            if stripped:
+                lines.append(stripped)
+                self.places.setdefault(stripped, (number, line.index(stripped) + 1))
         examples, repeated = _unique_ids(self.examples)
-        text = "\n".join(line for line in lines if line)
+        text = "\n".join(lines)
         return LasTask(examples, text, self._bias(), self.source.name, repeated, self.places)
 
     def _bias(self) -> LanguageBias:

@@ -335,7 +335,8 @@ class LasTask:
         bias: hypothesis space and costs.
         name: what messages call it, e.g. the file's name.
         warnings: what a reader should be told, e.g. that ids were repeated.
-        places: line and column of mode declarations, by their text; empty for a task that was built.
+        places: line and column of mode declarations and lines of the background, by their text; empty for a
+            task that was built.
     """
 
     examples: tuple[WeightedExample, ...]
