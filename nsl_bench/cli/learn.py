@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ _MEBIBYTE = 2**20
 @click.option("--memory-limit", type=click.IntRange(min=1), help="Megabytes.")
 @click.option("--rule-learner", default="exact", show_default=True, help="exact, fastlas or ilasp.")
 @click.option("--executable", type=click.Path(path_type=Path), help="FastLAS or ILASP, if not on the PATH.")
+@click.option("--progress", is_flag=True, help="Say on standard error what is being done.")
 @click.option("--explain", "with_explanation", is_flag=True, help="Say which examples each rule covers.")
 def command(
     task: Path,
@@ -43,6 +45,7 @@ def command(
     memory_limit: int | None,
     rule_learner: str,
     executable: Path | None,
+    progress: bool,
     with_explanation: bool,
 ) -> int:
     """Learn the hypothesis of least score from the learning task in the file TASK.
@@ -61,6 +64,8 @@ def command(
         if rule_learner == "exact":
             raise UserError("--executable goes with --rule-learner fastlas or ilasp.")
         options["executable"] = executable
+    if progress and rule_learner == "exact":
+        options["progress"] = partial(click.echo, err=True)
     solution = _solve(read, rule_learner, time_limit, memory_limit, options)
     seconds = time.monotonic() - started
     explanation = None

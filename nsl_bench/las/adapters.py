@@ -188,6 +188,12 @@ def _fastlas_text(task: LasTask) -> str:
     return re.sub(r"^#(pos|neg)\(eg\((e\d+)\)", r"#\1(\2", text, flags=re.MULTILINE)
 
 
+def _without_types(answer: str) -> str:
+    """The rules without the atoms of types that `_fastlas_text` made up."""
+    made_up = rf"\w+{_CONSTANTS}\(\w+\)"
+    return re.sub(rf":-\s*{made_up}\s*\.", ".", re.sub(rf",\s*{made_up}|{made_up}\s*,", "", answer))
+
+
 def _typed(place: str, kind: str, renamed: AbstractSet[str]) -> str:
     return f"{place}({kind}{_CONSTANTS if kind in renamed else ''})"
 
@@ -234,7 +240,7 @@ def _run(
     answer = re.sub(r"^\s*%.*$", "", output, flags=re.MULTILINE)
     if "UNSATISFIABLE" in answer:
         return Solution("unsatisfiable", None, 0, statistics=seconds, message=f"{program.name} says so.")
-    rules = parse_rules(answer, f"the answer of {program.name}")
+    rules = parse_rules(_without_types(answer), f"the answer of {program.name}")
     guarded = tuple(with_type_guards(task, rule) for rule in rules)
     return _scored(task, guarded, seconds, f"{program.name} calls it optimal.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from clingo import ast
@@ -13,6 +14,8 @@ from nsl_bench.las.task import LasTask, ModeAtom, ModeBody, ModeHead
 __all__ = ["check_task"]
 
 Signature = tuple[str, int]
+
+_FACT = re.compile(r"([a-z]\w*)(?:\(((?:-?\d+|[a-z]\w*)(?:,(?:-?\d+|[a-z]\w*))*\)))?\.")
 
 
 def check_task(task: LasTask) -> None:
@@ -84,7 +87,15 @@ def _in_background(task: LasTask) -> tuple[set[Signature], set[Signature]]:
     """What the background derives, and what it mentions."""
     derived: set[Signature] = set()
     mentioned: set[Signature] = set()
-    for statement in parse_statements(task.background, "the background knowledge"):
+    rest: list[str] = []
+    for line in task.background.split("\n"):
+        fact = _FACT.fullmatch(line) if not rest or rest[-1].endswith(".") else None
+        if fact is None:
+            rest.append(line)
+        else:
+            derived.add((fact[1], arity_of(fact[2] or "")))
+    mentioned |= derived
+    for statement in parse_statements("\n".join(rest), "the background knowledge"):
         if statement.ast_type == ast.ASTType.Rule:
             derived |= shape_of(statement).derives
             mentioned |= {(name, arity) for name, arity, _, _ in atoms_in([statement])}

@@ -183,15 +183,18 @@ def _with_guard(statement: str, guard: str) -> str:
     return f"{body}{'; ' if ':-' in body else ' :- '}{guard}."
 
 
-def _is_plain(statement: str, task: LasTask) -> bool:
-    """Whether the statement is a ground atom that clingo leaves as it is written."""
-    return bool(_PLAIN.match(statement)) and ".." not in statement and "#const" not in task.background
+def _plain(statements: Sequence[str], task: LasTask) -> list[bool]:
+    """Whether each statement is a ground atom that clingo leaves as it is written."""
+    if "#const" in task.background:
+        return [False] * len(statements)
+    return [bool(_PLAIN.match(text)) and ".." not in text for text in statements]
 
 
 def _context_statements(task: LasTask, columns: Columns) -> list[str]:
     lines = []
-    for i, statement in enumerate(columns.statements):
-        if _is_plain(statement, task):
+    plain = _plain(columns.statements, task)
+    for i, (statement, is_plain) in enumerate(zip(columns.statements, plain, strict=True)):
+        if is_plain:
             lines.append(f"#external {statement}.")
         else:
             lines.append(f"{_with_guard(statement, f'{_CONTEXT_GUARD}{i})')}\n#external nsl__context({i}).")
@@ -282,8 +285,9 @@ def _statement_atoms(task: LasTask, control: Control, columns: Columns) -> list[
     from clingo import parse_term
 
     found = []
-    for i, statement in enumerate(columns.statements):
-        text = statement if _is_plain(statement, task) else f"nsl__context({i})"
+    plain = _plain(columns.statements, task)
+    for i, (statement, is_plain) in enumerate(zip(columns.statements, plain, strict=True)):
+        text = statement if is_plain else f"nsl__context({i})"
         atom = control.symbolic_atoms[parse_term(text)]
         if atom is not None and not atom.is_fact:
             found.append((atom.literal, i))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -45,6 +45,7 @@ def solve(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     backend: Backend = "rc2",
+    progress: Callable[[str], None] | None = None,
 ) -> Solution:
     """The hypothesis of least score.
 
@@ -53,6 +54,7 @@ def solve(
         time_limit: seconds; afterwards the best hypothesis so far is returned, with a lower bound.
         memory_limit: bytes that tables may take.
         backend: MaxSAT solver.
+        progress: is told in a few words what begins.
 
     Raises:
         UserError: the task is not one that can be learned from, e.g. it has no examples.
@@ -60,14 +62,23 @@ def solve(
     deadline = None if time_limit is None else time.monotonic() + time_limit
     _check(task)
     budget = Budget.of(deadline, memory_limit)
+    say = progress or _say_nothing
     try:
+        say(f"{len(task.examples)} examples, tier A or B")
         with heeding_interrupts(budget):
             return _Fast(task, budget, backend).solve()
     except Undecided as reason:
-        from nsl_bench.las.tier_c import solve_tier_c
+        from nsl_bench.las.tier_c import Best, solve_tier_c
 
+        if budget.interrupted:
+            return Best(task, None).finish({}, "C", "Interrupted.")
+        say(f"tier C, for A and B do not apply: {reason}")
         solution = solve_tier_c(task, deadline=deadline, memory_limit=memory_limit)
         return replace(solution, message=solution.message or f"tier A and B do not apply: {reason}")
+
+
+def _say_nothing(words: str) -> None:
+    """Tells nobody."""
 
 
 def _check(task: LasTask) -> None:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -131,12 +130,14 @@ def test_a_time_limit_gives_the_best_so_far(tmp_path: Path) -> None:
 def test_ctrl_c_prints_the_best_so_far(tmp_path: Path) -> None:
     code = "from nsl_bench.cli import main; main()"
     with subprocess.Popen(
-        [sys.executable, "-c", code, "learn", str(hard(tmp_path)), "--json"],
+        [sys.executable, "-c", code, "learn", str(hard(tmp_path)), "--json", "--progress"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        time.sleep(6)
+        assert process.stderr is not None
+        while "tier C" not in (line := process.stderr.readline()):
+            assert line, "it ended by itself"
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors

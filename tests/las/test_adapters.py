@@ -60,6 +60,18 @@ def test_fastlas_is_written_run_read_and_scored_again(tmp_path: Path) -> None:
     assert "#pos(e0@10, " in written
 
 
+def test_types_made_up_for_fastlas_are_not_in_the_answer(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.las"
+    task = LasTask.parse(
+        TASK.replace("cell(1..3).", "#constant(cell, 1). #constant(cell, 2). #constant(cell, 3).")
+    )
+    program = fake(tmp_path, "FastLAS", replay("on(V0) :- lit(V0,x), cell__constant(V0).", kept))
+    assert fastlas(task, executable=program).hypothesis == ("on(V0) :- lit(V0,x).",)
+    written = kept.read_text()
+    assert "var(cell__constant)" in written
+    assert "cell__constant(2)." in written
+
+
 def test_ilasp_is_written_run_read_and_scored_again(tmp_path: Path) -> None:
     output = "p(V1) :- a(V1).\n\n%%%%%%%%%%\n%% Pre-processing : 0.002s\n%% Total : 0.02s\n%%%%%%%%%%"
     found = ilasp(LasTask.parse(ILASP_TASK), executable=fake(tmp_path, "ILASP", replay(output)))
