@@ -6,6 +6,7 @@ one loop over what can happen: the learner answers or asks, prints, ends, or is 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -179,6 +180,8 @@ class _Pool(threading.local):
 
 pool = _Pool()
 """Where learners' processes come from."""
+
+atexit.register(pool.close)
 
 
 class Process:

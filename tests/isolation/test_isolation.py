@@ -223,3 +223,23 @@ def test_sizes_of_memory() -> None:
     for wrong in ("", "lots", "3X", "1K", "-4G", "infG"):
         with pytest.raises(UserError):
             memory_size(wrong)
+
+
+def test_ffnsl_stops_in_time_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(
+        "import time\nfrom nsl_bench.learners.ffnsl import FFNSL\nfrom nsl_bench.las import Solution\n"
+        "from nsl_bench import registry\n"
+        "def solve(task, *, time_limit=None):\n"
+        "    assert time_limit == 96\n"
+        "    now = time.monotonic()\n"
+        "    time.monotonic = lambda: now + time_limit\n"
+        "    rule = 'differ :- patch(left,X), patch(right,Y), unlike(X,Y).'\n"
+        "    return Solution(status='feasible', score=9, bound=0, hypothesis=(rule,), cost=4)\n"
+        "class Slow(FFNSL):\n"
+        "    def fit(self, train):\n"
+        "        registry.factory = lambda kind, name: solve\n"
+        "        return super().fit(train)\n"
+    )
+    _, labels, hypothesis, learner = outcome(f"{tmp_path}/slow.py:Slow", Limits(time=120))
+    assert learner.timed_out_ and hypothesis.status == "feasible" and hypothesis.score == 9
+    assert np.array_equal(labels, patches("test").labels)
