@@ -7,22 +7,18 @@ the network sees in the test set's images, as many of them shifted as in trainin
 from __future__ import annotations
 
 import contextlib
-import os
-import platform
 import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache as memoise
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import __version__, registry
+from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
@@ -35,11 +31,13 @@ from nsl_bench.learners.command import is_command
 from nsl_bench.learners.view import View
 from nsl_bench.run import metrics as measure
 from nsl_bench.run.account import account, perceived
+from nsl_bench.run.environment import environment, limits_said, versions
 from nsl_bench.run.job import Job
+from nsl_bench.run.quality import example_quality, is_true_rule
 from nsl_bench.run.record import Record, Status
 from nsl_bench.shift import Shift, resolve
 from nsl_bench.source import ImageSource
-from nsl_bench.types import AMBIGUOUS, BLANK, UNDECIDED, Hypothesis, Part, Predictions, Split, WeightedExample
+from nsl_bench.types import AMBIGUOUS, BLANK, UNDECIDED, Hypothesis, Part, Predictions, Split
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,12 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Bench", "Outcome", "Setup"]
 
-_EQUIVALENCE_SECONDS = 20.0
-
 _KEPT: dict[Part, int] = {"train": 4, "test": 32}
 """How many parts are kept: learners share a train set in turn, repeats share all the test sets."""
-
-_LIBRARIES = ("clingo", "numpy", "python-sat", "scikit-learn", "torch", "torchvision")
 
 
 @dataclass(frozen=True)
@@ -163,8 +157,8 @@ class Bench:
             metrics=measured.numbers,
             hypothesis=measured.hypothesis,
             content_hash={"train": train.content_hash, "test": test.content_hash},
-            versions=_versions(),
-            environment={**self._environment(job), **_said(self.limits), "isolation": isolation},
+            versions=versions(),
+            environment={**self._environment(job), **limits_said(self.limits), "isolation": isolation},
             started=started,
             seconds=round(time.perf_counter() - clock, 3),
             message=message,
@@ -233,8 +227,8 @@ class Bench:
 
     def _environment(self, job: Job) -> dict[str, Any]:
         if job.network is None:
-            return _environment()
-        return {**_environment(), "network_fingerprint": self.network(job).fingerprint()}
+            return environment()
+        return {**environment(), "network_fingerprint": self.network(job).fingerprint()}
 
     def _part(
         self, job: Job, part: Part, benchmark: Benchmark, source: ImageSource, shift: Shift | None
@@ -367,9 +361,9 @@ def _measure(
         if hypothesis.language == "asp":
             # Rules may be beyond deciding (not stratified, too hard): then the number is left out.
             with contextlib.suppress(UserError):
-                numbers["equivalent"] = float(_is_true_rule(hypothesis.rules, job.benchmark))
+                numbers["equivalent"] = float(is_true_rule(hypothesis.rules, job.benchmark))
     if hasattr(learner, "examples_"):
-        numbers.update(_example_quality(learner.examples_, benchmark))
+        numbers.update(example_quality(learner.examples_, benchmark))
     late = bool(getattr(learner, "timed_out_", False))
     frame = pd.concat(frames, ignore_index=True)
     return _Measured(numbers, hypothesis, frame, late, told.inference, perception)
@@ -393,13 +387,6 @@ def _blaming() -> Iterator[None]:
 def _last_lines(error: Exception) -> str:
     lines = "".join(traceback.format_exception(error)).splitlines()
     return "\n".join(lines[-10:])
-
-
-def _said(limits: Limits | None) -> dict[str, Any]:
-    """The limits as a record says them."""
-    if limits is None:
-        return {}
-    return {"time_limit": limits.time, "memory_limit": limits.memory, "threads": limits.threads}
 
 
 def _frame(
@@ -427,59 +414,3 @@ def _frame(
 def _concept_accuracy(split: Split, predictions: Predictions) -> float:
     shown = split.concepts != BLANK
     return float(np.mean(predictions.concepts[shown] == split.concepts[shown]))
-
-
-def _example_quality(examples: list[WeightedExample], benchmark: Benchmark) -> dict[str, float]:
-    """`weight_penalty_ratio` and `incorrect_examples`: does the true rule give the examples' labels?"""
-    from nsl_bench.inference.crisp import crisp_labels
-
-    if not examples:
-        return {}
-    contexts = [example.context for example in examples]
-    derived = crisp_labels([benchmark.true_rule], benchmark.background, contexts, benchmark.labels)
-    correct = np.array(
-        [
-            label >= 0
-            and benchmark.labels.inclusions(label) == example.inclusions
-            and benchmark.labels.exclusions(label) == example.exclusions
-            for label, example in zip(derived.tolist(), examples, strict=True)
-        ]
-    )
-    penalties = np.array([example.penalty or 0 for example in examples])
-    return {
-        "weight_penalty_ratio": float(penalties[correct].sum() / max(1, penalties.sum())),
-        "incorrect_examples": float(np.mean(~correct)),
-    }
-
-
-@memoise
-def _is_true_rule(rules: tuple[str, ...], name: str) -> bool:
-    from nsl_bench.las.equivalence import equivalent
-
-    benchmark: Benchmark = registry.create("benchmark", name)
-    atoms = tuple(atom for atom in benchmark.labels.atoms if atom is not None)
-    counterexample = equivalent(
-        rules,
-        (benchmark.true_rule,),
-        background=benchmark.background,
-        inputs=benchmark.inputs,
-        atoms=atoms,
-        time_limit=_EQUIVALENCE_SECONDS,
-    )
-    return counterexample is None
-
-
-@memoise
-def _versions() -> dict[str, str]:
-    found = {"nsl-bench": __version__, "python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-@memoise
-def _environment() -> dict[str, Any]:
-    return {"system": platform.platform(), "machine": platform.machine(), "cores": os.cpu_count() or 1}

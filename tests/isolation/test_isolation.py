@@ -188,7 +188,7 @@ def test_hostile_learners_get_nothing(name: str, tmp_path: Path, monkeypatch: py
         monkeypatch.setenv("NSL_TEST_PLACE", str(tmp_path))
         monkeypatch.setenv("NSL_TEST_PORT", str(server.getsockname()[1]))
         monkeypatch.setenv("NSL_TEST_PID", str(os.getpid()))
-        from nsl_bench.isolation.process import pool
+        from nsl_bench.isolation.warm import pool
 
         pool.close()  # the next one has the new environment
         for limits in (secret, Limits(time=120)):
