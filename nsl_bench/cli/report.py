@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Literal
 
 import click
 
 from nsl_bench.cli import Command
+from nsl_bench.errors import UserError
 
 __all__ = ["command"]
 
@@ -18,6 +20,7 @@ __all__ = ["command"]
         "nsl-bench report results/",
         "nsl-bench report results/ --format csv > results.csv",
         "nsl-bench report results/ --metric hypothesis_accuracy --metric equivalent --no-curves",
+        "nsl-bench report results/ --holds rank_higher --holds suit --perceived",
     ],
 )
 @click.argument("results", type=click.Path(path_type=Path))
@@ -30,13 +33,25 @@ __all__ = ["command"]
     help="Tables for people, or numbers.",
 )
 @click.option("--metric", "metrics", multiple=True, help="Which columns; repeatable.")
+@click.option("--holds", "predicates", multiple=True, help="Repeats with a rule about this; repeatable.")
+@click.option("--perceived", is_flag=True, help="What the network takes the train images for.")
 @click.option("--curves/--no-curves", default=True, show_default=True, help="Draw RESULTS/curves/*.png.")
 def command(
-    results: Path, form: Literal["markdown", "csv", "latex"], metrics: tuple[str, ...], curves: bool
+    results: Path,
+    form: Literal["markdown", "csv", "latex"],
+    metrics: tuple[str, ...],
+    predicates: tuple[str, ...],
+    perceived: bool,
+    curves: bool,
 ) -> None:
-    """Print mean and standard error over repeats, and draw curves over the share of shift."""
+    """Print mean and standard error over repeats, and draw curves over the share of shift.
+
+    The curves are those of the metrics, of the causes of errors, and reliability diagrams.
+    """
+    from nsl_bench.report import analysis
     from nsl_bench.report.curves import draw
-    from nsl_bench.report.tables import DEFAULT_METRICS, render
+    from nsl_bench.report.reliability import draw_reliability
+    from nsl_bench.report.tables import DEFAULT_METRICS, as_text, render
     from nsl_bench.run.store import Store
 
     store = Store(results, must_exist=True)
@@ -53,6 +68,18 @@ def command(
     late = int(runs["timed_out"].sum())
     if late:
         click.echo(f"{late} runs reached the time limit: their best hypothesis so far counts.", err=True)
+    folder = results / "curves"
+    drawn: list[Path] = []
+    if predicates:
+        shares = analysis.rule_shares(store, predicates)
+        click.echo(f"\n## Share of repeats with a rule about\n\n{as_text(shares, form)}", nl=False)
+        drawn += analysis.draw_shares(shares, predicates, folder, "rules") if curves else []
+    if perceived:
+        seen = analysis.perceived_shares(store)
+        click.echo(f"\n## What the train images are taken for\n\n{as_text(seen, form)}", nl=False)
     if curves:
-        for path in draw(runs, results / "curves", shown):
-            click.echo(f"Curves: {path}", err=True)
+        drawn += [*draw(runs, folder, shown), *draw_reliability(store, folder)]
+        with contextlib.suppress(UserError):  # runs of older versions say nothing of their errors' causes
+            drawn += analysis.draw_errors(analysis.error_shares(store), folder)
+    for path in drawn:
+        click.echo(f"Curves: {path}", err=True)

@@ -55,7 +55,7 @@ def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list
         model = handle.model()
         found = [] if model is None else [a for a in model.symbols(atoms=True) if a.name == _FIRED]
     instances = []
-    for atom in sorted(found):
+    for atom in sorted(found, key=lambda atom: (atom.arguments[0].number, atom.arguments)):
         k = atom.arguments[0].number
         values = dict(zip(names[k], atom.arguments[1:], strict=True))
         instances.append(_text(hypothesis.rules[k].node, values))

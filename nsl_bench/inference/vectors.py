@@ -73,6 +73,9 @@ def from_table(benchmark: Benchmark, path: Path, given: Mapping[str, str]) -> Ex
     """
     import pandas as pd
 
+    for name in given:
+        if name not in benchmark.metadata:
+            raise unknown(f"meta-datum of {benchmark.name}", name, benchmark.metadata)
     try:
         table = pd.read_csv(path, dtype={"example": str, "slot": str})
     except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:

@@ -16,7 +16,7 @@ from nsl_bench.errors import unknown
 from nsl_bench.run.metrics import METRICS
 from nsl_bench.shift import STANDARD
 
-__all__ = ["DEFAULT_METRICS", "area_under_shift", "render", "summarise", "with_standard"]
+__all__ = ["DEFAULT_METRICS", "area_under_shift", "as_text", "render", "summarise", "with_standard"]
 
 DEFAULT_METRICS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time")
 
@@ -96,6 +96,14 @@ def _heading(setting: Sequence[object]) -> str:
     if values["splits"]:
         text += f", splits of {values['splits']}"
     return text if not values["seed"] else f"{text}, seed {values['seed']}"
+
+
+def as_text(table: pd.DataFrame, format: Literal["markdown", "csv", "latex"]) -> str:
+    """A table of shares as text."""
+    if format == "csv":
+        return table.to_csv(index=False)
+    style = "github" if format == "markdown" else "latex_booktabs"
+    return str(table.to_markdown(index=False, tablefmt=style, floatfmt=".3f")) + "\n"
 
 
 def render(

@@ -403,6 +403,7 @@ def _frame(
     columns: dict[str, Any] = {
         "evaluation": evaluation,
         "example": split.ids(),
+        "label": [names[label] for label in split.labels.tolist()],
         "predicted": [names[label] for label in predicted.tolist()],
     }
     columns.update({f"p_{name}": probabilities[:, k] for k, name in enumerate(benchmark.labels.names)})

@@ -1,0 +1,204 @@
+"""The FFNSL paper's analysis of why rules are learned or not, from a results folder.
+
+How trustworthy the weighted examples are, what the network takes the images for, and which rules are in
+the hypotheses of how many repeats (FFNSL paper, section 7 and appendix A).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from nsl_bench.errors import UserError
+from nsl_bench.report.tables import with_standard
+from nsl_bench.run.record import Record
+from nsl_bench.run.store import Store
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "ERRORS",
+    "draw_errors",
+    "draw_shares",
+    "error_shares",
+    "holds",
+    "perceived_shares",
+    "rule_shares",
+]
+
+ERRORS = ("error_concepts", "error_rule", "error_either", "error_both")
+"""The causes of errors, in the order in which curves stack them."""
+
+_COLOURS = {
+    "error_concepts": "#56B4E9",
+    "error_rule": "#E69F00",
+    "error_either": "#CC79A7",
+    "error_both": "#D55E00",
+}
+_WORDS = {
+    "error_concepts": "true concepts repair it",
+    "error_rule": "the true rule repairs it",
+    "error_either": "either repairs it",
+    "error_both": "only both repair it",
+}
+_BY = ["benchmark", "size", "network", "learner", "shift", "percent"]
+
+
+def holds(rules: Iterable[str], predicate: str) -> bool:
+    """Whether a hypothesis has a rule with a predicate in its body (its head if it has no body).
+
+    Args:
+        rules: with full stops.
+        predicate: a name, e.g. ``"rank_higher"``.
+    """
+    word = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(predicate)}(?![A-Za-z0-9_])")
+    return any(word.search(rule.partition(":-")[2] or rule) for rule in rules)
+
+
+def _frame(store: Store, columns: Mapping[str, Any]) -> pd.DataFrame:
+    """A row a finished run with extra columns, each a function of its record."""
+    records: dict[str, Record] = store.latest()
+    runs = store.frame()
+    if runs.empty:
+        raise UserError(f"There are no runs in {store.folder}.")
+    for name, value in columns.items():
+        runs[name] = [value(records[key]) if key in records else np.nan for key in runs["key"]]
+    return with_standard(runs)
+
+
+def rule_shares(store: Store, predicates: Sequence[str]) -> pd.DataFrame:
+    """Share of repeats whose hypothesis holds a rule about each predicate.
+
+    Returns:
+        One row a benchmark, size, network, learner, shift and percentage: ``n`` and a column a predicate.
+
+    Raises:
+        UserError: there are no runs.
+    """
+
+    def value(predicate: str) -> Any:
+        def of(record: Record) -> float:
+            found = record.hypothesis
+            return float(holds(found.rules, predicate)) if found and found.language == "asp" else np.nan
+
+        return of
+
+    runs = _frame(store, {p: value(p) for p in predicates})
+    runs = runs.dropna(subset=list(predicates))
+    grouped = runs.groupby(_BY, sort=True)
+    return grouped[list(predicates)].mean().assign(n=grouped.size()).reset_index()
+
+
+def perceived_shares(store: Store, part: str = "train") -> pd.DataFrame:
+    """What the network takes a part's images for: the share of each concept, pooled over repeats.
+
+    Returns:
+        Columns benchmark, size, network, shift, percent, concept, share.
+
+    Raises:
+        UserError: there are no runs, or their records are older than such numbers.
+    """
+    runs = _frame(store, {"seen": lambda record: record.perception.get(part)})
+    runs = runs.dropna(subset="seen").drop_duplicates(
+        ["benchmark", "size", "network", "shift", "percent", "repeat"]
+    )
+    rows = []
+    for place, group in runs.groupby(["benchmark", "size", "network", "shift", "percent"], sort=True):
+        total = pd.DataFrame([seen["concepts"] for seen in group["seen"]]).sum()
+        for concept, share in (total / max(1, total.sum())).items():
+            rows.append([*place, concept, share])
+    if not rows:
+        raise UserError(f"The runs in {store.folder} say nothing of what a network saw.")
+    return pd.DataFrame(
+        rows, columns=["benchmark", "size", "network", "shift", "percent", "concept", "share"]
+    )
+
+
+def error_shares(store: Store) -> pd.DataFrame:
+    """Mean share of test examples by cause of error, over repeats.
+
+    Raises:
+        UserError: there are no runs, or none with causes.
+    """
+    runs = _frame(store, {})
+    if ERRORS[0] not in runs:
+        raise UserError(f"The runs in {store.folder} say nothing of the causes of errors.")
+    runs = runs.dropna(subset=list(ERRORS))
+    return runs.groupby(_BY, sort=True)[[*ERRORS, "error_inference"]].mean().reset_index()
+
+
+def draw_errors(shares: pd.DataFrame, folder: Path) -> list[Path]:
+    """Draw the stacked causes of errors over the share of shift: a PNG a task, a panel a learner and shift.
+
+    Args:
+        shares: `error_shares`.
+        folder: made if it is not there.
+    """
+
+    def panel(axis: Axes, part: pd.DataFrame) -> None:
+        axis.stackplot(
+            part["percent"],
+            [part[error] for error in ERRORS],
+            labels=[_WORDS[error] for error in ERRORS],
+            colors=[_COLOURS[error] for error in ERRORS],
+        )
+        axis.set_ylim(0, 1)
+        axis.set_ylabel("share of test examples")
+
+    return _panels(shares, folder, "errors", panel)
+
+
+def draw_shares(shares: pd.DataFrame, columns: Sequence[str], folder: Path, name: str) -> list[Path]:
+    """Draw columns over the share of shift: a PNG a task, a panel a learner and shift.
+
+    Args:
+        shares: with the columns of `rule_shares`.
+        columns: what is drawn.
+        folder: made if it is not there.
+        name: how the files' names begin.
+    """
+
+    def panel(axis: Axes, part: pd.DataFrame) -> None:
+        for column in columns:
+            axis.plot(part["percent"], part[column], marker="o", markersize=4, label=column)
+        axis.set_ylim(-0.03, 1.03)
+        axis.grid(alpha=0.3)
+
+    return _panels(shares, folder, name, panel)
+
+
+def _panels(shares: pd.DataFrame, folder: Path, name: str, panel: Any) -> list[Path]:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for (benchmark, size), task in shares.groupby(["benchmark", "size"], sort=True):
+        parts = list(task.groupby(["shift", "learner", "network"], sort=True))
+        columns = min(4, len(parts))
+        down = -(-len(parts) // columns)
+        figure, axes = plt.subplots(
+            down, columns, figsize=(1 + 3.2 * columns, 1.2 + 2.6 * down), squeeze=False, layout="constrained"
+        )
+        for axis in axes.flat[len(parts) :]:
+            axis.set_visible(False)
+        for axis, ((shift, learner, network), part) in zip(axes.flat, parts, strict=False):
+            panel(axis, part.sort_values("percent"))
+            axis.set_title(f"{learner}{f' ({network})' if network else ''}, {shift}", fontsize=9)
+            axis.set_xlabel("shifted examples (%)")
+        handles, labels = axes.flat[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=4)
+        figure.suptitle(f"{benchmark} ({size})")
+        path = folder / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', f'{name}-{benchmark}-{size}')}.png"
+        figure.savefig(path, dpi=110)
+        plt.close(figure)
+        written.append(path)
+    return written

@@ -1,0 +1,131 @@
+"""Reliability diagrams: how often the most probable label is right, by its probability."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.run.job import Job
+from nsl_bench.run.metrics import reliability
+from nsl_bench.run.store import Store
+
+__all__ = ["draw_reliability"]
+
+_BINS = 15
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
+
+Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
+
+
+def draw_reliability(store: Store, folder: Path) -> list[Path]:
+    """Draw one PNG a setting: a panel a share of shift, a line a learner, all repeats pooled.
+
+    Args:
+        store: the runs and what they predicted; runs without framework evaluation, and those of versions
+            that did not keep the labels, are left out.
+        folder: made if it is not there.
+
+    Returns:
+        The files written.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    panels: dict[tuple[str, str], dict[float, dict[str, Counts]]] = defaultdict(lambda: defaultdict(dict))
+    for key, record in store.latest().items():
+        job = record.job
+        if record.status != "ok" or job.track == "symbolic":
+            continue
+        try:
+            frame = store.predictions(key)
+        except UserError:
+            continue
+        own = frame[frame["evaluation"] == "framework"]
+        if own.empty or "label" not in own:
+            continue
+        names = [c for c in own.columns if c.startswith("p_")]
+        labels = own["label"].map({name.removeprefix("p_"): k for k, name in enumerate(names)})
+        counts = reliability(own[names].to_numpy(np.float64), labels.to_numpy(np.int64), _BINS)
+        for shift in _shifts(store, job):
+            known = panels[(f"{job.benchmark}-{job.size}", shift)][job.percent]
+            label = f"{job.learner} ({job.network or job.track})"
+            if label in known:
+                count, confidence, right = known[label]
+                counts_here = (count + counts[0], confidence + counts[1], right + counts[2])
+            else:
+                counts_here = counts
+            known[label] = counts_here
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for (setting, shift), by_percent in panels.items():
+        percents = sorted(by_percent)
+        lines = sorted({label for known in by_percent.values() for label in known})
+        figure, axes = plt.subplots(
+            1,
+            len(percents),
+            figsize=(1 + 3 * len(percents), 3.8),
+            squeeze=False,
+            sharey=True,
+            layout="constrained",
+        )
+        for axis, percent in zip(axes[0], percents, strict=True):
+            axis.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--")
+            for k, label in enumerate(lines):
+                if label not in by_percent[percent]:
+                    continue
+                count, confidence, right = by_percent[percent][label]
+                full = count > 0
+                axis.plot(
+                    confidence[full] / count[full],
+                    right[full] / count[full],
+                    color=_COLOURS[k % len(_COLOURS)],
+                    marker="o",
+                    markersize=3,
+                    lw=1,
+                    label=label,
+                )
+                axis.scatter(
+                    confidence[full] / count[full],
+                    right[full] / count[full],
+                    s=200 * count[full] / count.sum(),
+                    color=_COLOURS[k % len(_COLOURS)],
+                    alpha=0.25,
+                    lw=0,
+                )
+            axis.set_title(f"{percent:g} % shifted")
+            axis.set_xlabel("probability of the label")
+            axis.set_xlim(-0.03, 1.03)
+            axis.set_ylim(-0.03, 1.03)
+            axis.grid(alpha=0.3)
+        axes[0, 0].set_ylabel("share of right labels")
+        entries = {}
+        for axis in axes[0]:
+            handles, names = axis.get_legend_handles_labels()
+            entries.update(dict(zip(names, handles, strict=True)))
+        figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=3)
+        figure.suptitle(f"{setting}, shift: {shift}")
+        name = re.sub(r"[^A-Za-z0-9_.]+", "-", f"reliability-{setting}-{shift}")
+        path = folder / f"{name}.png"
+        figure.savefig(path, dpi=110)
+        plt.close(figure)
+        written.append(path)
+    return written
+
+
+def _shifts(store: Store, job: Job) -> list[str]:
+    """The shifts whose curves a run is a point of: all of them at 0 %."""
+    if job.percent:
+        return [job.shift]
+    others = {
+        record.job.shift
+        for record in store.latest().values()
+        if record.job.percent and (record.job.benchmark, record.job.size) == (job.benchmark, job.size)
+    }
+    return sorted(others) or [job.shift]
