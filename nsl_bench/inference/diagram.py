@@ -14,6 +14,9 @@ import numpy.typing as npt
 __all__ = ["Diagram"]
 
 _AT_ONCE = 128
+_EDGES_AT_ONCE = 4_000_000
+_MANY = 1_000
+"""Diagrams with more nodes are tried in other orders of the slots."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +36,25 @@ class Diagram:
 
     @classmethod
     def of(cls, slots: tuple[int, ...], table: npt.NDArray[np.uint8]) -> Diagram:
-        """The diagram of a table with an axis for each slot, the first one read first."""
+        """The diagram of a table with an axis for each slot.
+
+        Its size depends on the order in which the slots are read: where that is large in the given
+        order, each slot is tried as the first and as the last.
+        """
+        best = cls._in_order(slots, table)
+        n = len(slots)
+        for k in range(2 * n if n > 1 else 0):
+            if best.nodes <= _MANY:
+                break
+            rest = [i for i in range(n) if i != k % n]
+            axes = [k % n, *rest] if k < n else [*rest, k % n]
+            turned = np.ascontiguousarray(table.transpose(axes))
+            found = cls._in_order(tuple(slots[i] for i in axes), turned)
+            best = min(best, found, key=lambda diagram: diagram.nodes)
+        return best
+
+    @classmethod
+    def _in_order(cls, slots: tuple[int, ...], table: npt.NDArray[np.uint8]) -> Diagram:
         leaves = np.flatnonzero(np.bincount(table.ravel(), minlength=1)).astype(np.uint8)
         rank = np.zeros(256, np.uint8)
         rank[leaves] = np.arange(len(leaves))
@@ -72,14 +93,16 @@ class Diagram:
             steps.append(matrix)
         n = len(probabilities)
         result = np.zeros((n, n_outcomes))
-        for start in range(0, n, _AT_ONCE):
-            rows = probabilities[start : start + _AT_ONCE]
+        widest = max((level.size for level in self.levels), default=1)
+        at_once = max(1, min(_AT_ONCE, _EDGES_AT_ONCE // widest))
+        for start in range(0, n, at_once):
+            rows = probabilities[start : start + at_once]
             weights = np.ones((1, len(rows)))
             for slot, level, matrix in zip(self.slots, self.levels, steps, strict=True):
                 own = rows[:, slot, : level.shape[1]].T
                 edges = (weights[:, None, :] * own[None, :, :]).reshape(level.size, len(rows))
                 weights = matrix @ edges
-            result[start : start + _AT_ONCE, self.leaves] = weights.T
+            result[start : start + at_once, self.leaves] = weights.T
         return result
 
 
