@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 SETUP  := $(VENV)/.installed
 OUT    ?= results/bench
 
-.PHONY: bench test test-wheel lint build nightly results clean
+.PHONY: bench test test-wheel lint build nightly results reference clean
 
 $(SETUP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -40,6 +40,11 @@ SHARED ?= ../shared
 results: $(SETUP)
 	$(BIN)/python benchmarks/studies.py mnist drawn decks --shared $(SHARED)
 	$(BIN)/nsl-bench reproduce ffnsl2023 --data $(SHARED)/data --out results/ffnsl2023
+
+## The board's reference submissions (an hour), and the site made of them.
+reference: $(SETUP)
+	$(BIN)/python benchmarks/reference.py --out results/reference
+	$(BIN)/nsl-bench leaderboard build --out results/site
 
 ## Slow studies, and the tests on the wheel.
 nightly: test test-wheel

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from nsl_bench.leaderboard.contests import Contest, read_contests
-from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, Manifest
+from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, Manifest
 from nsl_bench.leaderboard.verdict import SCORES, ScoredRun
 
 from nsl_bench import registry
@@ -87,7 +87,7 @@ def write_predictions(contests: tuple[Contest, ...], path: Path) -> None:
                 writer.write_table(pa.table(rows, schema=schema))
 
 
-def scored(contest: Contest, skill: float, rules: tuple[str, ...], seed: int) -> Iterator[ScoredRun]:
+def scored(contest: Contest, skill: float, seed: int) -> Iterator[ScoredRun]:
     """Runs whose accuracy falls with the share of shift."""
     rng = np.random.default_rng(seed)
     for cell in contest.cells:
@@ -106,14 +106,27 @@ def scored(contest: Contest, skill: float, rules: tuple[str, ...], seed: int) ->
                 "atoms": float(rng.integers(5, 500)),
                 "learning_time": float(rng.exponential(2)),
             },
-            language="asp",
-            rules=rules if cell.percent < 80 else rules[:-1],
-            content_hash={part: run_id(part, cell) * 3 for part in ("train", "test")},
-            versions={"nsl-bench": "0.1.0", "python": "3.12.1", "numpy": "2.1.0", "torch": "2.5.0"},
-            environment={"system": "Linux", "machine": "x86_64", "cores": "2"},
-            started="2026-01-01T00:00:00+00:00",
             command=contest.command(f"learner_{seed}", "pretrained", "softmax", cell),
         )
+
+
+def submitted(contest: Contest, rules: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """What a submission says of its runs."""
+    for cell in contest.cells:
+        where = {"shift": cell.shift, "percent": cell.percent, "size": contest.size, "repeat": cell.repeat}
+        what = {"benchmark": contest.benchmark, "benchmark_version": contest.version}
+        images = {"source": contest.source, "source_fingerprint": "0" * 16}
+        who = {"learner": "synthetic", "track": "pretrained", "network": "softmax"}
+        yield {
+            "run": run_id(contest.name, cell),
+            "job": {**what, **images, **where, **who},
+            "content_hash": dict.fromkeys(("train", "test"), (run_id(cell) * 4)[:64]),
+            "hypothesis": {"language": "asp", "rules": rules if cell.percent < 80 else rules[:-1]},
+            "learning_time": 1.0,
+            "versions": {"nsl-bench": "0.1.0", "python": "3.12.1", "numpy": "2.1.0", "torch": "2.5.0"},
+            "environment": {"system": "Linux", "machine": "x86_64", "cores": "2"},
+            "started": "2026-01-01T00:00:00+00:00",
+        }
 
 
 def make(folder: Path, submissions: int) -> int:
@@ -125,6 +138,8 @@ def make(folder: Path, submissions: int) -> int:
         for contest in contests
     }
     shared = folder / PREDICTIONS
+    runs = (run for contest in contests for run in submitted(contest, rules[contest.name]))
+    said = "".join(json.dumps(run) + "\n" for run in runs)
     if not shared.is_file():
         write_predictions(contests, shared)
     total = 0
@@ -139,11 +154,10 @@ def make(folder: Path, submissions: int) -> int:
         )
         (place / MANIFEST).write_text(json.dumps(asdict(manifest)))
         os.link(shared, place / PREDICTIONS)
+        (place / RUNS).write_text(said)
         skill = 0.5 + 0.5 * seed / submissions
         lines = (
-            json.dumps(asdict(run)) + "\n"
-            for contest in contests
-            for run in scored(contest, skill, rules[contest.name], seed)
+            json.dumps(asdict(run)) + "\n" for contest in contests for run in scored(contest, skill, seed)
         )
         (place / SCORES).write_text("".join(lines))
     return total

@@ -21,6 +21,7 @@ from nsl_bench.run.metrics import METRICS
 
 from .contests import BOARD, Cell, Contest, read_contests
 from .ranking import Placing, place
+from .reading import Run, read_runs
 from .submission import MANIFEST, Manifest, slug
 from .verdict import SCORES
 
@@ -91,15 +92,38 @@ class Entry:
         """Whether it has every run of a contest."""
         return contest.name in self.values and all(length for _, length in self.spans[contest.name])
 
-    def records(self, contest: Contest) -> Iterator[tuple[Cell, dict[str, Any]]]:
-        """The scored runs of a contest as they are on the disk, cell by cell."""
+    def submitted(self) -> dict[str, Run]:
+        """What the submission says of each run: rules, hashes, versions."""
+        try:
+            return {run.id: run for run in read_runs(self.folder)}
+        except OSError as error:
+            raise UserError(f"The runs of {self.folder} cannot be read: {error.strerror}.") from error
+
+    def records(
+        self, contest: Contest, submitted: Mapping[str, Run]
+    ) -> Iterator[tuple[Cell, dict[str, Any]]]:
+        """The runs of a contest, cell by cell: what was scored, with what the submission says of it."""
         with (self.folder / SCORES).open("rb") as file:
             for cell, (begin, length) in zip(
                 contest.cells_of(self.track), self.spans.get(contest.name, ()), strict=False
             ):
-                if length:
-                    file.seek(begin)
-                    yield cell, json.loads(file.read(length))
+                if not length:
+                    continue
+                file.seek(begin)
+                record = json.loads(file.read(length))
+                said = submitted[record["run"]]
+                yield (
+                    cell,
+                    {
+                        **record,
+                        "language": said.language,
+                        "rules": said.rules,
+                        "content_hash": said.content_hash,
+                        "versions": said.versions,
+                        "environment": said.environment,
+                        "started": said.started,
+                    },
+                )
 
     def repeats(self, contest: Contest, metric: str) -> npt.NDArray[np.float64]:
         """float64 [repeats]: the metric's mean over shifts and percentages, each shift with the 0 % point.

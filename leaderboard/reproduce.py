@@ -52,6 +52,7 @@ _LARGE = frozenset({"follow_suit", "sudoku_4x4"})
 """Tasks whose large train sets are public."""
 
 _SIGMAS = 2.0
+_ON_IMAGES = frozenset({"framework_accuracy", "framework_accuracy_problog", "brier_score"})
 _ROUNDING = 1e-6
 
 
@@ -259,10 +260,8 @@ def _measured(metric: str, records: Sequence[Record]) -> Iterator[tuple[str, lis
     """Our values of a metric, one a repeat, in the paper's way of counting and in ours where they differ."""
     job = records[0].job
     learner = Spec.parse(job.learner).name
-    name = "framework_accuracy" if metric == "framework_accuracy_problog" else metric
+    name = "framework_accuracy_probabilistic" if metric == "framework_accuracy_problog" else metric
     values = [record.metrics[name] for record in records if name in record.metrics]
-    if metric == "framework_accuracy_problog":
-        return
     if metric == "atoms" and learner == "ffnsl":
         rules = [record.hypothesis for record in records if record.hypothesis is not None]
         yield "paper", [float(paper_atoms(job.benchmark, found)) for found in rules]
@@ -291,7 +290,7 @@ def _test_error(job: Job, metric: str, value: float) -> float:
     Of an accuracy p over n examples it is sqrt(2 p (1 - p) / n); a Brier score of crisp answers is twice
     the error rate.
     """
-    if job.track == "symbolic" or metric not in ("framework_accuracy", "brier_score"):
+    if job.track == "symbolic" or metric not in _ON_IMAGES:
         return 0.0
     scale = 2.0 if metric == "brier_score" else 1.0
     p = min(max(value / scale, 0.0), 1.0)

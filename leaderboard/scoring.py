@@ -217,6 +217,11 @@ def _measure(
         found["brier_score"] = measure.brier_score(probabilities, labels)
         found["probabilistic_accuracy"] = measure.probabilistic_accuracy(probabilities, labels)
         found["calibration_error"] = measure.calibration_error(probabilities, labels)
+        found["log_loss"] = measure.log_loss(probabilities, labels)
+        found["invalid_mass"] = measure.invalid_mass(probabilities)
+        if evaluation == "framework":
+            best = measure.most_probable(probabilities)
+            found["framework_accuracy_probabilistic"] = measure.accuracy(best, labels)
         found["undecided"] = float(np.mean(codes == UNDECIDED))
         found["ambiguous"] = float(np.mean(codes == AMBIGUOUS))
     return found
@@ -272,11 +277,5 @@ def _scored(run: Run, contest: Contest, cell: Cell, metrics: Mapping[str, float]
         repeat=cell.repeat,
         network=job.network or "",
         metrics=dict(metrics),
-        language=run.language,
-        rules=run.rules,
-        content_hash=run.content_hash,
-        versions=run.versions,
-        environment=run.environment,
-        started=run.started,
         command=contest.command(job.learner, job.track, job.network, cell),
     )

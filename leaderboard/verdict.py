@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,9 @@ class ScoredRun:
         shift, percent, repeat: its cell.
         network: perception network, empty in tracks without.
         metrics: every number, computed here; `learning_time` as the submitter says.
-        language, rules: what was learned.
-        content_hash, versions, environment, started: as in the submission.
         command: that does it again.
+
+    What the submitter says of the run, its rules among it, stays in the submission.
     """
 
     run: str
@@ -41,13 +41,7 @@ class ScoredRun:
     repeat: int
     network: str
     metrics: Mapping[str, float]
-    language: str | None = None
-    rules: tuple[str, ...] = ()
-    content_hash: Mapping[str, str] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
-    started: str = ""
-    command: str = ""
+    command: str
 
     @property
     def cell(self) -> Cell:

@@ -164,7 +164,8 @@ def _write_entries(shared: tuple[Board, Path], which: range) -> None:
     page = _Pages(board, out).write
     for entry in board.entries[which.start : which.stop]:
         mine = [contest for contest in board.contests if contest.name in entry.values]
-        records = {contest.name: list(entry.records(contest)) for contest in mine}
+        submitted = entry.submitted()
+        records = {contest.name: list(entry.records(contest, submitted)) for contest in mine}
         page(
             "learner.html",
             f"learner/{entry.slug}.html",

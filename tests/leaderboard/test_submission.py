@@ -79,7 +79,7 @@ def test_every_number_is_that_of_the_run(
                 "rules",
                 "undecided",
             ):
-                assert run.metrics.get(metric) == pytest.approx(known.get(metric), abs=1e-5), metric
+                assert run.metrics.get(metric) == pytest.approx(known.get(metric), abs=2e-5), metric
             assert "nsl-bench run sudoku_4x4" in run.command
 
 
