@@ -284,6 +284,7 @@ def reproduce(
     )
     figures = compare(todo, store)
     words = ["nsl-bench reproduce", paper, *(f"--task {task}" for task in tasks), f"--preset {preset}"]
+    words += [] if images else ["--no-images"]
     for path in write_report(figures, out, " ".join([*words, f"--data {data}", f"--out {out}"])):
         click.echo(path)
     click.echo(
