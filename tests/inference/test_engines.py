@@ -301,3 +301,14 @@ def test_certain_vectors_give_the_labels_of_the_papers_examples(shared: Path, na
     certain = np.eye(query.width)[np.maximum(test.concepts, 0)] * (test.concepts >= 0)[..., None]
     found = Exact()(query, certain)
     assert np.array_equal(found.probabilities, np.eye(len(task.labels))[test.labels])
+
+
+def test_the_documentation_shows_what_works() -> None:
+    page = Path(__file__).parents[2] / "docs" / "inference.md"
+    block = page.read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
+    names: dict[str, object] = {}
+    exec(block, names)
+    found = names["answer"]
+    assert isinstance(found, Answer)
+    np.testing.assert_allclose(found.probabilities, [[0.9 * 0.8, 0.1 * 0.2]], atol=1e-12)
+    np.testing.assert_allclose(found.invalid, [1 - 0.74], atol=1e-12)
