@@ -52,7 +52,6 @@ class Setting:
         source: spec of its images; ``{shared}`` stands for the folder of real data.
         shifts: of the figures.
         learned: the shift of the runs.
-        more: networks beside Softmax and EDL-GEN.
     """
 
     title: str
@@ -60,7 +59,6 @@ class Setting:
     source: str | None
     shifts: tuple[str, ...]
     learned: tuple[str, ...]
-    more: tuple[str, ...] = ()
 
 
 SETTINGS = {
@@ -70,14 +68,11 @@ SETTINGS = {
         None,
         ("rotate90",),
         ("rotate90",),
-        ("temperature", "ensemble", "mc_dropout"),
     ),
     "mnist": Setting(
         "Networks on MNIST", "sudoku_4x4", "mnist:{shared}/data/mnist", ("rotate90",), ("rotate90",)
     ),
-    "drawn": Setting(
-        "Networks on drawn decks", "follow_suit", None, ("noir", "comic"), ("noir", "comic"), ("mc_dropout",)
-    ),
+    "drawn": Setting("Networks on drawn decks", "follow_suit", None, ("noir", "comic"), ("noir", "comic")),
     "decks": Setting(
         "Networks on real decks",
         "follow_suit",
@@ -155,10 +150,10 @@ def page(name: str, options: argparse.Namespace) -> Path:
     """Make a setting's page and picture."""
     setting = SETTINGS[name]
     source = setting.source and setting.source.format(shared=options.shared)
-    networks = (options.softmax, "edl_gen", *(setting.more if options.all_networks else ()))
+    networks = (options.softmax, "edl_gen", *options.also)
     found = compare(setting, source, networks)
     command = f"python benchmarks/networks.py {name}"
-    command += " --all-networks" if options.all_networks else ""
+    command += "".join(f" --also {spec}" for spec in options.also)
     command += f" --softmax {options.softmax}" if options.softmax != "softmax" else ""
     picture = options.docs / f"networks_{name}.png"
     draw_histograms(found, picture)
@@ -188,7 +183,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results/networks"))
     parser.add_argument("--docs", type=Path, default=Path("docs/results"))
     parser.add_argument("--repeats", type=int, default=10, help="0 leaves FFNSL out")
-    parser.add_argument("--all-networks", action="store_true", help="the further networks too")
+    parser.add_argument("--also", action="append", default=[], help="a further network; repeatable")
     parser.add_argument("--softmax", default="softmax", help="spec of the network to compare with")
     options = parser.parse_args()
     for name in options.setting:

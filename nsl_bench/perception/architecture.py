@@ -74,9 +74,9 @@ class Architecture:
         return nn.Sequential(*layers, *last, nn.Linear(self.dense, self.outputs))
 
 
-def quick_size(height: int, width: int, pixels: int = _QUICK_PIXELS) -> tuple[int, int]:
-    """The size at which a quick preset sees images: 3 : 2 for cards, as many pixels for other shapes."""
-    if height * width <= pixels:
+def quick_size(height: int, width: int) -> tuple[int, int]:
+    """The size at which a quick preset sees images: 96 x 64 for cards, as many pixels for other shapes."""
+    if height * width <= _QUICK_PIXELS:
         return height, width
-    tall = (pixels * (1.5 if 1.4 < height / width < 1.7 else height / width)) ** 0.5
-    return max(8, round(tall / 8) * 8), max(8, round(pixels / tall / 8) * 8)
+    tall = (_QUICK_PIXELS * (1.5 if 1.4 < height / width < 1.7 else height / width)) ** 0.5
+    return max(8, round(tall / 8) * 8), max(8, round(_QUICK_PIXELS / tall / 8) * 8)

@@ -127,7 +127,10 @@ class TemperatureScaling(_OfSoftmax):
 
 
 def _best_temperature(logits: npt.NDArray[np.float64], labels: npt.NDArray[np.int64]) -> float:
-    """The number in 0.05..20 by which to divide logits so that the labels are most likely."""
+    """The number in 0.05..20 by which to divide logits so that the labels are most likely.
+
+    If every label is the greatest logit's, nothing speaks against ever more certainty; then it is at least 1.
+    """
     from scipy.optimize import minimize_scalar
 
     own = np.arange(len(labels)), labels
@@ -137,7 +140,8 @@ def _best_temperature(logits: npt.NDArray[np.float64], labels: npt.NDArray[np.in
         scaled -= scaled.max(axis=1, keepdims=True)
         return float(np.mean(np.log(np.exp(scaled).sum(axis=1)) - scaled[own]))
 
-    bounds = (np.log(0.05), np.log(20.0))
+    least = 1.0 if (logits.argmax(axis=1) == labels).all() else 0.05
+    bounds = (np.log(least), np.log(20.0))
     return float(np.exp(minimize_scalar(surprise, bounds=bounds, method="bounded").x))
 
 

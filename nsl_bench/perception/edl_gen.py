@@ -22,6 +22,7 @@ from nsl_bench.perception.classifier import ImageClassifier, check_counts
 from nsl_bench.perception.generative import Generative, Shape
 from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Option, Renderer
+from nsl_bench.perception.softmax import SoftmaxCNN
 
 __all__ = ["EDLGen", "loss"]
 
@@ -55,7 +56,7 @@ class EDLGen(ImageClassifier):
     filters, a fake for every second image, a learning rate that falls to zero. Digits: at most 4,000 of each,
     and so many epochs that about 32,000 are seen; where there are fewer than 10,000, about 16,000 are seen,
     moved at random by up to two pixels, and the squared weights count ten times as much. Colour images: 60
-    of each concept at 72 x 48 or as many pixels, about 30,000 seen, the Softmax CNN's layers in place of
+    of each concept, about 10,000 seen, the layers, sizes and first weights of the Softmax CNN in place of
     LeNet's, fakes at half the height and width. ``paper`` has the published sizes: LeNet with 500 units, 256
     filters, all images in full, 20 epochs.
 
@@ -67,6 +68,8 @@ class EDLGen(ImageClassifier):
         dense: units of the classifier's hidden dense layer.
         filters: of the decoder's first layer.
         latent: numbers in a code.
+        warm: whether the classifier starts from the weights of the Softmax CNN of the same seed and sizes,
+            which is trained first if need be; by default for colour images in the quick preset.
         fake_every: one fake for every so many images.
         coarseness: fakes are made at this fraction of the images' height and width, then scaled up.
         decay: weight of the classifier's squared weights in its loss; 0.001 as published, or see above.
@@ -87,6 +90,7 @@ class EDLGen(ImageClassifier):
         dense: int | None = None,
         filters: int | None = None,
         latent: int = 100,
+        warm: bool | None = None,
         fake_every: int | None = None,
         coarseness: int | None = None,
         decay: float | None = None,
@@ -116,6 +120,7 @@ class EDLGen(ImageClassifier):
         self.dense = dense
         self.filters = filters
         self.latent = latent
+        self.warm = warm
         self.fake_every = fake_every
         self.coarseness = coarseness
         self.decay = decay
@@ -125,15 +130,32 @@ class EDLGen(ImageClassifier):
 
     @property
     def options(self) -> Mapping[str, Option]:
-        return {name: getattr(self, name) for name in _OPTIONS}
+        # An option at its default that came later is left out: weights keep their identity.
+        later: dict[str, Option] = {} if self.warm is None else {"warm": self.warm}
+        return {**{name: getattr(self, name) for name in _OPTIONS}, **later}
+
+    def basis(self, shape: tuple[int, int, int]) -> SoftmaxCNN | None:
+        wanted = self.preset == "quick" and shape[2] == 3 and self.kind in ("auto", "cards")
+        if not (wanted if self.warm is None else self.warm):
+            return None
+        if self.kind == "lenet":
+            raise UserError(
+                "The network edl_gen with kind=lenet cannot be warm: the Softmax CNN has other layers."
+            )
+        return SoftmaxCNN(
+            self.preset, self.kind, dense=self.dense, height=self.height, width=self.width, seed=self.seed
+        )
 
     def design(self, shape: tuple[int, int, int], outputs: int) -> Architecture:
         """The sizes of the classifier for images of a shape."""
+        basis = self.basis(shape)
+        if basis is not None:
+            return basis.design(shape, outputs)
         height, width, channels = shape
         quick, small = self.preset == "quick", channels == 1 and max(height, width) <= 32
         kind: Kind = ("lenet" if small or not quick else "cards") if self.kind == "auto" else self.kind
         if quick and not small:
-            height, width = quick_size(height, width, 72 * 48)
+            height, width = quick_size(height, width)
         dense = {"digits": 96 if quick else 128, "cards": 512, "lenet": 500}[kind]
         return Architecture(
             kind, self.height or height, self.width or width, channels, self.dense or dense, outputs
@@ -148,20 +170,29 @@ class EDLGen(ImageClassifier):
         device: str = "auto",
         progress: bool = False,
     ) -> Self:
-        design = self.design(render(np.zeros(1, np.int64)).shape[1:], len(concepts))
+        shape = render(np.zeros(1, np.int64)).shape[1:]
+        design, basis = self.design(shape, len(concepts)), self.basis(shape)
+        if basis is not None:
+            trained = self.start or basis.fit(render, labels, concepts, device=device, progress=progress)
+            start = dict(trained.parameters())
+        else:
+            start = {}
         quick = self.preset == "quick"
         limit = self.images_per_concept or ((60 if design.channels == 3 else 4000) if quick else None)
         rows = training.first_of_each(labels, limit)
         images = collect(
             lambda some: render(rows[some]), len(rows), (design.height, design.width), progress=progress
         )
-        self._mean, self._deviation = training.statistics(images)
+        if start:
+            self._mean, self._deviation = start.pop("mean"), start.pop("deviation")
+        else:
+            self._mean, self._deviation = training.statistics(images)
         few = quick and design.channels == 1 and len(rows) < _FEW
         settings = training.Settings(
-            epochs=self.epochs or (_quick_epochs(len(rows), design.channels) if quick else 20),
+            epochs=self.epochs or (_quick_epochs(len(rows), design.channels, bool(start)) if quick else 20),
             batch=64 if design.channels == 1 else 32,
             optimiser="adam",
-            learning_rate=1e-3,
+            learning_rate=3e-4 if start else 1e-3,
             anneal=quick,
             jitter=2 if few else 0,
             seed=self.seed,
@@ -170,10 +201,10 @@ class EDLGen(ImageClassifier):
         )
         filters = self.filters or (32 if quick else 256)
         part = self.coarseness or (2 if quick and design.channels == 3 else 1)
-        shape = Shape(design.height // part, design.width // part, design.channels, self.latent, filters)
+        fakes = Shape(design.height // part, design.width // part, design.channels, self.latent, filters)
         decay = (0.01 if few else 0.001) if self.decay is None else self.decay
         numbers = labels[rows].astype(np.int64)
-        self._module = self._train(design, shape, images, numbers, decay, settings)
+        self._module = self._train(design, fakes, start, images, numbers, decay, settings)
         self.architecture, self.concepts, self.device = design, tuple(concepts), device
         self.details["training"] = {
             "images": len(rows),
@@ -181,6 +212,7 @@ class EDLGen(ImageClassifier):
             "filters": filters,
             "coarseness": part,
             "decay": decay,
+            "warm": bool(start),
         }
         return self
 
@@ -188,6 +220,7 @@ class EDLGen(ImageClassifier):
         self,
         design: Architecture,
         shape: Shape,
+        start: Mapping[str, npt.NDArray[Any]],
         images: npt.NDArray[np.uint8],
         labels: npt.NDArray[np.int64],
         decay: float,
@@ -201,7 +234,10 @@ class EDLGen(ImageClassifier):
             torch.from_numpy(numbers).to(device)[:, None, None] for numbers in (self._mean, self._deviation)
         )
         with training.seeded(device, settings.seed):
-            module = design.build().to(device, memory_format=torch.channels_last)
+            module = design.build()
+            if start:
+                module.load_state_dict({k: torch.from_numpy(v.astype(np.float32)) for k, v in start.items()})
+            module = module.to(device, memory_format=torch.channels_last)
             generative = Generative(shape, device)
             optimiser = torch.optim.Adam(module.parameters(), lr=settings.learning_rate)
             module.train()
@@ -245,9 +281,9 @@ class EDLGen(ImageClassifier):
         return np.asarray(alpha.shape[1] / alpha.sum(axis=1), np.float64)
 
 
-def _quick_epochs(images: int, channels: int) -> int:
+def _quick_epochs(images: int, channels: int, warm: bool) -> int:
     if channels == 3:
-        return min(max(round(30_000 / images), 2), 40)
+        return min(max(round((10_000 if warm else 125_000) / images), 2), 40)
     return min(max(round((16_000 if images < _FEW else 32_000) / images), 2), 60)
 
 

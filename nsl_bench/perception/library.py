@@ -214,6 +214,9 @@ def train_network(
             extra["segmentation"] = Segmentation(
                 source.segments, lambda rows: source.segmentation("network", rows)
             )
+        basis = made.basis(source.shape)
+        if basis is not None:
+            made.start = _obtain(basis, benchmark, source, device=device, progress=progress)
         made.checkpoint = cache.folder("training") / f"{made.name}-{identity(made, source).key}.safetensors"
         made.fit(train_images, labels, concepts, device=device, progress=progress, **extra)
     made.details["source"] = {

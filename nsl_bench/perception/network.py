@@ -62,6 +62,7 @@ class Network(ABC):
         device: where it predicts: ``"auto"`` (CUDA where there is one), ``"cpu"``, ``"cuda"`` ...
         checkpoint: the file in which `fit` keeps its state between epochs, and from which it goes on; None
             keeps none. It decides nothing about the weights.
+        start: the network that `basis` asks for, trained; None if nobody provided it.
         needs_segmentation: whether `fit` wants the train images' segmentation maps, in the keyword argument
             ``segmentation``, a `Segmentation`.
     """
@@ -72,9 +73,14 @@ class Network(ABC):
     device: str = "auto"
     checkpoint: Path | None = None
     needs_segmentation: ClassVar[bool] = False
+    start: Network | None = None
 
     def __init__(self) -> None:
         self.details: dict[str, Any] = {}
+
+    def basis(self, shape: tuple[int, int, int]) -> Network | None:
+        """The untrained network whose trained weights `fit` starts from, for images of a shape, if any."""
+        return None
 
     @property
     @abstractmethod

@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import NetworkCase
-from toy import PatchSource
+from toy import Patches, PatchSource
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
-from nsl_bench.perception import training
+from nsl_bench.perception import library, training
+from nsl_bench.perception.committees import _best_temperature
+from nsl_bench.perception.edl_gen import EDLGen
 from nsl_bench.perception.images import resize
 from nsl_bench.perception.softmax import SoftmaxCNN
 
@@ -132,3 +134,30 @@ def test_resize(channels: int) -> None:
 def test_an_unknown_device() -> None:
     with pytest.raises(UserError, match="The device 'abacus' cannot be used here"):
         training.pick_device("abacus")
+
+
+def test_the_best_temperature_is_that_of_the_labels() -> None:
+    """Labels drawn from softmax(logits / 3): the logits are three times too large."""
+    chance = np.random.default_rng(0)
+    logits = 6 * chance.standard_normal((4000, 5))
+    noise = chance.gumbel(size=logits.shape)
+    labels = (logits / 3 + noise).argmax(axis=1)
+    assert abs(_best_temperature(logits, labels) - 3) < 0.3
+    assert 1 <= _best_temperature(logits, logits.argmax(axis=1)) < 1.01
+
+
+def test_a_warm_start_takes_the_softmax_cnn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NSL_BENCH_CACHE", str(tmp_path))
+    source = PatchSource()
+    spec = "edl_gen:warm=true,dense=8,epochs=1,height=20,width=20,filters=4,latent=4"
+    network = library.train_network(spec, Patches(), source)
+    assert [path.name.partition("-")[0] for path in (tmp_path / "networks").glob("*.safetensors")] == [
+        "softmax"
+    ]
+    basis = library.trained("softmax:dense=8,height=20,width=20", Patches(), source)
+    assert network.details["training"]["warm"] and isinstance(network, EDLGen)
+    assert network.architecture == basis.architecture  # type: ignore[attr-defined]
+    moved = np.abs(network.parameters()["0.weight"] - basis.parameters()["0.weight"])
+    assert 0 < moved.max() < 0.01
+    with pytest.raises(UserError, match="kind=lenet cannot be warm"):
+        EDLGen(kind="lenet", warm=True).basis((20, 20, 1))
