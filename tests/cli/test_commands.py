@@ -106,7 +106,7 @@ def test_a_learner_that_fails_costs_only_its_runs(tmp_path: Path) -> None:
     learner = tmp_path / "bad.py"
     learner.write_text(
         "class Bad:\n    track = 'end_to_end'\n"
-        "    def fit(self, train):\n        return self\n"
+        "    def fit(self, train):\n        print('fitted')\n        return self\n"
         "    def predict_proba(self, test):\n        return test.concepts\n"
     )
     words = ["run", "sudoku_4x4", "--learner", f"{learner}:Bad", "--learner", "majority", "--repeats", "1"]
@@ -114,6 +114,16 @@ def test_a_learner_that_fails_costs_only_its_runs(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "1 runs done, 1 failed" in done.stdout
     assert "A learner of the track 'end_to_end' is given no concepts" in done.stderr
+    (log,) = (tmp_path / "results" / "logs").iterdir()
+    assert "fitted" in log.read_text() and "    fitted" in done.stderr
+    (failure,) = (r for r in Store(tmp_path / "results") if r.status != "ok")
+    assert (failure.status, failure.output) == ("crashed", "fitted")
+    again = nsl_bench(*words, "--jobs", "1", "--track", "symbolic", "--out", tmp_path / "results")
+    assert "0 runs done, 0 failed, 2 were there" in again.stdout
+    again = nsl_bench(
+        *words, "--jobs", "1", "--track", "symbolic", "--rerun", "failed", "--out", tmp_path / "results"
+    )
+    assert "0 runs done, 1 failed, 1 were there" in again.stdout
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -61,3 +65,22 @@ def test_chance_and_sums_are_found(tmp_path: Path) -> None:
     (tmp_path / "chance.py").write_text(RANDOM)
     assert "a second run answers differently for 20 of 20" in sentences(f"{tmp_path}/chance.py:Chance")
     assert "20 of 20 examples sum to less than one, e.g. 0.2" in sentences(f"{tmp_path}/chance.py:Half")
+
+
+def test_the_examples_are_learners(tmp_path: Path) -> None:
+    """The package by its entry point, installed; the command."""
+    shutil.copytree(ROOT / "examples" / "my_package" / "src" / "my_package", tmp_path / "my_package")
+    project = tomllib.loads((ROOT / "examples" / "my_package" / "pyproject.toml").read_text())["project"]
+    info = tmp_path / "my_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    points = project["entry-points"]["nsl_bench.learners"]
+    lines = ["[nsl_bench.learners]", *(f"{name} = {place}" for name, place in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    command = ["--learner-command", f"{sys.executable} {ROOT}/examples/command_nearest.py"]
+    for words in (["one_rule:least=3"], command):
+        line = [sys.executable, "-m", "nsl_bench", "check", *words]
+        done = subprocess.run(line, env=env, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.endswith("All is well.\n")
