@@ -84,7 +84,7 @@ def _installed(
     Args:
         programs: the ``PATH``.
         modules: where Python looks for modules.
-        here: the working folder, of which only a learner's own code is shown.
+        here: the working folder, to which relative ones lead.
     """
     import nsl_bench
 
@@ -96,7 +96,7 @@ def _installed(
     for entry in map(Path, filter(None, modules)):
         if entry.name in ("site-packages", "dist-packages") or not entry.is_dir():
             readable.append(str(entry))
-        elif entry.resolve() != Path(here):
+        else:
             readable += map(str, code_of(entry.resolve()))
             listable.append(entry.resolve())
     return tuple(dict.fromkeys(Path(path).resolve() for path in readable)), tuple(listable)
