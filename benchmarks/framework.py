@@ -22,6 +22,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.report.analysis import (
     ERRORS,
@@ -94,19 +96,22 @@ def jobs_of(
 ) -> list[Job]:
     """The runs of a task; baselines use the first network only, as in the paper."""
     mnist = shared / "data" / "mnist"
-    source = f"mnist:{mnist}" if part.benchmark.startswith("sudoku") and mnist.is_dir() else None
+    real = f"mnist:{mnist}" if part.benchmark.startswith("sudoku") and mnist.is_dir() else None
+    task: Benchmark = registry.create("benchmark", part.benchmark)
     found = []
     for k, network in enumerate(networks):
-        learners = part.learners if k == 0 else [x for x in part.learners if x.startswith("ffnsl")]
-        found += plan(
-            part.benchmark,
-            learners,
-            shifts=[part.shift],
-            percents=percents,
-            repeats=repeats,
-            source=source,
-            network=network,
-        )
+        own = part.learners if k == 0 else [x for x in part.learners if x.startswith("ffnsl")]
+        # EDL-GEN comes trained on the embedded images; both networks are compared on those.
+        for source in dict.fromkeys([real, None] if k == 0 else [None]):
+            found += plan(
+                part.benchmark,
+                own if source == real else [x for x in own if x.startswith("ffnsl")],
+                shifts=[part.shift],
+                percents=percents,
+                repeats=[r for r in repeats if r <= task.repeats],
+                source=source,
+                network=network,
+            )
     return found
 
 
@@ -149,14 +154,15 @@ def section(part: Part, runs: pd.DataFrame, paper: pd.DataFrame | None) -> str:
     """The table of a task."""
     own = runs[(runs["benchmark"] == part.benchmark) & runs["shift"].isin([part.shift, "standard"])]
     rows = []
-    for (percent, learner, network), group in summarise(own, METRICS).groupby(
-        ["percent", "learner", "network"], sort=True
+    for (percent, learner, network, source), group in summarise(own, METRICS).groupby(
+        ["percent", "learner", "network", "source"], sort=True
     ):
         values = group.set_index(group["metric"].astype(str))
         row: dict[str, object] = {
             "shifted (%)": f"{percent:g}",
             "learner": learner,
             "network": network,
+            "images": str(source).partition(":")[0],
             "repeats": int(group["n"].max()),
         }
         for metric in METRICS:
@@ -174,8 +180,8 @@ def area_section(runs: pd.DataFrame) -> str:
     """Means over all percentages."""
     rows = []
     table = area_under_shift(runs, ("framework_accuracy", "brier_score", "calibration_error"))
-    for (benchmark, shift, learner, network), group in table.groupby(
-        ["benchmark", "shift", "learner", "network"], sort=True
+    for (benchmark, shift, learner, network, source), group in table.groupby(
+        ["benchmark", "shift", "learner", "network", "source"], sort=True
     ):
         values = group.set_index(group["metric"].astype(str))
         rows.append(
@@ -184,6 +190,7 @@ def area_section(runs: pd.DataFrame) -> str:
                 "shift": shift,
                 "learner": learner,
                 "network": network,
+                "images": str(source).partition(":")[0],
                 **{
                     m.replace("_", " "): number(values["mean"][m], values["std_err"][m]) for m in values.index
                 },
