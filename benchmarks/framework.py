@@ -15,6 +15,7 @@ import os
 import shutil
 import sys
 import time
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -223,8 +224,8 @@ def write(store: Store, shared: Path, docs: Path, networks: Sequence[str]) -> Pa
         if not mine["shift"].isin([part.shift]).any() and not (mine["percent"] == 0).any():
             continue
         pieces += [f"## {part.benchmark}, {part.shift}", section(part, runs, paper)]
-        remark = REMARKS.get((part.benchmark, part.shift))
-        pieces += [remark] if remark else []
+        remark = REMARKS.get(f"{part.benchmark}/{part.shift}")
+        pieces += [remark.strip()] if remark else []
     pieces += ["## Where errors come from", errors_section(errors)]
     pieces += ["## Which rules are learned", rules_section(store)]
     pieces += ["## What the network sees", seen_section(store)]
@@ -308,7 +309,8 @@ def seen_section(store: Store) -> str:
     return markdown(rows)
 
 
-REMARKS: dict[tuple[str, str], str] = {}
+REMARKS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+"""A sentence on each difference from the paper, by task and shift."""
 
 
 def say(record: Record) -> None:
