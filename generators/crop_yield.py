@@ -75,7 +75,7 @@ class CropYield(Benchmark):
     bias = _BIAS
     test_size = 1000
     sources = ("drawn_leaves", "plants")
-    named_shifts: Mapping[str, str] = MappingProxyType({"hue": "hue:0.5"})
+    named_shifts: Mapping[str, str] = MappingProxyType({"hue": "hue:0.15"})
 
     def __init__(self, species: str | None = None, world: int = _WORLD) -> None:
         if world < 0:

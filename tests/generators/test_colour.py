@@ -146,7 +146,7 @@ def test_a_sequence_does_one_after_the_other() -> None:
 
 def test_a_sequence_of_short_names() -> None:
     task, source = registry.create("benchmark", "crop_yield"), leaves()
-    assert resolve("hue+jpeg_compression:2", task, source).spec == "hue:0.5+jpeg_compression:2"
+    assert resolve("hue+jpeg_compression:2", task, source).spec == "hue:0.15+jpeg_compression:2"
 
 
 @pytest.mark.parametrize(
