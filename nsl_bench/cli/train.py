@@ -77,10 +77,12 @@ def command(
             err=True,
         )
         return 130
-    accuracies = {name: library.accuracy(trained, images, shift) for name, shift in shifts.items()}
-    trained.details["accuracy"] = {name: round(value, 4) for name, value in accuracies.items()}
     entry = library.identity(trained, images, out.name if out else "")
     path = out or cache.folder("networks") / f"{trained.name}-{entry.key}.safetensors"
+    # Saved before it is measured too: Ctrl-C while measuring must not lose the training.
+    trained.save(path)
+    accuracies = {name: library.accuracy(trained, images, shift) for name, shift in shifts.items()}
+    trained.details["accuracy"] = {name: round(value, 4) for name, value in accuracies.items()}
     trained.save(path)
     if out is not None and (out.parent / library.INDEX).is_file():
         library.add_to_index(out.parent, entry)

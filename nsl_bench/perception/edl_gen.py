@@ -45,6 +45,10 @@ _OPTIONS = (
 _FEW = 10_000
 """With fewer grey images they are moved about, and weights are held down more."""
 
+_WARM_DECAY = 1e-5
+"""The published 0.001 is for LeNet: on the larger network it outweighs the loss's gradients, and Adam, which
+scales both alike, takes all weights to nothing within 200 steps."""
+
 _CLIP = 10.0
 """Logits beyond give no more evidence: exp overflows, and 22,000 is certainty enough."""
 
@@ -55,10 +59,10 @@ class EDLGen(ImageClassifier):
     Two presets. ``quick``, the default, takes minutes on a processor: a decoder with 32 in place of 256
     filters, a fake for every second image, a learning rate that falls to zero. Digits: at most 4,000 of each,
     and so many epochs that about 32,000 are seen; where there are fewer than 10,000, about 16,000 are seen,
-    moved at random by up to two pixels, and the squared weights count ten times as much. Colour images: 60
-    of each concept, about 10,000 seen, the layers, sizes and first weights of the Softmax CNN in place of
-    LeNet's, fakes at half the height and width. ``paper`` has the published sizes: LeNet with 500 units, 256
-    filters, all images in full, 20 epochs.
+    moved at random by up to two pixels, and the squared weights count ten times as much. Colour images: 40
+    of each concept, about 6,400 seen, squared weights that count a hundredth, the layers, sizes and first
+    weights of the Softmax CNN in place of LeNet's, fakes at half the height and width. ``paper`` has the
+    published sizes: LeNet with 500 units, 256 filters, all images in full, 20 epochs.
 
     Args:
         preset: ``"quick"`` or ``"paper"``; what the options below leave open.
@@ -178,7 +182,7 @@ class EDLGen(ImageClassifier):
         else:
             start = {}
         quick = self.preset == "quick"
-        limit = self.images_per_concept or ((60 if design.channels == 3 else 4000) if quick else None)
+        limit = self.images_per_concept or ((40 if design.channels == 3 else 4000) if quick else None)
         rows = training.first_of_each(labels, limit)
         images = collect(
             lambda some: render(rows[some]), len(rows), (design.height, design.width), progress=progress
@@ -202,7 +206,8 @@ class EDLGen(ImageClassifier):
         filters = self.filters or (32 if quick else 256)
         part = self.coarseness or (2 if quick and design.channels == 3 else 1)
         fakes = Shape(design.height // part, design.width // part, design.channels, self.latent, filters)
-        decay = (0.01 if few else 0.001) if self.decay is None else self.decay
+        usual = 0.01 if few else _WARM_DECAY if start else 0.001
+        decay = usual if self.decay is None else self.decay
         numbers = labels[rows].astype(np.int64)
         self._module = self._train(design, fakes, start, images, numbers, decay, settings)
         self.architecture, self.concepts, self.device = design, tuple(concepts), device
@@ -283,7 +288,7 @@ class EDLGen(ImageClassifier):
 
 def _quick_epochs(images: int, channels: int, warm: bool) -> int:
     if channels == 3:
-        return min(max(round((10_000 if warm else 125_000) / images), 2), 40)
+        return min(max(round((6_400 if warm else 125_000) / images), 2), 40)
     return min(max(round((16_000 if images < _FEW else 32_000) / images), 2), 60)
 
 
