@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ..chance import uniforms
 
@@ -54,15 +55,12 @@ class Placement:
             math.ceil(self.y + half_y + 0.01),
         )
 
-    def coefficients(self, width: int, height: int, left: int, top: int) -> tuple[float, ...]:
-        """Pillow's six affine coefficients for the part of the picture that begins at (left, top).
-
-        They are multiples of 2**-16: products with pixel coordinates are then exact in float64.
-        """
+    def coefficients(self, width: int, height: int, left: int, top: int) -> tuple[int, ...]:
+        """Six affine coefficients, in 2**-16, for the part of the picture that begins at (left, top)."""
         a, b, d, e = self.matrix
         dx, dy = left - self.x, top - self.y
         six = (a, b, width / 2 + a * dx + b * dy, d, e, height / 2 + d * dx + e * dy)
-        return tuple(round(value * _GRID) / _GRID for value in six)
+        return tuple(round(value * _GRID) for value in six)
 
 
 @dataclass(frozen=True)
@@ -104,10 +102,10 @@ class Augmentation:
             ),
         )
 
-    def tones(self) -> list[int]:
-        """The new value of each of the 256 grey levels."""
+    def tones(self) -> npt.NDArray[np.uint8]:
+        """uint8 [256]: the new value of each grey level."""
         levels = ((np.arange(256) * self.brightness + 128) >> 8) + self.channel_shift
-        return [int(level) for level in levels.clip(0, 255)]
+        return levels.clip(0, 255).astype(np.uint8)
 
 
 def draw_augmentation(*key: int) -> Augmentation:

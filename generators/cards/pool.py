@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
 
 from nsl_bench.errors import UserError
 from nsl_bench.seeding import stable_hash
@@ -128,7 +127,7 @@ class CardPool(ImageSource):
         for k, index in enumerate(np.asarray(indices).tolist()):
             if not 0 <= index < n:
                 raise IndexError(f"image {index} of a part of {n} images")
-            pictures[k] = np.asarray(self._picture(part, index, variant))
+            self._paint(pictures[k], part, index, variant)
         return pictures
 
     def card_and_number(self, part: PoolPart, index: int) -> tuple[str, int]:
@@ -137,27 +136,25 @@ class CardPool(ImageSource):
         number, concept = divmod(index, len(self.concept_space))
         return self.concept_space.concepts[concept], before[part] + number
 
-    def _picture(self, part: PoolPart, index: int, variant: str) -> Image.Image:
+    def _paint(self, picture: npt.NDArray[np.uint8], part: PoolPart, index: int, variant: str) -> None:
+        """Paint an image of the pool on uint8 [height, width, 3]."""
         card, number = self.card_and_number(part, index)
         key = (self.seed, CARDS.index(card), number)
         how = draw_augmentation(*key, 0)
-        height, width, _ = self.shape
         if not variant.startswith(ADVERSARIAL):
-            return on_plain_table(self._sprite(variant, card, small=False), how, (width, height), *key, 1)
+            on_plain_table(picture, self._sprite(variant, card, small=False), how, *key, 1)
+            return
+        height, width, _ = self.shape
         deck = variant.removeprefix(ADVERSARIAL)
         others = [other for other in CARDS if other != card]
         # The decks' adversarial pictures are strewn differently, the same one always alike.
         strewn = (*key, 2, stable_hash(deck))
-        picture = strewn_table(
-            (width, height),
-            lambda i: self._sprite(self.decks[0], others[i], small=True),
-            len(others),
-            *strewn,
+        strewn_table(
+            picture, lambda i: self._sprite(self.decks[0], others[i], small=True), len(others), *strewn
         )
         dx, dy = (uniforms(2, *strewn, 3) - 0.5).tolist()
         place = how.placement(width / 2 + 0.24 * dx * width, height / 2 + 0.24 * dy * height)
         lay(picture, self._sprite(deck, card, small=True), place, tones=how.tones(), shadow=True)
-        return picture
 
     def _sprite(self, deck: str, card: str, *, small: bool) -> Sprite:
         key = (deck, card, small)
