@@ -32,7 +32,7 @@ from nsl_bench.shift import STANDARD, Shift, short_name
 from nsl_bench.types import BLANK, PoolPart, Split
 from nsl_bench.workers import spread
 
-__all__ = ["generate"]
+__all__ = ["generate", "prepare", "write_files"]
 
 _STATE = ".state"
 _POOL_PARTS: tuple[PoolPart, ...] = ("network", "a", "b")
@@ -60,8 +60,10 @@ def generate(recipe: Recipe, out: Path, *, workers: int = 1, progress: bool = Fa
         raise UserError(f"--out: {work} cannot be made: {error.strerror}.") from error
     with cache.lock(work / _STATE / "work"):
         _same_plan(work / _STATE / "plan.json", plan)
-        shared = _shared(plan, work)
-        _write_all(shared, workers, progress)
+        shared = prepare(plan, work)
+        # The pool first: the examples' images are taken from its files.
+        write_files(shared, [(IMAGES, split) for split in shared.pools], workers, progress)
+        write_files(shared, list(shared.tables), workers, progress)
         manifest = _finish(plan, shared)
         shutil.rmtree(work / _STATE)
     if out.exists():
@@ -89,8 +91,8 @@ def _same_plan(path: Path, plan: Plan) -> None:
         )
 
 
-def _shared(plan: Plan, work: Path) -> Shared:
-    """All that the files are made from; the examples are kept from an earlier start."""
+def prepare(plan: Plan, work: Path) -> Shared:
+    """All that the files are made from; examples are kept in the folder `work` from an earlier start."""
     splits = {name: _examples(plan, work, name) for name in plan.splits}
     shape = plan.source.shape
     pools: dict[str, Pool] = {}
@@ -149,18 +151,19 @@ def _examples(plan: Plan, work: Path, name: str) -> Split:
     return split
 
 
-def _write_all(shared: Shared, workers: int, progress: bool) -> None:
-    """The pool first: the examples' images are taken from its files."""
+def write_files(
+    shared: Shared, splits: Sequence[tuple[str, str]], workers: int, progress: bool = False
+) -> None:
+    """Write the files of some splits, each named by its configuration and its name."""
     from tqdm import tqdm
 
-    pool = [shard for split in shared.pools for shard in shared.shards(IMAGES, split)]
-    examples = [shard for key in shared.tables for shard in shared.shards(*key)]
-    for unit, jobs in (("image", pool), ("example", examples)):
-        total = sum(shard.rows[1] - shard.rows[0] for shard in jobs)
-        with tqdm(total=total, unit=unit, unit_scale=True, disable=None if progress else True) as bar:
-            for shard, _ in zip(jobs, spread(write, shared, jobs, workers), strict=True):
-                bar.set_postfix_str(shard.path, refresh=False)
-                bar.update(shard.rows[1] - shard.rows[0])
+    jobs = [shard for key in splits for shard in shared.shards(*key)]
+    unit = "image" if splits and splits[0][0] == IMAGES else "example"
+    total = sum(shard.rows[1] - shard.rows[0] for shard in jobs)
+    with tqdm(total=total, unit=unit, unit_scale=True, disable=None if progress else True) as bar:
+        for shard, _ in zip(jobs, spread(write, shared, jobs, workers), strict=True):
+            bar.set_postfix_str(shard.path, refresh=False)
+            bar.update(shard.rows[1] - shard.rows[0])
 
 
 def _finish(plan: Plan, shared: Shared) -> Manifest:

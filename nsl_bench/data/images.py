@@ -13,7 +13,7 @@ from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
 from nsl_bench.types import PoolPart
 
-__all__ = ["CHUNK", "chunks", "decode", "encode", "render"]
+__all__ = ["CHUNK", "chunks", "decode", "encode", "png", "render"]
 
 CHUNK = 256
 """Images rendered at a time."""
@@ -37,14 +37,19 @@ def render(
     return shift.render(source, part, indices)
 
 
-def encode(image: npt.NDArray[np.uint8]) -> tuple[bytes, bytes]:
-    """An image, uint8 [height, width, channels], as a PNG file, and its digest."""
+def png(image: npt.NDArray[np.uint8]) -> bytes:
+    """An image, uint8 [height, width, channels], as a PNG file."""
     from PIL import Image
 
     buffer = io.BytesIO()
     picture = Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image)
     picture.save(buffer, "PNG", compress_level=_LEVEL)
-    return buffer.getvalue(), image_digest(image)
+    return buffer.getvalue()
+
+
+def encode(image: npt.NDArray[np.uint8]) -> tuple[bytes, bytes]:
+    """An image, uint8 [height, width, channels], as a PNG file, and its digest."""
+    return png(image), image_digest(image)
 
 
 def decode(file: bytes) -> npt.NDArray[np.uint8]:

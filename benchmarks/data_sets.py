@@ -1,11 +1,11 @@
 """How fast data sets are generated: images a second, beside encoding alone and `Dataset.from_generator`.
 
-Encoding alone (the PNG files of images that are there already, with as many processes) is the limit. What
-generating does beside it is rendering, hashing and writing parquet files. `Dataset.from_generator` makes the
-same images one by one, as its users would, and has one process.
+Encoding alone (PNG files of images that are there already) is the limit; generating also renders, hashes and
+writes parquet files. `Dataset.from_generator` makes the same images one by one, as its users would. All
+three in one process and by its CPU time, so that what else the machine does matters little.
 
-    python benchmarks/datasets.py                       the speed, on cards and on digits
-    python benchmarks/datasets.py large --mnist FOLDER  the two large sets, resumed if they are there in part
+    python benchmarks/data_sets.py --mnist FOLDER        the speed, on cards and on digits
+    python benchmarks/data_sets.py large --mnist FOLDER  the two large sets, resumed if they are there in part
 """
 
 from __future__ import annotations
@@ -20,22 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from nsl_bench import registry
-from nsl_bench.data.generate import generate
-from nsl_bench.data.images import chunks, encode, render
+from nsl_bench.data.generate import generate, prepare, write_files
+from nsl_bench.data.images import png, render
 from nsl_bench.data.manifest import Manifest
-from nsl_bench.data.recipe import Recipe
-from nsl_bench.data.splits import make_source
+from nsl_bench.data.recipe import IMAGES, Plan, Recipe
 from nsl_bench.source import ImageSource
-from nsl_bench.workers import spread
 
-CARDS = Recipe(
-    "follow_suit", train=104, test=104, repeats=1, shifts=(), source="drawn_decks:images_per_card=80"
-)
-"""4,160 images of 274 x 174."""
-
-DIGITS = Recipe("sudoku_9x9", train=320, test=320, repeats=1)
-"""1,617 digits of scikit-learn, standard ones and those of pools A and B rotated."""
+CARDS = Recipe("follow_suit", train=8, test=8, repeats=1, shifts=(), source="drawn_decks:images_per_card=100")
+"""5,200 images of 274 x 174."""
 
 
 def images_of(manifest: Manifest) -> int:
@@ -43,23 +35,12 @@ def images_of(manifest: Manifest) -> int:
     return sum(entry.rows for entry in manifest.configs["images"].values())
 
 
-def encode_all(images: list[np.ndarray], rows: tuple[int, int]) -> int:
-    """Encode some images; gives their bytes. What is timed as the limit."""
-    return sum(len(encode(image)[0]) for image in images[slice(*rows)])
-
-
-def limit(source: ImageSource, n: int, workers: int) -> float:
-    """Images a second of encoding alone, in each process the same images again and again."""
-    images = list(render(source, None, "network", np.arange(min(n, 400), dtype=np.int64)))
-    jobs = [(0, len(images))] * max(1, round(n / len(images)))
-    # The first job of each process is not timed: it starts the process and imports what is needed.
-    found = spread(encode_all, images, [(0, 1)] * workers + jobs, workers)
-    for _ in range(workers):
-        next(found)
-    started = time.perf_counter()
-    for _ in found:
-        pass
-    return len(jobs) * len(images) / (time.perf_counter() - started)
+def limit(images: list[np.ndarray]) -> float:
+    """Images a second of encoding alone; each one's digest is part of generating, not of this."""
+    started = time.process_time()
+    for image in images:
+        png(image)
+    return len(images) / (time.process_time() - started)
 
 
 def one_by_one(source: ImageSource, n: int) -> Iterator[dict[str, Any]]:
@@ -78,30 +59,31 @@ def from_generator(source: ImageSource, n: int, folder: Path) -> float:
     import datasets
 
     datasets.disable_progress_bars()
-    started = time.perf_counter()
+    started = time.process_time()
     data = datasets.Dataset.from_generator(
         one_by_one, gen_kwargs={"source": source, "n": n}, cache_dir=str(folder)
     )
     assert len(data) == n
-    return n / (time.perf_counter() - started)
+    return n / (time.process_time() - started)
 
 
-def speed(name: str, recipe: Recipe, workers: int) -> None:
+def speed(name: str, recipe: Recipe) -> None:
     """Print a line for a recipe."""
-    source = make_source(registry.create("benchmark", recipe.benchmark), recipe.source)
-    rows = np.arange(64, dtype=np.int64)
-    for piece in chunks(rows):
-        source.render("network", piece)
+    plan = Plan.of(recipe)
+    images = list(render(plan.source, None, "network", np.arange(1000, dtype=np.int64)))
+    most = limit(images)
     with tempfile.TemporaryDirectory() as place:
-        started = time.perf_counter()
-        manifest = generate(recipe, Path(place) / "set", workers=workers)
-        ours = images_of(manifest) / (time.perf_counter() - started)
-        few = min(len(source.labels("network")), 1000)
-        theirs = from_generator(source, few, Path(place))
-    most = limit(source, images_of(manifest), workers)
+        (Path(place) / ".state").mkdir()
+        shared = prepare(plan, Path(place))
+        n = sum(len(pool.indices) for pool in shared.pools.values())
+        started = time.process_time()
+        write_files(shared, [(IMAGES, split) for split in shared.pools], 1)
+        ours = n / (time.process_time() - started)
+        theirs = from_generator(plan.source, len(images), Path(place))
+    most = max(most, limit(images))
     print(
-        f"{name}, {workers} process(es): {ours:,.0f} images/s = {ours / most:.0%} of encoding alone "
-        f"({most:,.0f}); Dataset.from_generator {theirs:,.0f}"
+        f"{name}: {ours:,.0f} images a CPU second = {ours / most:.0%} of encoding alone ({most:,.0f}); "
+        f"Dataset.from_generator {theirs:,.0f}"
     )
 
 
@@ -119,9 +101,8 @@ def large(out: Path, mnist: Path | None, workers: int) -> None:
         size = sum(entry.bytes for entry in manifest.files.values()) / 1e6
         examples = manifest.configs["standard"]["train"].rows
         print(f"{name}: {examples:,} examples, {images_of(manifest):,} images, {size:,.0f} MB")
-        print(
-            f"  {seconds:.0f} s with {workers} process(es), at most {own + workers * others:.2f} GB of memory"
-        )
+        most = own + workers * others
+        print(f"  {seconds:.0f} s with {workers} process(es), at most {most:.2f} GB of memory")
         shift = next(iter(manifest.shifts))
         for split, entry in manifest.configs[shift].items():
             print(f"  {shift}/{split}: {entry.content_hash}", flush=True)
@@ -139,9 +120,10 @@ def main() -> None:
         words.out.mkdir(parents=True, exist_ok=True)
         large(words.out, words.mnist, words.workers)
         return
-    for workers in sorted({1, words.workers}):
-        speed("cards of 274 x 174", CARDS, workers)
-        speed("digits of 28 x 28", DIGITS, workers)
+    speed("cards of 274 x 174", CARDS)
+    if words.mnist is not None:
+        digits = Recipe("sudoku_9x9", train=8, test=8, repeats=1, source=f"mnist:{words.mnist}")
+        speed("digits of 28 x 28", digits)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,113 @@
+"""Whatever is asked for: shifted examples are their standard twins, and those shifted at p % nest."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nsl_bench.generators.follow_suit import CARDS, RANK_VALUES, FollowSuit
+from nsl_bench.generators.sudoku import Sudoku
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.splits import make_source, make_split, symbolic_split
+from nsl_bench.errors import UserError
+from nsl_bench.inference.crisp import crisp_labels
+from nsl_bench.types import BLANK
+
+BENCHMARKS = [
+    name
+    for name in registry.names("benchmark")
+    if registry.create("benchmark", name).sources[0] in registry.names("source")
+]
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(1, 40),
+    percents=st.lists(st.floats(0, 100), min_size=2, max_size=4),
+)
+@settings(max_examples=6)
+def test_every_example_of_every_benchmark(name: str, seed: int, n: int, percents: list[float]) -> None:
+    task: Benchmark = registry.create("benchmark", name)
+    source = make_source(task)
+    rows = None
+    before = np.zeros(n, np.bool_)
+    for percent in sorted(percents):
+        split = make_split(task, source, "train", str(n), 1, percent=percent, seed=seed)
+        found = (split.concepts.tolist(), split.labels.tolist(), split.images.tolist(), split.ranks.tolist())
+        metadata = {key: column.tolist() for key, column in split.metadata.items()}
+        assert rows in (None, (found, metadata)), "a shift changed more than which examples are shifted"
+        rows = (found, metadata)
+        assert not (before & ~split.shifted).any()
+        assert split.shifted.sum() == int(np.floor(percent * n / 100 + 0.5))
+        before = split.shifted
+    assert len(split) == n and sorted(split.ranks.tolist()) == list(range(n))
+    shown = split.images != BLANK
+    assert np.array_equal(shown, split.concepts != BLANK)
+    assert np.array_equal(source.labels(split.pool)[split.images[shown]], split.concepts[shown])
+    contexts = [
+        task.context(concepts, {key: column[i].item() for key, column in split.metadata.items()})
+        for i, concepts in enumerate(split.concepts)
+    ]
+    labels = crisp_labels([task.true_rule], task.background, contexts, task.labels)
+    assert np.array_equal(labels, split.labels)
+
+
+@given(seed=st.integers(0, 2**32), players=st.integers(2, 13), suits=st.integers(1, 4), n=st.integers(1, 80))
+@settings(max_examples=25)
+def test_every_trick(seed: int, players: int, suits: int, n: int) -> None:
+    task = FollowSuit(players, suits)
+    assert registry.create("benchmark", task.name).name == task.name
+    split = symbolic_split(task, "train", str(n), 1, seed=seed)
+    assert split.concepts.shape == (n, players)
+    for example in split:
+        cards = list(example.concepts)
+        assert len(set(cards)) == players and set(cards) <= set(CARDS.concepts[: 13 * suits])
+        following = [(RANK_VALUES[card[:-1]], p) for p, card in enumerate(cards) if card[-1] == cards[0][-1]]
+        assert max(following)[1] == example.label
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    block=st.sampled_from([(2, 2), (2, 3), (3, 2), (3, 3)]),
+    invalid=st.integers(0, 100),
+    shares=st.tuples(*[st.integers(0, 3)] * 3).filter(any),
+)
+@settings(max_examples=12)
+def test_every_grid(seed: int, block: tuple[int, int], invalid: int, shares: tuple[int, int, int]) -> None:
+    task = Sudoku(*block, "grid", invalid, *shares)
+    assert registry.create("benchmark", task.name).name == task.name
+    split = symbolic_split(task, "train", "40", 1, seed=seed)
+    told = task.knowledge_features(split.concepts, {}).astype(bool)
+    assert np.array_equal(told.any(axis=1), split.labels == 1)
+    assert split.labels.sum() == 40 * invalid // 100
+    kinds = Counter(np.flatnonzero(row)[0] for row in told if row.any())
+    assert all(row.sum() <= 1 for row in told)
+    for kind, share in enumerate(shares):
+        assert abs(kinds[kind] - split.labels.sum() * share / sum(shares)) < 1
+
+
+def test_a_grid_of_sixteen() -> None:
+    task = registry.create("benchmark", "sudoku:block_rows=4,block_columns=4")
+    split = make_split(task, make_source(task), "train", "6", 1)
+    assert split.concepts.shape == (6, 256) and split.concepts.max() <= 15
+    assert np.array_equal(task.knowledge_features(split.concepts, {}).any(axis=1), split.labels == 1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("follow_suit:suits=5", "1 to 4 suits, found suits=5"),
+        ("sudoku:invalid=101", "invalid is 101, but is a share"),
+        ("sudoku:row_share=0,column_share=0,block_share=0", "not all of them 0"),
+        ("sudoku:block_rows=5", "2 to 4 rows and columns, found 5 x 2"),
+    ],
+)
+def test_parameters_out_of_range(spec: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        registry.create("benchmark", spec)
