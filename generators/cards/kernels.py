@@ -148,8 +148,8 @@ def lay_plain(
         table: uint8 [3], the table's colour before that.
     """
     flat = picture.reshape(picture.shape[0], 3 * picture.shape[1])
-    for x in range(flat.shape[1]):
-        flat[0, x] = tones[table[x % 3]]
+    for place in range(flat.shape[1]):
+        flat[0, place] = tones[table[place % 3]]
     for y in range(1, picture.shape[0]):
         flat[y] = flat[0]
     near, between, bands = _buffers(width)
