@@ -202,7 +202,7 @@ def area_section(runs: pd.DataFrame) -> str:
 
 def write(store: Store, shared: Path, docs: Path, networks: Sequence[str]) -> Path:
     """The page, from what is in the store."""
-    runs, paper = store.frame(), published(shared)
+    runs, paper, said = store.frame(), published(shared), remarks()
     runs = runs[runs["status"] == "ok"]
     pictures = docs / "framework"
     shutil.rmtree(pictures, ignore_errors=True)
@@ -224,7 +224,7 @@ def write(store: Store, shared: Path, docs: Path, networks: Sequence[str]) -> Pa
         if not mine["shift"].isin([part.shift]).any() and not (mine["percent"] == 0).any():
             continue
         pieces += [f"## {part.benchmark}, {part.shift}", section(part, runs, paper)]
-        remark = REMARKS.get(f"{part.benchmark}/{part.shift}")
+        remark = said.get(f"{part.benchmark}/{part.shift}")
         pieces += [remark.strip()] if remark else []
     pieces += ["## Where errors come from", errors_section(errors)]
     pieces += ["## Which rules are learned", rules_section(store)]
@@ -309,8 +309,9 @@ def seen_section(store: Store) -> str:
     return markdown(rows)
 
 
-REMARKS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-"""A sentence on each difference from the paper, by task and shift."""
+def remarks() -> dict[str, str]:
+    """A sentence on each difference from the paper, by task and shift."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def say(record: Record) -> None:
