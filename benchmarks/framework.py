@@ -212,7 +212,8 @@ def write(store: Store, shared: Path, docs: Path, networks: Sequence[str]) -> Pa
     drawn += draw_errors(errors, pictures)
     pieces = [
         "# Framework evaluation",
-        "Made by `python benchmarks/framework.py`. Accuracy of network and learner together, and of their "
+        "Made by `python benchmarks/framework.py`; the shares and repeats that are not here yet are added by the "
+        "same command. Accuracy of network and learner together, and of their "
         "label probabilities, with as many test examples shifted as train examples. Probabilities of FFNSL "
         "come from probabilistic inference (engine `auto`), those of the others from themselves. Means over "
         "repeats with the standard error of the mean; the test set is the same for all.",
@@ -244,6 +245,7 @@ def errors_section(errors: pd.DataFrame) -> str:
             "shifted (%)": f"{row['percent']:g}",
             "learner": row["learner"],
             "network": row["network"],
+            "images": row["source"].partition(":")[0],
             "true concepts": f"{row[ERRORS[0]]:.3f}",
             "true rule": f"{row[ERRORS[1]]:.3f}",
             "either": f"{row[ERRORS[2]]:.3f}",
@@ -265,16 +267,17 @@ def rules_section(store: Store) -> str:
         shares = shares[(shares["benchmark"] == benchmark) & shares["percent"].isin([0, 50, 90, 100])]
         table = summarise(frame[frame["benchmark"] == benchmark], TRUST)
         table["metric"] = table["metric"].astype(str)
-        means = table.set_index(["learner", "network", "shift", "percent", "metric"])["mean"]
+        means = table.set_index(["source", "learner", "network", "shift", "percent", "metric"])["mean"]
         rows = []
         for _, row in shares.iterrows():
-            place = (row["learner"], row["network"], row["shift"], row["percent"])
+            place = (row["source"], row["learner"], row["network"], row["shift"], row["percent"])
             rows.append(
                 {
                     "shift": row["shift"],
                     "shifted (%)": f"{row['percent']:g}",
                     "learner": row["learner"],
                     "network": row["network"],
+                    "images": row["source"].partition(":")[0],
                     **{f"repeats with {p}": f"{row[p]:.0%}" for p in predicates},
                     **{
                         m.replace("_", " "): f"{means[(*place, m)]:.3f}"

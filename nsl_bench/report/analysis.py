@@ -47,7 +47,7 @@ _WORDS = {
     "error_either": "either repairs it",
     "error_both": "only both repair it",
 }
-_BY = ["benchmark", "size", "network", "learner", "shift", "percent"]
+_BY = ["benchmark", "source", "size", "network", "learner", "shift", "percent"]
 
 
 def holds(rules: Iterable[str], predicate: str) -> bool:
@@ -182,7 +182,7 @@ def _panels(shares: pd.DataFrame, folder: Path, name: str, panel: Any) -> list[P
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for (benchmark, size), task in shares.groupby(["benchmark", "size"], sort=True):
-        parts = list(task.groupby(["shift", "learner", "network"], sort=True))
+        parts = list(task.groupby(["shift", "learner", "network", "source"], sort=True))
         columns = min(4, len(parts))
         down = -(-len(parts) // columns)
         figure, axes = plt.subplots(
@@ -190,9 +190,11 @@ def _panels(shares: pd.DataFrame, folder: Path, name: str, panel: Any) -> list[P
         )
         for axis in axes.flat[len(parts) :]:
             axis.set_visible(False)
-        for axis, ((shift, learner, network), part) in zip(axes.flat, parts, strict=False):
+        several = task["source"].nunique() > 1
+        for axis, ((shift, learner, network, source), part) in zip(axes.flat, parts, strict=False):
             panel(axis, part.sort_values("percent"))
-            axis.set_title(f"{learner}{f' ({network})' if network else ''}, {shift}", fontsize=9)
+            images = f", {str(source).partition(':')[0]}" if several else ""
+            axis.set_title(f"{learner}{f' ({network})' if network else ''}, {shift}{images}", fontsize=9)
             axis.set_xlabel("shifted examples (%)")
         handles, labels = axes.flat[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=4)
