@@ -212,8 +212,8 @@ def write(store: Store, shared: Path, docs: Path, networks: Sequence[str]) -> Pa
     drawn += draw_errors(errors, pictures)
     pieces = [
         "# Framework evaluation",
-        "Made by `python benchmarks/framework.py`; the shares and repeats that are not here yet are added by the "
-        "same command. Accuracy of network and learner together, and of their "
+        "Made by `python benchmarks/framework.py`; the shares and repeats that are not here yet are added by "
+        "the same command. Accuracy of network and learner together, and of their "
         "label probabilities, with as many test examples shifted as train examples. Probabilities of FFNSL "
         "come from probabilistic inference (engine `auto`), those of the others from themselves. Means over "
         "repeats with the standard error of the mean; the test set is the same for all.",
