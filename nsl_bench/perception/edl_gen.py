@@ -61,8 +61,9 @@ class EDLGen(ImageClassifier):
     and so many epochs that about 32,000 are seen; where there are fewer than 10,000, about 16,000 are seen,
     moved at random by up to two pixels, and the squared weights count ten times as much. Colour images: 40
     of each concept, about 6,400 seen, squared weights that count a hundredth, the layers, sizes and first
-    weights of the Softmax CNN in place of LeNet's, fakes at half the height and width. ``paper`` has the
-    published sizes: LeNet with 500 units, 256 filters, all images in full, 20 epochs.
+    weights of the Softmax CNN in place of LeNet's, fakes at half the height and width, and a divergence
+    whose weight rises to 1 over the first half. ``paper`` has the published sizes: LeNet with 500 units, 256
+    filters, all images in full, 20 epochs.
 
     Args:
         preset: ``"quick"`` or ``"paper"``; what the options below leave open.
@@ -242,12 +243,14 @@ class EDLGen(ImageClassifier):
             module = design.build()
             if start:
                 module.load_state_dict({k: torch.from_numpy(v.astype(np.float32)) for k, v in start.items()})
+                self._rescale(module, images, labels)
             module = module.to(device, memory_format=torch.channels_last)
             generative = Generative(shape, device)
             optimiser = torch.optim.Adam(module.parameters(), lr=settings.learning_rate)
             module.train()
             every = self.fake_every or (2 if self.preset == "quick" else 1)
             size, small = (design.height, design.width), (shape.height, shape.width)
+            settled = 0.5 if start else 0.0
             weights = [p for name, p in module.named_parameters() if name.endswith("weight")]
 
             def step(rows: npt.NDArray[np.int64], done: float) -> None:
@@ -264,10 +267,9 @@ class EDLGen(ImageClassifier):
                 if settings.anneal:
                     optimiser.param_groups[0]["lr"] = settings.learning_rate * (1 - done)
                 squares = torch.stack([w.square().sum() for w in weights]).sum()
-                total = (
-                    loss(outputs[: len(rows)], outputs[len(rows) :], target, target[some])
-                    + decay / 2 * squares
-                )
+                real, against = outputs[: len(rows)], outputs[len(rows) :]
+                strength = min(1.0, done / settled) if settled else 1.0
+                total = loss(real, against, target, target[some], strength) + decay / 2 * squares
                 optimiser.zero_grad()
                 total.backward()
                 optimiser.step()
@@ -275,6 +277,23 @@ class EDLGen(ImageClassifier):
             parts = {"module": module, "optimiser": optimiser, **generative.parts()}
             training.epochs(parts, step, order, images, settings, self.checkpoint)
         return training.finished(module)
+
+    def _rescale(self, module: Any, images: npt.NDArray[np.uint8], labels: npt.NDArray[np.int64]) -> None:
+        """Make a Softmax CNN's logits evidence: only their differences meant anything so far.
+
+        The last layer is scaled and moved so that on train images an own logit is about 6, another about -2.
+        """
+        import torch
+
+        rows = np.arange(0, len(images), max(1, len(images) // 128))
+        module.eval()
+        found = training.logits(module, images[rows], self._mean, self._deviation, module[-1].out_features)
+        own = found[np.arange(len(rows)), labels[rows]].mean()
+        others = (found.sum() / len(rows) - own) / (found.shape[1] - 1)
+        factor = float(8 / max(own - others, 1.0))
+        with torch.no_grad():
+            module[-1].weight *= factor
+            module[-1].bias.mul_(factor).add_(float(6 - factor * own))
 
     def probabilities(self, logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         alpha = _alpha(logits)
@@ -304,7 +323,7 @@ def _alpha(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.exp(np.clip(logits, -_CLIP, _CLIP)) + 1
 
 
-def loss(real: Any, fake: Any, target: Any, fake_target: Any) -> Any:
+def loss(real: Any, fake: Any, target: Any, fake_target: Any, strength: float = 1.0) -> Any:
     """The classifier's loss without weight decay, a scalar (Sensoy et al. 2020, equations 5 to 7).
 
     Each output tells its concept from fakes, ``-log sigmoid(real_y) - log(1 - sigmoid(fake_y))``; the
@@ -315,6 +334,7 @@ def loss(real: Any, fake: Any, target: Any, fake_target: Any) -> Any:
         fake: float [k, K], logits of fakes.
         target: int64 [m], the images' concepts.
         fake_target: int64 [k], the concepts of the images that the fakes were made from.
+        strength: weight of the divergence.
     """
     import torch
     from torch.nn.functional import softplus
@@ -324,7 +344,7 @@ def loss(real: Any, fake: Any, target: Any, fake_target: Any) -> Any:
     alpha = real.clamp(-_CLIP, _CLIP).exp() + 1
     others = torch.ones_like(real, dtype=torch.bool).scatter(1, own, False)
     wrong = alpha[others].reshape(len(alpha), -1)
-    return told + _divergence(wrong).mean()
+    return told + strength * _divergence(wrong).mean()
 
 
 def _divergence(alpha: Any) -> Any:
