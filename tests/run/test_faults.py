@@ -1,6 +1,6 @@
 """Whatever happens to a sweep, nothing that was completed is lost, and nothing is done twice.
 
-Each fault comes in a small sweep and in one of 200 runs; both are slow. The counts are printed (``pytest -s``).
+Each fault comes in a small sweep and in one of 200 runs; both are slow. Counts are printed (``pytest -s``).
 """
 
 from __future__ import annotations
