@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 from nsl_bench.errors import UserError
@@ -88,7 +89,8 @@ def sweep(
     skipped = {"ok"} if rerun == "failed" else set(statuses.values())
     missing = {job.key(): job for job in jobs if statuses.get(job.key()) not in skipped}
     total, failed, deaths = len(missing), 0, 0
-    with tqdm(total=total, unit="run", disable=not sys.stderr.isatty(), dynamic_ncols=True) as bar:
+    show = tqdm(total=total, unit="run", disable=not sys.stderr.isatty(), dynamic_ncols=True)
+    with _one_interrupt(), show as bar:
         while missing:
             before = len(missing)
             try:
@@ -139,6 +141,25 @@ def _outcomes(jobs: Sequence[Job], bench: Bench, engine: Engine) -> Iterator[Out
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
         parent = os.getpid() if engine.scheduler is None else None
         yield from parallel(joblib.delayed(_run)(job, bench.setup, parent) for job in jobs)
+
+
+@contextlib.contextmanager
+def _one_interrupt() -> Iterator[None]:
+    """The first Ctrl-C stops the sweep; those that follow do not disturb the stopping of its workers."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _stop_workers() -> None:
