@@ -228,13 +228,13 @@ def _run(
     if path is None:
         where = f"'{executable}' is no program" if executable else f"{program.name} is not on the PATH"
         raise UserError(f"{where}; install it from {program.home} or set {program.variable}.")
-    started = time.monotonic()
     written = text(task)
     with tempfile.TemporaryDirectory(prefix="nsl-bench-") as folder:
         file = Path(folder) / "task.las"
         file.write_text(written, encoding="utf-8")
+        started = time.monotonic()
         output = _communicate([str(path), *arguments, str(file)], folder, time_limit, memory_limit, program)
-    seconds = {"seconds": time.monotonic() - started}
+        seconds = {"seconds": time.monotonic() - started}
     if output is None:
         return _scored(task, (), seconds, f"{program.name} was stopped before it answered.")
     answer = re.sub(r"^\s*%.*$", "", output, flags=re.MULTILINE)
