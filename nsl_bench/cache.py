@@ -20,7 +20,7 @@ from typing import Any
 
 from nsl_bench.errors import UserError
 
-__all__ = ["VARIABLE", "clear", "contents", "folder", "key", "lock", "replacing"]
+__all__ = ["VARIABLE", "clear", "content_key", "contents", "folder", "key", "lock", "replacing"]
 
 VARIABLE = "NSL_BENCH_CACHE"
 """Environment variable that names the cache folder."""
@@ -84,6 +84,14 @@ def key(*parts: Any) -> str:
     """A short hash of JSON values: 20 hexadecimal digits, the same on every machine."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+
+
+def content_key(*files: Path) -> str:
+    """A short hash of the bytes of files, one after the other: 12 hexadecimal digits."""
+    digest = hashlib.blake2b(digest_size=6)
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 @contextlib.contextmanager

@@ -31,6 +31,7 @@ __all__ = [
     "Track",
     "WeightedExample",
     "n_of_percent",
+    "one_hot",
 ]
 
 Part = Literal["train", "test"]
@@ -50,6 +51,14 @@ UNDECIDED = -1
 
 AMBIGUOUS = -2
 """Prediction of a hypothesis that derives several labels."""
+
+
+def one_hot(labels: npt.NDArray[np.integer], n_labels: int) -> npt.NDArray[np.float64]:
+    """float64 [n, n_labels]: one for the label of each row; zeros where it is below 0, which is no label."""
+    result = np.zeros((len(labels), n_labels))
+    rows = np.flatnonzero(labels >= 0)
+    result[rows, labels[rows]] = 1.0
+    return result
 
 
 @dataclass(frozen=True)

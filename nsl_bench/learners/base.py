@@ -8,7 +8,6 @@ through that protocol, so that everybody reads them alike.
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, Protocol, get_args, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
+from nsl_bench import cache, registry
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.learners.view import View
 from nsl_bench.types import UNDECIDED, Hypothesis, Track
@@ -64,7 +63,7 @@ def version_of(learner: Any, spec: str) -> str:
     path = Path(getattr(module, "__file__", None) or "")
     if not path.is_file():
         return version
-    return f"{version}+{hashlib.blake2b(path.read_bytes(), digest_size=6).hexdigest()}"
+    return f"{version}+{cache.content_key(path)}"
 
 
 def track_of(learner: Any) -> Track:

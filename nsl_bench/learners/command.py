@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from pathlib import Path
 from typing import cast, get_args
 
+from nsl_bench import cache
 from nsl_bench.errors import UserError
 from nsl_bench.types import Track
 
@@ -53,9 +53,4 @@ def command_of(spec: str) -> tuple[Track, list[str]]:
 def version_of_command(spec: str) -> str:
     """A hash of the files that a command names; empty if it names none."""
     files = [Path(word) for word in command_of(spec)[1] if Path(word).is_file()]
-    if not files:
-        return ""
-    digest = hashlib.blake2b(digest_size=6)
-    for file in files:
-        digest.update(file.read_bytes())
-    return f"+{digest.hexdigest()}"
+    return f"+{cache.content_key(*files)}" if files else ""

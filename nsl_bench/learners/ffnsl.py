@@ -16,7 +16,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.inference.crisp import crisp_labels
 from nsl_bench.learners.d2k import Penalty, TNorm, weighted_examples
 from nsl_bench.learners.view import View
-from nsl_bench.types import Hypothesis, Track, WeightedExample
+from nsl_bench.types import Hypothesis, Track, WeightedExample, one_hot
 
 if TYPE_CHECKING:
     from nsl_bench.las import Solution
@@ -103,11 +103,7 @@ class FFNSL:
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, n_labels]: one for the derived label; a row of zeros if there is not exactly one."""
-        labels = self.predict(test)
-        result = np.zeros((len(labels), test.n_labels))
-        rows = np.flatnonzero(labels >= 0)
-        result[rows, labels[rows]] = 1.0
-        return result
+        return one_hot(self.predict(test), test.n_labels)
 
     def rules(self) -> Hypothesis:
         """The learned rules."""

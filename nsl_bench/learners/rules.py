@@ -10,7 +10,7 @@ import numpy.typing as npt
 from nsl_bench.errors import UserError
 from nsl_bench.inference.crisp import crisp_labels
 from nsl_bench.learners.view import View
-from nsl_bench.types import Track
+from nsl_bench.types import Track, one_hot
 
 __all__ = ["Rules"]
 
@@ -45,11 +45,7 @@ class Rules:
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, n_labels]: one for the derived label; a row of zeros if there is not exactly one."""
-        labels = self.predict(test)
-        result = np.zeros((len(labels), test.n_labels))
-        rows = np.flatnonzero(labels >= 0)
-        result[rows, labels[rows]] = 1.0
-        return result
+        return one_hot(self.predict(test), test.n_labels)
 
     def rules(self) -> list[str]:
         """The rules."""

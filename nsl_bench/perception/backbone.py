@@ -6,7 +6,6 @@ scratch, and are trained as a whole.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench import cache
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
 from nsl_bench.perception.classifier import ImageClassifier, check_counts
@@ -128,7 +128,7 @@ class Backbone(ImageClassifier):
         weights = self.weights
         if weights not in ("imagenet", "none") and Path(weights).is_file():
             # The file's content decides, not where it lies.
-            weights = "file-" + hashlib.blake2b(Path(weights).read_bytes(), digest_size=8).hexdigest()
+            weights = "file-" + cache.content_key(Path(weights))
         return {
             "model": self.model,
             "weights": weights,
@@ -188,8 +188,7 @@ class Backbone(ImageClassifier):
         self._module = training.train(
             build, images, numbers, self._mean, self._deviation, settings, self.checkpoint
         )
-        self.architecture, self.concepts, self.device = design, tuple(concepts), device
-        self.details["training"] = {"images": len(rows), **settings.describe()}
+        self._finish(design, concepts, settings, images=len(rows))
         return self
 
 

@@ -7,7 +7,7 @@ size, and their parameters as they are kept.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, Protocol
 
@@ -70,6 +70,20 @@ class ImageClassifier(Network):
     @abstractmethod
     def design(self, shape: tuple[int, int, int], outputs: int) -> Design:
         """The sizes of the network for images of a shape."""
+
+    def _finish(
+        self, design: Design, concepts: Sequence[str], settings: training.Settings, **numbers: float
+    ) -> None:
+        """Note what a training that has ended was: the sizes, the concepts and how it was done.
+
+        Args:
+            design: the sizes of the module.
+            concepts: what its outputs stand for.
+            settings: of the training.
+            numbers: what else was decided, e.g. the number of images.
+        """
+        self.architecture, self.concepts, self.device = design, tuple(concepts), settings.device
+        self.details["training"] = {**numbers, **settings.describe()}
 
     def probabilities(self, logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """float64 [m, concepts]: the confidence that logits [m, concepts] stand for."""

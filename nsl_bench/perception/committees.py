@@ -26,9 +26,27 @@ __all__ = ["DeepEnsemble", "MCDropout", "TemperatureScaling"]
 class _OfSoftmax(Composite):
     """What the three share: the options of their Softmax CNNs."""
 
-    def __init__(self, options: Mapping[str, Option], seed: int) -> None:
+    def __init__(
+        self,
+        preset: Literal["quick", "paper"],
+        epochs: int | None,
+        images_per_concept: int | None,
+        dense: int | None,
+        height: int | None,
+        width: int | None,
+        seed: int,
+        **counts: int,
+    ) -> None:
+        check_counts(self.name, {**counts, "epochs": epochs, "images_per_concept": images_per_concept})
         super().__init__()
-        self._options = dict(options)
+        self._options: dict[str, Option] = {
+            "preset": preset,
+            "epochs": epochs,
+            "images_per_concept": images_per_concept,
+            "dense": dense,
+            "height": height,
+            "width": width,
+        }
         self.seed = seed
 
     @property
@@ -70,21 +88,12 @@ class TemperatureScaling(_OfSoftmax):
         held_out: float = 0.1,
         seed: int = 0,
     ) -> None:
-        check_counts(self.name, {"epochs": epochs, "images_per_concept": images_per_concept})
+        super().__init__(preset, epochs, images_per_concept, dense, height, width, seed)
         if not 0 < held_out <= 0.5:
             raise UserError(
                 f"The option held_out of the network {self.name} is {held_out}, but lies above 0, up to 0.5."
             )
-        options: dict[str, Option] = {
-            "preset": preset,
-            "epochs": epochs,
-            "images_per_concept": images_per_concept,
-            "dense": dense,
-            "height": height,
-            "width": width,
-            "held_out": held_out,
-        }
-        super().__init__(options, seed)
+        self._options["held_out"] = held_out
         self.temperature = 1.0
 
     def members(self) -> tuple[Network, ...]:
@@ -175,17 +184,7 @@ class DeepEnsemble(_OfSoftmax):
         width: int | None = None,
         seed: int = 0,
     ) -> None:
-        counts = {"size": size, "epochs": epochs, "images_per_concept": images_per_concept}
-        check_counts(self.name, counts)
-        options: dict[str, Option] = {
-            "preset": preset,
-            "epochs": epochs,
-            "images_per_concept": images_per_concept,
-            "dense": dense,
-            "height": height,
-            "width": width,
-        }
-        super().__init__(options, seed)
+        super().__init__(preset, epochs, images_per_concept, dense, height, width, seed, size=size)
         self.size = size
 
     @property
@@ -232,17 +231,7 @@ class MCDropout(_OfSoftmax):
         width: int | None = None,
         seed: int = 0,
     ) -> None:
-        counts = {"samples": samples, "epochs": epochs, "images_per_concept": images_per_concept}
-        check_counts(self.name, counts)
-        options: dict[str, Option] = {
-            "preset": preset,
-            "epochs": epochs,
-            "images_per_concept": images_per_concept,
-            "dense": dense,
-            "height": height,
-            "width": width,
-        }
-        super().__init__(options, seed)
+        super().__init__(preset, epochs, images_per_concept, dense, height, width, seed, samples=samples)
         self.samples = samples
 
     @property

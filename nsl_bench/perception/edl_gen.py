@@ -211,15 +211,8 @@ class EDLGen(ImageClassifier):
         decay = usual if self.decay is None else self.decay
         numbers = labels[rows].astype(np.int64)
         self._module = self._train(design, fakes, start, images, numbers, decay, settings)
-        self.architecture, self.concepts, self.device = design, tuple(concepts), device
-        self.details["training"] = {
-            "images": len(rows),
-            **settings.describe(),
-            "filters": filters,
-            "coarseness": part,
-            "decay": decay,
-            "warm": bool(start),
-        }
+        own = {"filters": filters, "coarseness": part, "decay": decay, "warm": bool(start)}
+        self._finish(design, concepts, settings, images=len(rows), **own)
         return self
 
     def _train(

@@ -6,7 +6,6 @@ López-Cifuentes et al.: "Semantic-Aware Scene Recognition", Pattern Recognition
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench import cache
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
 from nsl_bench.perception.backbone import read_tensors
@@ -80,11 +80,12 @@ class SASR(ImageClassifier):
     @property
     def options(self) -> Mapping[str, Option]:
         published = self.published
-        if published is not None and published.is_file():
-            content = hashlib.blake2b(published.read_bytes(), digest_size=8).hexdigest()
+        if published is not None:
+            # The file's content decides, not where it lies.
+            known = cache.content_key(published) if published.is_file() else str(published)
         return {
             "model": self.model,
-            "published": None if published is None else content if published.is_file() else str(published),
+            "published": None if published is None else known,
             "preset": self.preset,
             "epochs": self.epochs,
             "images_per_concept": self.images_per_concept,
@@ -142,8 +143,7 @@ class SASR(ImageClassifier):
             progress=progress,
         )
         self._module = self._train(design, start, images, shown, labels[rows].astype(np.int64), settings)
-        self.architecture, self.concepts, self.device = design, tuple(concepts), device
-        self.details["training"] = {"images": len(rows), **settings.describe()}
+        self._finish(design, concepts, settings, images=len(rows))
         self.details["segments"] = list(maps.names)
         return self
 

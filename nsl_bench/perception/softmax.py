@@ -159,8 +159,7 @@ class SoftmaxCNN(ImageClassifier):
             settings,
             self.checkpoint,
         )
-        self.architecture, self.concepts, self.device = design, tuple(concepts), device
-        self.details["training"] = {"images": len(rows), **settings.describe()}
+        self._finish(design, concepts, settings, images=len(rows))
         return self
 
     def _epochs(self, kind: Kind, images: int) -> int:

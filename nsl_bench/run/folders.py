@@ -36,7 +36,7 @@ import numpy.typing as npt
 from nsl_bench import __version__
 from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.learners.view import TrackError, View
-from nsl_bench.types import AMBIGUOUS, UNDECIDED
+from nsl_bench.types import AMBIGUOUS, UNDECIDED, one_hot
 
 __all__ = ["FORMAT", "Answers", "read_predictions", "read_rules", "write"]
 
@@ -172,10 +172,7 @@ def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
     if given:
         return Answers(_probabilities(where, np.stack(numbers, axis=1), ids)[order], labels)
     assert labels is not None
-    certain = np.zeros((n, len(label_names)))
-    decided = np.flatnonzero(labels >= 0)
-    certain[decided, labels[decided]] = 1.0
-    return Answers(certain, labels)
+    return Answers(one_hot(labels, len(label_names)), labels)
 
 
 def _check_columns(where: str, schema: Any, given: Sequence[str], scores: Sequence[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -171,8 +170,4 @@ def describe_here(learner: str) -> About:
 def splits_fingerprint(folder: Path) -> str:
     """A hash of the names and contents of a folder's files."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return cache.key([[path.relative_to(folder).as_posix(), _digest(path)] for path in files])
-
-
-def _digest(path: Path) -> str:
-    return hashlib.blake2b(path.read_bytes(), digest_size=6).hexdigest()
+    return cache.key([[path.relative_to(folder).as_posix(), cache.content_key(path)] for path in files])
