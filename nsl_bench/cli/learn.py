@@ -106,18 +106,8 @@ def _solve(
 
     solver = registry.factory("rule_learner", name)
     memory = None if memory_limit is None else memory_limit * _MEBIBYTE
-    try:
-        solution: Solution = solver(task, time_limit=time_limit, memory_limit=memory, **options)
-    except KeyboardInterrupt:
-        return _nothing_learned(task)
+    solution: Solution = solver(task, time_limit=time_limit, memory_limit=memory, **options)
     return solution
-
-
-def _nothing_learned(task: LasTask) -> Solution:
-    """The empty hypothesis: what is known when a search is ended before it found anything."""
-    from nsl_bench.las.tier_c import Best
-
-    return Best(task, None).finish({}, "C", "Ended before anything was learned.")
 
 
 def _print(solution: Solution, seconds: float) -> None:

@@ -1,52 +1,63 @@
-"""When to stop: a deadline, Ctrl-C, and how much memory tables may take."""
+"""When to stop: a deadline, Ctrl-C, and how much memory may be taken."""
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 
 from nsl_bench.las.program import Undecided
 
-__all__ = ["Budget", "heeding_interrupts", "late"]
+__all__ = ["Budget", "heeding_interrupts"]
 
 _SHARE = 0.5
 
 
-def late(deadline: float | None) -> bool:
-    """Whether `deadline`, a `time.monotonic` value, has passed."""
-    return deadline is not None and time.monotonic() >= deadline
-
-
 @dataclass
 class Budget:
-    """What a solver may use; shared by its phases.
+    """What a solver may use; shared by its phases and by all tiers.
 
     Attributes:
         deadline: `time.monotonic` value at which to stop; None: never.
-        memory: bytes that tables may take.
+        memory: bytes that this process, or its tables, may take.
         interrupted: Ctrl-C was pressed: finish with what is known.
         taken: bytes that tables have taken.
     """
 
-    deadline: float | None
-    memory: int
+    deadline: float | None = None
+    memory: int = field(default_factory=lambda: _machine_memory())
     interrupted: bool = False
     taken: int = 0
 
     @classmethod
-    def of(cls, deadline: float | None, memory_limit: int | None) -> Budget:
-        """A budget; without a memory limit, half of the machine's memory."""
-        return cls(deadline, _machine_memory() if memory_limit is None else memory_limit)
+    def of(cls, time_limit: float | None, memory_limit: int | None) -> Budget:
+        """A budget from now on; without a memory limit, half of the machine's memory."""
+        deadline = None if time_limit is None else time.monotonic() + time_limit
+        return cls(deadline) if memory_limit is None else cls(deadline, memory_limit)
 
     def expired(self) -> bool:
         """Whether to stop now."""
-        return self.interrupted or (self.deadline is not None and time.monotonic() > self.deadline)
+        return self.interrupted or (self.deadline is not None and time.monotonic() >= self.deadline)
+
+    @property
+    def ended_by(self) -> str:
+        """What to say of an answer that is the best so far; nothing if there was time enough."""
+        if self.interrupted:
+            return "Interrupted."
+        if self.expired():
+            return "Time ran out."
+        return f"The memory limit of {self.memory >> 20} MiB is reached." if self.full() else ""
+
+    def full(self) -> bool:
+        """Whether this process holds more memory than it may."""
+        return _resident_memory() > self.memory
 
     def before(self, share: float) -> Budget:
         """A budget that ends after `share` of the time that is left."""
@@ -102,6 +113,17 @@ class _Early(Budget):
 
     def take(self, n_bytes: int, what: str) -> None:
         self._whole.take(n_bytes, what)
+
+
+def _resident_memory() -> int:
+    """Bytes that this process holds; where the system does not say, the most that it held."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource
+
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _machine_memory() -> int:

@@ -9,23 +9,21 @@ can be watched between them, and more of them, or of anything else, can follow.
 
 from __future__ import annotations
 
-import resource
-import sys
 import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from clingo import Control, Function, Model, Number, Observer, SolveResult, Symbol
+from clingo import Control, Function, Model, Number, Observer, SolveHandle, SolveResult, Symbol
 
-from nsl_bench.las.clock import late
+from nsl_bench.las.clock import Budget
 from nsl_bench.las.copies import Copies, copies
 from nsl_bench.las.coverage import Content, content
 from nsl_bench.las.shapes import parse_statements
 from nsl_bench.las.space import SpaceRule
 from nsl_bench.las.task import LasTask
 
-__all__ = ["Demand", "Joint", "Outcome", "demands", "out_of_memory"]
+__all__ = ["Demand", "Joint", "Outcome", "await_search", "demands"]
 
 _FIRST_CHUNK = 8
 _MANY_RULES = 1_000
@@ -76,10 +74,12 @@ def demands(task: LasTask) -> list[Demand]:
     return [Demand(key, a, b, bool(c), bool(d)) for key, (a, b, c, d) in sums.items()]
 
 
-def out_of_memory(limit: int | None) -> bool:
-    """Whether this process has needed more than `limit` bytes."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return limit is not None and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit > limit
+def await_search(handle: SolveHandle, budget: Budget) -> None:
+    """Waits until clingo has searched, or ends its search when `budget` expires."""
+    while not handle.wait(_POLL):
+        if budget.expired():
+            handle.cancel()
+            return
 
 
 class _Stopped(Exception):
@@ -105,15 +105,13 @@ class Outcome:
         chosen: numbers of the chosen rules, None if no model was found.
         cost: the model's cost: an upper bound.
         lower: a lower bound.
-        proven: `cost` is the optimum, or, without a model, there is none.
-        interrupted: by Ctrl-C.
+        proven: `cost` is the optimum, or, without a model, there is none (that is cheap enough).
     """
 
     chosen: tuple[int, ...] | None = None
     cost: int = 0
     lower: int = 0
     proven: bool = False
-    interrupted: bool = False
 
 
 class Joint:
@@ -164,14 +162,14 @@ class Joint:
             raise KeyError(name)
         return int(atom.literal)
 
-    def add(self, wanted: Iterable[Demand], deadline: float | None, memory: int | None) -> bool:
+    def add(self, wanted: Iterable[Demand], budget: Budget) -> bool:
         """Ground the copies of some examples; False if time or memory ran out before all were there.
 
         A demand for *no* answer set is only exact if the program is `deterministic`.
         """
         pending = [demand for demand in wanted if demand.content not in self.numbers]
         while pending:
-            if late(deadline) or out_of_memory(memory):
+            if budget.expired() or budget.full():
                 return False
             chunk, pending = pending[: self._chunk], pending[self._chunk :]
             parts: list[tuple[str, Sequence[Symbol]]] = []
@@ -181,16 +179,14 @@ class Joint:
                 self.control.add(name, [], self._example(number, demand))
                 parts += [(name, []), ("copy", [Number(number)])]
             started = time.monotonic()
-            if not self._ground(parts, deadline, memory):
+            if not self._ground(parts, budget):
                 return False
             seconds = time.monotonic() - started
             # time and memory are watched between rules, Ctrl-C between calls: keep these short
             self._chunk = max(1, min(2 * self._chunk, int(len(chunk) * _CHUNK_SECONDS / max(seconds, 1e-3))))
         return True
 
-    def _ground(
-        self, parts: Sequence[tuple[str, Sequence[Symbol]]], deadline: float | None, memory: int | None
-    ) -> bool:
+    def _ground(self, parts: Sequence[tuple[str, Sequence[Symbol]]], budget: Budget) -> bool:
         """Ground on a thread of its own; False if time or memory ran out, and the control is spent then.
 
         clingo keeps Ctrl-C waiting on the thread that calls it.
@@ -208,7 +204,7 @@ class Joint:
         try:
             while thread.is_alive():
                 thread.join(_POLL)
-                if late(deadline) or out_of_memory(memory):
+                if budget.expired() or budget.full():
                     self._brake.pulled = True
         finally:
             self._brake.pulled |= thread.is_alive()
@@ -234,17 +230,17 @@ class Joint:
                 lines.append(f":~ _ok({number}). [{demand.uncovered},u({number})]")
         return "\n".join(lines)
 
-    def optimise(self, deadline: float | None, upper: int | None = None) -> Outcome:
-        """The cheapest hypothesis, with a bound, until `deadline`.
+    def optimise(self, budget: Budget, upper: int | None = None) -> Outcome:
+        """The cheapest hypothesis, with a bound, until `budget` expires.
 
-        Unsatisfiable cores and branch and bound take turns, each with a larger budget of conflicts.
+        Unsatisfiable cores and branch and bound take turns, each with more conflicts.
 
         Args:
-            deadline: a `time.monotonic` value.
+            budget: when to stop.
             upper: only hypotheses cheaper than this are looked for.
         """
         outcome = Outcome()
-        budget = _FIRST_CONFLICTS
+        conflicts = _FIRST_CONFLICTS
         solver = self.control.configuration.solver
         solving = self.control.configuration.solve
         turn = 0
@@ -255,20 +251,19 @@ class Joint:
             if bound is not None and bound <= outcome.lower:
                 outcome.proven = True
                 return outcome
-            solving.solve_limit = f"{budget}"  # type: ignore[union-attr]
-            finished = self._solve(outcome, deadline)
-            if outcome.interrupted or late(deadline):
+            solving.solve_limit = f"{conflicts}"  # type: ignore[union-attr]
+            finished = self._solve(outcome, budget)
+            if not finished and budget.expired():
                 return outcome
             if finished:
                 outcome.proven = True
-                if outcome.chosen is not None:
-                    outcome.lower = outcome.cost
+                outcome.lower = outcome.cost if outcome.chosen is not None else upper or 0
                 return outcome
             turn += 1
             if turn % 2 == 0:
-                budget *= 3
+                conflicts *= 3
 
-    def _solve(self, outcome: Outcome, deadline: float | None) -> bool:
+    def _solve(self, outcome: Outcome, budget: Budget) -> bool:
         """One call of clingo; True if it ended by itself: with an optimum, or without a better model."""
 
         def keep(model: Model) -> None:
@@ -277,38 +272,31 @@ class Joint:
 
         relax = [(Function("_relax"), False)]
         with self.control.solve(relax, on_model=keep, async_=True) as handle:
-            try:
-                while not handle.wait(_POLL):
-                    if late(deadline):
-                        handle.cancel()
-                        break
-            except KeyboardInterrupt:
-                handle.cancel()
-                outcome.interrupted = True
+            await_search(handle, budget)
             result: SolveResult = handle.get()
         lower = self.control.statistics["summary"].get("lower", [])
-        if lower and not outcome.interrupted:
+        if lower:
             outcome.lower = max(outcome.lower, int(sum(lower)))
         return bool(result.exhausted)
 
-    def clash(self, wanted: Sequence[Demand], deadline: float | None) -> tuple[Demand, ...]:
+    def clash(self, wanted: Sequence[Demand], budget: Budget) -> tuple[Demand, ...]:
         """A set of hard demands that no hypothesis meets together, made small while time lasts."""
         solving = self.control.configuration.solve
         solving.opt_mode = "ignore"  # type: ignore[union-attr]
         solving.solve_limit = "umax"  # type: ignore[union-attr]
         core = [demand for demand in wanted if demand.must or (demand.must_not and self.deterministic)]
-        core = self._core(core) or core
+        core = self._core(core, budget) or core
         for demand in list(core):
-            if len(core) > 60 or late(deadline):
+            if len(core) > 60 or budget.expired():
                 break
             rest = [each for each in core if each is not demand]
-            smaller = self._core(rest)
+            smaller = self._core(rest, budget)
             if smaller is not None:
                 core = smaller
         return tuple(core)
 
-    def _core(self, wanted: Sequence[Demand]) -> list[Demand] | None:
-        """The part of `wanted` that clingo used to refute it; None if it can be met."""
+    def _core(self, wanted: Sequence[Demand], budget: Budget) -> list[Demand] | None:
+        """The part of `wanted` that clingo used to refute it; None if it can be met or time is up."""
         literals = {}
         for demand in wanted:
             symbol = Function("_ok", [Number(self.numbers[demand.content])])
@@ -320,8 +308,9 @@ class Joint:
             literals[atom.literal if demand.must else -atom.literal] = demand
         relax = self.control.symbolic_atoms[Function("_relax")]
         assumptions = [*literals, *([relax.literal] if relax is not None else [])]
-        with self.control.solve(assumptions, yield_=True) as handle:
-            if handle.get().satisfiable:
+        with self.control.solve(assumptions, async_=True) as handle:
+            await_search(handle, budget)
+            if not handle.get().unsatisfiable:
                 return None
             core = handle.core()
         return [literals[literal] for literal in core if literal in literals]

@@ -52,29 +52,26 @@ def solve(
     Args:
         task: what to learn.
         time_limit: seconds; afterwards the best hypothesis so far is returned, with a lower bound.
-        memory_limit: bytes that tables may take.
+        memory_limit: bytes that tables may take, and in tiers C and D the process.
         backend: MaxSAT solver.
         progress: is told in a few words what begins.
 
     Raises:
         UserError: the task is not one that can be learned from, e.g. it has no examples.
     """
-    deadline = None if time_limit is None else time.monotonic() + time_limit
-    _check(task)
-    budget = Budget.of(deadline, memory_limit)
+    budget = Budget.of(time_limit, memory_limit)
     say = progress or _say_nothing
-    try:
-        say(f"{len(task.examples)} examples, tier A or B")
-        with heeding_interrupts(budget):
+    with heeding_interrupts(budget):
+        _check(task)
+        try:
+            say(f"{len(task.examples)} examples, tier A or B")
             return _Fast(task, budget, backend).solve()
-    except Undecided as reason:
-        from nsl_bench.las.tier_c import Best, solve_tier_c
+        except Undecided as reason:
+            from nsl_bench.las.tier_c import solve_tier_c
 
-        if budget.interrupted:
-            return Best(task, None).finish({}, "C", "Interrupted.")
-        say(f"tier C, for A and B do not apply: {reason}")
-        solution = solve_tier_c(task, deadline=deadline, memory_limit=memory_limit)
-        return replace(solution, message=solution.message or f"tier A and B do not apply: {reason}")
+            say(f"tier C, for A and B do not apply: {reason}")
+            solution = solve_tier_c(task, budget)
+            return replace(solution, message=solution.message or f"tier A and B do not apply: {reason}")
 
 
 def _say_nothing(words: str) -> None:

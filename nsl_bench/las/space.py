@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from nsl_bench.las.clock import late
+from nsl_bench.las.clock import Budget
 from nsl_bench.las.costs import flat_costs, is_monotone, rule_costs
 from nsl_bench.las.domains import Domains, domains
 from nsl_bench.las.rules import rule_parts
@@ -79,22 +79,23 @@ class _Body:
     types: tuple[str, ...]
 
 
-def hypothesis_space(task: LasTask, max_rules: int = MAX_RULES, deadline: float | None = None) -> Space:
+def hypothesis_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget | None = None) -> Space:
     """All rules that the language bias of `task` allows, or the cheapest levels of them.
 
     Args:
         task: the task.
         max_rules: how many rules to write down at most.
-        deadline: a `time.monotonic` value at which the space is cut.
+        budget: the space is cut when it expires; None: never.
 
     Raises:
         UserError: a type has no constant.
     """
-    maker = _Maker(task.bias, domains(task), deadline)
+    budget = budget or Budget()
+    maker = _Maker(task.bias, domains(task), budget)
     monotone = is_monotone(task.bias)
     given: list[SpaceRule] = []
     for whole in (*task.bias.rules, *task.bias.instances()):
-        if late(deadline):
+        if budget.expired():
             return Space(_sorted(given), 0)
         given.append(SpaceRule(*rule_parts(whole.rule), whole.cost))
     level: list[_Body] = list(maker.heads())
@@ -127,9 +128,9 @@ def _sorted(rules: Sequence[SpaceRule]) -> tuple[SpaceRule, ...]:
 
 
 class _Maker:
-    def __init__(self, bias: LanguageBias, known: Domains, deadline: float | None) -> None:
+    def __init__(self, bias: LanguageBias, known: Domains, budget: Budget) -> None:
         self._bias = bias
-        self._deadline = deadline
+        self._budget = budget
         self._known = known
         self._literals = bias.literals
         self._heads = bias.heads
@@ -159,7 +160,7 @@ class _Maker:
         """The rules with one literal more; None if there are more than `room` or time is up."""
         found: dict[_Body, None] = {}
         for body in level:
-            if late(self._deadline):
+            if self._budget.expired():
                 return None
             for i, literal in enumerate(self._literals):
                 if literal.recall is not None and self._uses(body, literal.mode) >= literal.recall:

@@ -9,93 +9,75 @@ the cut.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from nsl_bench.las.clock import late
+from nsl_bench.las.clock import Budget
 from nsl_bench.las.coverage import Score, score
 from nsl_bench.las.joint import Demand, Joint, Outcome, demands
 from nsl_bench.las.space import Space, SpaceRule, hypothesis_space
 from nsl_bench.las.task import LasTask, Solution
 
-__all__ = ["solve_tier_c"]
+__all__ = ["Best", "chosen_rules", "solve_tier_c", "spaces", "unsatisfiable"]
 
 SPACES = (250, 2_500, 25_000, 100_000)
 """Sizes of the spaces that are tried in turn."""
 
 
-def solve_tier_c(
-    task: LasTask,
-    *,
-    deadline: float | None = None,
-    incumbent: Solution | None = None,
-    memory_limit: int | None = None,
-) -> Solution:
+def solve_tier_c(task: LasTask, budget: Budget | None = None, incumbent: Solution | None = None) -> Solution:
     """Solve a task whose negative examples, if it has any, need no cautious reasoning.
 
     Args:
         task: the task.
-        deadline: a `time.monotonic` value at which the best so far is returned.
+        budget: when it expires, the best so far is returned; where memory is full, tier D takes over.
         incumbent: a solution that another tier found.
-        memory_limit: bytes this process may need; beyond them tier D takes over.
 
     Raises:
         UserError: the task's rules cannot be written down.
     """
+    from nsl_bench.las.tier_d import solve_tier_d
+
+    budget = budget or Budget()
     wanted = demands(task)
     best = Best(task, incumbent)
     statistics: dict[str, float] = {"distinct_examples": len(wanted)}
-    try:
-        return _search(task, wanted, best, statistics, deadline, memory_limit)
-    except KeyboardInterrupt:
-        return best.finish(statistics, "C", "Interrupted.")
-
-
-def _search(
-    task: LasTask,
-    wanted: Sequence[Demand],
-    best: Best,
-    statistics: dict[str, float],
-    deadline: float | None,
-    memory_limit: int | None,
-) -> Solution:
-    """Solve over larger and larger spaces."""
-    from nsl_bench.las.tier_d import solve_tier_d
-
-    started = time.monotonic()
-    before, seconds = 0, 0.0
-    for size in SPACES:
-        space = hypothesis_space(task, size, deadline)
-        if late(deadline) or too_late(deadline, seconds, before, len(space.rules)):
-            break
-        before, round_started = len(space.rules), time.monotonic()
-        statistics |= {"rules": len(space.rules), "seconds_space": time.monotonic() - started}
+    for space in spaces(task, budget, statistics):
         joint = Joint(task, space.rules)
         if not joint.deterministic and any(demand.negative for demand in wanted):
-            return solve_tier_d(task, deadline=deadline, incumbent=best.solution, memory_limit=memory_limit)
+            return solve_tier_d(task, budget, best.solution)
         ground = time.monotonic()
-        whole = joint.add(wanted, deadline, memory_limit)
+        whole = joint.add(wanted, budget)
         statistics["seconds_ground"] = time.monotonic() - ground
-        if not whole and late(deadline):
+        if budget.expired():
             break
         if not whole:
-            return solve_tier_d(task, deadline=deadline, incumbent=best.solution, memory_limit=memory_limit)
+            return solve_tier_d(task, budget, best.solution)
         searched = time.monotonic()
-        outcome = joint.optimise(deadline)
+        outcome = joint.optimise(budget, best.total)
         statistics["seconds_solve"] = time.monotonic() - searched
-        seconds = time.monotonic() - round_started
         best.offer(chosen_rules(space.rules, outcome))
         best.raise_bound(outcome, space)
-        if outcome.proven and outcome.chosen is None and space.horizon is None:
-            return unsatisfiable(task, joint.clash(wanted, deadline), statistics, "C")
-        if best.is_proven or not outcome.proven or outcome.interrupted or space.horizon is None:
+        if best.total is None and outcome.proven and space.horizon is None:
+            return unsatisfiable(task, joint.clash(wanted, budget), statistics, "C")
+        if best.is_proven:
             break
-    return best.finish(statistics, "C")
+    return best.finish(statistics, "C", budget.ended_by)
 
 
-def too_late(deadline: float | None, seconds: float, before: int, now: int) -> bool:
-    """Whether `now` rules would take past the deadline, when `before` rules took `seconds`."""
-    return deadline is not None and time.monotonic() + seconds * now / max(before, 1) > deadline
+def spaces(task: LasTask, budget: Budget, statistics: dict[str, float]) -> Iterator[Space]:
+    """Larger and larger parts of the hypothesis space, until it is whole or `budget` has expired."""
+    known = -1
+    for size in SPACES:
+        started = time.monotonic()
+        space = hypothesis_space(task, size, budget)
+        statistics["seconds_space"] = statistics.get("seconds_space", 0.0) + time.monotonic() - started
+        if budget.expired():
+            return
+        if len(space.rules) > known or space.horizon is None:
+            known = statistics["rules"] = len(space.rules)
+            yield space
+        if space.horizon is None:
+            return
 
 
 def chosen_rules(rules: Sequence[SpaceRule], outcome: Outcome) -> tuple[str, ...] | None:
@@ -165,7 +147,7 @@ class Best:
     def raise_bound(self, outcome: Outcome, space: Space) -> None:
         """Use the lower bound of an optimisation over a space that may be cut."""
         lower = outcome.lower
-        if outcome.proven and outcome.chosen is None:
+        if outcome.proven and outcome.chosen is None and self.total is None:
             lower = space.horizon or 0
         self.bound = max(self.bound, lower if space.horizon is None else min(lower, space.horizon))
 

@@ -13,14 +13,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from clingo import Backend, Observer
+from clingo import Backend, Model, Observer
 
 from nsl_bench.errors import UserError
-from nsl_bench.las.clock import late
-from nsl_bench.las.joint import Demand, Joint, demands
-from nsl_bench.las.space import SpaceRule, hypothesis_space
+from nsl_bench.las.clock import Budget
+from nsl_bench.las.joint import Demand, Joint, await_search, demands
+from nsl_bench.las.space import SpaceRule
 from nsl_bench.las.task import LasTask, Solution
-from nsl_bench.las.tier_c import SPACES, Best, chosen_rules, too_late, unsatisfiable
+from nsl_bench.las.tier_c import Best, chosen_rules, spaces, unsatisfiable
 
 __all__ = ["solve_tier_d"]
 
@@ -28,67 +28,40 @@ _FIRST_EXAMPLES = 16
 _WITNESSES = 32
 
 
-def solve_tier_d(
-    task: LasTask,
-    *,
-    deadline: float | None = None,
-    incumbent: Solution | None = None,
-    memory_limit: int | None = None,
-) -> Solution:
+def solve_tier_d(task: LasTask, budget: Budget | None = None, incumbent: Solution | None = None) -> Solution:
     """Solve any task.
 
     Args:
         task: the task.
-        deadline: a `time.monotonic` value at which the best so far is returned.
+        budget: when it expires or memory is full, the best so far is returned.
         incumbent: a solution that another tier found.
-        memory_limit: bytes this process may need.
 
     Raises:
         UserError: the task's rules cannot be written down, or a disjunction meets a negative example.
     """
+    budget = budget or Budget()
     wanted = demands(task)
     best = Best(task, incumbent)
     statistics: dict[str, float] = {"distinct_examples": len(wanted), "proposals": 0, "counterexamples": 0}
-    try:
-        return _search(task, wanted, best, statistics, deadline, memory_limit)
-    except KeyboardInterrupt:
-        return best.finish(statistics, "D", "Interrupted.")
-
-
-def _search(
-    task: LasTask,
-    wanted: Sequence[Demand],
-    best: Best,
-    statistics: dict[str, float],
-    deadline: float | None,
-    memory_limit: int | None,
-) -> Solution:
-    """Propose and refute, over larger and larger spaces."""
     started = time.monotonic()
-    before, seconds = 0, 0.0
-    for size in SPACES:
-        space = hypothesis_space(task, size, deadline)
-        if late(deadline) or too_late(deadline, seconds, before, len(space.rules)):
-            break
-        before, began = len(space.rules), time.monotonic()
-        statistics |= {"rules": len(space.rules), "seconds_space": time.monotonic() - started}
-        search = _Search(task, space.rules, wanted)
+    for space in spaces(task, budget, statistics):
+        search = _Search(task, space.rules, wanted, budget)
         step = _FIRST_EXAMPLES
         pending = search.order
         while True:
             batch, step = pending[:step], step * 2
-            if not search.joint.add(batch, deadline, memory_limit):
-                return best.finish(statistics, "D", "Time or memory ran out.")
-            outcome = search.joint.optimise(deadline)
+            if not search.joint.add(batch, budget):
+                return best.finish(statistics, "D", budget.ended_by)
+            outcome = search.joint.optimise(budget)
             statistics["proposals"] += 1
             best.raise_bound(outcome, space)
             found = best.offer(chosen_rules(space.rules, outcome))
             statistics["seconds"] = time.monotonic() - started
-            if not outcome.proven or outcome.interrupted or late(deadline):
-                return best.finish(statistics, "D", "Time ran out.")
+            if not outcome.proven:
+                return best.finish(statistics, "D", budget.ended_by)
             if found is None:
                 if space.horizon is None:
-                    return unsatisfiable(task, search.joint.clash(search.active, deadline), statistics, "D")
+                    return unsatisfiable(task, search.joint.clash(search.active, budget), statistics, "D")
                 break
             if best.is_proven or (found.total == outcome.cost and not found.broken):
                 break
@@ -102,10 +75,9 @@ def _search(
             ]
             refuted = [d for d in search.cautious if d.content in missed]
             statistics["counterexamples"] += search.refute(refuted, outcome.chosen or ())
-        seconds = time.monotonic() - began
-        if best.is_proven or space.horizon is None:
+        if best.is_proven:
             break
-    return best.finish(statistics, "D")
+    return best.finish(statistics, "D", budget.ended_by)
 
 
 @dataclass
@@ -134,8 +106,11 @@ class _Search:
         cautious: the demands for no answer set that counterexamples stand for.
     """
 
-    def __init__(self, task: LasTask, rules: Sequence[SpaceRule], wanted: Sequence[Demand]) -> None:
+    def __init__(
+        self, task: LasTask, rules: Sequence[SpaceRule], wanted: Sequence[Demand], budget: Budget
+    ) -> None:
         self.cautious: list[Demand] = []
+        self._budget = budget
         self._oracle: Joint | None = None
         self._observer = _Ground()
         self._grounds: dict[int, slice] = {}
@@ -169,7 +144,8 @@ class _Search:
         for demand in violated:
             if demand.content not in oracle.numbers:
                 before = len(self._observer.rules)
-                oracle.add([demand], None, None)
+                if not oracle.add([demand], self._budget):
+                    return 0
                 number = oracle.numbers[demand.content]
                 self._grounds[number] = slice(before, len(self._observer.rules))
         picked = set(chosen)
@@ -183,12 +159,17 @@ class _Search:
             atoms = {
                 abs(literal) for _, heads, _, body in ground for literal in (*heads, *(x for x, _ in body))
             }
-            with oracle.control.solve([*fixed, oracle.literal("_ok", number)], yield_=True) as handle:
-                for model in handle:
-                    true = {atom for atom in atoms if model.is_true(atom)}
-                    break
-                else:
-                    continue
+            true: set[int] | None = None
+
+            def keep(model: Model, atoms: set[int] = atoms) -> None:
+                nonlocal true
+                true = {atom for atom in atoms if model.is_true(atom)}
+
+            assumed = [*fixed, oracle.literal("_ok", number)]
+            with oracle.control.solve(assumed, on_model=keep, async_=True) as handle:
+                await_search(handle, self._budget)
+            if true is None:
+                continue
             owner = {literal: k for k, literal in rules.items()}
             with self.joint.control.backend() as backend:
                 self._forbid(backend, demand, ground, true, owner)

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from nsl_bench.las.clock import Budget
 from nsl_bench.las.explain import explain
 from nsl_bench.las.space import hypothesis_space
 from nsl_bench.las.task import LasTask
@@ -68,14 +69,14 @@ def test_hard_examples_that_clash_are_named(solver) -> None:  # type: ignore[no-
 @pytest.mark.parametrize("solver", [solve_tier_c, solve_tier_d])
 def test_out_of_time_is_the_best_so_far_with_a_bound(solver) -> None:  # type: ignore[no-untyped-def]
     task = LasTask.parse(PATHS.replace("#pos(a,", "#pos(a@7,").replace("#pos(b,", "#pos(b@7,"))
-    found = solver(task, deadline=time.monotonic())
+    found = solver(task, Budget(deadline=time.monotonic()))
     assert found.status == "feasible"
     assert found.score is not None
     assert found.bound <= 5 <= found.score
 
 
 def test_out_of_memory_goes_to_another_tier() -> None:
-    found = solve_tier_c(LasTask.parse(PATHS.replace("#pos(a,", "#pos(a@7,")), memory_limit=1)
+    found = solve_tier_c(LasTask.parse(PATHS.replace("#pos(a,", "#pos(a@7,")), Budget(memory=1))
     assert found.tier == "D"
     assert found.status == "feasible"
     assert "memory" in found.message
