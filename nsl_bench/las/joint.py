@@ -136,18 +136,9 @@ class Joint:
         self.control.register_observer(self._brake)
         if observer is not None:
             self.control.register_observer(observer)
-        lines = [self.program.shared, more, "{ _relax }.", "#show.", "#show K : _in(K)."]
-        if rules:
-            lines.append(f"{{ _in(0..{len(rules) - 1}) }}.")
-        lines += [f":~ _in({k}). [{rule.cost},r({k})]" for k, rule in enumerate(rules) if rule.cost]
-        self.control.add("base", [], "\n".join(lines))
-        copied = [self.program.rule(statement, copy="_e") for statement in self.program.local]
-        copied += [
-            self.program.learned(rule, copy="_e", condition=f"_in({k})") for k, rule in enumerate(rules)
-        ]
-        self.control.add("copy", ["_e"], "\n".join(["_ex(_e).", self.program.frame("_e"), *copied]))
-        self.control.ground([("base", [])])
         self.numbers: dict[Content, int] = {}
+        self._more = more
+        self._prepared = False
         self._chunk = _FIRST_CHUNK if len(rules) < _MANY_RULES else 1
 
     @property
@@ -167,6 +158,8 @@ class Joint:
 
         A demand for *no* answer set is only exact if the program is `deterministic`.
         """
+        if not self._prepared and not self._prepare(budget):
+            return False
         pending = [demand for demand in wanted if demand.content not in self.numbers]
         while pending:
             if budget.expired() or budget.full():
@@ -185,6 +178,23 @@ class Joint:
             # time and memory are watched between rules, Ctrl-C between calls: keep these short
             self._chunk = max(1, min(2 * self._chunk, int(len(chunk) * _CHUNK_SECONDS / max(seconds, 1e-3))))
         return True
+
+    def _prepare(self, budget: Budget) -> bool:
+        """Ground what all copies share; False if time or memory ran out."""
+        program, rules = self.program, self.rules
+        lines = [program.shared, self._more, "{ _relax }.", "#show.", "#show K : _in(K)."]
+        if rules:
+            lines.append(f"{{ _in(0..{len(rules) - 1}) }}.")
+        lines += [f":~ _in({k}). [{rule.cost},r({k})]" for k, rule in enumerate(rules) if rule.cost]
+        self.control.add("base", [], "\n".join(lines))
+        copied = [program.rule(statement, copy="_e") for statement in program.local]
+        for k, rule in enumerate(rules):
+            if k % _MANY_RULES == 0 and budget.expired():
+                return False
+            copied.append(program.learned(rule, copy="_e", condition=f"_in({k})"))
+        self.control.add("copy", ["_e"], "\n".join(["_ex(_e).", program.frame("_e"), *copied]))
+        self._prepared = self._ground([("base", [])], budget)
+        return self._prepared
 
     def _ground(self, parts: Sequence[tuple[str, Sequence[Symbol]]], budget: Budget) -> bool:
         """Ground on a thread of its own; False if time or memory ran out, and the control is spent then.

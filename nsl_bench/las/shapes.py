@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from clingo import ast
 
@@ -27,6 +28,8 @@ _NESTED = rf"(?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*\))*\))*"
 _FACT = re.compile(rf"[_']*[a-z]\w*(?:\({_NESTED}\))?")
 _INNER = re.compile(r'"[^"\\]*"|\([^()]*\)')
 _STRING = re.compile(r'"[^"\\]*"')
+_LITERALS = 1 << 14
+"""Literals that are remembered: the rules of a space hold the same ones again and again."""
 _SKIPPED = (
     ast.ASTType.Comment,
     ast.ASTType.Defined,
@@ -193,6 +196,7 @@ def arity_of(rest: str) -> int:
     return inner.count(",") + 1
 
 
+@lru_cache(maxsize=_LITERALS)
 def is_atom(text: str) -> bool:
     """Whether `text` is one atom without ``not``, pools or aggregates: name and arguments."""
     return _FACT.fullmatch(text.removeprefix("-")) is not None
@@ -211,6 +215,7 @@ def shape_of_parts(head: str | None, body: Sequence[str]) -> Shape:
     return shape
 
 
+@lru_cache(maxsize=_LITERALS)
 def _signature(atom: str) -> tuple[str, int]:
     name, _, rest = atom.removeprefix("-").partition("(")
     return name, arity_of(rest)

@@ -1,10 +1,10 @@
 """The plain hypothesis space: every rule of the mode declarations, up to renaming of variables.
 
 Rules are made level by level, one body literal more at a time, without a look at the examples; only a
-body that holds an atom and its negation is left out. This is what the tiers on clingo choose from. A
-space too large to write down is cut off after a whole level; `Space.horizon` then bounds from below what
-a rule beyond the cut costs, so that an optimum over the cut space that scores no more than the horizon
-is one over the whole space.
+body that holds an atom and its negation, or the rule's own head, is left out. This is what the tiers on
+clingo choose from. A space too large to write down is cut off after a whole level; `Space.horizon` then
+bounds from below what a rule beyond the cut costs, so that an optimum over the cut space that scores no
+more than the horizon is one over the whole space.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from nsl_bench.las.task import (
     Placeholder,
 )
 
-__all__ = ["MAX_RULES", "Space", "SpaceRule", "hypothesis_space"]
+__all__ = ["MAX_RULES", "Space", "SpaceRule", "growing_space", "hypothesis_space"]
 
-MAX_RULES = 50_000
+MAX_RULES = 100_000
 """Rules that a space may hold unless told otherwise."""
 
 _INFIX = ("+", "-", "*", "/", "\\", "**")
@@ -90,19 +90,24 @@ def hypothesis_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget |
     Raises:
         UserError: a type has no constant.
     """
+    *_, largest = growing_space(task, max_rules, budget)
+    return largest
+
+
+def growing_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget | None = None) -> Iterator[Space]:
+    """The space after each level, up to the one that `hypothesis_space` gives."""
     budget = budget or Budget()
     maker = _Maker(task.bias, domains(task), budget)
     monotone = is_monotone(task.bias)
-    given: list[SpaceRule] = []
+    rules: list[SpaceRule] = []
     for whole in (*task.bias.rules, *task.bias.instances()):
         if budget.expired():
-            return Space(_sorted(given), 0)
-        given.append(SpaceRule(*rule_parts(whole.rule), whole.cost))
+            yield Space(_sorted(rules), 0)
+            return
+        rules.append(SpaceRule(*rule_parts(whole.rule), whole.cost))
     level: list[_Body] = list(maker.heads())
-    rules = list(given)
     limit = task.bias.body_limit
-    size = 0
-    while level:
+    for size in itertools.count():
         costs = rule_costs(task.bias, [maker.shape(body) for body in level])
         kept = [
             (body, cost)
@@ -110,17 +115,15 @@ def hypothesis_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget |
             if cost is not None and (body.literals or body.head is not None) and maker.is_safe(body)
         ]
         rules.extend(SpaceRule(*maker.parts(body), cost) for body, cost in kept)
+        lowest = min((cost for cost in costs if cost is not None), default=0)
+        horizon = lowest + maker.least_literal() if monotone else 0
         if monotone:
             level = [body for body, cost in zip(level, costs, strict=True) if cost is not None]
-        if limit is not None and size == limit:
-            break
-        following = maker.extend(level, max_rules - len(rules))
-        if following is None:
-            lowest = min((cost for cost in costs if cost is not None), default=0)
-            return Space(_sorted(rules), lowest + maker.least_literal() if monotone else 0)
+        following = [] if size == limit else maker.extend(level, max_rules - len(rules))
+        yield Space(_sorted(rules), None if following == [] else horizon)
+        if not following:
+            return
         level = following
-        size += 1
-    return Space(_sorted(rules), None)
 
 
 def _sorted(rules: Sequence[SpaceRule]) -> tuple[SpaceRule, ...]:
@@ -140,6 +143,7 @@ class _Maker:
             for i, literal in enumerate(self._literals)
             if (str(literal.literal), not literal.negated) in index
         }
+        self._own = [index.get((str(head.atom), False), -1) for head in self._heads]
 
     def heads(self) -> Iterator[_Body]:
         """The rules without a body; constraints, if no head is declared."""
@@ -170,15 +174,17 @@ class _Maker:
                         continue
                     if literal.symmetric:
                         arguments = tuple(sorted(arguments, key=str))
-                    if (i, arguments) in body.literals or self._clashes(i, arguments, body):
+                    if (i, arguments) in body.literals or self._is_idle(i, arguments, body):
                         continue
                     found[_canonical(_Body(body.head, body.literals | {(i, arguments)}, types))] = None
                     if len(found) > room:
                         return None
         return list(found)
 
-    def _clashes(self, index: int, arguments: tuple[Argument, ...], body: _Body) -> bool:
-        """Whether the body holds the literal's negation already, so that it is never true."""
+    def _is_idle(self, index: int, arguments: tuple[Argument, ...], body: _Body) -> bool:
+        """Whether the rule derives nothing with this literal: it is its head or contradicts its body."""
+        if body.head is not None and (index, arguments) == (self._own[body.head[0]], body.head[1]):
+            return True
         opposite = self._opposite.get(index)
         return opposite is not None and (opposite, arguments) in body.literals
 

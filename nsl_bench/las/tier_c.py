@@ -15,13 +15,14 @@ from typing import Literal
 from nsl_bench.las.clock import Budget
 from nsl_bench.las.coverage import Score, score
 from nsl_bench.las.joint import Demand, Joint, Outcome, demands
-from nsl_bench.las.space import Space, SpaceRule, hypothesis_space
+from nsl_bench.las.space import Space, SpaceRule, growing_space
 from nsl_bench.las.task import LasTask, Solution
 
 __all__ = ["Best", "chosen_rules", "solve_tier_c", "spaces", "unsatisfiable"]
 
-SPACES = (250, 2_500, 25_000, 100_000)
-"""Sizes of the spaces that are tried in turn."""
+_FEW = 100
+"""Rules of the first part of a space that is tried, and by what factor the next ones grow."""
+_GROWTH = 2
 
 
 def solve_tier_c(task: LasTask, budget: Budget | None = None, incumbent: Solution | None = None) -> Solution:
@@ -66,18 +67,20 @@ def solve_tier_c(task: LasTask, budget: Budget | None = None, incumbent: Solutio
 
 def spaces(task: LasTask, budget: Budget, statistics: dict[str, float]) -> Iterator[Space]:
     """Larger and larger parts of the hypothesis space, until it is whole or `budget` has expired."""
-    known = -1
-    for size in SPACES:
-        started = time.monotonic()
-        space = hypothesis_space(task, size, budget)
+    started = time.monotonic()
+    least = _FEW
+    untried: Space | None = None
+    for space in growing_space(task, budget=budget):
         statistics["seconds_space"] = statistics.get("seconds_space", 0.0) + time.monotonic() - started
-        if budget.expired():
-            return
-        if len(space.rules) > known or space.horizon is None:
-            known = statistics["rules"] = len(space.rules)
+        statistics["rules"] = len(space.rules)
+        untried = space
+        if len(space.rules) >= least and not budget.expired():
+            untried = None
+            least = _GROWTH * len(space.rules)
             yield space
-        if space.horizon is None:
-            return
+        started = time.monotonic()
+    if untried is not None and not budget.expired():
+        yield untried
 
 
 def chosen_rules(rules: Sequence[SpaceRule], outcome: Outcome) -> tuple[str, ...] | None:
