@@ -15,9 +15,13 @@ from types import FrameType
 
 from nsl_bench.las.program import Undecided
 
-__all__ = ["Budget", "heeding_interrupts"]
+__all__ = ["Budget", "Expired", "heeding_interrupts"]
 
 _SHARE = 0.5
+
+
+class Expired(Undecided):
+    """A budget is used up."""
 
 
 @dataclass
@@ -46,6 +50,11 @@ class Budget:
         """Whether to stop now."""
         return self.interrupted or (self.deadline is not None and time.monotonic() >= self.deadline)
 
+    def check(self) -> None:
+        """Raises `Expired` where it is time to stop."""
+        if self.expired():
+            raise Expired("time ran out")
+
     @property
     def ended_by(self) -> str:
         """What to say of an answer that is the best so far; nothing if there was time enough."""
@@ -65,6 +74,10 @@ class Budget:
             return self
         now = time.monotonic()
         return _Early(self, now + max(0.0, share * (self.deadline - now)))
+
+    def with_grace(self, seconds: float) -> Budget:
+        """A budget for what an answer needs: it ends so much later than this one."""
+        return _Late(self, seconds)
 
     def take(self, n_bytes: int, what: str) -> None:
         """Counts memory.
@@ -113,6 +126,21 @@ class _Early(Budget):
 
     def take(self, n_bytes: int, what: str) -> None:
         self._whole.take(n_bytes, what)
+
+
+class _Late(Budget):
+    """A budget that ends some seconds after another one has."""
+
+    def __init__(self, whole: Budget, grace: float) -> None:
+        super().__init__(whole.deadline, whole.memory)
+        self._whole = whole
+        self._grace = grace
+        self._ends: float | None = None
+
+    def expired(self) -> bool:
+        if self._ends is None and self._whole.expired():
+            self._ends = time.monotonic() + self._grace
+        return self._ends is not None and time.monotonic() >= self._ends
 
 
 def _resident_memory() -> int:

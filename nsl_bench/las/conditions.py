@@ -287,8 +287,8 @@ def targets(
         formula = formulas.get(key)
         if formula is None:
             formula = False
-            if budget is not None and budget.expired():
-                raise Undecided("time ran out")
+            if budget is not None:
+                budget.check()
             if alive:
                 unfolding = unfoldings[class_of[column]]
                 parts = [unfolding.holds(a) if s else negate(unfolding.holds(a)) for a, s in signs]

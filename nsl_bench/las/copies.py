@@ -28,6 +28,7 @@ from nsl_bench.las.shapes import (
     recursive_through_negation,
     shape_of,
     shape_of_parts,
+    signature_of,
 )
 
 __all__ = ["Copies", "LearnedRule", "copies", "renamed"]
@@ -124,7 +125,7 @@ class Copies:
 
     def _literal(self, copy: int | str, literal: str) -> str:
         atom = literal.removeprefix("not ")
-        if not is_atom(atom):
+        if signature_of(literal) is None:
             return literal
         return f"{literal[: -len(atom)]}{self.atom(copy, atom)}"
 
@@ -233,13 +234,11 @@ def copies(
         names |= shape.heads
         shapes.append(shape)
         for text in (rule.head or "", *rule.body):
-            atom = text.removeprefix("not ")
-            if atom and is_atom(atom):
-                name, _, rest = atom.removeprefix("-").partition("(")
-                signatures.add((name, arity_of(rest)))
-                if atom[0] == "-":
-                    contrary.add((name, arity_of(rest)))
-                    names.add(name)
+            if signature := signature_of(text):
+                signatures.add(signature)
+                if text.removeprefix("not ")[0] == "-":
+                    contrary.add(signature)
+                    names.add(signature[0])
     derived = facts.union(*(shape.derives for shape in shapes))
     guarded = recursive_through_negation(shapes)
     is_open = any(shape.is_open for shape in shapes)

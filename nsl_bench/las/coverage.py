@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from clingo import Control
 
+from nsl_bench.las.brake import Brake
+from nsl_bench.las.clock import Budget
 from nsl_bench.las.copies import Copies, copies
 from nsl_bench.las.rules import hypothesis_cost
 from nsl_bench.las.shapes import parse_statements
@@ -50,17 +52,19 @@ class Score:
         return self.cost + self.penalties
 
 
-def score(task: LasTask, hypothesis: Sequence[str]) -> Score:
+def score(task: LasTask, hypothesis: Sequence[str], budget: Budget | None = None) -> Score:
     """Score a hypothesis.
 
     Args:
         task: the task.
         hypothesis: its rules with full stops and type guards.
+        budget: when to give up; None: never.
 
     Raises:
+        Expired: time or memory ran out.
         UserError: a rule does not parse, is refused (`#script`) or forbidden by the bias.
     """
-    found = covered(task, hypothesis)
+    found = covered(task, hypothesis, budget=budget)
     open_examples = [e for e, ok in zip(task.examples, found, strict=True) if not ok]
     return Score(
         cost=hypothesis_cost(task, hypothesis),
@@ -70,10 +74,16 @@ def score(task: LasTask, hypothesis: Sequence[str]) -> Score:
     )
 
 
-def covered(task: LasTask, hypothesis: Sequence[str], examples: Sequence[WeightedExample] = ()) -> list[bool]:
+def covered(
+    task: LasTask,
+    hypothesis: Sequence[str],
+    examples: Sequence[WeightedExample] = (),
+    budget: Budget | None = None,
+) -> list[bool]:
     """Whether the hypothesis covers each example of the task (or each of `examples`).
 
     Raises:
+        Expired: time or memory ran out; never without a `budget`.
         UserError: a rule does not parse or is refused.
     """
     examples = examples or task.examples
@@ -85,7 +95,7 @@ def covered(task: LasTask, hypothesis: Sequence[str], examples: Sequence[Weighte
     program = copies([*background, *rules], (context for _, _, context in distinct))
     bravely: dict[Content, bool] = {}
     for chunk in _chunks(list(distinct)):
-        bravely.update(zip(chunk, _bravely(program, chunk), strict=True))
+        bravely.update(zip(chunk, _bravely(program, chunk, budget), strict=True))
     return [bravely[content(example)] == example.positive for example in examples]
 
 
@@ -106,12 +116,15 @@ def _chunks(contents: Sequence[Content]) -> Iterator[list[Content]]:
         yield chunk
 
 
-def _bravely(program: Copies, contents: Sequence[Content]) -> list[bool]:
+def _bravely(program: Copies, contents: Sequence[Content], budget: Budget | None) -> list[bool]:
     """Whether each copy has an answer set that holds its inclusions and none of its exclusions."""
     options = ["--warn=none"]
     if not program.deterministic:
         options += ["--enum-mode=brave", "--heuristic=Domain"]
     control = Control(options)
+    if budget is not None:
+        budget.check()
+        control.register_observer(Brake(budget))
     control.configuration.solve.models = "0"  # type: ignore[union-attr]
     control.add(joint_program(program, dict(enumerate(contents))))
     control.add("#show _ok/1. #heuristic _ok(E) : _ex(E). [1,true]")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsl_bench.errors import UserError
+from nsl_bench.las.clock import Budget
 from nsl_bench.las.columns import Bits, Columns, pack, unpack
 from nsl_bench.las.program import GroundProgram, GroundRule, Undecided, WeightRule
 from nsl_bench.las.task import LasTask, ModeHead, Placeholder
@@ -29,6 +30,7 @@ _PLAIN = re.compile(r"[a-z_][\w']*(?:\([^:;|{}]*\))?$")
 _CONTEXT_GUARD = "nsl__context("
 _RULE_LIMIT = 2_000_000
 _BYTES_LIMIT = 1 << 31
+_EVERY = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,22 +120,23 @@ class Grounding:
         return found.literal, self.bits(found.literal, found.is_fact)
 
 
-def ground(task: LasTask, columns: Columns, choices: Sequence[str]) -> Grounding:
+def ground(task: LasTask, columns: Columns, choices: Sequence[str], budget: Budget) -> Grounding:
     """Grounds background and contexts of `task`.
 
     Args:
         task: its background and heads are used.
         columns: its distinct contexts.
         choices: rules that a hypothesis may hold whole, e.g. instances of meta-rules.
+        budget: when to give up.
 
     Raises:
         Undecided: the background or a context has choices, disjunctions or negative cycles, or there
-            are too many ground rules.
+            are too many ground rules, or time is up.
         UserError: the program cannot be grounded, e.g. a variable is unsafe.
     """
     from clingo import Control
 
-    program = GroundProgram(_RULE_LIMIT)
+    program = GroundProgram(_RULE_LIMIT, budget.check)
     messages: list[str] = []
     control = Control(["--warn=none"], logger=lambda _, message: messages.append(message))
     observer: object = program
@@ -158,7 +161,7 @@ def ground(task: LasTask, columns: Columns, choices: Sequence[str]) -> Grounding
         raise UserError(_explain(task, messages, text)) from error
     if program.undecided:
         raise Undecided(program.undecided)
-    return _evaluate(task, columns, control, program, len(choices))
+    return _evaluate(task, columns, control, program, budget)
 
 
 def _explain(task: LasTask, messages: Sequence[str], text: str) -> str:
@@ -236,7 +239,7 @@ def _open_head(head: ModeHead) -> tuple[str, list[Placeholder]]:
 
 
 def _evaluate(
-    task: LasTask, columns: Columns, control: Control, program: GroundProgram, n_choices: int
+    task: LasTask, columns: Columns, control: Control, program: GroundProgram, budget: Budget
 ) -> Grounding:
     symbols = control.symbolic_atoms
     choice_atoms: dict[int, int] = {}
@@ -265,7 +268,9 @@ def _evaluate(
     for row, statement in seeds:
         values[row] |= membership[statement]
     state = _State(columns, values, rows, undecided, choice_atoms)
-    for group in program.ordered():
+    for number, group in enumerate(program.ordered()):
+        if number % _EVERY == 0:
+            budget.check()
         state.run(group)
     return Grounding(
         columns,

@@ -9,14 +9,14 @@ can be watched between them, and more of them, or of anything else, can follow.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from clingo import Control, Function, Model, Number, Observer, SolveHandle, SolveResult, Symbol
 
-from nsl_bench.las.clock import Budget
+from nsl_bench.las.brake import Brake
+from nsl_bench.las.clock import Budget, Expired
 from nsl_bench.las.copies import Copies, copies
 from nsl_bench.las.coverage import Content, content
 from nsl_bench.las.shapes import parse_statements
@@ -30,7 +30,6 @@ _MANY_RULES = 1_000
 _CHUNK_SECONDS = 0.5
 _FIRST_CONFLICTS = 20_000
 _POLL = 0.05
-_PATIENCE = 10.0
 
 
 @dataclass(frozen=True)
@@ -82,21 +81,6 @@ def await_search(handle: SolveHandle, budget: Budget) -> None:
             return
 
 
-class _Stopped(Exception):
-    """The grounder was told to stop."""
-
-
-class _Brake(Observer):
-    """Stops the grounder, which clingo itself cannot, at the next ground rule."""
-
-    def __init__(self) -> None:
-        self.pulled = False
-
-    def rule(self, choice: bool, head: Sequence[int], body: Sequence[int]) -> None:
-        if self.pulled:
-            raise _Stopped
-
-
 @dataclass
 class Outcome:
     """What one optimisation found.
@@ -132,7 +116,7 @@ class Joint:
         self.program: Copies = copies(background, contexts, rules)
         self.rules = rules
         self.control = Control(["--warn=none", "--opt-strategy=usc,stratify", "--stats"])
-        self._brake = _Brake()
+        self._brake = Brake(Budget())
         self.control.register_observer(self._brake)
         if observer is not None:
             self.control.register_observer(observer)
@@ -197,31 +181,13 @@ class Joint:
         return self._prepared
 
     def _ground(self, parts: Sequence[tuple[str, Sequence[Symbol]]], budget: Budget) -> bool:
-        """Ground on a thread of its own; False if time or memory ran out, and the control is spent then.
-
-        clingo keeps Ctrl-C waiting on the thread that calls it.
-        """
-        errors: list[BaseException] = []
-
-        def work() -> None:
-            try:
-                self.control.ground(parts)
-            except BaseException as error:  # handed to the caller's thread
-                errors.append(error)
-
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
+        """Ground; False if time or memory ran out, and the control is spent then."""
+        self._brake.budget = budget
         try:
-            while thread.is_alive():
-                thread.join(_POLL)
-                if budget.expired() or budget.full():
-                    self._brake.pulled = True
-        finally:
-            self._brake.pulled |= thread.is_alive()
-            thread.join(_PATIENCE)
-        if any(not isinstance(error, _Stopped) for error in errors):
-            raise errors[0]
-        return not errors
+            self.control.ground(parts)
+        except Expired:
+            return False
+        return True
 
     def _example(self, number: int, demand: Demand) -> str:
         inclusions, exclusions, context = demand.content

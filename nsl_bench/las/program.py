@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 __all__ = ["GroundProgram", "GroundRule", "Undecided", "WeightRule"]
+
+
+_EVERY = 512
 
 
 class Undecided(Exception):
@@ -37,10 +40,12 @@ class GroundProgram:
     Attributes:
         rules: in the order in which clingo made them.
         limit: most rules; beyond it grounding is given up.
+        check: is called now and then, and may raise what ends grounding.
         undecided: why the program is not definite, if so.
     """
 
     limit: int
+    check: Callable[[], None] = lambda: None
     rules: list[GroundRule | WeightRule] = field(default_factory=list)
     undecided: str = ""
 
@@ -50,6 +55,8 @@ class GroundProgram:
             self.undecided = "choice rules" if choice else "disjunctions"
         if len(self.rules) >= self.limit:
             raise MemoryError("too many ground rules")
+        if len(self.rules) % _EVERY == 0:
+            self.check()
         positive = tuple(literal for literal in body if literal > 0)
         negative = tuple(-literal for literal in body if literal < 0)
         self.rules.append(GroundRule(head[0] if head else 0, positive, negative))

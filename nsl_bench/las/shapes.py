@@ -21,6 +21,7 @@ __all__ = [
     "recursive_through_negation",
     "shape_of",
     "shape_of_parts",
+    "signature_of",
 ]
 
 _PLAIN = r'[^()";{}|:]|"[^"\\]*"'
@@ -196,26 +197,32 @@ def arity_of(rest: str) -> int:
     return inner.count(",") + 1
 
 
-@lru_cache(maxsize=_LITERALS)
 def is_atom(text: str) -> bool:
     """Whether `text` is one atom without ``not``, pools or aggregates: name and arguments."""
     return _FACT.fullmatch(text.removeprefix("-")) is not None
+
+
+@lru_cache(maxsize=_LITERALS)
+def signature_of(literal: str) -> tuple[str, int] | None:
+    """Name and arity of the atom of a rule's literal; None for a comparison."""
+    atom = literal.removeprefix("not ")
+    if not is_atom(atom):
+        return None
+    return _signature(atom)
+
+
+def _signature(atom: str) -> tuple[str, int]:
+    name, _, rest = atom.removeprefix("-").partition("(")
+    return name, arity_of(rest)
 
 
 def shape_of_parts(head: str | None, body: Sequence[str]) -> Shape:
     """The shape of a rule whose head and body literals are atoms or comparisons, given as text."""
     shape = Shape()
     if head is not None:
-        shape.derives = {_signature(head)}
+        shape.derives = {signature_of(head) or _signature(head)}
         shape.heads = {name for name, _ in shape.derives}
     for literal in body:
-        atom = literal.removeprefix("not ")
-        if is_atom(atom):
-            (shape.body if atom == literal else shape.negative).add(_signature(atom)[0])
+        if signature := signature_of(literal):
+            (shape.negative if literal.startswith("not ") else shape.body).add(signature[0])
     return shape
-
-
-@lru_cache(maxsize=_LITERALS)
-def _signature(atom: str) -> tuple[str, int]:
-    name, _, rest = atom.removeprefix("-").partition("(")
-    return name, arity_of(rest)

@@ -120,7 +120,7 @@ class _Fast:
     def solve(self) -> Solution:
         task = self.task
         columns = Columns.of(task.examples)
-        grounding = ground(task, columns, [rule.rule for rule in self.given])
+        grounding = ground(task, columns, [rule.rule for rule in self.given], self.budget)
         self._lap("grounding")
         goals = targets(task, grounding, len(self.given), self.budget)
         branches = self._branches(goals)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from nsl_bench.las.clock import Budget
+from nsl_bench.las.clock import Budget, Expired
 from nsl_bench.las.coverage import Score, score
 from nsl_bench.las.joint import Demand, Joint, Outcome, demands
 from nsl_bench.las.space import Space, SpaceRule, growing_space
@@ -23,6 +23,8 @@ __all__ = ["Best", "chosen_rules", "solve_tier_c", "spaces", "unsatisfiable"]
 _FEW = 100
 """Rules of the first part of a space that is tried, and by what factor the next ones grow."""
 _GROWTH = 2
+_GRACE = 2.0
+"""Seconds that the scoring of what was found may take after time is up."""
 
 
 def solve_tier_c(task: LasTask, budget: Budget | None = None, incumbent: Solution | None = None) -> Solution:
@@ -40,7 +42,7 @@ def solve_tier_c(task: LasTask, budget: Budget | None = None, incumbent: Solutio
 
     budget = budget or Budget()
     wanted = demands(task)
-    best = Best(task, incumbent)
+    best = Best(task, incumbent, budget)
     statistics: dict[str, float] = {"distinct_examples": len(wanted)}
     for space in spaces(task, budget, statistics):
         joint = Joint(task, space.rules)
@@ -60,13 +62,15 @@ def solve_tier_c(task: LasTask, budget: Budget | None = None, incumbent: Solutio
         best.raise_bound(outcome, space)
         if best.total is None and outcome.proven and space.horizon is None:
             return unsatisfiable(task, joint.clash(wanted, budget), statistics, "C")
-        if best.is_proven:
+        if best.is_proven or budget.expired():
             break
     return best.finish(statistics, "C", budget.ended_by)
 
 
 def spaces(task: LasTask, budget: Budget, statistics: dict[str, float]) -> Iterator[Space]:
     """Larger and larger parts of the hypothesis space, until it is whole or `budget` has expired."""
+    if budget.expired():
+        return
     started = time.monotonic()
     least = _FEW
     untried: Space | None = None
@@ -112,8 +116,9 @@ def unsatisfiable(
 class Best:
     """The best hypothesis so far, scored by the independent coverage check, and the best bound."""
 
-    def __init__(self, task: LasTask, incumbent: Solution | None) -> None:
+    def __init__(self, task: LasTask, incumbent: Solution | None, budget: Budget) -> None:
         self._task = task
+        self._budget = budget.with_grace(_GRACE)
         self._rules: tuple[str, ...] | None = None
         self._score: Score | None = None
         self.bound = 0
@@ -139,10 +144,13 @@ class Best:
         return None if self._score is None else self.finish({}, "C")
 
     def offer(self, rules: tuple[str, ...] | None) -> Score | None:
-        """Score a hypothesis and keep it if it is better; its score."""
+        """Score a hypothesis and keep it if it is better; its score, None if there is no time for that."""
         if rules is None:
             return None
-        found = score(self._task, rules)
+        try:
+            found = score(self._task, rules, self._budget)
+        except Expired:
+            return None
         if not found.broken and (self._score is None or found.total < self._score.total):
             self._rules, self._score = rules, found
         return found

@@ -41,7 +41,7 @@ def solve_tier_d(task: LasTask, budget: Budget | None = None, incumbent: Solutio
     """
     budget = budget or Budget()
     wanted = demands(task)
-    best = Best(task, incumbent)
+    best = Best(task, incumbent, budget)
     statistics: dict[str, float] = {"distinct_examples": len(wanted), "proposals": 0, "counterexamples": 0}
     started = time.monotonic()
     for space in spaces(task, budget, statistics):
@@ -57,7 +57,7 @@ def solve_tier_d(task: LasTask, budget: Budget | None = None, incumbent: Solutio
             best.raise_bound(outcome, space)
             found = best.offer(chosen_rules(space.rules, outcome))
             statistics["seconds"] = time.monotonic() - started
-            if not outcome.proven:
+            if not outcome.proven or budget.expired():
                 return best.finish(statistics, "D", budget.ended_by)
             if found is None:
                 if space.horizon is None:
