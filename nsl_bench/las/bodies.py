@@ -196,7 +196,6 @@ class Bodies:
         for conjunction in search.run():
             if not conjunction.placements or 0 in conjunction.unbound:
                 continue
-            table = search.table(conjunction.types, conjunction.placements, slice(None))
             parts = tuple(
                 (literal, tuple(mapping[place] - 1 for place in places))
                 for index, mapping in conjunction.placements
@@ -204,8 +203,8 @@ class Bodies:
             )
             assert all(LEAF in variables for _, variables in parts)
             used = replace(conjunction.used, variables=1)
-            projected = np.bitwise_or.reduce(table, axis=0)
-            self.limits.budget.take(projected.nbytes, "tables of literals around one variable")
+            self.limits.budget.take(search.volume(conjunction.types[1:]), "tables of pieces")
+            projected = search.projected(conjunction.types, conjunction.placements)
             stars.append(make_piece(conjunction.types[1:], projected, parts, used, self.literals, self._full))
         self._account(search)
         return stars

@@ -30,19 +30,17 @@ class Budget:
 
     Attributes:
         deadline: `time.monotonic` value at which to stop; None: never.
-        memory: bytes that this process, or its tables, may take.
+        memory: bytes that this process may hold.
         interrupted: Ctrl-C was pressed: finish with what is known.
-        taken: bytes that tables have taken.
     """
 
     deadline: float | None = None
-    memory: int = field(default_factory=lambda: _machine_memory())
+    memory: int = field(default_factory=lambda: _resident_memory() + _machine_memory())
     interrupted: bool = False
-    taken: int = 0
 
     @classmethod
     def of(cls, time_limit: float | None, memory_limit: int | None) -> Budget:
-        """A budget from now on; without a memory limit, half of the machine's memory."""
+        """A budget from now on; without a memory limit, half of the machine's memory is for the solver."""
         deadline = None if time_limit is None else time.monotonic() + time_limit
         return cls(deadline) if memory_limit is None else cls(deadline, memory_limit)
 
@@ -66,7 +64,11 @@ class Budget:
 
     def full(self) -> bool:
         """Whether this process holds more memory than it may."""
-        return _resident_memory() > self.memory
+        return not self.room()
+
+    def room(self) -> int:
+        """How many bytes more this process may hold."""
+        return max(0, self.memory - _resident_memory())
 
     def before(self, share: float) -> Budget:
         """A budget that ends after `share` of the time that is left."""
@@ -76,19 +78,18 @@ class Budget:
         return _Early(self, now + max(0.0, share * (self.deadline - now)))
 
     def with_grace(self, seconds: float) -> Budget:
-        """A budget for what an answer needs: it ends so much later than this one."""
+        """A budget for what an answer needs: it ends so much later than this one, and is never full."""
         return _Late(self, seconds)
 
     def take(self, n_bytes: int, what: str) -> None:
-        """Counts memory.
+        """Says that so much memory will be taken.
 
         Raises:
-            Undecided: there is not that much.
+            Undecided: there is not that much room.
         """
-        self.taken += n_bytes
-        if self.taken > self.memory:
-            mib = self.taken >> 20
-            raise Undecided(f"{what} would take {mib} MiB, more than the limit of {self.memory >> 20} MiB")
+        if n_bytes >= self.room():
+            mib = n_bytes >> 20
+            raise Undecided(f"{what} would take {mib} MiB more, beyond the limit of {self.memory >> 20} MiB")
 
 
 @contextmanager
@@ -118,21 +119,18 @@ class _Early(Budget):
     """A budget with an earlier deadline that shares the rest with another one."""
 
     def __init__(self, whole: Budget, deadline: float) -> None:
-        super().__init__(deadline, whole.memory, whole.interrupted, whole.taken)
+        super().__init__(deadline, whole.memory, whole.interrupted)
         self._whole = whole
 
     def expired(self) -> bool:
         return super().expired() or self._whole.interrupted
 
-    def take(self, n_bytes: int, what: str) -> None:
-        self._whole.take(n_bytes, what)
-
 
 class _Late(Budget):
-    """A budget that ends some seconds after another one has."""
+    """A budget that ends some seconds after another one has, whatever the memory."""
 
     def __init__(self, whole: Budget, grace: float) -> None:
-        super().__init__(whole.deadline, whole.memory)
+        super().__init__(whole.deadline, sys.maxsize)
         self._whole = whole
         self._grace = grace
         self._ends: float | None = None

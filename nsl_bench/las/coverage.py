@@ -24,7 +24,7 @@ from nsl_bench.types import WeightedExample
 
 __all__ = ["Content", "Score", "content", "covered", "joint_program", "score"]
 
-_CHUNK = 60_000
+_CHUNK = 20_000
 """Context statements that are grounded together, which bounds the memory."""
 
 Content = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]

@@ -31,6 +31,12 @@ _CHUNK_BYTES = 1 << 26
 _RENAMED_BYTES = 1 << 21
 _COMPILED_BYTES = 1 << 24
 _MOST_STATES = 400_000
+_TEMPORARIES = 8
+"""Tables as large as a chunk that are held at a time, at most."""
+_COMPILER_BYTES = 1 << 28
+"""Room that loading the compiled kernels needs: numba and LLVM take some 150 MiB."""
+_WATCHED = 64
+"""Conjunctions between two looks at the memory."""
 
 
 _Plan = tuple[
@@ -90,6 +96,8 @@ class Search:
         }
         self._rigid = self.vocabulary.rigid
         self._words = self.vocabulary.columns.words
+        # fixed from the start: digests of tables are those of their chunks
+        self._chunk_bytes = min(_CHUNK_BYTES, self.limits.budget.room() // _TEMPORARIES)
 
     def run(self) -> list[Conjunction]:
         """All distinct conjunctions that may pay, cheapest first; fewer where the budget expires.
@@ -107,12 +115,21 @@ class Search:
             if self._beaten(state):
                 continue
             found.append(state)
+            if len(found) % _WATCHED == 0:
+                self.limits.budget.take(0, "rule bodies")
             if len(found) > _MOST_STATES:
                 raise Undecided("too many rule bodies")
             for child in self._children(state):
                 heapq.heappush(queue, (child.used.cost, child.used.literals, next(counter), child))
         self.complete = not queue
         return found
+
+    def projected(self, types: Sequence[str], placements: Sequence[Placement]) -> Bits:
+        """uint64 [sizes[1:]..., words]: where some value of the first variable makes the pieces hold."""
+        step = self._chunk(math.prod(self._sizes(types)))
+        chunks = (slice(first, first + step) for first in range(0, max(self._words, 1), step))
+        tables = (self.table(types, placements, words) for words in chunks)
+        return np.concatenate([np.bitwise_or.reduce(table, axis=0) for table in tables], axis=-1)
 
     def table(self, types: Sequence[str], placements: Sequence[Placement], words: slice) -> Bits:
         """uint64 [sizes..., words]: where the placed pieces hold together."""
@@ -223,7 +240,7 @@ class Search:
             placements = (*state.placements, placement)
             orders = self._orders(raw)
             types, canonical, order = self._canonical(raw, placements, orders)
-            if len(orders) * self._volume(raw) > (_RENAMED_BYTES if self._compiled() is None else 1 << 27):
+            if len(orders) * self.volume(raw) > (_RENAMED_BYTES if self._compiled() is None else 1 << 27):
                 orders = [order]
             weight = self.limits.key(used)
             known = self._tried.get((types, canonical))
@@ -274,8 +291,8 @@ class Search:
         hashers = [[hashlib.blake2b(digest_size=16) for _ in plan[5]] for plan in planned]
         kept = len(self.fixed)
         projections: list[list[Bits]] = [[] for _ in planned]
-        largest = max(int(np.prod(self._sizes(plan[1]), dtype=np.int64)) for plan in planned)
-        step = max(1, min(_CHUNK_BYTES, self.limits.budget.memory >> 5) // (8 * largest))
+        largest = max(math.prod(self._sizes(plan[1])) for plan in planned)
+        step = self._chunk(largest)
         for first in range(0, max(self._words, 1), step):
             words = slice(first, first + step)
             parent = self.table(state.types, state.placements, words)
@@ -297,6 +314,10 @@ class Search:
         digests = [min(h.digest() for h in hs) for hs in hashers]
         return digests, [np.concatenate(p, axis=-1) if len(p) > 1 else p[0] for p in projections]
 
+    def _chunk(self, volume: int) -> int:
+        """How many words of a table with so many cells are computed at a time."""
+        return max(1, self._chunk_bytes // (8 * volume))
+
     def _compiled(self) -> Kernels | None:
         """The compiled kernels, where tables can get large enough to pay for loading them."""
         if self._kernels is None:
@@ -305,7 +326,7 @@ class Search:
             widest = max((self.vocabulary.domain(kind).size for kind in types), default=1)
             volume = 8 * self._words * math.prod(self._sizes(self.fixed)) * widest**spare
             large = volume > _COMPILED_BYTES and not self._rigid
-            self._kernels = (kernels() if large else None,)
+            self._kernels = (kernels() if large and self.limits.budget.room() > _COMPILER_BYTES else None,)
         return self._kernels[0]
 
     def _evaluate_compiled(
@@ -321,8 +342,7 @@ class Search:
             np.zeros((*self._sizes(plan[1][:kept]), *(1,) * (len(plan[1]) - kept), self._words), np.uint64)
             for plan in planned
         ]
-        volume = 8 * math.prod(self._sizes(state.types))
-        step = max(1, min(_CHUNK_BYTES, self.limits.budget.memory >> 5) // volume)
+        step = self._chunk(math.prod(self._sizes(state.types)))
         for first in range(0, max(self._words, 1), step):
             words = slice(first, first + step)
             parent = self.table(state.types, state.placements, words)
@@ -427,7 +447,7 @@ class Search:
     def _sizes(self, types: Sequence[str]) -> tuple[int, ...]:
         return tuple(self.vocabulary.domain(kind).size for kind in types)
 
-    def _volume(self, types: Sequence[str]) -> int:
+    def volume(self, types: Sequence[str]) -> int:
         """Bytes of a table over variables of these types."""
         return 8 * self._words * math.prod(self._sizes(types))
 

@@ -52,7 +52,7 @@ def solve(
     Args:
         task: what to learn.
         time_limit: seconds; afterwards the best hypothesis so far is returned, with a lower bound.
-        memory_limit: bytes that tables may take, and in tiers C and D the process.
+        memory_limit: bytes that this process may hold.
         backend: MaxSAT solver.
         progress: is told in a few words what begins.
 

@@ -27,13 +27,12 @@ _GRACE = 2.0
 """Seconds that the scoring of what was found may take after time is up."""
 
 
-def solve_tier_c(task: LasTask, budget: Budget | None = None, incumbent: Solution | None = None) -> Solution:
+def solve_tier_c(task: LasTask, budget: Budget | None = None) -> Solution:
     """Solve a task whose negative examples, if it has any, need no cautious reasoning.
 
     Args:
         task: the task.
         budget: when it expires, the best so far is returned; where memory is full, tier D takes over.
-        incumbent: a solution that another tier found.
 
     Raises:
         UserError: the task's rules cannot be written down.
@@ -42,19 +41,19 @@ def solve_tier_c(task: LasTask, budget: Budget | None = None, incumbent: Solutio
 
     budget = budget or Budget()
     wanted = demands(task)
-    best = Best(task, incumbent, budget)
+    best = Best(task, budget)
     statistics: dict[str, float] = {"distinct_examples": len(wanted)}
     for space in spaces(task, budget, statistics):
         joint = Joint(task, space.rules)
         if not joint.deterministic and any(demand.negative for demand in wanted):
-            return solve_tier_d(task, budget, best.solution)
+            return solve_tier_d(task, budget, best)
         ground = time.monotonic()
         whole = joint.add(wanted, budget)
         statistics["seconds_ground"] = time.monotonic() - ground
         if budget.expired():
             break
         if not whole:
-            return solve_tier_d(task, budget, best.solution)
+            return solve_tier_d(task, budget, best)
         searched = time.monotonic()
         outcome = joint.optimise(budget, best.total)
         statistics["seconds_solve"] = time.monotonic() - searched
@@ -116,17 +115,13 @@ def unsatisfiable(
 class Best:
     """The best hypothesis so far, scored by the independent coverage check, and the best bound."""
 
-    def __init__(self, task: LasTask, incumbent: Solution | None, budget: Budget) -> None:
+    def __init__(self, task: LasTask, budget: Budget) -> None:
         self._task = task
         self._budget = budget.with_grace(_GRACE)
         self._rules: tuple[str, ...] | None = None
         self._score: Score | None = None
         self.bound = 0
-        if incumbent is not None and incumbent.score is not None:
-            self.offer(incumbent.hypothesis)
-            self.bound = incumbent.bound
-        else:
-            self.offer(())
+        self.offer(())
 
     @property
     def total(self) -> int | None:
@@ -137,11 +132,6 @@ class Best:
     def is_proven(self) -> bool:
         """Whether the best score is the bound."""
         return self.total is not None and self.total <= self.bound
-
-    @property
-    def solution(self) -> Solution | None:
-        """The best so far, for another tier to go on from."""
-        return None if self._score is None else self.finish({}, "C")
 
     def offer(self, rules: tuple[str, ...] | None) -> Score | None:
         """Score a hypothesis and keep it if it is better; its score, None if there is no time for that."""

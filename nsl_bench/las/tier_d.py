@@ -28,20 +28,20 @@ _FIRST_EXAMPLES = 16
 _WITNESSES = 32
 
 
-def solve_tier_d(task: LasTask, budget: Budget | None = None, incumbent: Solution | None = None) -> Solution:
+def solve_tier_d(task: LasTask, budget: Budget | None = None, best: Best | None = None) -> Solution:
     """Solve any task.
 
     Args:
         task: the task.
         budget: when it expires or memory is full, the best so far is returned.
-        incumbent: a solution that another tier found.
+        best: what another tier found.
 
     Raises:
         UserError: the task's rules cannot be written down, or a disjunction meets a negative example.
     """
     budget = budget or Budget()
     wanted = demands(task)
-    best = Best(task, incumbent, budget)
+    best = best or Best(task, budget)
     statistics: dict[str, float] = {"distinct_examples": len(wanted), "proposals": 0, "counterexamples": 0}
     started = time.monotonic()
     for space in spaces(task, budget, statistics):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nsl_bench.errors import UserError
-from nsl_bench.las import LasTask, solve
+from nsl_bench.las import LasTask, search, solve
 from nsl_bench.las.branching import branch_and_bound
 from nsl_bench.las.columns import pack, unpack
 from nsl_bench.las.kernels import kernels
@@ -118,6 +118,28 @@ def test_memory_limit_leads_to_another_tier() -> None:
     assert solution.tier != "A"
     assert "MiB" in solution.message or "emory" in solution.message
     assert solution.bound <= 1 <= (solution.score or 0)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_tables_worked_on_in_chunks_give_the_same_answer(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    lines = ["t(1..4). #modeh(p). #modeb(e(var(t),var(t))). #modeb(f(var(t))). #maxv(3).", COSTS]
+    for i in range(200):
+        edges = rng.integers(0, 2, (4, 4))
+        context = [f"e({a + 1},{b + 1})." for a, b in np.argwhere(edges)]
+        loop = bool((edges & edges.T).any()) is bool(i % 10)
+        asked = "{p}, {}" if loop else "{}, {p}"
+        lines.append(f"#pos(x{i}@3, {asked}, {{{' '.join(context)} f(1).}}).")
+    task = LasTask.parse("\n".join(lines))
+    whole = solve(task)
+    monkeypatch.setattr(search, "_CHUNK_BYTES", 8)
+    if compiled:
+        monkeypatch.setattr(search, "_COMPILED_BYTES", 0)
+    chunked = solve(task)
+    assert (chunked.status, chunked.tier) == ("optimal", "A")
+    assert (chunked.score, chunked.hypothesis) == (whole.score, whole.hypothesis)
 
 
 def test_pack_is_undone_by_unpack() -> None:
