@@ -8,6 +8,7 @@ every higher percentage.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ from nsl_bench.source import ImageSource
 from nsl_bench.types import BLANK, Part, Split
 
 __all__ = ["assign_images", "check_percent", "make_source", "make_split", "symbolic_split"]
+
+_KEPT = 8
+"""Generated parts that are kept: the test set, and the train sets of a few repeats."""
 
 
 def make_source(benchmark: Benchmark, spec: str | None = None) -> ImageSource:
@@ -72,10 +76,18 @@ def symbolic_split(
         raise UserError(f"Repeats are numbered from 1, found {repeat}.")
     if splits is not None:
         return benchmark.read(splits, part, size, repeat)
-    words = ("symbols", benchmark.name, benchmark.version, seed)
-    test = benchmark.generate("test", size, 0, generator(*words, "test"))
     if part == "test":
-        return test
+        return _generated(benchmark, "test", next(iter(benchmark.sizes)), 0, seed)
+    return _generated(benchmark, "train", size, repeat, seed)
+
+
+@lru_cache(maxsize=_KEPT)
+def _generated(benchmark: Benchmark, part: Part, size: str, repeat: int, seed: int) -> Split:
+    """Generated examples; the same ones are shown at every share of shift, and to every network."""
+    words = ("symbols", benchmark.name, benchmark.version, seed)
+    if part == "test":
+        return benchmark.generate("test", size, 0, generator(*words, "test"))
+    test = _generated(benchmark, "test", next(iter(benchmark.sizes)), 0, seed)
     return benchmark.generate("train", size, repeat, generator(*words, "train", size, repeat), exclude=test)
 
 
