@@ -7,8 +7,9 @@ script file of its own. Paths are relative, so that the site works from a folder
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,10 @@ _LOGARITHMIC = frozenset({"atoms", "learning_time"})
 _UNIT = frozenset({"hypothesis_accuracy", "framework_accuracy"})
 _MOST_LINES = STYLES
 _MOST_BARS = 24
-_CHUNK = 12
+_CHUNK = 6
+_FEW = 4
+"""Up to so many chunks of work more processes are not worth their start."""
+
 _MARK = "nsl-bench-site"
 
 
@@ -49,10 +53,8 @@ class _Curve:
 
     shift: str
     metric: str
-    title: str
     svg: Any
-    series: Sequence[Series]
-    files: Sequence[str]
+    picture: takeaway.CurvePicture
 
 
 def build_site(board: Board, out: Path, *, pictures: bool = True, workers: int = 1) -> int:
@@ -62,7 +64,7 @@ def build_site(board: Board, out: Path, *, pictures: bool = True, workers: int =
         board: what it shows.
         out: its folder; an older site there is replaced, other files are not.
         pictures: whether to draw every curve as PNG, SVG and PDF.
-        workers: processes that write the pages of learners; the site does not depend on it.
+        workers: processes that write the pages of learners and draw curves; the site does not depend on it.
 
     Returns:
         How many files there are.
@@ -86,6 +88,7 @@ def _clear(out: Path) -> None:
     (out / _MARK).write_text(f"{__version__}\n", encoding="utf-8")
 
 
+@cache
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -117,14 +120,18 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
     overview = takeaway.write_areas(board, out / "data/tables")
     (out / "data/nsl-bench.bib").write_text(takeaway.bibtex(board), encoding="utf-8")
     page("index.html", "index.html", rows=overview_rows(board), contests=shown, table_files=overview)
+    drawn: list[takeaway.CurvePicture] = []
     for contest in shown:
+        curves = list(_curves(board, contest, out / "data/curves"))
+        drawn += [c.picture for c in curves if pictures]
         page(
             "contest.html",
             f"benchmark/{contest.name}.html",
             contest=contest,
             task=registry.create("benchmark", contest.benchmark),
             tracks=[_track(board, contest, track) for track in board.tracks(contest)],
-            curves=list(_curves(board, contest, out / "data/curves", pictures)),
+            curves=curves,
+            curve_files=pictures,
             pictures=write_pictures(contest, out / "pictures"),
             tables=takeaway.write_tables(board, contest, out / "data/tables"),
             paper=paper("ffnsl2023"),
@@ -132,8 +139,9 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
         write_test(contest, out / f"data/test/{contest.name}.js")
     page("run.html", "run.html")
     page("about.html", "about.html", contests=shown, paper=paper("ffnsl2023"))
-    chunks = [range(k, min(k + _CHUNK, len(board.entries))) for k in range(0, len(board.entries), _CHUNK)]
-    for _ in spread(_write_entries, (board, out), chunks, workers if len(chunks) > 1 else 1):
+    work = [*range(len(board.entries)), *drawn]
+    chunks = [work[k : k + _CHUNK] for k in range(0, len(work), _CHUNK)]
+    for _ in spread(_write, (board, out), chunks, workers if len(chunks) > _FEW else 1):
         pass
     return sum(path.is_file() for path in out.rglob("*"))
 
@@ -158,22 +166,30 @@ class _Pages:
         target.write_text(text, encoding="utf-8")
 
 
-def _write_entries(shared: tuple[Board, Path], which: range) -> None:
-    """The pages and the runs of some entries."""
+def _write(shared: tuple[Board, Path], work: Sequence[int | takeaway.CurvePicture]) -> None:
+    """The pages and runs of entries, given by their place on the board, and the files of curves."""
     board, out = shared
-    page = _Pages(board, out).write
-    for entry in board.entries[which.start : which.stop]:
-        mine = [contest for contest in board.contests if contest.name in entry.values]
-        submitted = entry.submitted()
-        records = {contest.name: list(entry.records(contest, submitted)) for contest in mine}
-        page(
-            "learner.html",
-            f"learner/{entry.slug}.html",
-            entry=entry,
-            contests=[learner_page(board, entry, contest, records[contest.name]) for contest in mine],
-        )
-        runs = [(contest, [record for _, record in records[contest.name]]) for contest in mine]
-        write_runs(entry.folder, runs, out / "data/runs" / entry.slug)
+    pages = _Pages(board, out)
+    for item in work:
+        if isinstance(item, takeaway.CurvePicture):
+            takeaway.draw_curve(item)
+        else:
+            _write_entry(pages, board.entries[item])
+
+
+def _write_entry(pages: _Pages, entry: Entry) -> None:
+    board = pages.board
+    mine = [contest for contest in board.contests if contest.name in entry.values]
+    submitted = entry.submitted()
+    records = {contest.name: list(entry.records(contest, submitted)) for contest in mine}
+    pages.write(
+        "learner.html",
+        f"learner/{entry.slug}.html",
+        entry=entry,
+        contests=[learner_page(board, entry, contest, records[contest.name]) for contest in mine],
+    )
+    runs = [(contest, [record for _, record in records[contest.name]]) for contest in mine]
+    write_runs(entry.folder, runs, pages.out / "data/runs" / entry.slug)
 
 
 def _track(board: Board, contest: Contest, track: str) -> dict[str, Any]:
@@ -216,7 +232,7 @@ def _mean(board: Board, entry: Entry, contest: Contest, metric: str) -> float:
     return -1.0 if area is None else area.mean
 
 
-def _curves(board: Board, contest: Contest, folder: Path, pictures: bool) -> Any:
+def _curves(board: Board, contest: Contest, folder: Path) -> Iterator[_Curve]:
     """The curves of a contest: each metric of the overview over each shift."""
     entries = [e for e in board.of(contest) if e.track != "symbolic" and e.whole(contest)]
     entries.sort(key=lambda e: -_mean(board, e, contest, board.main_metric(e.track)))
@@ -232,13 +248,16 @@ def _curves(board: Board, contest: Contest, folder: Path, pictures: bool) -> Any
             series = [s for s in series if s.points]
             if not series:
                 continue
-            title, logarithmic, unit = METRICS[metric].title, metric in _LOGARITHMIC, metric in _UNIT
-            files: list[str] = []
-            if pictures:
-                base = folder / f"{contest.name}-{slug(shift)}-{metric}"
-                heading = f"{contest.benchmark}, shift {shift}"
-                files = takeaway.draw_curve(series, title, heading, unit, logarithmic, base)
-            yield _Curve(shift, metric, title, curve(series, title, unit, logarithmic), series, files)
+            picture = takeaway.CurvePicture(
+                series=series,
+                title=METRICS[metric].title,
+                heading=f"{contest.benchmark}, shift {shift}",
+                unit=metric in _UNIT,
+                logarithmic=metric in _LOGARITHMIC,
+                base=folder / f"{contest.name}-{slug(shift)}-{metric}",
+            )
+            svg = curve(series, picture.title, picture.unit, picture.logarithmic)
+            yield _Curve(shift, metric, svg, picture)
 
 
 def _published(

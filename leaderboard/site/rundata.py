@@ -75,16 +75,29 @@ def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str,
         records: contests with their runs, as in the board's record.
         out: folder of the files, ``CONTEST.js``.
     """
-    contest_of = {record["run"]: contest for contest, runs in records for record in runs}
-    predicted = _encoded(folder / PREDICTIONS, contest_of)
+    places: dict[str, npt.NDArray[np.int64]] = {}
+    for contest, runs in records:
+        places |= dict.fromkeys((record["run"] for record in runs), _places(contest))
+    predicted = _encoded(folder / PREDICTIONS, places)
     out.mkdir(parents=True, exist_ok=True)
     for contest, runs in records:
         value = [{**record, "predictions": predicted.get(record["run"], {})} for record in runs]
         (out / f"{contest.name}.js").write_text(script("runs", value), encoding="utf-8")
 
 
-def _encoded(path: Path, contest_of: Mapping[str, Contest]) -> dict[str, dict[str, dict[str, str]]]:
-    """By run and evaluation: the predicted labels, and the true label's probability."""
+def _places(contest: Contest) -> npt.NDArray[np.int64]:
+    """int64 [n]: where a row of probabilities, example by example, holds those of the true labels."""
+    labels, names = test_labels(contest.benchmark, contest.seed)
+    return np.arange(len(labels)) * len(names) + labels
+
+
+def _encoded(path: Path, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[str, dict[str, dict[str, str]]]:
+    """By run and evaluation: the predicted labels, and the true label's probability.
+
+    Args:
+        path: of the predictions.
+        places: run to where its rows hold the true labels' probabilities.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -96,20 +109,14 @@ def _encoded(path: Path, contest_of: Mapping[str, Contest]) -> dict[str, dict[st
         for batch in pq.ParquetFile(path).iter_batches(batch_size=64, use_threads=False):
             runs, evaluations = batch["run"].to_pylist(), batch["evaluation"].to_pylist()
             for row, (run, evaluation) in enumerate(zip(runs, evaluations, strict=True)):
-                contest = contest_of.get(run)
-                if contest is None:
+                if run not in places:
                     continue
-                labels, names = test_labels(contest.benchmark, contest.seed)
                 codes = batch["predicted"][row].values.to_numpy()
-                if len(codes) != len(labels):
-                    continue
-                numbers = batch["probabilities"][row].values.to_numpy().reshape(len(labels), len(names))
-                true = np.take_along_axis(numbers, labels[:, None], axis=1)[:, 0]
-                true = np.clip(true * 255 + 0.5, 0, 255).astype(np.uint8)
+                true = batch["probabilities"][row].values.to_numpy()[places[run]]
                 found.setdefault(run, {})[evaluation] = {
                     "labels": letters[codes].tobytes().decode(),
-                    "true": base64.b64encode(true.tobytes()).decode(),
+                    "true": base64.b64encode((true * 255 + 0.5).astype(np.uint8)).decode(),
                 }
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, IndexError) as error:
         raise UserError(f"{path} cannot be read: {error}.") from error
     return found

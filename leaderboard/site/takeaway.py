@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,17 @@ from ..contests import Contest
 from ..published import names, paper
 from .svg import Series
 
-__all__ = ["bibtex", "draw_curve", "write_areas", "write_tables"]
+__all__ = ["CurvePicture", "bibtex", "draw_curve", "write_areas", "write_tables"]
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B58900", "#3A9BDC", "#222222", "#7A7A00")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_METADATA: dict[str, dict[str, None] | None] = {
+    "png": None,
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+}
+"""Endings of a curve's files; no dates, so that the same curve gives the same bytes."""
+
 _FORMS = {"md": "markdown", "csv": "csv", "tex": "latex"}
 
 
@@ -75,12 +83,11 @@ def write_areas(board: Board, folder: Path) -> list[str]:
     return [f"overview.{ending}" for ending in texts]
 
 
-def draw_curve(
-    series: Sequence[Series], title: str, heading: str, unit: bool, logarithmic: bool, base: Path
-) -> list[str]:
-    """A curve as PNG, SVG and PDF; the files' names.
+@dataclass(frozen=True)
+class CurvePicture:
+    """A curve to be drawn as files.
 
-    Args:
+    Attributes:
         series: as for `svg.curve`.
         title: of the vertical axis.
         heading: above the picture.
@@ -88,48 +95,65 @@ def draw_curve(
         logarithmic: whether the vertical axis is.
         base: the files' path without an ending.
     """
+
+    series: Sequence[Series]
+    title: str
+    heading: str
+    unit: bool
+    logarithmic: bool
+    base: Path
+
+    @property
+    def files(self) -> list[str]:
+        """The files' names."""
+        return [f"{self.base.name}.{ending}" for ending in _METADATA]
+
+
+def draw_curve(picture: CurvePicture) -> None:
+    """Write a curve's PNG, SVG and PDF."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib.figure import Figure
 
-    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": base.name, "pdf.fonttype": 42, "font.size": 9}
+    name, folder = picture.base.name, picture.base.parent
+    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "pdf.fonttype": 42, "font.size": 9}
     with matplotlib.rc_context(settings):
-        figure = Figure(figsize=(5.2, 3.2), layout="constrained")
+        # Margins of its own: matplotlib's layouts draw everything once more for each file.
+        figure = Figure(figsize=(5.2, 3.2))
+        figure.subplots_adjust(left=0.12, right=0.98, bottom=0.14, top=0.91)
         axis = figure.add_subplot()
-        for s in series:
-            if not s.points:
-                continue
-            percents = [p for p, _, _ in s.points]
-            means = [m for _, m, _ in s.points]
-            colour = _COLOURS[s.style % len(_COLOURS)]
-            axis.plot(
-                percents,
-                means,
-                color=colour,
-                marker=_MARKERS[s.style % len(_MARKERS)],
-                markersize=4,
-                markerfacecolor="none" if s.published else colour,
-                linestyle="--" if s.published else "-",
-                label=_plain(s.title),
-            )
-            lower, upper = [m - e for _, m, e in s.points], [m + e for _, m, e in s.points]
-            axis.fill_between(percents, lower, upper, color=colour, alpha=0.18, lw=0)
+        for s in picture.series:
+            _draw_series(axis, s)
         axis.set_xlabel("shifted examples (%)")
-        axis.set_ylabel(title)
-        axis.set_title(heading, fontsize=9)
+        axis.set_ylabel(picture.title)
+        axis.set_title(picture.heading, fontsize=9)
         axis.grid(alpha=0.3)
-        if unit:
+        if picture.unit:
             axis.set_ylim(-0.02, 1.02)
-        if logarithmic:
+        if picture.logarithmic:
             axis.set_yscale("log")
         axis.legend(fontsize=7, framealpha=0.6)
-        base.parent.mkdir(parents=True, exist_ok=True)
-        written = []
-        for ending, metadata in (("png", None), ("svg", {"Date": None}), ("pdf", {"CreationDate": None})):
-            written.append(f"{base.name}.{ending}")
-            figure.savefig(base.parent / written[-1], dpi=110, metadata=metadata)
-    return written
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, metadata in zip(picture.files, _METADATA.values(), strict=True):
+            figure.savefig(folder / file, dpi=110, metadata=metadata)
+
+
+def _draw_series(axis: Any, s: Series) -> None:
+    percents, means = [p for p, _, _ in s.points], [m for _, m, _ in s.points]
+    colour = _COLOURS[s.style % len(_COLOURS)]
+    axis.plot(
+        percents,
+        means,
+        color=colour,
+        marker=_MARKERS[s.style % len(_MARKERS)],
+        markersize=4,
+        markerfacecolor="none" if s.published else colour,
+        linestyle="--" if s.published else "-",
+        label=_plain(s.title),
+    )
+    lower, upper = [m - e for _, m, e in s.points], [m + e for _, m, e in s.points]
+    axis.fill_between(percents, lower, upper, color=colour, alpha=0.18, lw=0)
 
 
 def _plain(text: str) -> str:

@@ -205,11 +205,19 @@ def _run(job: Job, setup: Setup, parent: int | None) -> Outcome:
 
     if getattr(_local, "setup", None) is None and parent is not None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+        _keep_worker()
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     if getattr(_local, "setup", None) != setup:
         _local.bench, _local.setup = Bench.of(setup), setup
     outcome: Outcome = _local.bench.run(job)
     return outcome
+
+
+def _keep_worker() -> None:
+    """Keep loky from ending this worker: it takes the data that a bench keeps for a leak of memory."""
+    from joblib.externals.loky import process_executor
+
+    process_executor._USE_PSUTIL = False
 
 
 def _end_with(parent: int) -> None:
