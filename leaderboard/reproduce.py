@@ -43,10 +43,13 @@ STAND_INS = {
 }
 """Shifts of the drawn decks, and the paper's decks for which they stand."""
 
+_PUBLISHED_CODE = "cnn_lstm:published=true"
+"""The CNN-LSTM as the paper's code has it; as ``cnn_lstm`` it is what the paper's text describes."""
+
 _BASELINES = {
     "follow_suit": ("random_forest", "fcn"),
-    "sudoku_4x4": ("random_forest", "cnn_lstm"),
-    "sudoku_9x9": ("random_forest", "random_forest_knowledge", "cnn_lstm"),
+    "sudoku_4x4": ("random_forest", "cnn_lstm", _PUBLISHED_CODE),
+    "sudoku_9x9": ("random_forest", "random_forest_knowledge", "cnn_lstm", _PUBLISHED_CODE),
 }
 _LARGE = frozenset({"follow_suit", "sudoku_4x4"})
 """Tasks whose large train sets are public."""
@@ -55,7 +58,7 @@ _SIGMAS = 2.0
 _ON_IMAGES = frozenset({"framework_accuracy", "framework_accuracy_problog", "brier_score"})
 _ROUNDING = 1e-6
 _CLEAN = 0.02
-"""Up to so many misread train examples true concepts stand for predicted ones."""
+"""Up to so large a share of spoilt train examples true concepts stand for predicted ones."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +242,7 @@ def _figures(records: Sequence[Record]) -> Iterator[Figure]:
                 reason = "" if close else _explanation(job, metric)
             yield Figure(
                 benchmark=job.benchmark,
-                learner=Spec.parse(job.learner).name,
+                learner="ffnsl" if job.learner.startswith("ffnsl") else job.learner,
                 penalties=str(row["penalties"]),
                 network=job.network or "true concepts",
                 size=job.size,
@@ -318,18 +321,24 @@ def _incomparable(job: Job, metric: str, counting: str) -> str:
 def _explanation(job: Job, metric: str) -> str:
     """What is known of a difference; empty if nothing is."""
     learner = Spec.parse(job.learner).name
-    misread = _misread(job.benchmark)
-    if job.track == "symbolic" and learner != "ffnsl" and misread > _CLEAN:
+    if job.learner == "cnn_lstm" and metric != "learning_time":
         return (
-            f"trained on true concepts; in the paper {misread:.0%} of the train examples are misread at 0 %"
+            "the network of the paper's text; the paper's code trains another one, "
+            f"{_PUBLISHED_CODE} here, whose row is the one to look at"
+        )
+    spoilt = _spoilt(job.benchmark)
+    if job.track == "symbolic" and learner != "ffnsl" and spoilt > _CLEAN:
+        return (
+            f"trained on true concepts; in the paper misread images spoil {spoilt:.0%} of the train examples, "
+            "and digits misread at random to that extent give the published figures"
         )
     if job.track != "symbolic" and job.percent > 0:
         return "the perception network was trained anew: it fails on shifted images in another way"
     return ""
 
 
-def _misread(benchmark: str) -> float:
-    """The paper's share of train examples in which its network misreads an image, at 0 %."""
+def _spoilt(benchmark: str) -> float:
+    """The paper's share of train examples whose label does not follow from what its network reads, at 0 %."""
     table = ffnsl2023(benchmark)
     rows = table[
         (table["metric"] == "incorrect_examples") & (table["percent"] == 0) & (table["network"] == "softmax")

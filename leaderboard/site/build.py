@@ -274,7 +274,11 @@ def _published(
         & (table["metric"] == metric)
         & table["shift"].isin(["standard", theirs])
     ]
-    styles = {entry.manifest.learner: (k, entry.title) for k, entry in reversed(list(enumerate(entries)))}
+    styles = {
+        entry.manifest.learner.partition(":")[0]: (k, entry.title)
+        for k, entry in reversed(list(enumerate(entries)))
+        if entry.network == "softmax"
+    }
     styles.setdefault("ffnsl", (len(entries), "ffnsl"))
     found = []
     for learner, (style, title) in styles.items():

@@ -36,6 +36,8 @@ class _NeuralLearner(ABC):
 
     version = "1"
     track: Track = "pretrained"
+    _together = 4096
+    """How many examples are predicted at once."""
 
     def __init__(self, epochs: int, learning_rate: float, seed: int) -> None:
         if epochs < 1 or learning_rate <= 0:
@@ -78,17 +80,20 @@ class _NeuralLearner(ABC):
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, n_labels]: softmax of the network's outputs."""
-        import torch
-
-        with torch.inference_mode(), _seeded(self.seed):
-            chunks = [self._net(part).softmax(dim=1) for part in self._inputs(test).split(4096)]
-        return np.concatenate([np.empty((0, test.n_labels)), *(np.asarray(c, np.float64) for c in chunks)])
+        return self._said(test, self._together)
 
     def rules(self) -> Hypothesis:
         """The rules of a decision tree fitted to the predictions on the train set."""
         train = self._train
-        predicted = self.predict_proba(train).argmax(axis=1)
+        predicted = self._said(train, _BATCH).argmax(axis=1)
         return surrogate(train.features, predicted, train.feature_names(), train.label_names)
+
+    def _said(self, view: View, batch: int) -> npt.NDArray[np.float64]:
+        import torch
+
+        with torch.inference_mode(), _seeded(self.seed):
+            chunks = [self._net(part).softmax(dim=1) for part in self._inputs(view).split(batch)]
+        return np.concatenate([np.empty((0, view.n_labels)), *(np.asarray(c, np.float64) for c in chunks)])
 
 
 class FCN(_NeuralLearner):
@@ -147,6 +152,8 @@ class CNNLSTM(_NeuralLearner):
         dropout: before and after the LSTM.
         epochs: passes over the train set.
         learning_rate: Adam's.
+        published: take the network of the paper's published code (`sequence.PublishedNetwork`), which is not
+            the one that its text describes.
         seed: of weights and dropout.
     """
 
@@ -158,9 +165,13 @@ class CNNLSTM(_NeuralLearner):
         dropout: float = 0.01,
         epochs: int = 5,
         learning_rate: float = 1e-4,
+        published: bool = False,
         seed: int = 0,
     ) -> None:
         super().__init__(epochs, learning_rate, seed)
+        self.published = published
+        if published:
+            self._together = 1
         self.embedding = embedding
         self.channels = channels
         self.hidden = hidden
@@ -172,11 +183,12 @@ class CNNLSTM(_NeuralLearner):
         return torch.as_tensor(view.concept_ids.astype(np.int64) + 1)
 
     def _network(self, inputs: Any, concepts: int, labels: int) -> Any:
-        from nsl_bench.learners.sequence import SequenceNetwork
+        from nsl_bench.learners.sequence import PublishedNetwork, SequenceNetwork
 
         length = inputs.shape[1]
         sizes = (self.embedding, self.channels, self.hidden, self.dropout)
-        return SequenceNetwork(length, concepts + 1, *sizes, labels)
+        network = PublishedNetwork if self.published else SequenceNetwork
+        return network(length, concepts + 1, *sizes, labels)
 
 
 @contextlib.contextmanager

@@ -40,6 +40,11 @@ class TestCNNLSTM(LearnerCase):
     least = 0.8
 
 
+class TestCNNLSTMOfThePublishedCode(LearnerCase):
+    spec = "cnn_lstm:epochs=40,learning_rate=0.005,published=true"
+    least = 0.7
+
+
 class TestFFNSL(LearnerCase):
     spec = "ffnsl"
     least = 1.0

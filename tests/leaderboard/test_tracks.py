@@ -1,0 +1,104 @@
+"""A submission of each track: what it holds, what the board makes of it, and ranks inside tracks."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from nsl_bench.leaderboard.board import Board, read_board
+from nsl_bench.leaderboard.contests import Contest
+from nsl_bench.leaderboard.scoring import score
+from nsl_bench.leaderboard.site.build import build_site
+from nsl_bench.leaderboard.site.pages import overview_rows
+from nsl_bench.leaderboard.submission import write_submission
+from nsl_bench.leaderboard.verdict import SCORES, write_scores
+
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import plan
+from nsl_bench.run.store import Store
+from nsl_bench.run.sweep import sweep
+from nsl_bench.types import Track
+
+LEARNERS = """
+import numpy as np
+
+
+class Joint:
+    track = "label_only"
+
+    def fit(self, train):
+        self.share = np.bincount(train.labels, minlength=train.n_labels) / len(train)
+        return self
+
+    def predict_proba(self, test):
+        return np.tile(self.share, (len(test), 1))
+
+
+class Plain(Joint):
+    track = "end_to_end"
+"""
+NEW: dict[Track, str] = {"label_only": "Joint", "end_to_end": "Plain"}
+
+
+@pytest.fixture(scope="module")
+def submissions(tmp_path_factory: pytest.TempPathFactory, contests: tuple[Contest, ...]) -> dict[Track, Path]:
+    """Submissions of the two tracks without concept labels."""
+    folder = tmp_path_factory.mktemp("tracks")
+    (folder / "learners.py").write_text(LEARNERS)
+    specs = {track: f"{folder / 'learners.py'}:{name}" for track, name in NEW.items()}
+    store = Store(folder / "store")
+    jobs = plan("sudoku_4x4", list(specs.values()), shifts=["rotate90"], percents=[0, 100], repeats=[1, 2])
+    assert sweep(jobs, store, Bench()).failed == 0
+    for track, spec in specs.items():
+        about = {"name": NEW[track], "licence": "MIT", "learner": spec}
+        write_submission(store, folder / track, contests, **about)  # type: ignore[arg-type]
+    return {track: folder / track for track in specs}
+
+
+@pytest.fixture(scope="module")
+def everything(
+    submissions: dict[Track, Path],
+    contests: tuple[Contest, ...],
+    accepted: Path,
+    board_file: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Board:
+    """A board with entries in all four tracks."""
+    folder = tmp_path_factory.mktemp("all") / "submissions"
+    shutil.copytree(accepted, folder)
+    for track, submission in submissions.items():
+        shutil.copytree(submission, folder / track)
+        write_scores(score(submission, contests), folder / track / SCORES)
+    return read_board(folder, board_file)
+
+
+@pytest.mark.parametrize("track", NEW)
+def test_without_concept_labels_there_is_framework_evaluation_alone(
+    submissions: dict[Track, Path], contests: tuple[Contest, ...], track: Track
+) -> None:
+    verdict = score(submissions[track], contests)
+    assert verdict.accepted and len(verdict.runs) == 4, verdict.problems
+    for run in verdict.runs:
+        assert run.network == "" and "hypothesis_accuracy" not in run.metrics
+        assert run.metrics["framework_accuracy"] == pytest.approx(0.5)
+        assert "brier_score" in run.metrics and "--network" not in run.command
+
+
+def test_each_track_has_its_own_ranks(everything: Board, contests: tuple[Contest, ...]) -> None:
+    (contest,) = contests
+    assert set(everything.tracks(contest)) == set(get_args(Track))
+    for entry in everything.entries:
+        rank = everything.rank(entry, contest)
+        assert rank.rank is not None and rank.of == len(everything.of(contest, entry.track))
+
+
+def test_the_site_shows_every_track(everything: Board, tmp_path: Path) -> None:
+    build_site(everything, tmp_path / "site", pictures=False)
+    page = (tmp_path / "site/benchmark/grids.html").read_text()
+    assert all(f'Track <span class="tag {track}">' in page for track in get_args(Track))
+    for row in overview_rows(everything):
+        area = row.areas["hypothesis_accuracy"]
+        assert (area is None) == (row.entry.track in NEW)
+        assert row.entry.title in (tmp_path / "site/index.html").read_text()
