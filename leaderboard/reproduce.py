@@ -329,8 +329,8 @@ def _explanation(job: Job, metric: str) -> str:
     spoilt = _spoilt(job.benchmark)
     if job.track == "symbolic" and learner != "ffnsl" and spoilt > _CLEAN:
         return (
-            f"trained on true concepts; in the paper misread images spoil {spoilt:.0%} of the train examples, "
-            "and digits misread at random to that extent give the published figures"
+            f"trained on true concepts; in the paper misread images spoil {spoilt:.0%} of the train "
+            "examples, and digits misread at random to that extent give the published figures"
         )
     if job.track != "symbolic" and job.percent > 0:
         return "the perception network was trained anew: it fails on shifted images in another way"

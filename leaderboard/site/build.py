@@ -6,6 +6,7 @@ script file of its own. Paths are relative, so that the site works from a folder
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -274,8 +275,9 @@ def _published(
         & (table["metric"] == metric)
         & table["shift"].isin(["standard", theirs])
     ]
+    # A time limit makes no other learner, any other option does.
     styles = {
-        entry.manifest.learner.partition(":")[0]: (k, entry.title)
+        re.sub(r":time_limit=[\d.]+$", "", entry.manifest.learner): (k, entry.title)
         for k, entry in reversed(list(enumerate(entries)))
         if entry.network == "softmax"
     }
