@@ -5,11 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["UserError", "did_you_mean", "unknown"]
+__all__ = ["Interrupted", "UserError", "did_you_mean", "unknown"]
 
 
 class UserError(Exception):
     """Bad input. Its text is one sentence: what was wrong, where, and what would be right."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C in the middle of work that is kept. Its text is one sentence: what is kept, and how to go on."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

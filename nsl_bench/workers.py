@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import islice
 from typing import Any, TypeVar
+
+from nsl_bench.interrupts import leave_to_parent, uninterrupted
 
 __all__ = ["spread"]
 
@@ -40,7 +41,8 @@ def spread(
     left = iter(jobs)
     with ProcessPoolExecutor(min(workers, len(jobs)), context, _Process.start, (work, shared)) as pool:
         try:
-            waiting.extend(pool.submit(_Process.run, job) for job in islice(left, _AHEAD * workers))
+            with uninterrupted():  # while processes start
+                waiting.extend(pool.submit(_Process.run, job) for job in islice(left, _AHEAD * workers))
             while waiting:
                 result = waiting.popleft().result()
                 waiting.extend(pool.submit(_Process.run, job) for job in islice(left, 1))
@@ -57,8 +59,7 @@ class _Process:
 
     @classmethod
     def start(cls, work: Callable[[Any, Any], Any], shared: Any) -> None:
-        # Ctrl-C reaches the whole group: the parent decides, the job at hand is finished.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        leave_to_parent()  # the job at hand is finished
         cls.work, cls.shared = staticmethod(work), shared
 
     @classmethod

@@ -46,7 +46,7 @@ def _span(base: int, step: int, limit: int, first: int, last: int) -> Any:
 @nb.njit(cache=True, nogil=True)
 def _buffers(width: int) -> Any:
     """For a row: the four pixels of the sprite around each of its own, where it lies between them, bands."""
-    return np.empty((4, width), np.int32), np.empty((2, width)), np.empty((4, width), np.int32)
+    return np.empty((4, width), np.int32), np.empty((2, width), np.int32), np.empty((4, width), np.int32)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -58,7 +58,7 @@ def _sample(sprite: Array, c: Array, y: int, width: int, near: Array, between: A
         c: int64 [6], affine coefficients in 2**-16, from the box to the sprite.
         y: the row.
         width: of the box.
-        near: int32 [4, width]; between: float64 [2, width]; bands: int32 [4, width]: buffers.
+        near: int32 [4, width]; between: int32 [2, width]; bands: int32 [4, width]: buffers.
 
     Returns:
         The pixels from..to of the row that fall on the sprite; they are 0..to - from of the buffers.
@@ -71,27 +71,31 @@ def _sample(sprite: Array, c: Array, y: int, width: int, near: Array, between: A
     n = stop - start
     u += du * start - (_ONE >> 1)
     v += dv * start - (_ONE >> 1)
+    # First where, then what: loops that only compute, and one that only loads.
     for k in range(n):
-        x, row = u >> _BITS, v >> _BITS
-        # Unsigned, so that the compiled code need not look for negative indices.
-        x0, x1 = np.uintp(max(x, 0)), np.uintp(min(x + 1, breadth - 1))
-        y0, y1 = np.uintp(max(row, 0)), np.uintp(min(row + 1, height - 1))
-        between[0, k] = (u & _FRACTION) * (1.0 / _ONE)
-        between[1, k] = (v & _FRACTION) * (1.0 / _ONE)
-        near[0, k], near[1, k] = sprite[y0, x0], sprite[y0, x1]
-        near[2, k], near[3, k] = sprite[y1, x0], sprite[y1, x1]
-        u += du
-        v += dv
+        across, down = u + du * k, v + dv * k
+        x, row = across >> _BITS, down >> _BITS
+        x0, x1 = max(x, 0), min(x + 1, breadth - 1)
+        y0, y1 = max(row, 0) * breadth, min(row + 1, height - 1) * breadth
+        between[0, k], between[1, k] = np.int32(across & _FRACTION), np.int32(down & _FRACTION)
+        near[0, k], near[1, k] = np.int32(y0 + x0), np.int32(y0 + x1)
+        near[2, k], near[3, k] = np.int32(y1 + x0), np.int32(y1 + x1)
+    pixels = sprite.reshape(height * breadth)
+    for k in range(n):
+        for corner in range(4):
+            # Unsigned, so that the compiled code need not look for negative indices.
+            near[corner, k] = pixels[np.uintp(near[corner, k])]
     for band in range(4):
         shift = np.int32(8 * band)
         for k in range(n):
-            a = np.float64(np.int32((near[0, k] >> shift) & np.int32(255)))
-            b = np.float64(np.int32((near[1, k] >> shift) & np.int32(255)))
-            d = np.float64(np.int32((near[2, k] >> shift) & np.int32(255)))
-            e = np.float64(np.int32((near[3, k] >> shift) & np.int32(255)))
-            above = a + (b - a) * between[0, k]
-            below = d + (e - d) * between[0, k]
-            bands[band, k] = np.int32(above + (below - above) * between[1, k])
+            a = np.int32((near[0, k] >> shift) & np.int32(255))
+            b = np.int32((near[1, k] >> shift) & np.int32(255))
+            d = np.int32((near[2, k] >> shift) & np.int32(255))
+            e = np.int32((near[3, k] >> shift) & np.int32(255))
+            above = np.int32((a << np.int32(_BITS)) + np.int32((b - a) * between[0, k]))
+            below = np.int32((d << np.int32(_BITS)) + np.int32((e - d) * between[0, k]))
+            mixed = above + np.float64(np.int32(below - above)) * (between[1, k] * (1.0 / _ONE))
+            bands[band, k] = np.int32(mixed * (1.0 / _ONE))
     return start, stop
 
 

@@ -124,10 +124,12 @@ class CardPool(ImageSource):
         self.check_variant(variant)
         n = self._sizes[part] * len(self.concept_space)
         pictures = np.empty((len(indices), *self.shape), np.uint8)
-        for k, index in enumerate(np.asarray(indices).tolist()):
-            if not 0 <= index < n:
-                raise IndexError(f"image {index} of a part of {n} images")
-            self._paint(pictures[k], part, index, variant)
+        wanted = np.asarray(indices, np.int64)
+        if wanted.size and not 0 <= wanted.min() <= wanted.max() < n:
+            raise IndexError(f"image {int(wanted.max())} of a part of {n} images")
+        # Card by card: its sprite then stays in the processor's cache.
+        for k in np.argsort(wanted % len(self.concept_space), kind="stable").tolist():
+            self._paint(pictures[k], part, int(wanted[k]), variant)
         return pictures
 
     def card_and_number(self, part: PoolPart, index: int) -> tuple[str, int]:

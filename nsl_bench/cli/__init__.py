@@ -5,6 +5,7 @@ Every sub-command is an entry point in the group ``nsl_bench.commands``, importe
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
@@ -13,7 +14,7 @@ from typing import Any
 import click
 
 from nsl_bench import __version__
-from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench.errors import Interrupted, UserError, did_you_mean
 
 __all__ = ["Command", "main", "run"]
 
@@ -96,12 +97,19 @@ def run(args: Sequence[str] | None = None) -> None:
         sys.exit(2)
     except click.ClickException as error:
         _stop(" ".join(error.format_message().split()), 2)
+    except Interrupted as error:
+        _interrupted(str(error))
     except (KeyboardInterrupt, click.Abort):
-        _stop("Interrupted.", 130)
+        _interrupted("Interrupted.")
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _interrupted(sentence: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the next one must not disturb the tidying up
+    _stop(sentence, 130)
 
 
 def _stop(sentence: str, code: int) -> None:

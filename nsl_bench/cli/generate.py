@@ -8,7 +8,7 @@ import click
 
 from nsl_bench.cli import Command
 from nsl_bench.cli.grid import percentages
-from nsl_bench.errors import UserError
+from nsl_bench.errors import Interrupted, UserError
 
 __all__ = ["command"]
 
@@ -101,8 +101,9 @@ def command(
     try:
         manifest = generate(Recipe.from_dict({**base, **given}), out, workers=workers, progress=True)
     except KeyboardInterrupt:
-        click.echo(f"What is written is kept in {partial(out)}; the same command goes on there.", err=True)
-        raise
+        raise Interrupted(
+            f"Interrupted; what is written is kept in {partial(out)}, the same command goes on from there."
+        ) from None
     if manifest.superseded_by:
         click.echo(f"{manifest.benchmark} {manifest.version} is superseded by {manifest.superseded_by}.")
     for config, splits_of in manifest.configs.items():

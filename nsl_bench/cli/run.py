@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import click
 from nsl_bench import registry
 from nsl_bench.cli import Command
 from nsl_bench.cli.grid import grid_options, grids_of
-from nsl_bench.errors import UserError
+from nsl_bench.errors import Interrupted, UserError
 
 if TYPE_CHECKING:
     from nsl_bench.isolation.limits import Limits
@@ -160,14 +159,11 @@ def command(out: Path, device: str, jobs: int | None, **options: Any) -> int:
     try:
         tally = sweep(todo, store, bench, say, engine=Engine(parallel, scheduler), rerun=rerun)
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
         kept = len(store.statuses())
-        click.echo(
-            f"nsl-bench: Interrupted; {kept} runs are kept in {out} ({kept - before} new), "
-            "the same command goes on from there.",
-            err=True,
-        )
-        return 130
+        raise Interrupted(
+            f"Interrupted; {kept} runs are kept in {out} ({kept - before} new), "
+            "the same command goes on from there."
+        ) from None
     click.echo(f"{tally.done} runs done, {tally.failed} failed, {tally.before} were there; results in {out}.")
     return 1 if tally.failed else 0
 

@@ -50,7 +50,7 @@ def command(
     """
     from nsl_bench import cache, registry
     from nsl_bench.data.splits import make_source
-    from nsl_bench.errors import UserError
+    from nsl_bench.errors import Interrupted, UserError
     from nsl_bench.perception import library
     from nsl_bench.shift import STANDARD, named_shifts, resolve
 
@@ -71,12 +71,10 @@ def command(
             progress=True,
         )
     except KeyboardInterrupt:
-        click.echo(
-            "nsl-bench: Interrupted; the state after the last whole epoch is kept in "
-            f"{cache.folder('training')}, the same command goes on from there.",
-            err=True,
-        )
-        return 130
+        raise Interrupted(
+            "Interrupted; the state after the last whole epoch is kept in "
+            f"{cache.folder('training')}, the same command goes on from there."
+        ) from None
     entry = library.identity(trained, images, out.name if out else "")
     path = out or cache.folder("networks") / f"{trained.name}-{entry.key}.safetensors"
     # Saved before it is measured too: Ctrl-C while measuring must not lose the training.

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench import cache
-from nsl_bench.data.images import chunks, encode, render
+from nsl_bench.data.images import CHUNK, chunks, encode, render
 from nsl_bench.data.recipe import IMAGES
 from nsl_bench.data.rows import examples_table, images_table
 from nsl_bench.errors import UserError
@@ -31,6 +31,7 @@ __all__ = ["Examples", "Pool", "Shard", "Shared", "pool_split", "ranges", "write
 _FILE_BYTES = 2**27
 _GROUP_BYTES = 2**25
 _GROUP_ROWS = 8192
+_CACHE_BYTES = 2**22
 _PNG_SHARE = 0.4
 """Bytes of an image as a PNG file, as a share of its bytes as pixels: a rough guess."""
 
@@ -148,6 +149,11 @@ def _group(images_a_row: float, shape: Sequence[int]) -> int:
     return max(1, min(_GROUP_ROWS, int(_GROUP_BYTES / (images_a_row * _guess(shape) + 100))))
 
 
+def _at_a_time(shape: Sequence[int]) -> int:
+    """Images rendered at a time."""
+    return max(1, min(CHUNK, _CACHE_BYTES // int(np.prod(shape))))
+
+
 def write(shared: Shared, shard: Shard) -> None:
     """Write a file, if it is not there.
 
@@ -209,12 +215,12 @@ def _images(shared: Shared, shard: Shard) -> Iterator[pa.Table]:
     concepts = shared.source.labels(pool.part)
     mine = pool.indices[slice(*shard.rows)]
     for rows in chunks(mine, _group(1, shared.source.shape)):
-        files, digests = [], []
-        for piece in chunks(rows):
-            for image in render(shared.source, pool.shift, pool.part, piece):
-                file, digest = encode(image)
-                files.append(file)
-                digests.append(digest)
+        files, digests = [b""] * len(rows), [b""] * len(rows)
+        # Concept by concept and a few at a time: what they are made of stays in the processor's cache.
+        for piece in chunks(np.argsort(concepts[rows], kind="stable"), _at_a_time(shared.source.shape)):
+            images = render(shared.source, pool.shift, pool.part, rows[piece])
+            for place, image in zip(piece.tolist(), images, strict=True):
+                files[place], digests[place] = encode(image)
         yield images_table(shard.split, rows, concepts[rows], files, digests, shared.pool_schema)
 
 

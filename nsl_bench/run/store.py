@@ -18,16 +18,14 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench import __version__, cache
 from nsl_bench.errors import UserError
+from nsl_bench.interrupts import uninterrupted
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import SCHEMA, Record
 
@@ -88,7 +86,7 @@ class Store:
         if self._outdated:
             self._mark()
         try:
-            with _uninterrupted(), cache.lock(self.records_file):
+            with uninterrupted(), cache.lock(self.records_file):
                 descriptor = os.open(self.records_file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
                 try:
                     _append(descriptor, line)
@@ -226,7 +224,7 @@ class Store:
         import pyarrow as pa
         import pyarrow.parquet
 
-        with _uninterrupted(), cache.lock(self.records_file):
+        with uninterrupted(), cache.lock(self.records_file):
             lines = self.records_file.read_text("utf-8").splitlines() if self.records_file.is_file() else []
             rows = [row for line in lines if (row := _flat(line)) is not None]
             if rows:
@@ -287,19 +285,6 @@ def _flat(line: str) -> dict[str, Any] | None:
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return {**row, "record": line}
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until the block is over."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _holds_files(path: Path) -> bool:

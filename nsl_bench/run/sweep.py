@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 from nsl_bench.errors import UserError
+from nsl_bench.interrupts import leave_to_parent, taken_once, uninterrupted
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
@@ -90,7 +89,7 @@ def sweep(
     missing = {job.key(): job for job in jobs if statuses.get(job.key()) not in skipped}
     total, failed, deaths = len(missing), 0, 0
     show = tqdm(total=total, unit="run", disable=not sys.stderr.isatty(), dynamic_ncols=True)
-    with _one_interrupt(), show as bar:
+    with taken_once(), show as bar:
         while missing:
             before = len(missing)
             try:
@@ -140,26 +139,9 @@ def _outcomes(jobs: Sequence[Job], bench: Bench, engine: Engine) -> Iterator[Out
         # One job a batch and results as they come: what is known is on the disk at once.
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
         parent = os.getpid() if engine.scheduler is None else None
-        yield from parallel(joblib.delayed(_run)(job, bench.setup, parent) for job in jobs)
-
-
-@contextlib.contextmanager
-def _one_interrupt() -> Iterator[None]:
-    """The first Ctrl-C stops the sweep; those that follow do not disturb the stopping of its workers."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
-        yield
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+        with uninterrupted():  # while workers start
+            outcomes = parallel(joblib.delayed(_run)(job, bench.setup, parent) for job in jobs)
+        yield from outcomes
 
 
 def _stop_workers() -> None:
@@ -204,7 +186,7 @@ def _run(job: Job, setup: Setup, parent: int | None) -> Outcome:
     from nsl_bench.run.evaluate import Bench
 
     if getattr(_local, "setup", None) is None and parent is not None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+        leave_to_parent()
         _keep_worker()
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     if getattr(_local, "setup", None) != setup:
