@@ -14,6 +14,7 @@ import math
 import zlib
 from abc import abstractmethod
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -194,12 +195,8 @@ class SklearnDigits(DigitPool):
         super().__init__(concept_space, seed, side)
 
     def _parts(self) -> dict[PoolPart, Digits]:
-        from sklearn.datasets import load_digits
-
-        data = load_digits()
-        levels = (data.images.astype(np.int64) * 255 + 8) // 16
-        images = np.stack([_scale_up(image.astype(np.uint8)) for image in levels])
-        digits = data.target.astype(np.uint8)
+        levels, digits = _sklearn_digits()
+        images = np.stack([_scale_up(image) for image in (levels.astype(np.int64) * 255 + 8) // 16])
         network, a, b = _divide(digits, (60, 70), self.seed)
         return {
             "network": (images[network], digits[network]),
@@ -208,9 +205,24 @@ class SklearnDigits(DigitPool):
         }
 
 
-def _scale_up(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+def _sklearn_digits() -> Digits:
+    """Grey levels, 0 to 16, uint8 [1797, 8, 8], and digits; its file read without importing it."""
+    package = find_spec("sklearn")
+    for place in (package and package.submodule_search_locations) or ():
+        table = Path(place) / "datasets" / "data" / "digits.csv.gz"
+        if table.is_file():
+            rows = np.loadtxt(table, np.uint8, delimiter=",")
+            return rows[:, :-1].reshape(-1, 8, 8), rows[:, -1]
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    return data.images.astype(np.uint8), data.target.astype(np.uint8)
+
+
+def _scale_up(image: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
     """uint8 [28, 28] from [8, 8]; Pillow resizes 8-bit images in whole numbers."""
-    return np.asarray(Image.fromarray(image).resize((28, 28), Image.Resampling.BICUBIC))
+    small = Image.fromarray(image.astype(np.uint8))
+    return np.asarray(small.resize((28, 28), Image.Resampling.BICUBIC))
 
 
 _FILES = {

@@ -1,14 +1,18 @@
-"""Ctrl-C: held back while something must not be cut in two, taken once, left to the parent process."""
+"""Ctrl-C: held back while something must not be cut in two, heard once, left to the parent process."""
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
-__all__ = ["leave_to_parent", "taken_once", "uninterrupted"]
+__all__ = ["be_patient", "leave_to_parent", "patient", "starting_processes", "uninterrupted"]
+
+_DEAF_SECONDS = 10.0
 
 
 @contextmanager
@@ -24,23 +28,49 @@ def uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+class _Patient:
+    """Handles Ctrl-C: a second one soon after the first does nothing."""
+
+    def __init__(self) -> None:
+        self._deaf_until = 0.0
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if now >= self._deaf_until:
+            self._deaf_until = now + _DEAF_SECONDS
+            raise KeyboardInterrupt
+
+
+def be_patient() -> None:
+    """From now on impatient second Ctrl-Cs do not disturb what the first one made to end."""
+    in_charge = threading.current_thread() is threading.main_thread()
+    if in_charge and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _Patient())
+
+
 @contextmanager
-def taken_once() -> Iterator[None]:
-    """The first Ctrl-C ends the block; those that follow do not disturb what it does to end."""
+def patient() -> Iterator[None]:
+    """`be_patient` in a block."""
     before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
-        yield
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupt)
+    be_patient()
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def starting_processes(*trackers: Any) -> Iterator[None]:
+    """`uninterrupted`, while processes start; they call `leave_to_parent` as soon as they can.
+
+    Args:
+        trackers: modules ``resource_tracker`` that they use; starting one lets Ctrl-C through.
+    """
+    for tracker in trackers:
+        tracker.ensure_running()
+    with uninterrupted():
+        yield
 
 
 def leave_to_parent() -> None:

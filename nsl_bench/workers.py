@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import islice
+from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
-from nsl_bench.interrupts import leave_to_parent, uninterrupted
+from nsl_bench.interrupts import leave_to_parent, starting_processes
 
 __all__ = ["spread"]
 
@@ -41,7 +42,7 @@ def spread(
     left = iter(jobs)
     with ProcessPoolExecutor(min(workers, len(jobs)), context, _Process.start, (work, shared)) as pool:
         try:
-            with uninterrupted():  # while processes start
+            with starting_processes(resource_tracker):
                 waiting.extend(pool.submit(_Process.run, job) for job in islice(left, _AHEAD * workers))
             while waiting:
                 result = waiting.popleft().result()

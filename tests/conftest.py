@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,13 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"the folder of real data, {SHARED}, is not there")
     return SHARED
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """Shells have what they start in the background ignore Ctrl-C; what tests start must not inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,6 +5,7 @@ Every sub-command is an entry point in the group ``nsl_bench.commands``, importe
 
 from __future__ import annotations
 
+import atexit
 import signal
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ import click
 
 from nsl_bench import __version__
 from nsl_bench.errors import Interrupted, UserError, did_you_mean
+from nsl_bench.interrupts import be_patient
 
 __all__ = ["Command", "main", "run"]
 
@@ -86,6 +88,8 @@ def main() -> None:
 
 def run(args: Sequence[str] | None = None) -> None:
     """The program: exits with 0, with 2 and one sentence on bad input, with 130 on Ctrl-C."""
+    be_patient()
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # Python forgets its handlers at the end
     try:
         code = main.main(
             args=None if args is None else list(args), prog_name="nsl-bench", standalone_mode=False
@@ -98,18 +102,13 @@ def run(args: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         _stop(" ".join(error.format_message().split()), 2)
     except Interrupted as error:
-        _interrupted(str(error))
+        _stop(str(error), 130)
     except (KeyboardInterrupt, click.Abort):
-        _interrupted("Interrupted.")
+        _stop("Interrupted.", 130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _interrupted(sentence: str) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the next one must not disturb the tidying up
-    _stop(sentence, 130)
 
 
 def _stop(sentence: str, code: int) -> None:

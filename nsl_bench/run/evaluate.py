@@ -188,11 +188,12 @@ class Bench:
             yield given or CommandLearner(job.learner, job.seed, self.limits)
             return
         if self.limits is None:
-            with _blaming():
+            with _blaming("make"):
                 made = registry.create("learner", job.learner, seed=job.seed)
             yield made
             return
-        learner = IsolatedLearner(job.learner, job.seed, self.limits)
+        with _blaming("make"):
+            learner = IsolatedLearner(job.learner, job.seed, self.limits)
         well = False
         try:
             yield learner
@@ -323,18 +324,19 @@ def _measure(
     import pandas as pd
 
     seen, views = _views(job, benchmark, source, shift, train, test)
+    answering = "command" if isinstance(learner, CommandLearner) else "predict"
     clock = time.perf_counter()
-    with _blaming():
+    with _blaming("fit"):
         fitted = learner.fit(seen)
     learning_time = time.perf_counter() - clock
     learner = learner if fitted is None else fitted
     labels = test.split.labels.astype(np.int64)
     answers: dict[str, tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]] = {}
     for name, view in views.items():
-        with contextlib.suppress(Unanswered), _blaming():
+        with contextlib.suppress(Unanswered), _blaming(answering):
             probabilities = probabilities_of(learner, view)
             answers[name] = labels_of(learner, view, probabilities), probabilities
-    with _blaming():
+    with _blaming("rules"):
         hypothesis = hypothesis_of(learner)
     told = account(benchmark, test.split, test.predictions, hypothesis, answers)
     numbers = {"learning_time": float(getattr(learner, "learning_time", learning_time))}
@@ -370,18 +372,20 @@ def _measure(
 
 
 @contextlib.contextmanager
-def _blaming() -> Iterator[None]:
-    """Whatever the learner raises in the block is its own failure."""
+def _blaming(doing: str) -> Iterator[None]:
+    """Whatever the learner raises in the block is its own failure, whose message says what it was doing."""
     try:
         yield
-    except (Failure, InvalidOutput, Unanswered):
+    except (Lost, InvalidOutput, Unanswered):
         raise
+    except Failure as failure:
+        raise Failure(failure.status, f"{doing}: {failure}", failure.output) from failure
     except MemoryError as error:
-        raise Failure("out_of_memory", f"Out of memory: {error}".removesuffix(": ")) from error
+        raise Failure("out_of_memory", f"{doing}: Out of memory: {error}".removesuffix(": ")) from error
     except UserError as error:
-        raise Failure("crashed", str(error)) from error
+        raise Failure("crashed", f"{doing}: {error}") from error
     except Exception as error:  # a learner may be anybody's code, and may raise anything
-        raise Failure("crashed", f"{type(error).__name__}: {error}", _last_lines(error)) from error
+        raise Failure("crashed", f"{doing}: {type(error).__name__}: {error}", _last_lines(error)) from error
 
 
 def _last_lines(error: Exception) -> str:

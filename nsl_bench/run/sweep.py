@@ -14,10 +14,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, Literal
 
 from nsl_bench.errors import UserError
-from nsl_bench.interrupts import leave_to_parent, taken_once, uninterrupted
+from nsl_bench.interrupts import leave_to_parent, patient, starting_processes
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
@@ -89,7 +90,7 @@ def sweep(
     missing = {job.key(): job for job in jobs if statuses.get(job.key()) not in skipped}
     total, failed, deaths = len(missing), 0, 0
     show = tqdm(total=total, unit="run", disable=not sys.stderr.isatty(), dynamic_ncols=True)
-    with taken_once(), show as bar:
+    with patient(), show as bar:
         while missing:
             before = len(missing)
             try:
@@ -128,6 +129,7 @@ def _outcomes(jobs: Sequence[Job], bench: Bench, engine: Engine) -> Iterator[Out
         yield from map(bench.run, jobs)
         return
     import joblib
+    from joblib.externals.loky.backend import resource_tracker as lokys
 
     with contextlib.ExitStack() as stack:
         if engine.scheduler is None:
@@ -139,7 +141,7 @@ def _outcomes(jobs: Sequence[Job], bench: Bench, engine: Engine) -> Iterator[Out
         # One job a batch and results as they come: what is known is on the disk at once.
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
         parent = os.getpid() if engine.scheduler is None else None
-        with uninterrupted():  # while workers start
+        with starting_processes(resource_tracker, lokys):
             outcomes = parallel(joblib.delayed(_run)(job, bench.setup, parent) for job in jobs)
         yield from outcomes
 

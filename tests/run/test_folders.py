@@ -119,12 +119,31 @@ def test_files_that_are_no_answers(tmp_path: Path) -> None:
         read_predictions(path, 6, NAMES)
 
 
-def test_a_claim_of_a_billion_rows(tmp_path: Path) -> None:
+def test_a_billion_rows_in_a_small_file(tmp_path: Path) -> None:
     path = tmp_path / "predictions.parquet"
-    many = pa.table({"example": pa.array(np.zeros(100_000, "U1")).dictionary_encode()})
-    pq.write_table(many, path)
-    with pytest.raises(InvalidOutput, match="has 100000 rows, but there are 6 test examples"):
-        read_predictions(path, 6, NAMES)
+    piece = pa.table({"example": pa.array(np.full(1_000_000, "test-0")), "label": ["same"] * 1_000_000})
+    with pq.ParquetWriter(path, piece.schema, compression="zstd") as writer:
+        writer.write_table(piece)
+    content = _claiming(path.read_bytes(), 1_000_000, 1_000_000_000)
+    assert len(content) < 10_000
+    for claim in (content, _claiming(content, 1_000_000_000, 6, most=1)):  # the second says 6 of the whole
+        path.write_bytes(claim)
+        with pytest.raises(InvalidOutput, match="has 1000000000 rows, but there are 6 test examples"):
+            read_predictions(path, 6, NAMES)
+
+
+def _claiming(content: bytes, rows: int, claimed: int, most: int = -1) -> bytes:
+    """A parquet file whose footer has another number of rows, in the first `most` places that name it."""
+
+    def number(value: int) -> bytes:
+        digits, value = b"", 2 * value
+        while value > 127:
+            digits, value = digits + bytes([value & 127 | 128]), value >> 7
+        return digits + bytes([value])
+
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    footer = content[start:-8].replace(number(rows), number(claimed), most)
+    return content[:start] + footer + len(footer).to_bytes(4, "little") + content[-4:]
 
 
 def test_rules_are_read(tmp_path: Path) -> None:
