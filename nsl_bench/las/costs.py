@@ -19,7 +19,7 @@ from clingo import Control, SymbolType, ast
 from nsl_bench.errors import UserError
 from nsl_bench.las.copies import copies
 from nsl_bench.las.shapes import parse_statements
-from nsl_bench.las.task import LanguageBias
+from nsl_bench.las.task import NEGATIVE_PENALTY, LanguageBias
 
 __all__ = ["flat_costs", "is_monotone", "negative", "reified", "rule_costs"]
 
@@ -143,10 +143,7 @@ def rule_costs(bias: LanguageBias, rules: Sequence[Shape]) -> list[int | None]:
 
 def negative(penalty: object) -> str:
     """What to say of a penalty that is no natural number."""
-    return (
-        f"#bias derives {penalty}, but a penalty is an integer of at least 0: if a rule cost less than "
-        "nothing, the best hypothesis would be all rules that do no harm."
-    )
+    return f"#bias derives {penalty}; {NEGATIVE_PENALTY}"
 
 
 def _facts(head: str | None, body: Sequence[str]) -> list[str]:

@@ -293,13 +293,13 @@ def split(instance: Instance) -> list[Instance]:
                 top = min(top, other)
     roots = np.array([root(rule) for rule in range(n)], np.intp)
     of_target = roots[firsts]
-    tops = np.unique(of_target)
+    tops = sorted(set(of_target.tolist()))
     if len(tops) == 1:
         return [replace(instance, constant=0)]
     rule_order = np.argsort(roots, kind="stable")
     target_order = np.argsort(of_target, kind="stable")
     parts = []
-    for top in tops.tolist():
+    for top in tops:
         rules = rule_order[slice(*np.searchsorted(roots[rule_order], [top, top + 1]))]
         targets = target_order[slice(*np.searchsorted(of_target[target_order], [top, top + 1]))]
         parts.append(instance.part(rules, targets))

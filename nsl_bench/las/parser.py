@@ -17,6 +17,7 @@ from nsl_bench.las.scanner import Source, Statement, split_arguments
 from nsl_bench.las.syntax import check_program
 from nsl_bench.las.task import (
     DEFAULT_MAX_VARIABLES,
+    NEGATIVE_PENALTY,
     Dialect,
     LanguageBias,
     LasTask,
@@ -39,6 +40,8 @@ _CONSTANT = re.compile(r"#constant\s*\(\s*([a-z_]\w*)\s*,\s*(.+?)\s*\)$", re.DOT
 _PREDICATE = re.compile(r"#predicate\s*\(\s*([a-z_]\w*)\s*,\s*([a-z_]\w*)\s*/\s*(\d+)\s*\)$")
 _META_MODE = re.compile(r"#modem\s*\(\s*(?:(\d+)\s*,\s*)?([a-z_]\w*)\s*\((.*)\)\s*\)$", re.DOTALL)
 _NUMBER = re.compile(r"#\w+\s*\(\s*(\d+)\s*\)$")
+_NEGATIVE = re.compile(r"penalty\(\s*-\s*\d")
+_VARIABLE = re.compile(r"\b_*[A-Z]\w*|\b_\b")
 _BIAS = re.compile(r"#bias\s*\(\s*(.*?)\s*\)$", re.DOTALL)
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _TERM = r"(?:-?\d+|_*[a-z][\w']*|\"[^\"\\\n]*\")"
@@ -265,6 +268,8 @@ class _Reader:
         rule = "".join(strings).replace('\\"', '"').replace("\\\\", "\\").strip()
         rule = rule if rule.endswith(".") else rule + "."
         check_program(rule, self.source.name, self.source.place(statement.offset))
+        if _NEGATIVE.match(rule):
+            raise self.source.error(statement.offset, NEGATIVE_PENALTY)
         self.penalties = [*(self.penalties or []), rule]
 
     def _meta_mode(self, text: str, offset: int) -> None:
@@ -328,6 +333,7 @@ class _Reader:
                     self.first_places[piece] = match.start("context")
         self.read_contexts[context] = statements
         self._add(
+            statement.offset,
             match.group("kind"),
             match.group("id"),
             match.group("penalty"),
@@ -354,7 +360,7 @@ class _Reader:
                 offset, "an example has the form '#pos(id@penalty, {inclusions}, {exclusions}, {context}).'."
             )
         context = self._context(*sets[2]) if len(sets) == 3 else ()
-        self._add(text[1:4], name, penalty, self._atoms(*sets[0]), self._atoms(*sets[1]), context)
+        self._add(offset, text[1:4], name, penalty, self._atoms(*sets[0]), self._atoms(*sets[1]), context)
 
     def _context(self, text: str, offset: int) -> tuple[str, ...]:
         line, column = self.source.place(offset)
@@ -373,6 +379,7 @@ class _Reader:
 
     def _add(
         self,
+        offset: int,
         kind: str,
         name: str | None,
         penalty: str | None,
@@ -384,8 +391,8 @@ class _Reader:
         wrapped = _WRAPPED.fullmatch(name)
         weight = int(penalty) if penalty is not None else 0
         if weight < 0:
-            raise UserError(
-                f"{self.source.name}: the penalty of example '{name}' is {weight}, but must not be negative."
+            raise self.source.error(
+                offset, f"the penalty of example '{name}' is {weight}, but must not be negative."
             )
         self.examples.append(
             WeightedExample(
@@ -404,6 +411,8 @@ class _Reader:
             if not _PLAIN_FACT.match(piece):
                 position = max(self.source.text.find(piece, offset), offset)
                 check_program(piece + ".", self.source.name, self.source.place(position))
+                if ":-" not in piece and _VARIABLE.search(_QUOTED.sub("", piece)):
+                    raise self.source.error(position, f"the context's fact '{piece[:60]}' has a variable.")
         for atom, offset in self.atom_places.items():
             if not _PLAIN_FACT.match(atom):
                 self._check_ground(atom, offset)

@@ -40,6 +40,11 @@ Status = Literal["optimal", "feasible", "unsatisfiable"]
 
 DEFAULT_MAX_VARIABLES = 3
 ILASP_MAX_BODY = 3
+NEGATIVE_PENALTY = (
+    "a penalty is an integer of at least 0: if a rule cost less than nothing, the best hypothesis would be "
+    "all rules that do no harm."
+)
+"""Why a `#bias` with such a penalty is refused."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ __all__ = ["Best", "chosen_rules", "solve_tier_c", "spaces", "unsatisfiable"]
 _FEW = 100
 """Rules of the first part of a space that is tried, and by what factor the next ones grow."""
 _GROWTH = 2
-_GRACE = 2.0
+_GRACE = 3.0
 """Seconds that the scoring of what was found may take after time is up."""
 
 

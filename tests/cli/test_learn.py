@@ -100,6 +100,9 @@ def test_unsatisfiable_is_an_answer(tmp_path: Path) -> None:
         ("#script (python)\n#end.", "line 1, column 1.*refused"),
         ('#include "x".', "line 1, column 1.*refused"),
         ("#modeh(p).\n#pos(x@y, {p}, {}, {}).", "line 2, column 1.*penalty 'y'"),
+        ("#modeh(p).\n#pos(x@-3, {p}, {}, {}).", "line 2, column 1.*is -3"),
+        ("#modeh(p).\n#pos(x, {p}, {}, {a. q(X).}).", "line 2, column 22.*'q.X.' has a variable"),
+        ('#modeh(p).\n#bias("penalty(-1, uni).").\n#pos(x, {p}, {}, {}).', "line 2, column 1.*at least 0"),
     ],
 )
 def test_bad_input_is_one_sentence_with_its_place(tmp_path: Path, text: str, sentence: str) -> None:

@@ -1,4 +1,7 @@
-"""Random small tasks of every tier: the solvers find the reference's least score, and prove it."""
+"""Random small tasks of every tier: the solvers find the reference's least score, and prove it.
+
+FastLAS and ILASP, where they are installed, are asked for the same tasks' scores.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from hypothesis import assume, given, settings
 from las import reference
 from las.strategies import FLAVOURS, tasks
 
+from nsl_bench.errors import UserError
+from nsl_bench.las.adapters import PROGRAMS, fastlas, find, ilasp
 from nsl_bench.las.coverage import score
 from nsl_bench.las.solver import solve
 from nsl_bench.las.task import LasTask, Solution
@@ -15,6 +20,13 @@ from nsl_bench.las.tier_d import solve_tier_d
 
 FEW = 40
 MANY = 600
+SECONDS = 20.0
+"""What another program may take for a task."""
+FOREIGN = {
+    "fastlas": ("observational", "feeding", "priced", "recursive", "cautious_closed"),
+    "ilasp": ("ilasp", "recursive", "open", "cautious"),
+}
+"""The flavours whose tasks another program may know."""
 MOST_CAUTIOUS_RULES = 9
 """Rules among which the reference tries every choice where an example is cautious."""
 
@@ -54,3 +66,33 @@ def test_solvers_agree_with_the_definition(flavour: str) -> None:
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_solvers_agree_with_the_definition_on_thousands(flavour: str) -> None:
     settings(max_examples=MANY)(given(tasks(FLAVOURS[flavour]))(check))()
+
+
+def compare(text: str, program: str) -> None:
+    """Another program's hypothesis scores no less than ours, and as much where it solves the same task.
+
+    FastLAS knows no limits on bodies, ignores constraints of the background and may miss rules that only
+    a negative example asks for.
+    """
+    unknown = ("#max_body", "#ground_without") if program == "fastlas" else ("#bias",)
+    task = LasTask.parse("\n".join(line for line in text.splitlines() if not line.startswith(unknown)))
+    ours = solve(task)
+    try:
+        theirs = (fastlas if program == "fastlas" else ilasp)(task, time_limit=SECONDS)
+    except UserError:
+        return
+    same = program == "ilasp" or (all(e.positive for e in task.examples) and "\n:-" not in task.background)
+    if theirs.status == "unsatisfiable":
+        assert ours.status == "unsatisfiable" or not same
+    elif theirs.score is not None and "stopped" not in theirs.message:
+        assert ours.score is not None
+        assert ours.score == theirs.score if same else ours.score <= theirs.score
+
+
+@pytest.mark.parametrize(
+    ("program", "flavour"), [(name, flavour) for name, flavours in FOREIGN.items() for flavour in flavours]
+)
+def test_other_programs_agree(program: str, flavour: str) -> None:
+    if find(PROGRAMS[program]) is None:
+        pytest.skip(f"{program} is not installed")
+    settings(max_examples=FEW)(given(tasks(FLAVOURS[flavour]))(lambda text: compare(text, program)))()
