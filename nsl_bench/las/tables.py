@@ -244,6 +244,8 @@ class Vocabulary:
                 entries.setdefault(key, [])
         if mode.negated and not allowed:
             entries.setdefault((), [])
+        volume = math.prod(domain.size for domain in domains) * self.columns.words
+        self.budget.take(8 * volume * len(entries), "tables of literals")
         return [(key, self._table(domains, entries[key], mode.negated)) for key in sorted(entries)]
 
     def _table(
@@ -251,7 +253,6 @@ class Vocabulary:
     ) -> Bits:
         n, words = self.columns.n, self.columns.words
         shape = tuple(domain.size for domain in domains)
-        self.budget.take(math.prod(shape) * words * 8, "tables of literals")
         position = [{str(v): i for i, v in enumerate(d.values)} for d in domains]
         if all(domain.place is None for domain in domains):
             table = np.zeros((*shape, words), np.uint64)
