@@ -14,7 +14,7 @@ from nsl_bench.cli import Command
 from nsl_bench.errors import UserError
 
 if TYPE_CHECKING:
-    from nsl_bench.las.task import LasTask, Solution
+    from nsl_bench.las.task import Solution
 
 __all__ = ["command"]
 
@@ -53,9 +53,11 @@ def command(
     Ctrl-C ends the search; what was found by then is printed, with a lower bound of the score. Exits with
     2 if no hypothesis covers all the examples that must be covered.
     """
+    from nsl_bench import registry
     from nsl_bench.las.task import LasTask
 
     started = time.monotonic()
+    solver = registry.factory("rule_learner", rule_learner)
     read = LasTask.read(task)
     for warning in read.warnings:
         click.echo(f"Note: {warning}", err=True)
@@ -66,7 +68,8 @@ def command(
         options["executable"] = executable
     if progress and rule_learner == "exact":
         options["progress"] = partial(click.echo, err=True)
-    solution = _solve(read, rule_learner, time_limit, memory_limit, options)
+    memory = None if memory_limit is None else memory_limit * _MEBIBYTE
+    solution: Solution = solver(read, time_limit=time_limit, memory_limit=memory, **options)
     seconds = time.monotonic() - started
     explanation = None
     if with_explanation and solution.score is not None:
@@ -97,17 +100,6 @@ def command(
         if explanation is not None:
             click.echo(f"\n{explanation}")
     return 2 if solution.status == "unsatisfiable" else 0
-
-
-def _solve(
-    task: LasTask, name: str, time_limit: float | None, memory_limit: int | None, options: dict[str, Any]
-) -> Solution:
-    from nsl_bench import registry
-
-    solver = registry.factory("rule_learner", name)
-    memory = None if memory_limit is None else memory_limit * _MEBIBYTE
-    solution: Solution = solver(task, time_limit=time_limit, memory_limit=memory, **options)
-    return solution
 
 
 def _print(solution: Solution, seconds: float) -> None:
