@@ -77,6 +77,7 @@ def command(
     if perceived:
         seen = analysis.perceived_shares(store)
         click.echo(f"\n## What the train images are taken for\n\n{as_text(seen, form)}", nl=False)
+        drawn += analysis.draw_perceived(analysis.frequent_shares(seen), folder) if curves else []
     if curves:
         drawn += [*draw(runs, folder, shown), *draw_reliability(store, folder)]
         with contextlib.suppress(UserError):  # runs of older versions say nothing of their errors' causes

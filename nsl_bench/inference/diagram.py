@@ -11,10 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.inference.dense import TooLarge
+
 __all__ = ["Diagram"]
 
 _AT_ONCE = 128
 _EDGES_AT_ONCE = 4_000_000
+_MOST_EDGES = 10_000_000
+"""Larger diagrams are refused: where little of a table repeats they would take gigabytes."""
+
 _MANY = 1_000
 """Diagrams with more nodes are tried in other orders of the slots."""
 
@@ -40,30 +45,40 @@ class Diagram:
 
         Its size depends on the order in which the slots are read: where that is large in the given
         order, each slot is tried as the first and as the last.
+
+        Raises:
+            TooLarge: it has too many edges in all of these orders.
         """
         best = cls._in_order(slots, table)
         n = len(slots)
         for k in range(2 * n if n > 1 else 0):
-            if best.nodes <= _MANY:
+            if best is not None and best.nodes <= _MANY:
                 break
             rest = [i for i in range(n) if i != k % n]
             axes = [k % n, *rest] if k < n else [*rest, k % n]
             turned = np.ascontiguousarray(table.transpose(axes))
             found = cls._in_order(tuple(slots[i] for i in axes), turned)
-            best = min(best, found, key=lambda diagram: diagram.nodes)
+            best = min((d for d in (best, found) if d), key=lambda d: d.nodes, default=None)
+        if best is None:
+            raise TooLarge
         return best
 
     @classmethod
-    def _in_order(cls, slots: tuple[int, ...], table: npt.NDArray[np.uint8]) -> Diagram:
+    def _in_order(cls, slots: tuple[int, ...], table: npt.NDArray[np.uint8]) -> Diagram | None:
+        """The diagram that reads the slots in an order; None if it is too large."""
         leaves = np.flatnonzero(np.bincount(table.ravel(), minlength=1)).astype(np.uint8)
         rank = np.zeros(256, np.uint8)
         rank[leaves] = np.arange(len(leaves))
         nodes: npt.NDArray[Any] = rank[table]
         levels = []
+        edges = 0
         for _ in slots:
             *outer, values = nodes.shape
             rows = np.ascontiguousarray(nodes.reshape(-1, values))
             representatives, inverse = _distinct(rows)
+            edges += representatives.size
+            if edges > _MOST_EDGES:
+                return None
             levels.append(representatives.astype(np.int64))
             nodes = inverse.reshape(outer)
         return cls(slots, tuple(reversed(levels)), leaves)

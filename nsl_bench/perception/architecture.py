@@ -2,7 +2,8 @@
 
 Cunnington et al. 2023, appendix, and the published code. ``digits``: two convolutions and a dense layer;
 ``cards``: four blocks of convolution and pooling, two dense layers; ``lenet``: the classifier of EDL-GEN
-(Sensoy et al., AAAI 2020), two blocks of 5 x 5 convolution and pooling, two dense layers.
+(Sensoy et al., AAAI 2020), two blocks of 5 x 5 convolution and pooling, two dense layers. ``linear``: none
+of these, a logistic regression on pixels, which shows what a source asks of a network.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Any, Literal
 
 from nsl_bench.errors import UserError
 
-__all__ = ["Architecture", "Kind", "quick_size"]
+__all__ = ["Architecture", "Kind", "card_shaped", "quick_size"]
 
-Kind = Literal["digits", "cards", "lenet"]
+Kind = Literal["digits", "cards", "lenet", "linear"]
 
 _QUICK_PIXELS = 96 * 64
 
@@ -24,9 +25,9 @@ class Architecture:
     """The sizes of a network.
 
     Attributes:
-        kind: which of the three.
+        kind: which of the four.
         height, width, channels: of its input images.
-        dense: units of the hidden dense layer.
+        dense: units of the hidden dense layer, if it has one.
         outputs: concepts.
     """
 
@@ -46,6 +47,8 @@ class Architecture:
         from torch import nn
 
         height, width = self.height, self.width
+        if self.kind == "linear":
+            return nn.Sequential(nn.Flatten(), nn.Linear(self.channels * height * width, self.outputs))
         layers: list[nn.Module] = []
         if self.kind == "digits":
             layers += [nn.Conv2d(self.channels, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU()]
@@ -74,9 +77,14 @@ class Architecture:
         return nn.Sequential(*layers, *last, nn.Linear(self.dense, self.outputs))
 
 
+def card_shaped(height: int, width: int) -> bool:
+    """Whether images have about the shape of playing cards."""
+    return 1.4 < height / width < 1.7
+
+
 def quick_size(height: int, width: int) -> tuple[int, int]:
     """The size at which a quick preset sees images: 96 x 64 for cards, as many pixels for other shapes."""
     if height * width <= _QUICK_PIXELS:
         return height, width
-    tall = (_QUICK_PIXELS * (1.5 if 1.4 < height / width < 1.7 else height / width)) ** 0.5
+    tall = (_QUICK_PIXELS * (1.5 if card_shaped(height, width) else height / width)) ** 0.5
     return max(8, round(tall / 8) * 8), max(8, round(_QUICK_PIXELS / tall / 8) * 8)

@@ -178,8 +178,11 @@ class EDLGen(ImageClassifier):
         shape = render(np.zeros(1, np.int64)).shape[1:]
         design, basis = self.design(shape, len(concepts)), self.basis(shape)
         if basis is not None:
-            trained = self.start or basis.fit(render, labels, concepts, device=device, progress=progress)
-            start = dict(trained.parameters())
+            if not isinstance(self.start, SoftmaxCNN):
+                self.start = basis.fit(render, labels, concepts, device=device, progress=progress)
+            start = dict(self.start.parameters())
+            if isinstance(self.start.architecture, Architecture):
+                design = self.start.architecture  # kept weights may be of other sizes than new ones
         else:
             start = {}
         quick = self.preset == "quick"

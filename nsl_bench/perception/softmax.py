@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
-from nsl_bench.perception.architecture import Architecture, Kind, quick_size
+from nsl_bench.perception.architecture import Architecture, Kind, card_shaped, quick_size
 from nsl_bench.perception.classifier import ImageClassifier, check_counts
 from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Option, Renderer
@@ -26,15 +26,17 @@ class SoftmaxCNN(ImageClassifier):
     """A convolutional network whose confidence is its softmax.
 
     Two presets. ``quick``, the default and what the shipped weights were trained with, is sized for two
-    processor cores: images of cards at 96 x 64 and 120 of each card, 96 units in the dense layer of the
-    digits network, and so many epochs (5 to 40) that about 62,400 cards or 320,000 digits are seen; for
-    digits the learning rate falls to zero meanwhile, which makes up for the epochs that are missing, and
-    where there are fewer than 10,000 they are moved at random by up to two pixels.
+    processor cores: images of cards at 96 x 64 and 120 of each card, other colour images at as many pixels
+    and 280 of each concept, 96 units in the dense layer of the digits network, and so many epochs (5 to 40)
+    that about 62,400 colour images or 320,000 digits are seen. Except for cards the learning rate falls to
+    zero meanwhile, which makes up for the epochs that are missing; where there are fewer than 10,000 digits
+    they are moved at random by up to two pixels.
     ``paper`` has the published sizes: all images in full, 512 and 128 units, 20 epochs.
 
     Args:
         preset: ``"quick"`` or ``"paper"``; what the options below leave open.
-        kind: ``"digits"`` or ``"cards"``; by default digits for grey images of at most 32 x 32.
+        kind: ``"digits"`` or ``"cards"``; by default digits for grey images of at most 32 x 32. ``"linear"``
+            is a logistic regression on pixels, to compare with.
         epochs: passes over the train images.
         images_per_concept: at most so many train images of each concept, the first ones.
         dense: units of the hidden dense layer.
@@ -51,7 +53,7 @@ class SoftmaxCNN(ImageClassifier):
     def __init__(
         self,
         preset: Literal["quick", "paper"] = "quick",
-        kind: Literal["auto", "digits", "cards"] = "auto",
+        kind: Literal["auto", "digits", "cards", "linear"] = "auto",
         epochs: int | None = None,
         images_per_concept: int | None = None,
         dense: int | None = None,
@@ -106,7 +108,7 @@ class SoftmaxCNN(ImageClassifier):
         small = channels == 1 and max(height, width) <= 32
         kind: Kind = ("digits" if small else "cards") if self.kind == "auto" else self.kind
         quick = self.preset == "quick"
-        if quick and kind == "cards":
+        if quick and kind != "digits":
             height, width = quick_size(height, width)
         dense = (96 if quick else 128) if kind == "digits" else 512
         return Architecture(
@@ -117,8 +119,10 @@ class SoftmaxCNN(ImageClassifier):
         self, labels: npt.NDArray[np.int16], design: Architecture
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """int64: the rows to train on, and those that are left out for calibrating."""
-        quick_cards = self.preset == "quick" and design.kind == "cards"
-        limit = self.images_per_concept or (120 if quick_cards else None)
+        usual = None
+        if self.preset == "quick" and design.kind != "digits":
+            usual = 120 if card_shaped(design.height, design.width) else 280
+        limit = self.images_per_concept or usual
         rows = training.first_of_each(labels, limit)
         out = training.last_of_each(labels[rows], self.held_out)
         return rows[~out], rows[out]
@@ -138,14 +142,16 @@ class SoftmaxCNN(ImageClassifier):
             lambda some: render(rows[some]), len(rows), (design.height, design.width), progress=progress
         )
         self._mean, self._deviation = training.statistics(images)
-        quick_digits = self.preset == "quick" and design.kind == "digits"
+        quick = self.preset == "quick"
+        anneal = quick and (design.kind == "digits" or not card_shaped(design.height, design.width))
+        few = quick and design.kind == "digits" and len(rows) < 10_000
         settings = training.Settings(
             epochs=self.epochs or self._epochs(design.kind, len(rows)),
             batch=64 if design.kind == "digits" else 32,
             optimiser="adadelta" if design.kind == "digits" else "rmsprop",
             learning_rate=1.0 if design.kind == "digits" else 0.001,
-            anneal=quick_digits if self.anneal is None else self.anneal,
-            jitter=2 if quick_digits and len(rows) < 10_000 else 0,
+            anneal=anneal if self.anneal is None else self.anneal,
+            jitter=2 if few else 0,
             seed=self.seed,
             device=device,
             progress=progress,

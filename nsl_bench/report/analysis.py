@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from nsl_bench.errors import UserError
-from nsl_bench.report.tables import with_standard
+from nsl_bench.report.tables import short_names, with_standard
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 __all__ = [
     "ERRORS",
     "draw_errors",
+    "draw_perceived",
     "draw_shares",
     "error_shares",
+    "frequent_shares",
     "holds",
     "perceived_shares",
     "rule_shares",
@@ -99,25 +101,48 @@ def perceived_shares(store: Store, part: str = "train") -> pd.DataFrame:
     """What the network takes a part's images for: the share of each concept, pooled over repeats.
 
     Returns:
-        Columns benchmark, size, network, shift, percent, concept, share.
+        Columns benchmark, source, size, network, shift, percent, concept, share.
 
     Raises:
         UserError: there are no runs, or their records are older than such numbers.
     """
+    by = ["benchmark", "source", "size", "network", "shift", "percent"]
     runs = _frame(store, {"seen": lambda record: record.perception.get(part)})
-    runs = runs.dropna(subset="seen").drop_duplicates(
-        ["benchmark", "size", "network", "shift", "percent", "repeat"]
-    )
+    runs = runs.dropna(subset="seen").drop_duplicates([*by, "repeat"])
     rows = []
-    for place, group in runs.groupby(["benchmark", "size", "network", "shift", "percent"], sort=True):
+    for place, group in runs.groupby(by, sort=True):
         total = pd.DataFrame([seen["concepts"] for seen in group["seen"]]).sum()
         for concept, share in (total / max(1, total.sum())).items():
             rows.append([*place, concept, share])
     if not rows:
         raise UserError(f"The runs in {store.folder} say nothing of what a network saw.")
-    return pd.DataFrame(
-        rows, columns=["benchmark", "size", "network", "shift", "percent", "concept", "share"]
-    )
+    return pd.DataFrame(rows, columns=[*by, "concept", "share"])
+
+
+def frequent_shares(shares: pd.DataFrame, most: int = 8) -> pd.DataFrame:
+    """The concepts that a network predicts most, and the others together.
+
+    Args:
+        shares: `perceived_shares`.
+        most: so many concepts of each network and shift, by their mean share over all percentages.
+
+    Returns:
+        One row a benchmark, source, size, network, shift and percentage: a column a concept, NaN where it is
+        not among that network's and shift's, ``others``, and ``entropy`` of all concepts, in bits.
+    """
+    by = ["benchmark", "source", "size", "network", "shift"]
+    pieces = []
+    for place, group in shares.groupby(by, sort=True):
+        wide = group.pivot(index="percent", columns="concept", values="share").fillna(0.0)
+        kept = wide.mean().sort_values(ascending=False, kind="stable").index[:most]
+        entropy = -(wide * np.log2(wide.where(wide > 0, 1.0))).sum(axis=1)
+        table = wide[kept].assign(others=1 - wide[kept].sum(axis=1), entropy=entropy).reset_index()
+        for k, (name, value) in enumerate(zip(by, place, strict=True)):
+            table.insert(k, name, value)
+        pieces.append(table)
+    found = pd.concat(pieces, ignore_index=True)
+    last = ["others", "entropy"]
+    return found[[*(c for c in found.columns if c not in last), *last]]
 
 
 def error_shares(store: Store) -> pd.DataFrame:
@@ -173,7 +198,29 @@ def draw_shares(shares: pd.DataFrame, columns: Sequence[str], folder: Path, name
     return _panels(shares, folder, name, panel)
 
 
-def _panels(shares: pd.DataFrame, folder: Path, name: str, panel: Any) -> list[Path]:
+def draw_perceived(frequent: pd.DataFrame, folder: Path) -> list[Path]:
+    """Draw what images are taken for, stacked, over the share of shift: a PNG a task.
+
+    Args:
+        frequent: `frequent_shares`.
+        folder: made if it is not there.
+    """
+
+    def panel(axis: Axes, part: pd.DataFrame) -> None:
+        concepts = list(part.columns)[list(part.columns).index("percent") + 1 : -3]
+        names = [c for c in concepts if part[c].notna().all()]
+        colours = ["#D9D9D9" if c == "others" else f"C{k}" for k, c in enumerate([*names, "others"])]
+        axis.stackplot(
+            part["percent"], [part[c] for c in (*names, "others")], labels=[*names, "others"], colors=colours
+        )
+        axis.set_ylim(0, 1)
+        axis.set_ylabel("share of train images")
+        axis.legend(fontsize=6, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+
+    return _panels(frequent.assign(learner="images as seen"), folder, "perceived", panel, legend=False)
+
+
+def _panels(shares: pd.DataFrame, folder: Path, name: str, panel: Any, *, legend: bool = True) -> list[Path]:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -191,13 +238,17 @@ def _panels(shares: pd.DataFrame, folder: Path, name: str, panel: Any) -> list[P
         for axis in axes.flat[len(parts) :]:
             axis.set_visible(False)
         several = task["source"].nunique() > 1
+        names = short_names(task["network"].unique())
         for axis, ((shift, learner, network, source), part) in zip(axes.flat, parts, strict=False):
             panel(axis, part.sort_values("percent"))
             images = f", {str(source).partition(':')[0]}" if several else ""
-            axis.set_title(f"{learner}{f' ({network})' if network else ''}, {shift}{images}", fontsize=9)
+            axis.set_title(
+                f"{learner}{f' ({names[str(network)]})' if network else ''}, {shift}{images}", fontsize=9
+            )
             axis.set_xlabel("shifted examples (%)")
-        handles, labels = axes.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=4)
+        if legend:
+            handles, labels = axes.flat[0].get_legend_handles_labels()
+            figure.legend(handles, labels, loc="outside lower center", ncols=4)
         figure.suptitle(f"{benchmark} ({size})")
         path = folder / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', f'{name}-{benchmark}-{size}')}.png"
         figure.savefig(path, dpi=110)

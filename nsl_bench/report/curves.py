@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, summarise
+from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, short_names, summarise
 from nsl_bench.run.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -21,7 +21,12 @@ _LOGARITHMIC = frozenset({"atoms", "rules", "learning_time"})
 _UNIT = frozenset({"hypothesis_accuracy", "framework_accuracy", "probabilistic_accuracy"})
 
 
-def draw(runs: pd.DataFrame, folder: Path, metrics: Sequence[str] = DEFAULT_METRICS) -> list[Path]:
+def draw(
+    runs: pd.DataFrame,
+    folder: Path,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    published: pd.DataFrame | None = None,
+) -> list[Path]:
     """Draw one PNG a setting: a row of curves a metric, a column a shift.
 
     Learners differ in colour and in marker. Bands are one standard error of the mean.
@@ -30,11 +35,14 @@ def draw(runs: pd.DataFrame, folder: Path, metrics: Sequence[str] = DEFAULT_METR
         runs: `Store.frame`.
         folder: made if it is not there.
         metrics: names of columns.
+        published: other people's means, drawn as dashed lines in the colour of the same learner and network:
+            columns learner, network, shift, percent, metric, mean.
 
     Returns:
         The files written.
     """
     import matplotlib
+    import pandas as pd
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
@@ -44,6 +52,7 @@ def draw(runs: pd.DataFrame, folder: Path, metrics: Sequence[str] = DEFAULT_METR
     written: list[Path] = []
     for setting, group in table.groupby(list(SETTING), sort=False):
         shifts, shown = list(group["shift"].unique()), list(group["metric"].unique())
+        group = group.replace({"network": short_names(group["network"].unique())})
         lines = group[["learner", "network", "track"]].drop_duplicates().itertuples(index=False)
         style = {tuple(line): i for i, line in enumerate(sorted(lines))}
         figure, axes = plt.subplots(
@@ -80,6 +89,11 @@ def draw(runs: pd.DataFrame, folder: Path, metrics: Sequence[str] = DEFAULT_METR
                 axis.fill_between(
                     mine["percent"], mine["mean"] - error, mine["mean"] + error, color=colour, alpha=0.2, lw=0
                 )
+                if published is not None:
+                    place = {"learner": line[0], "network": line[1], "shift": shift, "metric": metric}
+                    theirs = published[(published[list(place)] == pd.Series(place)).all(axis=1)]
+                    theirs = theirs.sort_values("percent")
+                    axis.plot(theirs["percent"], theirs["mean"], color=colour, ls="--", lw=1)
             axis.grid(alpha=0.3)
             if metric in _LOGARITHMIC and (part["mean"] > 0).any():
                 axis.set_yscale("log")

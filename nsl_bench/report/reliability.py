@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
+from nsl_bench.report.tables import short_names
 from nsl_bench.run.job import Job
 from nsl_bench.run.metrics import reliability
 from nsl_bench.run.store import Store
@@ -17,6 +18,7 @@ from nsl_bench.run.store import Store
 __all__ = ["draw_reliability"]
 
 _BINS = 15
+_COLUMNS = 4
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
 
 Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
@@ -39,7 +41,9 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
     from matplotlib import pyplot as plt
 
     panels: dict[tuple[str, str], dict[float, dict[str, Counts]]] = defaultdict(lambda: defaultdict(dict))
-    for key, record in store.latest().items():
+    records = store.latest()
+    short = short_names({record.job.network for record in records.values() if record.job.network})
+    for key, record in records.items():
         job = record.job
         if record.status != "ok" or job.track == "symbolic":
             continue
@@ -55,7 +59,7 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
         counts = reliability(own[names].to_numpy(np.float64), labels.to_numpy(np.int64), _BINS)
         for shift in _shifts(store, job):
             known = panels[(f"{job.benchmark}-{job.size}", shift)][job.percent]
-            label = f"{job.learner} ({job.network or job.track})"
+            label = f"{job.learner} ({short[job.network] if job.network else job.track})"
             if label in known:
                 count, confidence, right = known[label]
                 counts_here = (count + counts[0], confidence + counts[1], right + counts[2])
@@ -67,15 +71,19 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
     for (setting, shift), by_percent in panels.items():
         percents = sorted(by_percent)
         lines = sorted({label for known in by_percent.values() for label in known})
+        columns = min(_COLUMNS, len(percents))
+        down = -(-len(percents) // columns)
         figure, axes = plt.subplots(
-            1,
-            len(percents),
-            figsize=(1 + 3 * len(percents), 3.8),
+            down,
+            columns,
+            figsize=(1 + 3 * columns, 0.8 + 3 * down),
             squeeze=False,
             sharey=True,
             layout="constrained",
         )
-        for axis, percent in zip(axes[0], percents, strict=True):
+        for axis in axes.flat[len(percents) :]:
+            axis.set_visible(False)
+        for axis, percent in zip(axes.flat, percents, strict=False):
             axis.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--")
             for k, label in enumerate(lines):
                 if label not in by_percent[percent]:
@@ -104,9 +112,10 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
             axis.set_xlim(-0.03, 1.03)
             axis.set_ylim(-0.03, 1.03)
             axis.grid(alpha=0.3)
-        axes[0, 0].set_ylabel("share of right labels")
+        for axis in axes[:, 0]:
+            axis.set_ylabel("share of right labels")
         entries = {}
-        for axis in axes[0]:
+        for axis in axes.flat:
             handles, names = axis.get_legend_handles_labels()
             entries.update(dict(zip(names, handles, strict=True)))
         figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=3)

@@ -6,7 +6,8 @@ network, seed and splits. Each setting makes one table with a row for each learn
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -16,12 +17,27 @@ from nsl_bench.errors import unknown
 from nsl_bench.run.metrics import METRICS
 from nsl_bench.shift import STANDARD
 
-__all__ = ["DEFAULT_METRICS", "area_under_shift", "as_text", "render", "summarise", "with_standard"]
+__all__ = [
+    "DEFAULT_METRICS",
+    "area_under_shift",
+    "as_text",
+    "render",
+    "short_names",
+    "summarise",
+    "with_standard",
+]
 
 DEFAULT_METRICS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time")
 
 SETTING = ("benchmark", "benchmark_version", "source", "size", "splits", "seed")
 ROW = ("track", "network", "learner", "shift", "percent")
+
+
+def short_names(specs: Iterable[str]) -> dict[str, str]:
+    """Specs as titles show them: without options where no two are of one name."""
+    heads = {spec: spec.partition(":")[0] for spec in specs}
+    count = Counter(heads.values())
+    return {spec: head if count[head] == 1 else spec for spec, head in heads.items()}
 
 
 def with_standard(runs: pd.DataFrame) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from queries import random_query, random_vectors
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
-from nsl_bench.inference import engines
+from nsl_bench.inference import diagram, engines
 from nsl_bench.inference.crisp import derived
 from nsl_bench.inference.engines import Auto, Exact, Sampling, compiled, infer
 from nsl_bench.inference.prolog import NONE, label_name, translate
@@ -186,6 +186,23 @@ def test_auto_says_what_it_used() -> None:
     flat = np.full((1, 16, 4), 0.25)
     blind = Auto(samples=300, work=1e4)(Query.of(task, task.true_rule.strip().splitlines()), flat)
     assert blind.probabilities[0, 1] == pytest.approx(1.0, abs=5e-3)
+
+
+def test_a_diagram_that_would_be_large_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where little repeats, diagrams took 12 GB: beyond a number of edges the program is sampled instead."""
+    whole, vectors = full_grids(30, 0.9, 11)
+    query = Query(whole.rules, whole.background, whole.labels, whole.choices[:8])  # half a grid
+    vectors = vectors[:, :8]
+    true = Exact()(query, vectors)
+    assert compiled(query).diagram is not None
+    engines.clear()
+    monkeypatch.setattr(diagram, "_MOST_EDGES", 100)
+    assert compiled(query).diagram is None
+    found = Auto(width=0.0, work=1.0, samples=400)(query, vectors)
+    assert "sampling" in found.engines
+    assert (found.low <= true.probabilities + 1e-9).all() and (true.probabilities <= found.high + 1e-9).all()
+    assert (np.abs(found.probabilities - true.probabilities) <= 4 * found.std_err + 1e-9).all()
+    engines.clear()
 
 
 def test_compiled_programs_are_kept_by_content(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,17 @@ def test_the_architecture_follows_from_the_images() -> None:
     assert paper.design((274, 174, 3), 52).height == 274
     assert SoftmaxCNN(kind="cards").design((100, 100, 1), 2).kind == "cards"
     assert SoftmaxCNN(width=40).design((274, 174, 3), 52).width == 40
+    leaves = quick.design((128, 128, 3), 39)
+    assert (leaves.height, leaves.width) == (80, 80)
+    linear = SoftmaxCNN(kind="linear").design((128, 128, 3), 39).build().state_dict()
+    assert [tuple(weights.shape) for weights in linear.values()] == [(39, 80 * 80 * 3), (39,)]
+
+
+def test_the_quick_preset_takes_more_images_of_leaves_than_of_cards() -> None:
+    labels = np.repeat(np.arange(2, dtype=np.int16), 400)
+    for shape, each in (((274, 174, 3), 120), ((128, 128, 3), 280), ((28, 28, 1), 400)):
+        network = SoftmaxCNN()
+        assert len(network.train_rows(labels, network.design(shape, 2))[0]) == 2 * each
 
 
 def test_the_published_sizes() -> None:

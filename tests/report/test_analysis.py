@@ -58,16 +58,21 @@ def test_shares(store: Store, tmp_path: Path) -> None:
     assert table["nothing"].tolist() == [0.0] * 3
     seen = analysis.perceived_shares(store)
     assert seen[seen["concept"] == "10h"]["share"].tolist() == [0.75] * 3
+    frequent = analysis.frequent_shares(seen, most=1)
+    assert frequent["10h"].tolist() == [0.75] * 3 and frequent["others"].tolist() == [0.25] * 3
+    assert frequent["entropy"].tolist() == pytest.approx([0.8113] * 3, abs=1e-4)
     errors = analysis.error_shares(store)
     assert errors.sort_values("percent")["error_rule"].tolist() == pytest.approx([0, 0.05, 0.1])
     drawn = [
         *analysis.draw_errors(errors, tmp_path / "curves"),
         *analysis.draw_shares(table, ["rank_higher", "suit"], tmp_path / "curves", "rules"),
+        *analysis.draw_perceived(frequent, tmp_path / "curves"),
         *draw_reliability(store, tmp_path / "curves"),
     ]
     assert [p.name for p in drawn] == [
         "errors-b-small.png",
         "rules-b-small.png",
+        "perceived-b-small.png",
         "reliability-b-small-noir.png",
     ]
     assert all(p.stat().st_size > 5000 for p in drawn)

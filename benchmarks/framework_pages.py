@@ -1,0 +1,305 @@
+"""The pages of `framework`: networks, learners over the share of shift beside the paper's, errors, rules.
+
+What a page says in words, and which of the paper's shifts is beside which of ours, is in framework.toml.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from nsl_bench.leaderboard.published import ffnsl2023
+from nsl_bench.leaderboard.published import table as published_table
+from studies import number, table
+
+from nsl_bench import registry
+from nsl_bench.data.splits import make_source
+from nsl_bench.perception.figures import figures
+from nsl_bench.perception.library import trained
+from nsl_bench.report import analysis
+from nsl_bench.report.curves import draw
+from nsl_bench.report.networks import draw_histograms, frame, markdown
+from nsl_bench.report.reliability import draw_reliability
+from nsl_bench.report.tables import area_under_shift, short_names, summarise
+from nsl_bench.run.metrics import METRICS
+from nsl_bench.run.store import Store
+from nsl_bench.shift import STANDARD, resolve
+
+__all__ = ["CONSTANT", "summary", "write"]
+
+CONSTANT = "ffnsl:penalty=constant"
+"""FFNSL with the same penalty for every example."""
+
+_SHOWN = (
+    *("hypothesis_accuracy", "framework_accuracy", "framework_accuracy_probabilistic", "brier_score"),
+    *("calibration_error", "atoms", "learning_time", "weight_penalty_ratio", "incorrect_examples"),
+)
+_CURVES = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "calibration_error")
+_MEANS = ("hypothesis_accuracy", *_CURVES[1:])
+_AT = (0, 50, 90, 95, 100)
+_CAUSES = {
+    "error_concepts": "true concepts",
+    "error_rule": "true rule",
+    "error_either": "either",
+    "error_both": "only both",
+    "error_inference": "most probable label",
+}
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a page says, from framework.toml.
+
+    Attributes:
+        title: of the page.
+        text: what it begins with.
+        predicates: those whose rules are counted.
+        differences: a sentence on each difference from the paper.
+        paper: our shifts to the paper's; empty where it prints no numbers.
+    """
+
+    title: str
+    text: str
+    predicates: tuple[str, ...]
+    differences: str
+    paper: dict[str, str]
+
+    @classmethod
+    def of(cls, benchmark: str) -> Words:
+        """Those of a task."""
+        values = tomllib.loads(Path(__file__).with_name("framework.toml").read_text("utf-8"))[benchmark]
+        return cls(**{**values, "predicates": tuple(values["predicates"])})
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a task's learners see.
+
+    Attributes:
+        source: images; None for the embedded ones.
+        networks: specs.
+        shifts: short names.
+    """
+
+    source: str | None
+    networks: tuple[str, ...]
+    shifts: tuple[str, ...]
+
+
+def write(benchmark: str, seen: Seen, store: Store, others: Store, docs: Path) -> Path:
+    """Write a task's page with its pictures, from what is in its store and in that of its other forms."""
+    words, runs, beside = Words.of(benchmark), _short(store.frame()), paper(benchmark)
+    folder = docs / "framework" / benchmark
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    pieces = [
+        f"# {words.title}",
+        f"Made by `python benchmarks/framework.py {benchmark}`.",
+        words.text.strip(),
+    ]
+    pieces += ["## Networks", networks(benchmark, seen, folder)]
+    errors = _short(analysis.error_shares(store))
+    frequent = _short(analysis.frequent_shares(analysis.perceived_shares(store)))
+    rules = _short(analysis.rule_shares(store, words.predicates))
+    curves = draw(runs, folder, _CURVES, beside if words.paper else None)
+    pieces += ["## Curves", "Dashed: the paper's, where it has them." if words.paper else "", shown(curves)]
+    for shift in seen.shifts:
+        pieces += [f"## Shift `{shift}`", *tables(runs, shift, beside)]
+    pieces += [variants(others)]
+    pieces += ["## Differences from the paper", words.differences.strip(), prose(benchmark)]
+    pieces += ["## Where errors come from", causes(errors), shown(analysis.draw_errors(errors, folder))]
+    pieces += ["## Which rules are learned", learned(rules, runs, words.predicates)]
+    pieces += [shown(analysis.draw_shares(rules, words.predicates, folder, "rules"))]
+    pieces += ["## What the train images are taken for", perceived(frequent)]
+    pieces += [shown(analysis.draw_perceived(frequent, folder))]
+    pieces += ["## Reliability", shown(draw_reliability(store, folder))]
+    path = docs / f"{benchmark}.md"
+    path.write_text("\n\n".join(piece for piece in pieces if piece) + "\n", encoding="utf-8")
+    return path
+
+
+def summary(stores: dict[str, Store], docs: Path) -> Path:
+    """Write the page of all tasks: means over all shares of shift."""
+    pieces = [
+        "# All tasks, all shares of shift",
+        "Made by `python benchmarks/framework.py`. Means over 0 to 100 % shift, then mean and standard error "
+        "over the train sets. Each task's page has the curves, the paper's numbers beside ours, and why they "
+        "differ.",
+    ]
+    for benchmark, store in stores.items():
+        rows = []
+        means = area_under_shift(_short(store.frame()), _MEANS)
+        for (shift, learner, network), group in means.groupby(["shift", "learner", "network"], sort=True):
+            values = group.set_index(group["metric"].astype(str))
+            cells = {
+                METRICS[m].title: number(values["mean"][m], values["std_err"][m])
+                for m in _MEANS
+                if m in values.index
+            }
+            rows.append(
+                {"shift": shift, "learner": f"{learner} ({network})", "repeats": group["n"].max(), **cells}
+            )
+        pieces += [f"## [{benchmark}]({benchmark}.md)", table(rows)]
+    path = docs / "framework.md"
+    path.write_text("\n\n".join(pieces) + "\n", encoding="utf-8")
+    return path
+
+
+def _short(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table whose networks have names without options."""
+    return frame.replace({"network": short_names(frame["network"].dropna().unique())})
+
+
+def networks(benchmark: str, seen: Seen, folder: Path) -> str:
+    """Accuracy, calibration error and confidence of each network on held-out images, with a picture."""
+    task = registry.create("benchmark", benchmark)
+    images = make_source(task, seen.source)
+    names = short_names(seen.networks)
+    ready = {names[spec]: trained(spec, task, images) for spec in seen.networks}
+    found = {
+        (name, shift): figures(network, images, resolve(shift, task, images))
+        for shift in (STANDARD, *seen.shifts)
+        for name, network in ready.items()
+    }
+    picture = folder / "networks.png"
+    draw_histograms(found, picture)
+    text = "On held-out images (pool B); the last columns are a histogram of confidence:"
+    return "\n\n".join([text, markdown(frame(found)), shown([picture])])
+
+
+def paper(benchmark: str) -> pd.DataFrame:
+    """The paper's main results on small train sets, with our names of learners, metrics and shifts.
+
+    Its point at 0 % is there for each shift.
+    """
+    ours = {theirs: own for own, theirs in Words.of(benchmark).paper.items()}
+    found = ffnsl2023(benchmark)
+    found = found[(found["size"] == "small") & found["shift"].isin([*ours, STANDARD])]
+    constant = found["penalties"] == "constant"
+    found = found.assign(
+        learner=found["learner"].where(~constant, CONSTANT),
+        metric=found["metric"].replace("framework_accuracy_problog", "framework_accuracy_probabilistic"),
+    )
+    standard = found[found["percent"] == 0]
+    shifted = found[found["percent"] > 0].assign(shift=lambda rows: rows["shift"].map(ours))
+    return pd.concat([shifted, *(standard.assign(shift=own) for own in ours.values())], ignore_index=True)
+
+
+def tables(runs: pd.DataFrame, shift: str, beside: pd.DataFrame) -> list[str]:
+    """For each metric a row a learner and network, the paper's below, a column a percentage."""
+    means = summarise(runs, _SHOWN)
+    means = means[means["shift"] == shift]
+    pieces = []
+    for metric, group in means.groupby(means["metric"].astype(str), sort=False):
+        rows = []
+        for (learner, network), mine in group.groupby(["learner", "network"], sort=False):
+            rows.append(_row(f"{learner} ({network})", mine, metric, _repeats(mine["n"])))
+            theirs = beside[
+                (beside["learner"] == learner)
+                & (beside["network"] == network)
+                & (beside["shift"] == shift)
+                & (beside["metric"] == metric)
+                & beside["percent"].isin(mine["percent"])
+            ]
+            if len(theirs):
+                rows.append(_row("— the paper", theirs, metric, _repeats(theirs["repeats"])))
+        pieces.append(
+            (list(_SHOWN).index(metric), f"### {METRICS[metric].title.capitalize()}\n\n{table(rows)}")
+        )
+    return [text for _, text in sorted(pieces)]
+
+
+def _row(name: str, means: pd.DataFrame, metric: str, repeats: str) -> dict[str, object]:
+    digits = METRICS[metric].digits
+    cells = {
+        f"{row.percent:g} %": number(row.mean, row.std_err, digits)
+        for row in means.sort_values("percent").itertuples()
+    }
+    return {"learner": name, "repeats": repeats, **cells}
+
+
+def _repeats(counts: pd.Series) -> str:
+    least, most = int(counts.min()), int(counts.max())
+    return str(most) if least == most else f"{least}-{most}"
+
+
+def variants(store: Store) -> str:
+    """Hypothesis accuracy without shift in each other form of the task, and the mean over them."""
+    runs = store.frame()
+    if runs.empty:
+        return ""
+    means = summarise(runs, ["hypothesis_accuracy"])
+    wide = means.pivot(index="benchmark", columns="learner", values="mean")
+    own = means.set_index(["benchmark", "learner"])
+    rows: list[dict[str, object]] = [
+        {"form": name, **{x: number(*own.loc[(name, x), ["mean", "std_err"]]) for x in wide.columns}}
+        for name in wide.index
+    ]
+    rows.append({"form": "mean over these", **{x: number(wide[x].mean(), wide[x].sem()) for x in wide}})
+    text = f"Hypothesis accuracy without shift in other forms of the task, {_repeats(means['n'])} train sets:"
+    return f"## Other forms of the task\n\n{text}\n\n{table(rows)}"
+
+
+def causes(errors: pd.DataFrame) -> str:
+    """Shares of test examples by what would repair their error."""
+    rows = [
+        {
+            "shift": row["shift"],
+            "shifted (%)": f"{row['percent']:g}",
+            "learner": f"{row['learner']} ({row['network']})",
+            **{title: f"{row[name]:.3f}" for name, title in _CAUSES.items()},
+        }
+        for _, row in errors[errors["percent"].isin(_AT)].iterrows()
+    ]
+    return "Share of all test examples whose label is wrong, by what would repair it:\n\n" + table(rows)
+
+
+def learned(shares: pd.DataFrame, runs: pd.DataFrame, predicates: Sequence[str]) -> str:
+    """Share of repeats whose hypothesis holds a rule about each predicate, or is the true rule."""
+    place = ["shift", "percent", "learner", "network"]
+    true = summarise(runs, ["equivalent"]).set_index(place)["mean"]
+    rows = [
+        {
+            "shift": row["shift"],
+            "shifted (%)": f"{row['percent']:g}",
+            "learner": f"{row['learner']} ({row['network']})",
+            "repeats": row["n"],
+            **{f"with {p}": f"{row[p]:.0%}" for p in predicates},
+            "equivalent to the true rule": f"{true[tuple(row[place])]:.0%}",
+        }
+        for _, row in shares[shares["percent"].isin(_AT)].iterrows()
+    ]
+    return "Share of repeats whose hypothesis has a rule about a predicate:\n\n" + table(rows)
+
+
+def perceived(frequent: pd.DataFrame) -> str:
+    """The most frequent predictions of each network, a column a percentage."""
+    rows = []
+    concepts = list(frequent.columns[frequent.columns.get_loc("percent") + 1 : -1])
+    for (shift, network), group in frequent.groupby(["shift", "network"], sort=True):
+        group = group.sort_values("percent")
+        for concept in [c for c in concepts if group[c].notna().all()]:
+            cells = {f"{p:g} %": f"{s:.1%}" for p, s in zip(group["percent"], group[concept], strict=True)}
+            rows.append({"shift": shift, "network": network, "seen as": concept, **cells})
+        bits = {f"{p:g} %": f"{e:.2f}" for p, e in zip(group["percent"], group["entropy"], strict=True)}
+        rows.append({"shift": shift, "network": network, "seen as": "entropy (bits)", **bits})
+    return "Shares of the most frequent predictions, over all repeats:\n\n" + table(rows)
+
+
+def prose(benchmark: str) -> str:
+    """What the paper says of a task in its text, where it prints no table."""
+    if Words.of(benchmark).paper:
+        return ""
+    said = published_table("ffnsl2023-prose")
+    said = said[said["task"] == benchmark].drop(columns="task").astype(object)
+    rows = said.where(said.notna(), "").to_dict("records")
+    return "What its text says:\n\n" + table(rows)
+
+
+def shown(pictures: Sequence[Path]) -> str:
+    """Links to pictures in the task's folder."""
+    return "\n\n".join(f"![{path.stem}]({'/'.join(path.parts[-3:])})" for path in pictures)
