@@ -39,7 +39,7 @@ build: $(SETUP)
 SHARED ?= ../shared
 results: $(SETUP)
 	$(BIN)/python benchmarks/studies.py mnist drawn decks --shared $(SHARED)
-	$(BIN)/python benchmarks/crops_and_rooms.py crop_yield indoor_scene --shared $(SHARED)
+	$(BIN)/python benchmarks/framework.py --shared $(SHARED)
 	$(BIN)/nsl-bench reproduce ffnsl2023 --data $(SHARED)/data --out results/ffnsl2023
 
 ## The board's reference submissions (an hour), and the site made of them.

@@ -136,15 +136,16 @@ def main() -> int:
         parser.error(f"there is no task {min(strangers)}; the tasks are {', '.join(known)}")
     tasks = [known[name] for name in options.task] or list(TASKS)
     bench, clock = Bench(), time.perf_counter()
-    for task, repeat, jobs in [] if options.page else rounds(tasks, options.repeats, options.shared):
-        tally = sweep(jobs, Store(options.results / task.benchmark), bench, say, engine=Engine(options.jobs))
+    for name, repeat, jobs in [] if options.page else rounds(tasks, options.repeats, options.shared):
+        if not jobs:
+            continue
+        tally = sweep(jobs, Store(options.results / name), bench, say, engine=Engine(options.jobs))
         took = time.perf_counter() - clock
-        print(
-            f"{task.benchmark} {repeat}: {tally.done} done, {tally.failed} failed; {took:.0f} s", flush=True
-        )
+        print(f"{name} {repeat}: {tally.done} done, {tally.failed} failed; {took:.0f} s", flush=True)
     for task in tasks:
-        store = Store(options.results / task.benchmark)
-        print(pages.write(task.benchmark, task.source(options.shared), task.shifts, store, options.docs))
+        store, others = Store(options.results / task.benchmark), Store(options.results / variants_of(task))
+        seen = pages.Seen(task.source(options.shared), task.networks(options.shared), task.shifts)
+        print(pages.write(task.benchmark, seen, store, others, options.docs))
     if len(tasks) == len(TASKS):
         print(pages.summary({t.benchmark: Store(options.results / t.benchmark) for t in tasks}, options.docs))
     return 0

@@ -196,7 +196,9 @@ def tables(runs: pd.DataFrame, shift: str, beside: pd.DataFrame) -> list[str]:
     pieces = []
     for metric, group in means.groupby(means["metric"].astype(str), sort=False):
         rows = []
-        for (learner, network), mine in group.groupby(["learner", "network"], sort=False):
+        lines = dict(list(group.groupby(["learner", "network"])))
+        for learner, network in sorted(lines, key=_ffnsl_first):
+            mine = lines[learner, network]
             rows.append(_row(f"{learner} ({network})", mine, metric, _repeats(mine["n"])))
             theirs = beside[
                 (beside["learner"] == learner)
@@ -211,6 +213,11 @@ def tables(runs: pd.DataFrame, shift: str, beside: pd.DataFrame) -> list[str]:
             (list(_SHOWN).index(metric), f"### {METRICS[metric].title.capitalize()}\n\n{table(rows)}")
         )
     return [text for _, text in sorted(pieces)]
+
+
+def _ffnsl_first(line: tuple[str, str]) -> tuple[bool, str, bool]:
+    learner, network = line
+    return not learner.startswith("ffnsl"), learner, network != "softmax"
 
 
 def _row(name: str, means: pd.DataFrame, metric: str, repeats: str) -> dict[str, object]:

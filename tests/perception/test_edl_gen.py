@@ -8,6 +8,7 @@ from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.perception.edl_gen import EDLGen, loss
 from nsl_bench.perception.generative import Generative, Shape
+from nsl_bench.perception.softmax import SoftmaxCNN
 
 
 def test_the_loss_is_the_published_one() -> None:
@@ -73,3 +74,14 @@ def test_an_option_out_of_range() -> None:
         registry.create("network", "edl_gen:filters=0")
     with pytest.raises(UserError, match="option decay of the network edl_gen is -1"):
         registry.create("network", "edl_gen:decay=-1")
+
+
+def test_a_warm_start_has_the_sizes_of_the_weights_it_starts_from() -> None:
+    images = np.random.default_rng(0).integers(0, 256, (12, 20, 20, 1)).astype(np.uint8)
+    labels = np.tile(np.arange(2, dtype=np.int16), 6)
+    options = {"kind": "digits", "epochs": 1, "dense": 8}
+    network = EDLGen(warm=True, filters=4, latent=4, **options)
+    network.start = SoftmaxCNN(height=16, width=18, **options)
+    for part in (network.start, network):
+        part.fit(lambda rows: images[rows], labels, ("a", "b"))
+    assert (network.architecture.height, network.architecture.width) == (16, 18)

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from PIL import Image
 
 from nsl_bench.errors import UserError
 from nsl_bench.report.curves import draw
-from nsl_bench.report.tables import area_under_shift, render, summarise
+from nsl_bench.report.tables import area_under_shift, render, short_names, summarise
 
 
 @pytest.fixture
@@ -69,3 +70,29 @@ def test_curves_are_pictures(runs: pd.DataFrame, tmp_path: Path) -> None:
     (path,) = draw(runs, tmp_path / "curves")
     with Image.open(path) as picture:
         assert picture.format == "PNG" and min(picture.size) > 300
+
+
+def test_other_peoples_curves_are_dashed(
+    runs: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+    plot = Axes.plot
+    monkeypatch.setattr(Axes, "plot", lambda *a, **k: drawn.append((a[1:], k)) or plot(*a, **k))
+    theirs = pd.DataFrame(
+        {"learner": "ffnsl", "network": "softmax", "shift": "noir", "metric": "framework_accuracy"}
+        | {"percent": [100, 0], "mean": [0.4, 1.0]}
+    )
+    draw(runs, tmp_path, ["framework_accuracy"], theirs)
+    dashed = [list(points[1]) for points, how in drawn if how.get("ls") == "--" and len(points[1])]
+    assert dashed == [[1.0, 0.4]]
+
+
+def test_short_names_stay_different() -> None:
+    assert short_names(["softmax:epochs=2", "edl_gen"]) == {
+        "softmax:epochs=2": "softmax",
+        "edl_gen": "edl_gen",
+    }
+    assert short_names(["softmax:epochs=2", "softmax"]) == {
+        "softmax:epochs=2": "softmax:epochs=2",
+        "softmax": "softmax",
+    }
