@@ -196,7 +196,9 @@ def clean_message(messages: Sequence[str]) -> str:
     text = " ".join(messages[0].split()) if messages else "clingo gives no reason"
     text = re.sub(r"^<[^>]*>:(\d+):(\d+)(?:-[\d:]+)?: ", r"line \1, column \2: ", text)
     text = re.sub(r"<[^>]*>:\d+:\d+(?:-[\d:]+)?: ", "", text)
-    return text.replace("error: ", "").replace("note: ", "").rstrip(".")
+    for inner in ("error: ", "note: ", "[#inc_base];"):
+        text = text.replace(inner, "")
+    return text.rstrip(".")
 
 
 def _skipped() -> tuple[Any, ...]:

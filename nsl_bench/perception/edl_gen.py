@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
-from nsl_bench.perception.architecture import Architecture, Kind, quick_size
+from nsl_bench.perception.architecture import Architecture, Kind, card_shaped, quick_size
 from nsl_bench.perception.classifier import ImageClassifier, check_counts
 from nsl_bench.perception.generative import Generative, Shape
 from nsl_bench.perception.images import collect
@@ -59,11 +59,12 @@ class EDLGen(ImageClassifier):
     Two presets. ``quick``, the default, takes minutes on a processor: a decoder with 32 in place of 256
     filters, a fake for every second image, a learning rate that falls to zero. Digits: at most 4,000 of each,
     and so many epochs that about 32,000 are seen; where there are fewer than 10,000, about 16,000 are seen,
-    moved at random by up to two pixels, and the squared weights count ten times as much. Colour images: 40
+    moved at random by up to two pixels, and the squared weights count ten times as much. Cards: 40
     of each concept, about 6,400 seen, squared weights that count a hundredth, the layers, sizes and first
     weights of the Softmax CNN in place of LeNet's, fakes at half the height and width, and a divergence
-    whose weight rises to 1 over the first half. ``paper`` has the published sizes: LeNet with 500 units, 256
-    filters, all images in full, 20 epochs.
+    whose weight rises to 1 over the first half. Other colour images: the same, but 160 of each concept, about
+    12,500 seen. ``paper`` has the published sizes: LeNet with 500 units, 256 filters, all images in full, 20
+    epochs.
 
     Args:
         preset: ``"quick"`` or ``"paper"``; what the options below leave open.
@@ -186,7 +187,9 @@ class EDLGen(ImageClassifier):
         else:
             start = {}
         quick = self.preset == "quick"
-        limit = self.images_per_concept or ((40 if design.channels == 3 else 4000) if quick else None)
+        cards = card_shaped(design.height, design.width)
+        usual = 4000 if design.channels == 1 else 40 if cards else 160
+        limit = self.images_per_concept or (usual if quick else None)
         rows = training.first_of_each(labels, limit)
         images = collect(
             lambda some: render(rows[some]), len(rows), (design.height, design.width), progress=progress
@@ -197,7 +200,7 @@ class EDLGen(ImageClassifier):
             self._mean, self._deviation = training.statistics(images)
         few = quick and design.channels == 1 and len(rows) < _FEW
         settings = training.Settings(
-            epochs=self.epochs or (_quick_epochs(len(rows), design.channels, bool(start)) if quick else 20),
+            epochs=self.epochs or (_quick_epochs(len(rows), design, bool(start)) if quick else 20),
             batch=64 if design.channels == 1 else 32,
             optimiser="adam",
             learning_rate=3e-4 if start else 1e-3,
@@ -301,9 +304,10 @@ class EDLGen(ImageClassifier):
         return np.asarray(alpha.shape[1] / alpha.sum(axis=1), np.float64)
 
 
-def _quick_epochs(images: int, channels: int, warm: bool) -> int:
-    if channels == 3:
-        return min(max(round((6_400 if warm else 125_000) / images), 2), 40)
+def _quick_epochs(images: int, design: Architecture, warm: bool) -> int:
+    if design.channels == 3:
+        seen = 6_400 if card_shaped(design.height, design.width) else 12_500
+        return min(max(round((seen if warm else 125_000) / images), 2), 40)
     return min(max(round((16_000 if images < _FEW else 32_000) / images), 2), 60)
 
 
