@@ -142,12 +142,15 @@ def main() -> int:
         tally = sweep(jobs, Store(options.results / name), bench, say, engine=Engine(options.jobs))
         took = time.perf_counter() - clock
         print(f"{name} {repeat}: {tally.done} done, {tally.failed} failed; {took:.0f} s", flush=True)
+    stores = {task.benchmark: Store(options.results / task.benchmark) for task in tasks}
     for task in tasks:
-        store, others = Store(options.results / task.benchmark), Store(options.results / variants_of(task))
+        store, others = stores[task.benchmark], Store(options.results / variants_of(task))
+        if not store.done():
+            continue
         seen = pages.Seen(task.source(options.shared), task.networks(options.shared), task.shifts)
         print(pages.write(task.benchmark, seen, store, others, options.docs))
     if len(tasks) == len(TASKS):
-        print(pages.summary({t.benchmark: Store(options.results / t.benchmark) for t in tasks}, options.docs))
+        print(pages.summary({name: store for name, store in stores.items() if store.done()}, options.docs))
     return 0
 
 
