@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -40,6 +40,7 @@ _SHOWN = (
 )
 _CURVES = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "calibration_error")
 _MEANS = ("hypothesis_accuracy", *_CURVES[1:])
+_IMAGES = 1000
 _AT = (0, 50, 90, 95, 100)
 _CAUSES = {
     "error_concepts": "true concepts",
@@ -101,7 +102,9 @@ def write(benchmark: str, seen: Seen, store: Store, others: Store, docs: Path) -
         f"Made by `python benchmarks/framework.py {benchmark}`.",
         words.text.strip(),
     ]
-    pieces += ["## Networks", networks(benchmark, seen, folder)]
+    used = set(store.frame()["network"])
+    known = replace(seen, networks=tuple(spec for spec in seen.networks if spec in used))
+    pieces += ["## Networks", networks(benchmark, known, folder)]
     errors = _short(analysis.error_shares(store))
     frequent = _short(analysis.frequent_shares(analysis.perceived_shares(store)))
     rules = _short(analysis.rule_shares(store, words.predicates))
@@ -161,7 +164,7 @@ def networks(benchmark: str, seen: Seen, folder: Path) -> str:
     names = short_names(seen.networks)
     ready = {names[spec]: trained(spec, task, images) for spec in seen.networks}
     found = {
-        (name, shift): figures(network, images, resolve(shift, task, images))
+        (name, shift): figures(network, images, resolve(shift, task, images), limit=_IMAGES)
         for shift in (STANDARD, *seen.shifts)
         for name, network in ready.items()
     }
