@@ -135,7 +135,7 @@ def summary(stores: dict[str, Store], docs: Path) -> Path:
     ]
     for benchmark, store in stores.items():
         rows = []
-        means = area_under_shift(_short(store.frame()), _MEANS)
+        means = area_under_shift(_whole(_short(store.frame())), _MEANS)
         for (shift, learner, network), group in means.groupby(["shift", "learner", "network"], sort=True):
             values = group.set_index(group["metric"].astype(str))
             cells = {
@@ -155,6 +155,13 @@ def summary(stores: dict[str, Store], docs: Path) -> Path:
 def _short(frame: pd.DataFrame) -> pd.DataFrame:
     """A table whose networks have names without options."""
     return frame.replace({"network": short_names(frame["network"].dropna().unique())})
+
+
+def _whole(runs: pd.DataFrame) -> pd.DataFrame:
+    """The repeats in which a learner's runs are all there: a mean over some shares of shift would mislead."""
+    count = runs.groupby(["learner", "network", "repeat"])["key"].transform("size")
+    most = count.groupby([runs["learner"], runs["network"]]).transform("max")
+    return runs[count == most]
 
 
 def networks(benchmark: str, seen: Seen, folder: Path) -> str:

@@ -188,8 +188,8 @@ class EDLGen(ImageClassifier):
             start = {}
         quick = self.preset == "quick"
         cards = card_shaped(design.height, design.width)
-        usual = 4000 if design.channels == 1 else 40 if cards else 160
-        limit = self.images_per_concept or (usual if quick else None)
+        most = 4000 if design.channels == 1 else 40 if cards else 160
+        limit = self.images_per_concept or (most if quick else None)
         rows = training.first_of_each(labels, limit)
         images = collect(
             lambda some: render(rows[some]), len(rows), (design.height, design.width), progress=progress

@@ -138,7 +138,7 @@ def frequent_shares(shares: pd.DataFrame, most: int = 8) -> pd.DataFrame:
         entropy = -(wide * np.log2(wide.where(wide > 0, 1.0))).sum(axis=1)
         table = wide[kept].assign(others=1 - wide[kept].sum(axis=1), entropy=entropy).reset_index()
         for k, (name, value) in enumerate(zip(by, place, strict=True)):
-            table.insert(k, name, value)
+            table.insert(k, name, str(value))
         pieces.append(table)
     found = pd.concat(pieces, ignore_index=True)
     last = ["others", "entropy"]
