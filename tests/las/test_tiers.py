@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
+from clingo import Control
 
-from nsl_bench.las.clock import Budget
+from nsl_bench.las.brake import Brake
+from nsl_bench.las.clock import Budget, Expired
 from nsl_bench.las.explain import explain
 from nsl_bench.las.space import hypothesis_space
 from nsl_bench.las.task import LasTask
@@ -73,6 +75,22 @@ def test_out_of_time_is_the_best_so_far_with_a_bound(solver) -> None:  # type: i
     assert found.status == "feasible"
     assert found.score is not None
     assert found.bound <= 5 <= found.score
+
+
+@pytest.mark.parametrize("budget", [Budget(deadline=0.0), Budget(interrupted=True), Budget(memory=0)])
+def test_grounding_is_ended_from_within(budget: Budget) -> None:
+    control = Control()
+    control.register_observer(Brake(budget))
+    control.add("p(1..100). q(X,Y) :- p(X), p(Y).")
+    with pytest.raises(Expired):
+        control.ground()
+
+
+def test_a_score_may_come_a_little_late_but_not_for_ever() -> None:
+    budget = Budget(interrupted=True)
+    assert not budget.with_grace(1000.0).expired()
+    assert budget.with_grace(0.0).expired()
+    assert not Budget().with_grace(0.0).expired()
 
 
 def test_out_of_memory_goes_to_another_tier() -> None:
