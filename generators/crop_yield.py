@@ -58,13 +58,14 @@ _BIAS = """\
 class CropYield(Benchmark):
     """How much does a field yield: poor, moderate or strong?
 
-    Two crops, each a species with a disease, grow in each location. A hidden table gives the yield of a
-    location, species and disease: in about half of the locations both crops yield the same, elsewhere
-    the disease decides, alike everywhere, and healthy crops yield most.
+    Two crops, each a species with a disease, grow in each location, unless told otherwise. A hidden table
+    gives the yield of a location, species and disease: in about half of the locations all crops yield the
+    same, elsewhere the disease decides, alike everywhere, and healthy crops yield most.
 
     Args:
         species: only these species' crops, joined by "+" (``pepper+potato+tomato``); all 14 by default.
         world: another number gives another table and other crops in the locations.
+        locations: how many there are; half as many as crops by default.
     """
 
     version = "1.0.0"
@@ -77,7 +78,7 @@ class CropYield(Benchmark):
     sources = ("drawn_leaves", "plants")
     named_shifts: Mapping[str, str] = MappingProxyType({"hue": "hue:0.15"})
 
-    def __init__(self, species: str | None = None, world: int = _WORLD) -> None:
+    def __init__(self, species: str | None = None, world: int = _WORLD, locations: int | None = None) -> None:
         if world < 0:
             raise UserError(f"The option world of crop_yield is {world}, but is a whole number from 0.")
         wanted = SPECIES if species is None else tuple(dict.fromkeys(species.split("+")))
@@ -86,6 +87,7 @@ class CropYield(Benchmark):
                 raise unknown("species", name, SPECIES)
         options = [] if species is None else [f"species={'+'.join(wanted)}"]
         options += [f"world={world}"] if world != _WORLD else []
+        options += [] if locations is None else [f"locations={locations}"]
         self.name = f"crop_yield:{','.join(options)}" if options else "crop_yield"
         self.crops = tuple(crop for crop in CROPS if SPECIES_OF[crop] in wanted)
         if len(self.crops) < _CROPS_A_LOCATION:
@@ -94,12 +96,16 @@ class CropYield(Benchmark):
         self.concept_space = (
             CROP_SPACE if whole else ConceptSpace("crop", (*self.crops, BACKGROUND), background=BACKGROUND)
         )
-        self.n_locations = -(-len(self.crops) // _CROPS_A_LOCATION)
+        usual = -(-len(self.crops) // _CROPS_A_LOCATION)
+        self.n_locations = usual if locations is None else locations
+        if not 1 <= self.n_locations <= len(self.crops):
+            raise UserError(
+                f"The benchmark {self.name} has {len(self.crops)} crops, and 1 to as many locations."
+            )
         self.metadata = {"location": f"1..{self.n_locations}"}
         self.sizes = {"small": 3 * len(self.crops), "large": 300 * len(self.crops)}
-        self.locations, self.yields = _world(
-            self.crops, generator("crop_yield", self.version, *wanted, world)
-        )
+        rng = generator("crop_yield", self.version, *wanted, world)
+        self.locations, self.yields = _world(self.crops, self.n_locations, rng)
         rows = [
             f"location({place}), species({SPECIES_OF[crop]}), disease({DISEASE_OF[crop]})"
             for crop, place in zip(self.crops, self.locations.tolist(), strict=True)
@@ -174,11 +180,11 @@ class CropYield(Benchmark):
 
 
 def _world(
-    crops: tuple[str, ...], rng: np.random.Generator
+    crops: tuple[str, ...], n_locations: int, rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
     """Where each crop grows, int16 [crops] from 1, and what it yields, int16 [crops] in 0..2."""
-    locations = _fields(crops, rng)
-    places = range(1, int(locations.max()) + 1)
+    locations = _fields(crops, n_locations, rng)
+    places = range(1, n_locations + 1)
     while True:
         by_site = {place: int(rng.integers(3)) for place in places if rng.random() < _SHARE_OF_SITES}
         by_disease = {name: 2 if name == "healthy" else int(rng.integers(3)) for name in DISEASES}
@@ -193,13 +199,13 @@ def _world(
             return locations, yields
 
 
-def _fields(crops: tuple[str, ...], rng: np.random.Generator) -> npt.NDArray[np.int16]:
-    """Where each crop grows: two in a location, of two species unless most crops are of one."""
+def _fields(crops: tuple[str, ...], n_locations: int, rng: np.random.Generator) -> npt.NDArray[np.int16]:
+    """Where each crop grows: as many in each location, of several species unless most crops are of one."""
     shuffled = rng.permutation(len(crops)).tolist()
     rank = {name: k for k, name in enumerate(rng.permutation(sorted(set(SPECIES_OF.values()))).tolist())}
     # Neighbours in this order are alike, those half its length apart are not.
     order = sorted(shuffled, key=lambda i: rank[SPECIES_OF[crops[i]]])
-    places = rng.permutation(-(-len(crops) // _CROPS_A_LOCATION)) + 1
+    places = rng.permutation(n_locations) + 1
     locations = np.empty(len(crops), np.int16)
     locations[order] = np.resize(places, len(crops))
     return locations

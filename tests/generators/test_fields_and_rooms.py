@@ -61,6 +61,20 @@ def test_two_crops_of_two_species_grow_in_each_location(world: int) -> None:
     assert min(np.bincount(task.yields, minlength=3)) >= 6
 
 
+@pytest.mark.parametrize("locations", [1, 7, 38])
+def test_crops_are_spread_over_as_many_locations_as_told(locations: int) -> None:
+    task = registry.create("benchmark", f"crop_yield:locations={locations}")
+    crops = np.bincount(task.locations)[1:]
+    assert len(crops) == locations and crops.max() - crops.min() <= 1
+    assert task.metadata == {"location": f"1..{locations}"}
+
+
+@pytest.mark.parametrize("locations", [0, 39])
+def test_too_few_or_many_locations(locations: int) -> None:
+    with pytest.raises(UserError, match="38 crops, and 1 to as many locations"):
+        CropYield(locations=locations)
+
+
 def test_worlds_differ_and_stay() -> None:
     assert np.array_equal(CropYield(world=2).yields, CropYield(world=2).yields)
     assert not np.array_equal(CropYield(world=2).locations, CropYield(world=3).locations)
