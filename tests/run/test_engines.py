@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +113,23 @@ def test_an_engine_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
     jobs = plan("sudoku_4x4", ["majority"], symbolic=True)
     with pytest.raises(UserError, match="There is no Dask scheduler at tcp"):
         sweep(jobs, Store(tmp_path / "r"), Bench(), engine=Engine(1, "tcp://127.0.0.1:9"))
+
+
+@pytest.mark.slow
+def test_slurm_as_documented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's lines for submitit, with processes of this machine in Slurm's place."""
+    submitit = pytest.importorskip("submitit", reason="submitit is not installed")
+    page = (Path(__file__).parents[2] / "docs" / "add-a-learner.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"```text\n(from pathlib import Path\nimport submitit.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    Path("plans").mkdir()
+    words = ["nsl-bench", "plan", "sudoku_4x4", "--learner", "majority", "--track", "symbolic", "--repeats"]
+    for repeats in ("1", "2"):
+        plan = subprocess.run([*words, repeats], check=True, capture_output=True, text=True).stdout
+        Path("plans", f"{repeats}.toml").write_text(plan)
+    monkeypatch.setattr(submitit, "AutoExecutor", partial(submitit.AutoExecutor, cluster="local"))
+    known: dict[str, Any] = {}
+    exec(lines, known)
+    for job in known["jobs"]:
+        job.result()
+    assert len(Store(tmp_path / "results").done()) == 2
