@@ -92,7 +92,8 @@ class _NeuralLearner(ABC):
         import torch
 
         with torch.inference_mode(), _seeded(self.seed):
-            chunks = [self._net(part).softmax(dim=1) for part in self._inputs(view).split(batch)]
+            parts = self._inputs(view).split(batch) if len(view) else ()
+            chunks = [self._net(part).softmax(dim=1) for part in parts]
         return np.concatenate([np.empty((0, view.n_labels)), *(np.asarray(c, np.float64) for c in chunks)])
 
 
