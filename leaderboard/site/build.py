@@ -134,14 +134,13 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
             curves=curves,
             curve_files=pictures,
             pictures=write_pictures(contest, out / "pictures"),
-            tables=takeaway.write_tables(board, contest, out / "data/tables"),
+            tables=takeaway.table_files(contest),
             paper=paper("ffnsl2023"),
         )
-        write_test(contest, out / f"data/test/{contest.name}.js")
     page("run.html", "run.html")
     page("about.html", "about.html", contests=shown, paper=paper("ffnsl2023"))
-    work = [*range(len(board.entries)), *drawn]
-    chunks = [work[k : k + _CHUNK] for k in range(0, len(work), _CHUNK)]
+    rest = [*range(len(board.entries)), *drawn]
+    chunks = [[contest] for contest in shown] + [rest[k : k + _CHUNK] for k in range(0, len(rest), _CHUNK)]
     for _ in spread(_write, (board, out), chunks, workers if len(chunks) > _FEW else 1):
         pass
     return sum(path.is_file() for path in out.rglob("*"))
@@ -167,13 +166,16 @@ class _Pages:
         target.write_text(text, encoding="utf-8")
 
 
-def _write(shared: tuple[Board, Path], work: Sequence[int | takeaway.CurvePicture]) -> None:
-    """The pages and runs of entries, given by their place on the board, and the files of curves."""
+def _write(shared: tuple[Board, Path], work: Sequence[Contest | int | takeaway.CurvePicture]) -> None:
+    """Tables of contests, pages and runs of entries (given by their place), and the files of curves."""
     board, out = shared
     pages = _Pages(board, out)
     for item in work:
         if isinstance(item, takeaway.CurvePicture):
             takeaway.draw_curve(item)
+        elif isinstance(item, Contest):
+            takeaway.write_tables(board, item, out / "data/tables")
+            write_test(item, out / f"data/test/{item.name}.js")
         else:
             _write_entry(pages, board.entries[item])
 

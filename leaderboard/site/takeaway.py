@@ -16,7 +16,7 @@ from ..contests import Contest
 from ..published import names, paper
 from .svg import Series
 
-__all__ = ["CurvePicture", "bibtex", "draw_curve", "write_areas", "write_tables"]
+__all__ = ["CurvePicture", "bibtex", "draw_curve", "table_files", "write_areas", "write_tables"]
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B58900", "#3A9BDC", "#222222", "#7A7A00")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -30,18 +30,18 @@ _METADATA: dict[str, dict[str, None] | None] = {
 _FORMS = {"md": "markdown", "csv": "csv", "tex": "latex"}
 
 
-def write_tables(board: Board, contest: Contest, folder: Path) -> list[str]:
-    """Mean and standard error at every point of a contest, in each form; the files' names."""
+def table_files(contest: Contest) -> list[str]:
+    """The names of the files that `write_tables` writes."""
+    return [f"{contest.name}.{ending}" for ending in _FORMS]
+
+
+def write_tables(board: Board, contest: Contest, folder: Path) -> None:
+    """Mean and standard error at every point of a contest that has entries, in each form."""
     folder.mkdir(parents=True, exist_ok=True)
     runs = board.frame(contest)
-    if runs.empty:
-        return []
-    written = []
-    for ending, form in _FORMS.items():
-        written.append(f"{contest.name}.{ending}")
+    for name, form in zip(table_files(contest), _FORMS.values(), strict=True):
         text = render(runs, form, [m for m in DEFAULT_METRICS if m in runs])  # type: ignore[arg-type]
-        (folder / written[-1]).write_text(text, encoding="utf-8")
-    return written
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def write_areas(board: Board, folder: Path) -> list[str]:
