@@ -77,17 +77,31 @@ def symbolic_split(
     if splits is not None:
         return benchmark.read(splits, part, size, repeat)
     if part == "test":
-        return _generated(benchmark, "test", next(iter(benchmark.sizes)), 0, seed)
-    return _generated(benchmark, "train", size, repeat, seed)
+        return _generated(_Very(benchmark), "test", next(iter(benchmark.sizes)), 0, seed)
+    return _generated(_Very(benchmark), "train", size, repeat, seed)
+
+
+class _Very:
+    """This very benchmark as a key: anybody's class may have an equality, and no hash, of its own."""
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self.benchmark = benchmark
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Very) and self.benchmark is other.benchmark
+
+    def __hash__(self) -> int:
+        return id(self.benchmark)
 
 
 @lru_cache(maxsize=_KEPT)
-def _generated(benchmark: Benchmark, part: Part, size: str, repeat: int, seed: int) -> Split:
+def _generated(very: _Very, part: Part, size: str, repeat: int, seed: int) -> Split:
     """Generated examples; the same ones are shown at every share of shift, and to every network."""
+    benchmark = very.benchmark
     words = ("symbols", benchmark.name, benchmark.version, seed)
     if part == "test":
         return benchmark.generate("test", size, 0, generator(*words, "test"))
-    test = _generated(benchmark, "test", next(iter(benchmark.sizes)), 0, seed)
+    test = _generated(very, "test", next(iter(benchmark.sizes)), 0, seed)
     return benchmark.generate("train", size, repeat, generator(*words, "train", size, repeat), exclude=test)
 
 
