@@ -85,10 +85,12 @@ class Judge:
         self._process = context.Process(target=_answer_all, args=(theirs,), daemon=True)
         self._process.start()
         theirs.close()
-        if not self._pipe.poll(_START_SECONDS):
-            self._stop()
-            raise JudgementError("The process that answers rules did not start.")
-        self._pipe.recv_bytes()
+        with contextlib.suppress(EOFError, OSError):
+            if self._pipe.poll(_START_SECONDS):
+                self._pipe.recv_bytes()
+                return
+        self._stop()
+        raise JudgementError("The process that answers rules did not start.")
 
     def _stop(self) -> None:
         if self._pipe is not None:

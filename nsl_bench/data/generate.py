@@ -23,7 +23,7 @@ from nsl_bench.data.card import write_card
 from nsl_bench.data.content import DIGEST_BYTES, canonical_rows
 from nsl_bench.data.croissant import write_croissant
 from nsl_bench.data.manifest import Manifest, SplitEntry, file_entry, partial
-from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Plan, Recipe
+from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Plan, Recipe, without_folders
 from nsl_bench.data.rows import example_schema, image_ids, pool_row, pool_schema, row_mark
 from nsl_bench.data.shards import BYTES_KEY, Examples, Pool, Shard, Shared, pool_split, ranges, write
 from nsl_bench.data.splits import make_split
@@ -182,13 +182,14 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
         path for config in order for entry in configs[config].values() for path in (*entry.files, entry.marks)
     ]
     texts = [f"rules/{name}.lp" for name in ("background", "bias", "true_rule")]
+    names = {config: short_name(shift, plan.task, plan.source) for config, shift in plan.shifts.items()}
     manifest = Manifest(
         benchmark=plan.task.name,
         version=plan.task.version,
         superseded_by=plan.task.superseded_by,
         description=plan.task.description,
         generator=f"nsl-bench {__version__}",
-        recipe=plan.recipe.to_dict(),
+        recipe=plan.recipe.public().to_dict(),
         source={
             "name": plan.source.name,
             "version": plan.source.version,
@@ -196,8 +197,8 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
             "citation": plan.source.citation,
             "fingerprint": plan.source.fingerprint(),
         },
-        shifts={config: shift.spec for config, shift in plan.shifts.items()},
-        names={config: short_name(shift, plan.task, plan.source) for config, shift in plan.shifts.items()},
+        shifts={config: without_folders(shift.spec) for config, shift in plan.shifts.items()},
+        names={config: without_folders(name) for config, name in names.items()},
         labels=plan.task.labels.names,
         concepts=plan.task.concept_space.concepts,
         metadata=tuple(shared.splits["test"].metadata),

@@ -22,7 +22,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from nsl_bench import registry
@@ -32,7 +32,7 @@ from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.shift import STANDARD, Shift, named_shifts, resolve, short_name
 from nsl_bench.source import ImageSource
 
-__all__ = ["IMAGES", "SYMBOLIC", "Plan", "Recipe", "split_name"]
+__all__ = ["IMAGES", "SYMBOLIC", "Plan", "Recipe", "split_name", "without_folders"]
 
 IMAGES, SYMBOLIC = "images", "symbolic"
 """The configurations of a data set beside the standard and the shifted ones."""
@@ -109,6 +109,16 @@ class Recipe:
         return {
             key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
         }
+
+    def public(self) -> Recipe:
+        """The recipe as others may read it: of absolute paths only the last part is left."""
+        return replace(
+            self,
+            benchmark=without_folders(self.benchmark),
+            source=self.source and without_folders(self.source),
+            shifts=self.shifts and tuple(without_folders(shift) for shift in self.shifts),
+            splits=self.splits and _last_part(self.splits),
+        )
 
 
 _WHOLE = {"train": 1, "test": 1, "repeats": 1, "seed": 0}
@@ -233,6 +243,18 @@ class Plan:
             "source": [self.source.name, self.source.version, self.source.fingerprint()],
             "shifts": {config: shift.spec for config, shift in self.shifts.items()},
         }
+
+
+def without_folders(spec: str) -> str:
+    """A spec with only the last part of absolute paths: ``mnist:mnist`` of ``mnist:/home/me/mnist``."""
+    parsed = registry.Spec.parse(spec)
+    options = {key: _last_part(value) for key, value in parsed.kwargs.items()}
+    return str(replace(parsed, args=tuple(map(_last_part, parsed.args)), kwargs=options))
+
+
+def _last_part(text: str) -> str:
+    path = PurePath(text)
+    return path.name if path.is_absolute() or text.startswith("~") else text
 
 
 def _pinned(spec: str, version: str) -> str:

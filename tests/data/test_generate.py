@@ -110,6 +110,18 @@ def test_the_manifest_says_what_it_was_made_from(grids: Path) -> None:
     assert on_disk == {*manifest["files"], "manifest.json"}
 
 
+def test_a_published_recipe_tells_nobodys_folders() -> None:
+    recipe = Recipe(
+        "sudoku_4x4@1.0",
+        source="mnist:/home/me/mnist,download=true",
+        shifts=("rotate90", "rotate:degrees=45"),
+        splits="/home/me/splits",
+    )
+    public = recipe.public()
+    assert public == replace(recipe, source="mnist:mnist,download=true", splits="splits")
+    assert public.public() == public
+
+
 def test_it_is_made_again_from_its_manifest(grids: Path, tmp_path: Path) -> None:
     words = ["generate", "--recipe", str(grids / "manifest.json"), "--out", str(tmp_path / "again")]
     done = CliRunner().invoke(main, words)

@@ -103,8 +103,7 @@ def shipped() -> list[Path]:
 def test_shipped_weights_are_small_and_say_what_they_are(path: Path) -> None:
     assert path.stat().st_size <= 2_000_000
     header = header_of(path)
-    # Those of the rooms are older: 120 images of each at 96 x 64, see docs/networks.md.
-    assert header["details"]["accuracy"]["standard"] >= (0.93 if path.stem == "drawn_rooms" else 0.97)
+    assert header["details"]["accuracy"]["standard"] >= 0.97
     assert {"source", "training"} <= set(header["details"])
 
 
