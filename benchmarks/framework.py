@@ -8,6 +8,9 @@ The first train set of every task is done first, then the second, so that what i
 Runs are kept in results/framework, a folder a task: a second call does only what is missing. Then the pages
 are written to docs/results (`framework_pages`); `--page` writes them from what is there.
 
+EDL-GEN on 9x9 grids is done at 0, 50, 80, 90, 95 and 100 % only: inference over predictions as unsure as its
+own takes two minutes of a core a run.
+
 Sudoku has real MNIST digits where `--shared` has them, else scikit-learn's; all other images are embedded.
 """
 
@@ -32,6 +35,7 @@ from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Engine, sweep
 
 PERCENTS = (*range(0, 100, 10), 95, 100)
+FEW_PERCENTS = (0, 50, 80, 90, 95, 100)
 REPEATS = 5
 _SOFTMAX_ON_MNIST = "softmax:images_per_concept=4000,epochs=2"
 
@@ -46,6 +50,7 @@ class Task:
         baselines: who learns besides FFNSL.
         digits: whether its images may be MNIST's.
         variants: other forms of the task, of which the runs without shift are done.
+        edl_gen_percents: the shares of shift at which FFNSL learns from EDL-GEN.
     """
 
     benchmark: str
@@ -53,6 +58,7 @@ class Task:
     baselines: tuple[str, ...] = ("random_forest", "fcn")
     digits: bool = False
     variants: tuple[str, ...] = ()
+    edl_gen_percents: tuple[int, ...] = PERCENTS
 
     def source(self, shared: Path) -> str | None:
         """Its images: MNIST where that is there, else the embedded ones."""
@@ -77,7 +83,7 @@ class Task:
                     self.benchmark,
                     own,
                     shifts=[shift],
-                    percents=PERCENTS,
+                    percents=PERCENTS if network == softmax else self.edl_gen_percents,
                     repeats=[repeat],
                     source=self.source(shared),
                     network=network,
@@ -98,7 +104,13 @@ TASKS = (
     Task("sudoku_4x4", ("rotate90",), ("random_forest", "cnn_lstm"), digits=True),
     Task("crop_yield", ("hue",), variants=tuple(f"crop_yield:world={n}" for n in range(9))),
     Task("indoor_scene", ("blur_hue_rotate",)),
-    Task("sudoku_9x9", ("rotate90",), ("random_forest", "cnn_lstm"), digits=True),
+    Task(
+        "sudoku_9x9",
+        ("rotate90",),
+        ("random_forest", "cnn_lstm"),
+        digits=True,
+        edl_gen_percents=FEW_PERCENTS,
+    ),
 )
 
 

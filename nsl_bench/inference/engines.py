@@ -281,21 +281,16 @@ class Auto(Exact):
         self.std_err, self.samples, self.seed = std_err, samples, seed
 
     def _forward(self, forward: Forward, own: Floats) -> Masses:
-        first = super()._forward(forward, own)
-        wide = np.flatnonzero(first.dropped > self.width)
-        if not len(wide):
-            return first
-        wanted = np.ceil((first.dropped[wide] / (2 * self.std_err)) ** 2).astype(np.int64)
-        second = forward.run(
-            own[wide],
+        return forward.run(
+            own,
             budget=0.95 * self.width,
             work=self.work,
-            rollouts=np.clip(wanted, 50, self.samples),
+            widest=self.width,
+            std_err=self.std_err,
+            rollouts=self.samples,
             seed=self.seed,
             workers=self.workers,
         )
-        first.sampled[wide], first.std_err[wide] = second.sampled, second.std_err
-        return first
 
 
 class Sampling:

@@ -118,7 +118,9 @@ class Forward:
         *,
         budget: float,
         work: float,
-        rollouts: npt.NDArray[np.int64] | None = None,
+        widest: float = 1.0,
+        std_err: float = 1.0,
+        rollouts: int = 0,
         seed: int = 0,
         workers: int | None = None,
     ) -> Masses:
@@ -128,7 +130,9 @@ class Forward:
             probabilities: float64 [n, slots, classes].
             budget: mass that an example may lose where the states become many.
             work: about how many steps from state to state an example may take before it loses mass.
-            rollouts: int64 [n]: how many of the dropped worlds are finished by chance; 0: none.
+            widest: of an example that lost no more mass than this, no world is finished by chance.
+            std_err: the standard error that the estimate of what was lost should have.
+            rollouts: at most so many of an example's dropped worlds are finished by chance; 0: none.
             seed: of the chance; with the example's numbers it decides the outcome, whatever else is in
                 the batch and however many workers there are.
             workers: threads; by default one a processor.
@@ -142,8 +146,6 @@ class Forward:
         P = np.ascontiguousarray(probabilities)
         low, sampled = np.zeros((n, self.n_outcomes)), np.zeros((n, self.n_outcomes))
         variance, dropped = np.zeros((n, self.n_outcomes)), np.zeros(n)
-        if rollouts is None:
-            rollouts = np.zeros(n, np.int64)
         seeds = _seeds(P, seed)
         threads = max(1, min(workers or cores(), n))
 
@@ -151,8 +153,8 @@ class Forward:
             rows = np.arange(k, n, threads)
             forward(
                 *(P, seeds, rows, *self.cubes, self.accept, self.n_signals, self.n_atoms, *self.gates),
-                *(self.goals, self.violated, float(budget), float(work), _HARD, rollouts),
-                *(low, dropped, sampled, variance),
+                *(self.goals, self.violated, float(budget), float(work), _HARD),
+                *(float(widest), float(std_err), rollouts, low, dropped, sampled, variance),
             )
 
         if threads == 1:

@@ -23,8 +23,8 @@ _WORDS = 1 << 21
 @jit
 def forward(P: Array, seeds: Array, rows: Array, cstart: Array, clits: Array, cfunc: Array, lit_slot: Array,
             accept: Array, m: int, n_atoms: int, gates: Array, bodies: Array, parts: Array, goals: Array,
-            violated: int, budget: float, work: float, hard: int, rollouts: Array, low: Array,
-            dropped: Array, means: Array, variances: Array) -> None:  # fmt: skip
+            violated: int, budget: float, work: float, hard: int, widest: float, error: float,
+            rollouts: int, low: Array, dropped: Array, means: Array, variances: Array) -> None:  # fmt: skip
     """Answer the examples `rows`; fills `low`, `dropped` and, with rollouts, `means` and `variances`."""
     slots, D = P.shape[1], P.shape[2]
     C, L = cfunc.shape[0], lit_slot.shape[0]
@@ -213,7 +213,7 @@ def forward(P: Array, seeds: Array, rows: Array, cstart: Array, clits: Array, cf
         top = min(hard, max(1, capacity // most_cand)) if states == _CAPACITY else capacity
         soft = min(max(8.0, work / total_cand), float(top))
         top = min(top, int(3 * soft) + 1)
-        n_passes = 2 if rollouts[i] > 0 else 1
+        n_passes = 2 if rollouts > 0 else 1
         lost = np.zeros(T + 1)
         table = np.full(2 * capacity, -1, np.int32)
         slot_of = np.zeros(capacity, np.int64)
@@ -225,6 +225,9 @@ def forward(P: Array, seeds: Array, rows: Array, cstart: Array, clits: Array, cf
         random = np.zeros(1, np.uint64)
         random[0] = seeds[i]
         for p in range(n_passes):
+            if p == 1 and dropped[i] <= widest:
+                break
+            wanted_rollouts = min(max(np.ceil((dropped[i] / (2 * error)) ** 2), 50.0), float(rollouts))
             for k in range(K):
                 low[i, k] = 0.0
                 means[i, k] = 0.0
@@ -316,7 +319,7 @@ def forward(P: Array, seeds: Array, rows: Array, cstart: Array, clits: Array, cf
                         low[i, sure_outcome] += mass_after[q] - open_[q]
                 if p == 1 and lost[t] > 0:
                     # Finish a sample of the dropped worlds by chance.
-                    draws = int(np.ceil(rollouts[i] * lost[t] / whole))
+                    draws = int(np.ceil(wanted_rollouts * lost[t] / whole))
                     hits = np.zeros(K, np.int64)
                     picked, running, done = 0, 0.0, 0
                     gap = gone / draws

@@ -30,7 +30,7 @@ CAUSES = ("concepts", "rule", "either", "both")
 """What repairs an error: true concepts alone, the true rule alone, either, or only both together."""
 
 _BINS = 10
-_ANSWERS_KEPT = 32
+_ANSWERS_KEPT = 256
 
 _answers: dict[tuple[Any, ...], Answer] = {}
 

@@ -153,7 +153,7 @@ def test_intervals_hold_the_value_and_samples_are_near() -> None:
     assert set(true.engines) == {"exact"}
     forward = compiled(query).forward
     own = compiled(query).domains.probabilities(clean_probabilities(query, vectors))
-    few = forward.run(own, budget=0.5, work=1.0, rollouts=np.full(60, 300), seed=1)
+    few = forward.run(own, budget=0.5, work=1.0, widest=0.0, std_err=1e-9, rollouts=300, seed=1)
     wide = few.dropped > 1e-6
     assert wide.sum() > 10
     low, high = few.low[:, :2], few.low[:, :2] + few.dropped[:, None]
