@@ -41,6 +41,8 @@ Facts = Sequence[tuple[str, ...]] | None
 _KEPT = 32
 _ROUNDING = 1e-10
 """Intervals narrower than this count as exact."""
+_FIRST_LOOK, _FAR = 16.0, 30.0
+"""What a sixteenth of the work leaves 30 times too wide, all of it leaves too wide."""
 
 
 class Engine(Protocol):
@@ -281,16 +283,26 @@ class Auto(Exact):
         self.std_err, self.samples, self.seed = std_err, samples, seed
 
     def _forward(self, forward: Forward, own: Floats) -> Masses:
-        return forward.run(
-            own,
-            budget=0.95 * self.width,
-            work=self.work,
-            widest=self.width,
-            std_err=self.std_err,
-            rollouts=self.samples,
-            seed=self.seed,
-            workers=self.workers,
-        )
+        # With little work first: what that leaves far from narrow is sampled, for more would not help.
+        little = self.work / _FIRST_LOOK
+        found = forward.run(own, budget=0.95 * self.width, work=little, workers=self.workers)
+        far = found.dropped > _FAR * self.width
+        for rows, work in ((~far & (found.dropped > _ROUNDING), self.work), (far, little)):
+            if not rows.any():
+                continue
+            more = forward.run(
+                own[rows],
+                budget=0.95 * self.width,
+                work=work,
+                widest=self.width,
+                std_err=self.std_err,
+                rollouts=self.samples,
+                seed=self.seed,
+                workers=self.workers,
+            )
+            found.low[rows], found.dropped[rows] = more.low, more.dropped
+            found.sampled[rows], found.std_err[rows] = more.sampled, more.std_err
+        return found
 
 
 class Sampling:

@@ -109,7 +109,8 @@ def draw(
         figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 2 * len(shifts)))
         values = dict(zip(SETTING, setting, strict=True)) if isinstance(setting, tuple) else {}
         figure.suptitle(f"{values['benchmark']} ({values['size']}, {_short(str(values['source']))})")
-        name = "-".join(str(values[k]) for k in ("benchmark", "source", "size") if values[k])
+        source = str(values["source"] or "").partition(":")[0]
+        name = "-".join(part for part in (str(values["benchmark"]), source, str(values["size"])) if part)
         path = folder / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', name)}.png"
         if path in written:
             path = path.with_stem(f"{path.stem}-{len(written)}")
