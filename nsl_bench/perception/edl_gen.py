@@ -60,7 +60,7 @@ class EDLGen(ImageClassifier):
     filters, a fake for every second image, a learning rate that falls to zero. Digits: at most 4,000 of each,
     and so many epochs that about 32,000 are seen; where there are fewer than 10,000, about 16,000 are seen,
     moved at random by up to two pixels, and the squared weights count ten times as much. Cards: 40
-    of each concept, about 6,400 seen, squared weights that count a hundredth, the layers, sizes and first
+    of each concept, about 25,000 seen, squared weights that count a hundredth, the layers, sizes and first
     weights of the Softmax CNN in place of LeNet's, fakes at half the height and width, and a divergence
     whose weight rises to 1 over the first half. Other colour images: the same, but 160 of each concept, about
     12,500 seen. ``paper`` has the published sizes: LeNet with 500 units, 256 filters, all images in full, 20
@@ -306,7 +306,7 @@ class EDLGen(ImageClassifier):
 
 def _quick_epochs(images: int, design: Architecture, warm: bool) -> int:
     if design.channels == 3:
-        seen = 6_400 if card_shaped(design.height, design.width) else 12_500
+        seen = 25_000 if card_shaped(design.height, design.width) else 12_500
         return min(max(round((seen if warm else 125_000) / images), 2), 40)
     return min(max(round((16_000 if images < _FEW else 32_000) / images), 2), 60)
 
