@@ -9,7 +9,7 @@ Runs are kept in results/framework, a folder a task: a second call does only wha
 are written to docs/results (`framework_pages`); `--page` writes them from what is there.
 
 EDL-GEN on 9x9 grids is done at 0, 50, 80, 90, 95 and 100 % only: inference over predictions as unsure as its
-own takes two minutes of a core a run.
+own takes a minute of a core a run.
 
 Sudoku has real MNIST digits where `--shared` has them, else scikit-learn's; all other images are embedded.
 """

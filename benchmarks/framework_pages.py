@@ -129,13 +129,16 @@ def summary(stores: dict[str, Store], docs: Path) -> Path:
     """Write the page of all tasks: means over all shares of shift."""
     pieces = [
         "# All tasks, all shares of shift",
-        "Made by `python benchmarks/framework.py`. Means over 0 to 100 % shift, then mean and standard error "
-        "over the train sets. Each task's page has the curves, the paper's numbers beside ours, and why they "
-        "differ.",
+        "Made by `python benchmarks/framework.py`. Means over the shares of shift that all of a task's "
+        "learners have, then mean and standard error over the train sets. Each task's page has the curves, "
+        "the paper's numbers beside ours, and why they differ.",
     ]
     for benchmark, store in stores.items():
         rows = []
-        means = area_under_shift(_whole(_short(store.frame())), _MEANS)
+        runs = _whole(_short(store.frame()))
+        shares = runs.groupby(["learner", "network"])["percent"].agg(set)
+        common = sorted(set.intersection(*shares))
+        means = area_under_shift(runs[runs["percent"].isin(common)], _MEANS)
         for (shift, learner, network), group in means.groupby(["shift", "learner", "network"], sort=True):
             values = group.set_index(group["metric"].astype(str))
             cells = {
@@ -146,7 +149,8 @@ def summary(stores: dict[str, Store], docs: Path) -> Path:
             rows.append(
                 {"shift": shift, "learner": f"{learner} ({network})", "repeats": group["n"].max(), **cells}
             )
-        pieces += [f"## [{benchmark}]({benchmark}.md)", table(rows)]
+        stated = f"Over {', '.join(f'{percent:g}' for percent in common)} % shift:"
+        pieces += [f"## [{benchmark}]({benchmark}.md)", stated, table(rows)]
     path = docs / "framework.md"
     path.write_text("\n\n".join(pieces) + "\n", encoding="utf-8")
     return path

@@ -71,6 +71,7 @@ class Preset:
         large: whether baselines also learn from the large train sets.
         constant: whether FFNSL is also run with constant penalties.
         stand_ins: whether cards are also run on drawn decks.
+        softmax: spec of the Softmax CNN on MNIST.
     """
 
     percents: tuple[float, ...]
@@ -78,10 +79,18 @@ class Preset:
     large: bool
     constant: bool
     stand_ins: bool
+    softmax: str = "softmax"
 
 
 PRESETS: Mapping[str, Preset] = {
-    "quick": Preset((0, 50, 100), 2, large=False, constant=False, stand_ins=False),
+    "quick": Preset(
+        (0, 50, 100),
+        2,
+        large=False,
+        constant=False,
+        stand_ins=False,
+        softmax="softmax:images_per_concept=4000,epochs=2",
+    ),
     "paper": Preset(tuple(range(0, 101, 10)), 5, large=True, constant=True, stand_ins=True),
 }
 
@@ -129,7 +138,6 @@ def grid(
     preset: Preset,
     splits: Path,
     mnist: Path | None = None,
-    networks: Sequence[str] = (),
 ) -> list[Job]:
     """The runs of the paper, as far as its data are here.
 
@@ -138,12 +146,10 @@ def grid(
         preset: how much.
         splits: folder of the paper's splits, one folder a task.
         mnist: torchvision's folder of MNIST; without it Sudoku is run on true concepts.
-        networks: perception networks; those of the paper that are installed by default.
 
     Raises:
         UserError: splits that are not there.
     """
-    networks = networks or [name for name in ("softmax", "edl_gen") if name in registry.names("network")]
     jobs: list[Job] = []
     for task in tasks:
         folder = splits / task
@@ -161,9 +167,9 @@ def grid(
         shifted: dict[str, Any] = {"percents": preset.percents, "repeats": range(1, preset.repeats + 1)}
         if images is not None:
             shifted |= {"source": images, "shifts": ["rotate90"], "splits": folder}
-            for network in networks:
+            for network in (preset.softmax, "edl_gen"):
                 jobs += plan(task, ours, network=network, **shifted)
-            jobs += plan(task, _BASELINES[task], **shifted)
+            jobs += plan(task, _BASELINES[task], network=preset.softmax, **shifted)
         elif preset.stand_ins and task == "follow_suit":
             jobs += plan(task, ["ffnsl"], shifts=list(STAND_INS), splits=folder, **shifted)
     return list({job.key(): job for job in jobs}.values())
@@ -215,7 +221,7 @@ def _published(job: Job) -> pd.DataFrame:
     return table[
         (table["learner"] == spec.name)
         & table["penalties"].isin([penalties, ""])
-        & (table["network"] == (job.network or "softmax"))
+        & (table["network"] == Spec.parse(job.network or "softmax").name)
         & (table["size"] == job.size)
         & (table["shift"] == shift)
         & (table["percent"] == job.percent)
@@ -244,7 +250,7 @@ def _figures(records: Sequence[Record]) -> Iterator[Figure]:
                 benchmark=job.benchmark,
                 learner="ffnsl" if job.learner.startswith("ffnsl") else job.learner,
                 penalties=str(row["penalties"]),
-                network=job.network or "true concepts",
+                network=Spec.parse(job.network).name if job.network else "true concepts",
                 size=job.size,
                 shift=job.shift,
                 percent=job.percent,

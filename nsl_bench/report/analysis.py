@@ -243,7 +243,7 @@ def _panels(shares: pd.DataFrame, folder: Path, name: str, panel: Any, *, legend
             panel(axis, part.sort_values("percent"))
             images = f", {str(source).partition(':')[0]}" if several else ""
             axis.set_title(
-                f"{learner}{f' ({names[str(network)]})' if network else ''}, {shift}{images}", fontsize=9
+                f"{learner}{f' ({names[str(network)]})' if network else ''}\n{shift}{images}", fontsize=9
             )
             axis.set_xlabel("shifted examples (%)")
         if legend:
