@@ -6,6 +6,7 @@
 ``mnist``   real MNIST digits, rotated by 90 degrees, `sudoku_4x4`
 ``drawn``   the drawn decks noir and comic, `follow_suit`
 ``decks``   real decks, `follow_suit`
+``rooms``   drawn rooms, blurred, hue-shifted and turned, `indoor_scene`; with ``--also sasr --repeats 0``
 
 For each: accuracy, calibration error and histogram of confidence of every network on held-out images (pool
 B), then hypothesis accuracy of FFNSL with Softmax and with EDL-GEN at 90 to 99 % shift, 10 repeats. A page
@@ -35,6 +36,7 @@ from nsl_bench.run.sweep import sweep
 from nsl_bench.shift import STANDARD, resolve
 
 PERCENTS = (90, 95, 97, 99)
+REPEATS = 10
 METRICS = {
     "hypothesis_accuracy": "hypothesis accuracy",
     "weight_penalty_ratio": "weight penalty ratio",
@@ -79,6 +81,9 @@ SETTINGS = {
         "decks:{shared}/data/decks,standard=vector_byron",
         ("kde_oxygen", "ais_neoclassical_4_color"),
         ("kde_oxygen", "ais_neoclassical_4_color"),
+    ),
+    "rooms": Setting(
+        "Networks on drawn rooms", "indoor_scene", None, ("blur_hue_rotate",), ("blur_hue_rotate",)
     ),
 }
 
@@ -155,6 +160,7 @@ def page(name: str, options: argparse.Namespace) -> Path:
     command = f"python benchmarks/networks.py {name}"
     command += "".join(f" --also {spec}" for spec in options.also)
     command += f" --softmax {options.softmax}" if options.softmax != "softmax" else ""
+    command += f" --repeats {options.repeats}" if options.repeats != REPEATS else ""
     picture = options.docs / f"networks_{name}.png"
     draw_histograms(found, picture)
     text = [
@@ -182,7 +188,7 @@ def main() -> None:
     parser.add_argument("--shared", type=Path, default=Path("../shared"))
     parser.add_argument("--results", type=Path, default=Path("results/networks"))
     parser.add_argument("--docs", type=Path, default=Path("docs/results"))
-    parser.add_argument("--repeats", type=int, default=10, help="0 leaves FFNSL out")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="0 leaves FFNSL out")
     parser.add_argument("--also", action="append", default=[], help="a further network; repeatable")
     parser.add_argument("--softmax", default="softmax", help="spec of the network to compare with")
     options = parser.parse_args()
