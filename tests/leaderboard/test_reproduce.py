@@ -71,6 +71,24 @@ def figures_of(
     return {(figure.metric, figure.counting): figure for figure in compare(jobs, store)}
 
 
+def test_a_network_with_options_is_compared_with_the_published_one(tmp_path: Path) -> None:
+    (tmp_path / "splits" / "sudoku_9x9").mkdir(parents=True)
+    jobs = [
+        replace(job, track="pretrained", network="softmax:epochs=2")
+        for job in grid(["sudoku_9x9"], PRESETS["quick"], tmp_path / "splits")
+        if job.learner == "ffnsl"
+    ]
+    store = Store(tmp_path / "runs")
+    for job in jobs:
+        seen = {"framework_accuracy": 0.8, "hypothesis_accuracy": 1.0, "concept_accuracy_test": 0.975}
+        store.add(Record(job, "ok", metrics=seen, hypothesis=GRIDS))
+    figures = {figure.metric: figure for figure in compare(jobs, store)}
+    assert figures["hypothesis_accuracy"].badge == "reproduced"
+    worse = figures["framework_accuracy"]
+    assert (worse.network, worse.published, worse.badge) == ("softmax", 0.943, "differs")
+    assert "reads 97.5% of the test digits" in worse.reason
+
+
 def test_the_published_value_is_reproduced(splits: Path, tmp_path: Path) -> None:
     figures = figures_of(
         splits,
