@@ -66,7 +66,8 @@ class Preset:
     """How much of the grid is run.
 
     Attributes:
-        percents: shares of shifted examples, where there are images.
+        baseline_percents: shares of shifted examples for the baselines, where there are images; FFNSL is run
+            at all of the paper's.
         repeats: of runs with images; runs on true concepts have all five.
         large: whether baselines also learn from the large train sets.
         constant: whether FFNSL is also run with constant penalties.
@@ -74,13 +75,16 @@ class Preset:
         softmax: spec of the Softmax CNN on MNIST.
     """
 
-    percents: tuple[float, ...]
+    baseline_percents: tuple[float, ...]
     repeats: int
     large: bool
     constant: bool
     stand_ins: bool
     softmax: str = "softmax"
 
+
+PERCENTS = tuple(range(0, 101, 10))
+"""The paper's shares of shifted examples."""
 
 PRESETS: Mapping[str, Preset] = {
     "quick": Preset(
@@ -91,7 +95,7 @@ PRESETS: Mapping[str, Preset] = {
         stand_ins=False,
         softmax="softmax:images_per_concept=4000,epochs=8",
     ),
-    "paper": Preset(tuple(range(0, 101, 10)), 5, large=True, constant=True, stand_ins=True),
+    "paper": Preset(PERCENTS, 5, large=True, constant=True, stand_ins=True),
 }
 
 
@@ -164,14 +168,15 @@ def grid(
         jobs += plan(task, ["ffnsl"], **symbolic)
         jobs += plan(task, _BASELINES[task], sizes=sizes, **symbolic)
         ours = ["ffnsl", *(["ffnsl:penalty=constant"] if preset.constant else [])]
-        shifted: dict[str, Any] = {"percents": preset.percents, "repeats": range(1, preset.repeats + 1)}
+        shifted: dict[str, Any] = {"splits": folder, "repeats": range(1, preset.repeats + 1)}
         if images is not None:
-            shifted |= {"source": images, "shifts": ["rotate90"], "splits": folder}
+            shifted |= {"source": images, "shifts": ["rotate90"]}
             for network in (preset.softmax, "edl_gen"):
-                jobs += plan(task, ours, network=network, **shifted)
-            jobs += plan(task, _BASELINES[task], network=preset.softmax, **shifted)
+                jobs += plan(task, ours, network=network, percents=PERCENTS, **shifted)
+            shares = preset.baseline_percents
+            jobs += plan(task, _BASELINES[task], network=preset.softmax, percents=shares, **shifted)
         elif preset.stand_ins and task == "follow_suit":
-            jobs += plan(task, ["ffnsl"], shifts=list(STAND_INS), splits=folder, **shifted)
+            jobs += plan(task, ["ffnsl"], shifts=list(STAND_INS), percents=PERCENTS, **shifted)
     return list({job.key(): job for job in jobs}.values())
 
 
