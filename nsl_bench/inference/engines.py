@@ -41,8 +41,8 @@ Facts = Sequence[tuple[str, ...]] | None
 _KEPT = 32
 _ROUNDING = 1e-10
 """Intervals narrower than this count as exact."""
-_FIRST_LOOK, _FAR = 16.0, 30.0
-"""What a sixteenth of the work leaves 30 times too wide, all of it leaves too wide."""
+_FIRST_LOOK, _FAR = 16.0, 0.03
+"""Where a sixteenth of the work leaves an interval wider than this, all of it leaves none of 1e-3."""
 
 
 class Engine(Protocol):
@@ -286,7 +286,7 @@ class Auto(Exact):
         # With little work first: what that leaves far from narrow is sampled, for more would not help.
         little = self.work / _FIRST_LOOK
         found = forward.run(own, budget=0.95 * self.width, work=little, workers=self.workers)
-        far = found.dropped > _FAR * self.width
+        far = found.dropped > max(_FAR, self.width)
         for rows, work in ((~far & (found.dropped > _ROUNDING), self.work), (far, little)):
             if not rows.any():
                 continue
@@ -294,7 +294,7 @@ class Auto(Exact):
                 own[rows],
                 budget=0.95 * self.width,
                 work=work,
-                widest=self.width,
+                widest=max(self.width, _ROUNDING),
                 std_err=self.std_err,
                 rollouts=self.samples,
                 seed=self.seed,

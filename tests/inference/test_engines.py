@@ -146,6 +146,14 @@ def test_one_answer_whatever_the_batch_and_the_workers() -> None:
         assert one.engines == many.engines[::-1]
 
 
+def test_auto_is_exact_where_its_work_suffices() -> None:
+    query, vectors = full_grids(12, 0.9, 7)
+    found, true = Auto(width=0.0, work=3e3)(query, vectors), Exact(width=0.0, work=3e3)(query, vectors)
+    assert set(found.engines) == {"exact"} and np.allclose(masses(found), masses(true), atol=1e-9)
+    little = Exact(width=0.0, work=3e3 / 16)(query, vectors)
+    assert set(little.engines) == {"exact", "interval"}  # what all of the work is for
+
+
 def test_intervals_hold_the_value_and_samples_are_near() -> None:
     """With little work: certified intervals, and estimates inside of them within 4 standard errors."""
     query, vectors = full_grids(60, 0.9, 7)
@@ -189,7 +197,7 @@ def test_auto_says_what_it_used() -> None:
 
 
 def test_a_diagram_that_would_be_large_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where little repeats, diagrams took 12 GB: beyond a number of edges the program is sampled instead."""
+    """Where little repeats, diagrams took 12 GB: beyond a number of edges images are decided one by one."""
     whole, vectors = full_grids(30, 0.9, 11)
     query = Query(whole.rules, whole.background, whole.labels, whole.choices[:8])  # half a grid
     vectors = vectors[:, :8]
@@ -199,7 +207,6 @@ def test_a_diagram_that_would_be_large_is_not_made(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(diagram, "_MOST_EDGES", 100)
     assert compiled(query).diagram is None
     found = Auto(width=0.0, work=1.0, samples=400)(query, vectors)
-    assert "sampling" in found.engines
     assert (found.low <= true.probabilities + 1e-9).all() and (true.probabilities <= found.high + 1e-9).all()
     assert (np.abs(found.probabilities - true.probabilities) <= 4 * found.std_err + 1e-9).all()
     engines.clear()
