@@ -17,6 +17,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -283,25 +284,22 @@ class Auto(Exact):
         self.std_err, self.samples, self.seed = std_err, samples, seed
 
     def _forward(self, forward: Forward, own: Floats) -> Masses:
+        run = partial(
+            forward.run,
+            budget=0.95 * self.width,
+            std_err=self.std_err,
+            rollouts=self.samples,
+            seed=self.seed,
+            workers=self.workers,
+        )
         # With little work first: what that leaves far from narrow is sampled, for more would not help.
-        little = self.work / _FIRST_LOOK
-        found = forward.run(own, budget=0.95 * self.width, work=little, workers=self.workers)
-        far = found.dropped > max(_FAR, self.width)
-        for rows, work in ((~far & (found.dropped > _ROUNDING), self.work), (far, little)):
-            if not rows.any():
-                continue
-            more = forward.run(
-                own[rows],
-                budget=0.95 * self.width,
-                work=work,
-                widest=max(self.width, _ROUNDING),
-                std_err=self.std_err,
-                rollouts=self.samples,
-                seed=self.seed,
-                workers=self.workers,
-            )
-            found.low[rows], found.dropped[rows] = more.low, more.dropped
-            found.sampled[rows], found.std_err[rows] = more.sampled, more.std_err
+        far = max(_FAR, self.width)
+        found = run(own, work=self.work / _FIRST_LOOK, widest=far)
+        near = (found.dropped > _ROUNDING) & (found.dropped <= far)
+        if near.any():
+            more = run(own[near], work=self.work, widest=max(self.width, _ROUNDING))
+            found.low[near], found.dropped[near] = more.low, more.dropped
+            found.sampled[near], found.std_err[near] = more.sampled, more.std_err
         return found
 
 

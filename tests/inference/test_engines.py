@@ -197,16 +197,17 @@ def test_auto_says_what_it_used() -> None:
 
 
 def test_a_diagram_that_would_be_large_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where little repeats, diagrams took 12 GB: beyond a number of edges images are decided one by one."""
+    """Where little repeats, diagrams took 12 GB: beyond a number of edges the program is sampled instead."""
     whole, vectors = full_grids(30, 0.9, 11)
-    query = Query(whole.rules, whole.background, whole.labels, whole.choices[:8])  # half a grid
-    vectors = vectors[:, :8]
+    query = Query(whole.rules, whole.background, whole.labels, whole.choices[:9])  # half a grid
+    vectors = vectors[:, :9]
     true = Exact()(query, vectors)
     assert compiled(query).diagram is not None
     engines.clear()
     monkeypatch.setattr(diagram, "_MOST_EDGES", 100)
     assert compiled(query).diagram is None
     found = Auto(width=0.0, work=1.0, samples=400)(query, vectors)
+    assert "sampling" in found.engines
     assert (found.low <= true.probabilities + 1e-9).all() and (true.probabilities <= found.high + 1e-9).all()
     assert (np.abs(found.probabilities - true.probabilities) <= 4 * found.std_err + 1e-9).all()
     engines.clear()
