@@ -7,9 +7,11 @@ A submission is a folder or a zip file. Everything is checked before it is read;
 from __future__ import annotations
 
 import contextlib
+import lzma
 import stat
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -113,6 +115,13 @@ def _check_size(name: str, size: int, limits: Limits) -> None:
         )
 
 
+_UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError),
+    *(NotImplementedError, RuntimeError),  # a method that is not known; a password
+)
+"""What reading a broken zip file raises."""
+
+
 def _unpack(path: Path, folder: Path, limits: Limits) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
@@ -127,7 +136,7 @@ def _unpack(path: Path, folder: Path, limits: Limits) -> None:
                     bounded = _Bounded(packed, limits.of(name), name)
                     while piece := bounded.read(1 << 20):
                         out.write(piece)
-    except (zipfile.BadZipFile, NotImplementedError, OSError, RuntimeError, EOFError) as error:
+    except _UNREADABLE as error:
         raise Rejected(f"{path.name} is no readable zip file: {type(error).__name__}.") from error
 
 

@@ -270,6 +270,18 @@ def test_a_symbolic_link(forest: Path, contests: tuple[Contest, ...], tmp_path: 
     refused(score(forest, contests), RUNS, "symbolic link")
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_zip_file(contests: tuple[Contest, ...], tmp_path: Path, method: int) -> None:
+    path = tmp_path / "submission.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr(RUNS, " ".join(map(str, np.random.default_rng(0).integers(0, 10**9, 1000))))
+    data = bytearray(path.read_bytes())
+    for place in range(45, 2000, 3):
+        data[place] ^= 0xFF
+    path.write_bytes(data)
+    refused(score(path, contests), "submission.zip is no readable zip file")
+
+
 def test_a_link_in_a_zip_file(contests: tuple[Contest, ...], tmp_path: Path) -> None:
     path = tmp_path / "submission.zip"
     with zipfile.ZipFile(path, "w") as archive:
