@@ -68,7 +68,10 @@ class _Zygote:
                 if descriptor != control:
                     self._bury(descriptor)
             if control in readable:
-                data, descriptors, _, _ = socket.recv_fds(self.control, 1 << 20, 2)
+                try:
+                    data, descriptors, _, _ = socket.recv_fds(self.control, 1 << 20, 2)
+                except ConnectionResetError:  # the harness left without reading what was said last
+                    break
                 if not data:
                     break
                 self.handed += descriptors

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +153,17 @@ def test_gigabytes_of_output_keep_their_ends() -> None:
     learner = outcome(f"{BAD}:PrintsGigabytes")[3]
     assert learner.log().startswith("first line") and learner.last_lines().endswith("last line")
     assert len(learner.log()) < 1 << 20
+
+
+def test_a_warm_process_ends_quietly_with_its_harness() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        words = [sys.executable, "-m", "nsl_bench.isolation.zygote", str(theirs.fileno())]
+        warm = subprocess.Popen(words, pass_fds=(theirs.fileno(),), stderr=subprocess.PIPE, text=True)
+    select.select([ours], [], [], 60)
+    ours.close()  # without having read that it is ready
+    _, errors = warm.communicate(timeout=60)
+    assert (warm.returncode, errors) == (0, "")
 
 
 def test_children_end_with_their_learner() -> None:
