@@ -11,6 +11,7 @@ import contextlib
 import json
 import multiprocessing
 from collections.abc import Sequence
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any
@@ -20,6 +21,7 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
+from nsl_bench.interrupts import leave_to_parent, starting_processes
 
 __all__ = ["Judge", "JudgementError"]
 
@@ -83,7 +85,8 @@ class Judge:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_answer_all, args=(theirs,), daemon=True)
-        self._process.start()
+        with starting_processes(resource_tracker):
+            self._process.start()
         theirs.close()
         with contextlib.suppress(EOFError, OSError):
             if self._pipe.poll(_START_SECONDS):
@@ -103,6 +106,7 @@ class Judge:
 
 
 def _answer_all(pipe: Connection) -> None:
+    leave_to_parent()
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 

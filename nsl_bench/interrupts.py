@@ -13,6 +13,7 @@ from typing import Any
 __all__ = ["be_patient", "leave_to_parent", "patient", "starting_processes", "uninterrupted"]
 
 _DEAF_SECONDS = 10.0
+_IMPORT_SECONDS = 5.0
 
 
 @contextmanager
@@ -29,16 +30,33 @@ def uninterrupted() -> Iterator[None]:
 
 
 class _Patient:
-    """Handles Ctrl-C: a second one soon after the first does nothing."""
+    """Handles Ctrl-C: one during an import waits for its end, and a second one does nothing.
+
+    An import can swallow the exception, in a callback of its own or in a compiled module.
+    """
 
     def __init__(self) -> None:
         self._deaf_until = 0.0
+        self._heard: float | None = None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
-        if now >= self._deaf_until:
-            self._deaf_until = now + _DEAF_SECONDS
-            raise KeyboardInterrupt
+        if now < self._deaf_until:
+            return
+        self._heard = self._heard or now
+        if _importing(frame) and now < self._heard + _IMPORT_SECONDS:
+            again = threading.Timer(0.02, signal.pthread_kill, (threading.main_thread().ident, number))
+            again.daemon = True
+            again.start()
+            return
+        self._heard, self._deaf_until = None, now + _DEAF_SECONDS
+        raise KeyboardInterrupt
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
+    return frame is not None and hasattr(signal, "pthread_kill")
 
 
 def be_patient() -> None:
