@@ -8,9 +8,6 @@ The first train set of every task is done first, then the second, so that what i
 Runs are kept in results/framework, a folder a task: a second call does only what is missing. Then the pages
 are written to docs/results (`framework_pages`); `--page` writes them from what is there.
 
-EDL-GEN on 9x9 grids is done at 0, 50, 80, 90, 95 and 100 % only: inference over predictions as unsure as its
-own takes a minute of a core a run.
-
 Sudoku has real MNIST digits where `--shared` has them, else scikit-learn's; all other images are embedded.
 """
 
@@ -35,7 +32,6 @@ from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Engine, sweep
 
 PERCENTS = (*range(0, 100, 10), 95, 100)
-FEW_PERCENTS = (0, 50, 80, 90, 95, 100)
 REPEATS = 5
 _SOFTMAX_ON_MNIST = "softmax:images_per_concept=4000,epochs=2"
 
@@ -50,7 +46,6 @@ class Task:
         baselines: who learns besides FFNSL.
         digits: whether its images may be MNIST's.
         variants: other forms of the task, of which the runs without shift are done.
-        edl_gen_percents: the shares of shift at which FFNSL learns from EDL-GEN.
     """
 
     benchmark: str
@@ -58,7 +53,6 @@ class Task:
     baselines: tuple[str, ...] = ("random_forest", "fcn")
     digits: bool = False
     variants: tuple[str, ...] = ()
-    edl_gen_percents: tuple[int, ...] = PERCENTS
 
     def source(self, shared: Path) -> str | None:
         """Its images: MNIST where that is there, else the embedded ones."""
@@ -83,7 +77,7 @@ class Task:
                     self.benchmark,
                     own,
                     shifts=[shift],
-                    percents=PERCENTS if network == softmax else self.edl_gen_percents,
+                    percents=PERCENTS,
                     repeats=[repeat],
                     source=self.source(shared),
                     network=network,
@@ -104,13 +98,7 @@ TASKS = (
     Task("sudoku_4x4", ("rotate90",), ("random_forest", "fcn", "cnn_lstm"), digits=True),
     Task("crop_yield", ("hue",), variants=tuple(f"crop_yield:world={n}" for n in range(9))),
     Task("indoor_scene", ("blur_hue_rotate",)),
-    Task(
-        "sudoku_9x9",
-        ("rotate90",),
-        ("random_forest", "fcn", "cnn_lstm"),
-        digits=True,
-        edl_gen_percents=FEW_PERCENTS,
-    ),
+    Task("sudoku_9x9", ("rotate90",), ("random_forest", "fcn", "cnn_lstm"), digits=True),
 )
 
 
