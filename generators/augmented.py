@@ -91,7 +91,7 @@ class Augment(PixelShift):
         height, width, channels = images.shape[1:]
         drawn = self.draw(np.asarray(indices, np.int64))
         matrices, tones = drawn.matrices(height, width), drawn.tones()
-        result = np.empty_like(images)
+        result = np.empty(images.shape, np.uint8)
         how, border = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP, cv2.BORDER_REFLECT_101
         for k, image in enumerate(images):
             moved = cv2.warpAffine(image, matrices[k], (width, height), flags=how, borderMode=border)

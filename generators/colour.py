@@ -51,7 +51,7 @@ class Hue(PixelShift):
 
         if images.shape[3] != 3:
             return images.copy()
-        result = np.empty_like(images)
+        result = np.empty(images.shape, np.uint8)
         for k, image in enumerate(images):
             turned = cv2.cvtColor(image, cv2.COLOR_RGB2HSV_FULL)
             turned[..., 0] += np.uint8(self._step)
@@ -92,7 +92,7 @@ class GaussianBlur(PixelShift):
         import cv2
 
         window = (self.kernel, self.kernel)
-        result = np.empty_like(images)
+        result = np.empty(images.shape, np.uint8)
         for k, image in enumerate(images):
             blurred = cv2.GaussianBlur(image, window, self.sigma, borderType=cv2.BORDER_REFLECT_101)
             result[k] = blurred.reshape(image.shape)

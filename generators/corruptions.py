@@ -265,7 +265,7 @@ class Corruption(PixelShift):
     def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         operation, amounts = CORRUPTIONS[self.name]
         amount = amounts[self.severity - 1]
-        result = np.empty_like(images)
+        result = np.empty(images.shape, np.uint8)
         for k, index in enumerate(np.asarray(indices).tolist()):
             result[k] = operation(images[k], amount, _Chance(self.name, index))
         return result

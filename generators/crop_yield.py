@@ -81,10 +81,11 @@ class CropYield(Benchmark):
     def __init__(self, species: str | None = None, world: int = _WORLD, locations: int | None = None) -> None:
         if world < 0:
             raise UserError(f"The option world of crop_yield is {world}, but is a whole number from 0.")
-        wanted = SPECIES if species is None else tuple(dict.fromkeys(species.split("+")))
-        for name in wanted:
+        named = SPECIES if species is None else species.split("+")
+        for name in named:
             if name not in SPECIES:
                 raise unknown("species", name, SPECIES)
+        wanted = tuple(name for name in SPECIES if name in named)
         options = [] if species is None else [f"species={'+'.join(wanted)}"]
         options += [f"world={world}"] if world != _WORLD else []
         options += [] if locations is None else [f"locations={locations}"]

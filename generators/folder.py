@@ -23,6 +23,7 @@ from nsl_bench.source import ImageSource
 from nsl_bench.types import ConceptSpace, PoolPart
 
 from .chance import permutation
+from .pictures import in_bytes, opaque, upright
 
 __all__ = ["FolderPool", "Grey", "divide", "found_in"]
 
@@ -126,7 +127,7 @@ class FolderPool(ImageSource):
                         "grey images as they are."
                     )
                 picture.draft("RGB", (2 * width, 2 * height))
-                colours = picture.convert("RGB")
+                colours = opaque(in_bytes(upright(picture)))
         except FileNotFoundError:
             raise UserError(f"The image {file} is not there any more.") from None
         except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
@@ -163,7 +164,7 @@ def found_in(path: Path, what: str) -> dict[str, list[Path]]:
         what: what it should hold, for messages.
 
     Raises:
-        UserError: no such folder, or no subfolder.
+        UserError: no such folder, no subfolder, or links by which a file is there twice.
     """
     from torchvision.datasets import ImageFolder
 
@@ -174,11 +175,19 @@ def found_in(path: Path, what: str) -> dict[str, list[Path]]:
         folder = ImageFolder(str(path), allow_empty=True)
     except FileNotFoundError:
         raise UserError(f"The folder {path} has no subfolders; expected {what}.") from None
-    files: dict[str, list[Path]] = {name: [] for name in folder.classes if not name.startswith(".")}
-    for file, label in folder.samples:
-        name = folder.classes[label]
-        if name in files:
-            files[name].append(Path(file))
+    files: dict[str, list[Path]] = {
+        name: [] for name in folder.classes if not name.startswith((".", "__MACOSX"))
+    }
+    seen: dict[tuple[int, int], Path] = {}
+    for place, label in folder.samples:
+        name, file = folder.classes[label], Path(place)
+        if name not in files:
+            continue
+        status = file.stat()
+        first = seen.setdefault((status.st_dev, status.st_ino), file)
+        if first != file:
+            raise UserError(f"The image {file} is the same file as {first}; each image is to be there once.")
+        files[name].append(file)
     return files
 
 

@@ -29,6 +29,9 @@ CARDS = ConceptSpace("card", tuple(rank + suit for suit in SUITS for rank in RAN
 _SUIT = np.array([SUITS.index(card[-1]) for card in CARDS.concepts], np.int16)
 _VALUE = np.array([RANK_VALUES[card[:-1]] for card in CARDS.concepts], np.int16)
 
+_MOST_GAMES = 1000
+"""Games in a row that may bring no trick that the other part does not hold."""
+
 _BACKGROUND = """\
 {suits}
 {ranks}
@@ -73,7 +76,7 @@ class FollowSuit(Benchmark):
     """
 
     version = "1.0.0"
-    description = "Four players each play a card; the highest card of the first player's suit wins."
+    description = "Each player plays a card; the highest card of the first player's suit wins."
     metadata: Mapping[str, str] = MappingProxyType({})
     sources = ("drawn_decks", "decks")
     named_shifts: Mapping[str, str] = MappingProxyType({})
@@ -115,8 +118,16 @@ class FollowSuit(Benchmark):
         wanted = self.test_size if part == "test" else self.size(size)
         forbidden = set() if exclude is None else {row.tobytes() for row in exclude.concepts}
         tricks: list[npt.NDArray[np.int16]] = []
+        games = 0
         while len(tricks) < wanted:
-            tricks += [trick for trick in self._game(rng) if trick.tobytes() not in forbidden]
+            new = [trick for trick in self._game(rng) if trick.tobytes() not in forbidden]
+            tricks += new
+            games = 0 if new else games + 1
+            if games == _MOST_GAMES:
+                raise UserError(
+                    f"The test set of {self.name} leaves no tricks for train sets; take fewer test examples, "
+                    "or more players or suits."
+                )
         concepts = np.array(tricks[:wanted])
         return Split(part, self.concept_space, concepts, self.winners(concepts))
 

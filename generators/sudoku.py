@@ -26,6 +26,9 @@ Knowledge = Literal["grid", "reduced"]
 
 VALID, INVALID = 0, 1
 
+_MOST_SEEDS = 100_000
+"""Seeds in a row that may bring no new grid."""
+
 _GRID_BIAS = """\
 #modeh(invalid).
 #modeb(digit(var(cell), var(num))).
@@ -223,7 +226,14 @@ class Sudoku(Benchmark):
 
         seen = set(forbidden)
         kept: list[npt.NDArray[np.int8]] = []
+        vain = 0
         while len(kept) < wanted:
+            if vain > _MOST_SEEDS:
+                raise UserError(
+                    f"{self.name} has only {len(kept)} of the {wanted} grids of one kind that a split is to "
+                    "have; take fewer examples."
+                )
+            before = len(kept)
             seeds = rng.integers(1, 2**63, max(256, int(2.2 * (wanted - len(kept)))), dtype=np.uint64)
             grids = make_puzzles(seeds, self.block, self._least)
             chosen = _hash_bit(grids, side) == (kind is not None)
@@ -240,6 +250,7 @@ class Sudoku(Benchmark):
                     seen.add(key)
                 if len(kept) == wanted:
                     break
+            vain = 0 if len(kept) > before else vain + len(seeds)
         return np.array(kept, np.int8).reshape(-1, self.n**2)
 
     def layout(self) -> Layout:

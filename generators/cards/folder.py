@@ -15,9 +15,12 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from nsl_bench import registry
 from nsl_bench.errors import UserError, did_you_mean, unknown
+from nsl_bench.shift import STANDARD
 from nsl_bench.types import ConceptSpace
 
+from ..pictures import in_bytes, upright
 from .names import ADVERSARIAL, CARDS
 from .pool import CardPool
 
@@ -62,7 +65,12 @@ class DeckFolder(CardPool):
         decks = _find_decks(self.path)
         if standard is not None and standard not in decks:
             raise unknown(f"deck in {self.path}", standard, decks)
-        first = standard or ("standard" if "standard" in decks else decks[0])
+        first = standard or (STANDARD if STANDARD in decks else decks[0])
+        if STANDARD in decks and first != STANDARD:
+            raise UserError(
+                f"The deck {self.path / STANDARD} cannot be a shift: its name stands for the standard deck, "
+                f"which is {first}; rename it."
+            )
         super().__init__(
             [first, *(deck for deck in decks if deck != first)],
             concept_space,
@@ -113,6 +121,11 @@ def _find_decks(path: Path) -> list[str]:
                 f"The deck {path / deck} cannot be called so: names with '{ADVERSARIAL}' stand for the "
                 "adversarial version of a deck; rename it."
             )
+        if deck in registry.names("shift") or deck != deck.strip() or set(deck) & set("+,=:"):
+            raise UserError(
+                f"The deck {path / deck} cannot be called so: its name is that of a shift, too, so it is no "
+                "other shift's, and has no spaces around it and none of '+', ',', '=', ':'; rename it."
+            )
         _check_complete(path / deck)
     return decks
 
@@ -134,12 +147,7 @@ def _read(file: Path) -> Image.Image:
     """A picture as RGBA, whatever its mode."""
     try:
         with Image.open(file) as picture:
-            picture.load()
-            if picture.mode in ("I", "I;16", "I;16B", "F"):
-                # Pillow would clip 16-bit grey to white.
-                levels = (np.asarray(picture, np.float64) / 257).clip(0, 255).astype(np.uint8)
-                return Image.fromarray(levels).convert("RGBA")
-            return picture.convert("RGBA")
+            return in_bytes(upright(picture)).convert("RGBA")
     except FileNotFoundError:
         raise UserError(f"The card image {file} is not there any more.") from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from nsl_bench.errors import UserError, unknown
+from nsl_bench.errors import UserError, did_you_mean, unknown
 from nsl_bench.types import ConceptSpace, PoolPart
 
 from ..folder import FolderPool, Grey, divide, found_in
@@ -85,23 +85,30 @@ class Mit67(FolderPool):
 
 def _listed(path: Path, root: Path, scenes: Mapping[str, Sequence[Path]]) -> dict[str, list[Path]]:
     """The files that a list names, by scene."""
-    known = {scene: {file.name: file for file in files} for scene, files in scenes.items()}
+    known = {
+        f"{scene}/{file.relative_to(root / scene).as_posix()}": file
+        for scene, files in scenes.items()
+        for file in files
+    }
     listed: dict[str, list[Path]] = {}
+    lines_of: dict[Path, int] = {}
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"The list {path} cannot be read: {error}.") from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        scene, _, name = line.strip().partition("/")
+        where, (scene, _, name) = f"{path}, line {number}", line.strip().partition("/")
         if scene not in SCENES or not name:
-            raise UserError(
-                f"{path}, line {number}: '{line.strip()}' is not SCENE/FILE, such as kitchen/int474.jpg."
-            )
-        if name not in known.get(scene, {}):
-            raise UserError(f"{path}, line {number}: there is no image {root / scene / name}.")
-        listed.setdefault(scene, []).append(known[scene][name])
+            hint = did_you_mean(scene, SCENES) if name else ""
+            raise UserError(f"{where}: '{line.strip()}' is not SCENE/FILE, such as kitchen/int474.jpg.{hint}")
+        file = known.get(line.strip())
+        if file is None:
+            raise UserError(f"{where}: there is no image {root / scene / name}.")
+        if lines_of.setdefault(file, number) != number:
+            raise UserError(f"{where}: the image {scene}/{name} is in line {lines_of[file]} already.")
+        listed.setdefault(scene, []).append(file)
     return listed
 
 

@@ -305,6 +305,29 @@ class TestFolders:
         with pytest.raises(UserError, match="cannot be called so"):
             DeckFolder(tmp_path)
 
+    @pytest.mark.parametrize("name", ["fog", "a+b", "c,d", "e=f", "g:h", " lead"])
+    def test_a_deck_that_cannot_be_named_as_a_shift(self, tmp_path: Path, name: str) -> None:
+        write_deck(tmp_path / name, 200)
+        with pytest.raises(UserError, match="cannot be called so: its name is that of a shift"):
+            DeckFolder(tmp_path)
+
+    def test_a_deck_called_standard_that_is_not(self, tmp_path: Path) -> None:
+        for name in ("red", "standard"):
+            write_deck(tmp_path / name, 200)
+        with pytest.raises(UserError, match=r"standard cannot be a shift: .* which is red; rename it"):
+            DeckFolder(tmp_path, "red")
+        assert DeckFolder(tmp_path).decks == ("standard", "red")
+
+    def test_a_picture_that_its_camera_turned(self, tmp_path: Path) -> None:
+        for name in ("red", "turned"):
+            write_deck(tmp_path / name, 200)
+        for file in (tmp_path / "turned").iterdir():
+            picture = Image.open(file).transpose(Image.Transpose.ROTATE_90)
+            picture.getexif()[0x0112] = 6
+            picture.save(file, exif=picture.getexif())
+        source, rows = DeckFolder(tmp_path, images_per_card=4), np.arange(4)
+        assert np.array_equal(source.render("a", rows, "turned"), source.render("a", rows, "red"))
+
     @pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "L", "LA", "1", "I;16"])
     def test_modes(self, tmp_path: Path, mode: str) -> None:
         write_deck(tmp_path / "grey", 255, mode="L" if mode == "I;16" else mode)

@@ -18,7 +18,7 @@ from torchvision.transforms.v2 import functional
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
-from nsl_bench.shift import Sequence, resolve
+from nsl_bench.shift import PixelShift, Sequence, resolve
 
 
 def leaves() -> DrawnLeaves:
@@ -131,6 +131,36 @@ def test_blur_is_torchvisions(seed: int, kernel: int, sigma: float, side: int) -
     batch = torch.from_numpy(np.moveaxis(image, 2, 0).copy())
     theirs = functional.gaussian_blur(batch, [kernel, kernel], [sigma, sigma]).numpy()
     assert abs(ours - np.moveaxis(theirs, 0, 2).astype(int)).max() <= 2
+
+
+def test_a_corruption_that_comes_twice_comes_with_other_chance() -> None:
+    task = registry.create("benchmark", "crop_yield")
+    source = leaves()
+    once, twice = (
+        resolve(text, task, source) for text in ("gaussian_noise:1", "gaussian_noise:1+gaussian_noise:1")
+    )
+    assert once is not None and twice is not None
+    rows = np.arange(4)
+    plain, first, second = (
+        images.astype(int)
+        for images in (
+            source.render("a", rows),
+            once.render(source, "a", rows),
+            twice.render(source, "a", rows),
+        )
+    )
+    inside = (plain > 80) & (plain < 175)
+    noise, more = (first - plain)[inside], (second - first)[inside]
+    assert abs(np.corrcoef(noise, more)[0, 1]) < 0.1
+
+
+@pytest.mark.parametrize("spec", ["hue", "augment", "gaussian_blur:3", "fog", "gaussian_noise"])
+def test_the_order_of_pixels_in_memory_does_not_matter(spec: str) -> None:
+    task = registry.create("benchmark", "crop_yield")
+    shift = resolve(spec, task, leaves())
+    assert isinstance(shift, PixelShift)
+    images, rows = np.random.default_rng(0).integers(0, 256, (2, 24, 20, 3), dtype=np.uint8), np.arange(2)
+    assert np.array_equal(shift.apply(np.asfortranarray(images), rows), shift.apply(images, rows))
 
 
 def test_a_sequence_does_one_after_the_other() -> None:

@@ -52,6 +52,11 @@ def test_every_field_obeys_the_task(world: int, seed: int) -> None:
     assert all(len(found) == 1 for found in labels.values())
 
 
+def test_the_order_of_species_does_not_matter() -> None:
+    one, other = (CropYield(species) for species in ("potato+pepper", "pepper+potato+potato"))
+    assert one.name == other.name and one.true_rule == other.true_rule
+
+
 @pytest.mark.parametrize("world", range(1, 6))
 def test_two_crops_of_two_species_grow_in_each_location(world: int) -> None:
     task = CropYield(world=world)

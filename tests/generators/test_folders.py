@@ -159,6 +159,67 @@ def test_the_lists_of_mit_indoor(shared: Path, tmp_path: Path) -> None:
         Mit67(tmp_path)
 
 
+def test_a_list_of_paths_with_subfolders(tmp_path: Path) -> None:
+    for k, name in enumerate(("bar/one.png", "bar/sub/one.png", "bar/sub/two.png", "bakery/one.png")):
+        paint(tmp_path / "Images" / name, k)
+    train, test = tmp_path / "TrainImages.txt", tmp_path / "TestImages.txt"
+    train.write_text("\ufeffbar/one.png\nbakery/one.png", encoding="utf-8")
+    test.write_text("bar/sub/one.png\nbar/sub/two.png", encoding="utf-8")
+    files = Mit67(tmp_path, image_size=32).files()
+    assert files["network"]["bar"] == [tmp_path / "Images" / "bar" / "one.png"]
+    assert {file.parent.name for file in files["a"]["bar"]} == {"sub"}
+    test.write_text("bar/sub/one.png\nbar/sub/one.png", encoding="utf-8")
+    with pytest.raises(UserError, match=r"line 2: the image bar/sub/one\.png is in line 1 already"):
+        Mit67(tmp_path)
+    test.write_text("bakry/one.png", encoding="utf-8")
+    with pytest.raises(UserError, match=r"line 1: .*Did you mean 'bakery'"):
+        Mit67(tmp_path)
+
+
+def test_links_do_not_bring_an_image_twice(tmp_path: Path) -> None:
+    classes(tmp_path, ("bar", "bakery"), 2)
+    (tmp_path / "bar" / "loop").symlink_to("..")
+    with pytest.raises(UserError, match=r"loop.* is the same file as "):
+        Mit67(tmp_path)
+
+
+RAMP = np.linspace(0, 1, 64 * 64).reshape(64, 64)
+
+
+@pytest.mark.parametrize(
+    ("name", "levels"),
+    [
+        ("grey16.png", (RAMP * 65535).astype(np.uint16)),
+        ("grey16.tiff", (RAMP * 65535).astype(np.uint16)),
+        ("grey32.tiff", (RAMP * 65535).astype(np.int32)),
+        ("bytes32.tiff", (RAMP * 255).astype(np.int32)),
+        ("share.tiff", RAMP.astype(np.float32)),
+        ("levels.tiff", (255 * RAMP).astype(np.float32)),
+    ],
+)
+def test_grey_of_many_bits_is_scaled(name: str, levels: np.ndarray, tmp_path: Path) -> None:
+    for crop in PEPPERS:
+        classes(tmp_path, (crop,), 3)
+    file = tmp_path / PEPPERS[0] / name
+    Image.fromarray(levels).save(file)
+    source = PlantFolder(tmp_path, image_size=64, grey="convert")
+    seen = source._read(file).astype(float) / 255
+    assert np.abs(seen - RAMP[..., None]).max() < 0.01
+
+
+def test_a_picture_is_upright_and_opaque(tmp_path: Path) -> None:
+    classes(tmp_path, PEPPERS, 3)
+    pixels = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    turned, clear = tmp_path / PEPPERS[0] / "turned.png", tmp_path / PEPPERS[0] / "clear.png"
+    picture = Image.fromarray(np.rot90(pixels))
+    picture.getexif()[0x0112] = 6
+    picture.save(turned, exif=picture.getexif())
+    Image.fromarray(np.dstack([pixels, np.zeros((32, 32), np.uint8)])).save(clear)
+    source = PlantFolder(tmp_path, image_size=32)
+    assert np.array_equal(source._read(turned), pixels)
+    assert (source._read(clear) == 255).all()
+
+
 class TestBadInput:
     @pytest.fixture
     def root(self, tmp_path: Path) -> Path:

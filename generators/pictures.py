@@ -1,0 +1,38 @@
+"""Pictures from files of the user's, whatever their mode: upright, eight bits a channel, opaque."""
+
+from __future__ import annotations
+
+import numpy as np
+from PIL import Image, ImageOps
+
+__all__ = ["in_bytes", "opaque", "upright"]
+
+_MOST = (1.0, 255.0, 65535.0)
+"""What white is in a picture of numbers: the least of these that nothing exceeds."""
+
+
+def upright(picture: Image.Image) -> Image.Image:
+    """The picture as cameras mean it to be turned (EXIF)."""
+    return ImageOps.exif_transpose(picture)
+
+
+def in_bytes(picture: Image.Image) -> Image.Image:
+    """A grey picture of 16 or 32 bits with 8, scaled; Pillow would clip it to white. Others as they are."""
+    if not picture.mode.startswith(("I", "F")):
+        return picture
+    levels = np.asarray(picture, np.float64)
+    if picture.mode.startswith("I;16"):
+        white = _MOST[-1]
+    else:
+        scales = _MOST if picture.mode == "F" else _MOST[1:]
+        white = next((most for most in scales if levels.max() <= most), float(levels.max()))
+    return Image.fromarray((levels * (255 / white) + 0.5).clip(0, 255).astype(np.uint8))
+
+
+def opaque(picture: Image.Image) -> Image.Image:
+    """The picture in colours; what is transparent shows white."""
+    if not picture.has_transparency_data:
+        return picture.convert("RGB")
+    colours = picture.convert("RGBA")
+    white = Image.new("RGBA", colours.size, "white")
+    return Image.alpha_composite(white, colours).convert("RGB")
