@@ -25,6 +25,9 @@ __all__ = ["VARIABLE", "clear", "content_key", "contents", "folder", "key", "loc
 VARIABLE = "NSL_BENCH_CACHE"
 """Environment variable that names the cache folder."""
 
+KINDS = ("datasets", "digests", "hub", "networks", "predictions", "training")
+"""Its subfolders; what else there is in the folder is not ours."""
+
 _STALE_SECONDS = 600.0
 
 
@@ -55,8 +58,8 @@ def folder(*parts: str) -> Path:
 def contents() -> dict[str, tuple[int, int]]:
     """The kinds of things in the cache folder: number of files, and bytes, of each."""
     found = {}
-    for path in sorted(folder().iterdir()):
-        if path.is_dir():
+    for path in (folder() / kind for kind in KINDS):
+        if path.is_dir() and not path.is_symlink():
             files = [file for file in path.rglob("*") if file.is_file() and not file.is_symlink()]
             found[path.name] = (len(files), sum(file.stat().st_size for file in files))
     return found
@@ -71,13 +74,18 @@ def clear(kind: str) -> None:
     top = folder() / kind
     try:
         for path in sorted(top.iterdir()):
-            if path.is_dir():
+            if path.is_symlink():
+                path.unlink()
+            elif path.is_dir():
                 shutil.rmtree(path)
-            elif path.suffix not in (".tmp", ".lock"):
+            elif path.suffix == ".tmp":
+                if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                    path.unlink(missing_ok=True)
+            elif path.suffix != ".lock":
                 with lock(path):
                     path.unlink(missing_ok=True)
     except OSError as error:
-        raise UserError(f"The cache folder {top} cannot be cleared: {error.strerror}.") from error
+        raise UserError(f"The cache folder {top} cannot be cleared: {error.strerror or error}.") from error
 
 
 def key(*parts: Any) -> str:
@@ -117,6 +125,9 @@ def lock(path: Path) -> Iterator[None]:
 
     The lock is the system's where it has `flock`, which a killed process cannot leave behind; elsewhere
     it is a file's existence, given up by a holder who has not touched it for ten minutes.
+
+    Raises:
+        UserError: the folder cannot be written.
     """
     name = path.with_name(f".{path.name}.lock")
     try:
@@ -124,7 +135,11 @@ def lock(path: Path) -> Iterator[None]:
     except ImportError:
         yield from _exclusive_file(name)
         return
-    with name.open("w") as handle:
+    try:
+        handle = name.open("w")
+    except OSError as error:
+        raise UserError(f"The folder {name.parent} cannot be written: {error.strerror}.") from error
+    with handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         try:
             yield

@@ -138,13 +138,18 @@ def create(kind: Kind, spec: str | Spec, **extra: Any) -> Any:
     opening = f"T{where[1:]}"
     parameters = inspect.signature(make).parameters
     hints = _hints(make)
-    positional = [p for p in parameters.values() if p.kind is not p.VAR_KEYWORD]
+
+    def written(name: str) -> bool:
+        return _is_written(hints.get(name, str))
+
+    positional = [p for p in parameters.values() if p.kind is not p.VAR_KEYWORD and written(p.name)]
     if len(parsed.args) > len(positional):
         raise UserError(f"{opening} takes {len(positional)} argument(s), found {len(parsed.args)}.")
     given = dict(zip((p.name for p in positional), parsed.args, strict=False))
     for key, value in parsed.kwargs.items():
-        if key not in parameters:
-            raise UserError(f"{opening} has no option '{key}'.{did_you_mean(key, parameters)}")
+        if key not in parameters or not written(key):
+            options = filter(written, parameters)
+            raise UserError(f"{opening} has no option '{key}'.{did_you_mean(key, options)}")
         given[key] = value
     values = {
         key: _convert(value, hints.get(key, str), f"{where}, option '{key}'") for key, value in given.items()
@@ -182,6 +187,13 @@ def _hints(make: Any) -> dict[str, Any]:
         return typing.get_type_hints(make.__init__ if inspect.isclass(make) else make)
     except (NameError, TypeError, AttributeError):
         return {}
+
+
+def _is_written(hint: Any) -> bool:
+    """Whether values of this type are given as texts; others come from the program alone."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return any(map(_is_written, typing.get_args(hint)))
+    return hint in (str, int, float, bool, Path, Any) or typing.get_origin(hint) is Literal
 
 
 def _convert(value: str, hint: Any, where: str) -> Any:

@@ -26,6 +26,9 @@ STANDARD = "standard"
 
 _JOINT = "+"
 
+_BEYOND = 40
+"""No image has an index of as many bits."""
+
 
 class Shift(ABC):
     """A change of images.
@@ -85,9 +88,17 @@ class Sequence(Shift):
         self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.uint8]:
         images = self.first.render(source, part, indices)
+        before = [_name(self.first)]
         for shift in self.rest:
-            images = shift.apply(images, indices)
+            # What comes again comes with other chance.
+            again = before.count(_name(shift))
+            images = shift.apply(images, indices + (again << _BEYOND))
+            before.append(_name(shift))
         return images
+
+
+def _name(shift: Shift) -> str:
+    return registry.Spec.parse(shift.spec).name
 
 
 def named_shifts(benchmark: Benchmark, source: ImageSource) -> Mapping[str, str]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,31 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file"))
     with pytest.raises(UserError, match=r"cache folder .*file.* cannot be made .*NSL_BENCH_CACHE"):
         cache.folder("a")
+
+
+def test_only_its_own_is_cleared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    for place in (tmp_path / "other", cache.folder("mine"), cache.folder("hub", "part")):
+        place.mkdir(exist_ok=True)
+        (place / "file").write_text("")
+    (cache.folder("hub") / "link").symlink_to(tmp_path / "other")
+    (cache.folder() / "datasets").symlink_to(tmp_path / "other")
+    (cache.folder("hub") / ".new.tmp").write_text("")
+    old = cache.folder("hub") / ".old.tmp"
+    old.write_text("")
+    os.utime(old, (0, 0))
+    assert list(cache.contents()) == ["hub"]
+    cache.clear("hub")
+    assert [path.name for path in cache.folder("hub").iterdir()] == [".new.tmp"]
+    assert (tmp_path / "other" / "file").is_file() and (cache.folder("mine") / "file").is_file()
+
+
+def test_a_lock_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UserError, match=r"missing cannot be written"),
+        cache.lock(tmp_path / "missing" / "file"),
+    ):
+        pass
 
 
 def test_keys() -> None:

@@ -53,6 +53,12 @@ def test_a_wrong_option_is_named(spec: str, sentence: str) -> None:
         registry.create("benchmark", spec)
 
 
+@pytest.mark.parametrize("spec", ["drawn_leaves:concept_space=foo", "plants:a,224,refuse,0,5"])
+def test_what_no_text_can_stand_for_is_no_option(spec: str) -> None:
+    with pytest.raises(UserError, match=r"no option 'concept_space'|takes 4 argument\(s\), found 5"):
+        registry.create("source", spec)
+
+
 def test_options_take_the_types_of_their_annotations() -> None:
     assert registry.create("benchmark", "follow_suit:players=3").players == 3
     assert registry.create("benchmark", "follow_suit@1.0.0:players=3").players == 3

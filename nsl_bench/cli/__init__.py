@@ -112,5 +112,7 @@ def run(args: Sequence[str] | None = None) -> None:
 
 
 def _stop(sentence: str, code: int) -> None:
-    click.echo(f"nsl-bench: {sentence}", err=True)
+    # Names of files and the like may hold anything.
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in sentence)
+    click.echo(f"nsl-bench: {shown}", err=True)
     sys.exit(code)

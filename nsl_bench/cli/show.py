@@ -62,10 +62,11 @@ def command(
         percent = 100.0 if change else 0.0
     if percent and change is None:
         raise UserError(f"--percent: {percent:g} % cannot be shifted without a shift; name one with --shift.")
-    if out.suffix.lower() not in Image.registered_extensions():
+    kind = Image.registered_extensions().get(out.suffix.lower())
+    if kind not in Image.SAVE:
         raise UserError(f"--out: {out} has no ending of a picture, such as .png or .jpg.")
     examples = make_split(task, images, split, next(iter(task.sizes)), 1, percent=percent, seed=seed)
     page = sheet(task, images, change, examples.take(np.arange(min(n, len(examples)))), columns)
     with cache.replacing(out) as temporary:
-        page.save(temporary, Image.registered_extensions()[out.suffix.lower()])
+        page.save(temporary, kind)
     click.echo(f"{out}: {min(n, len(examples))} of {len(examples)} examples.")

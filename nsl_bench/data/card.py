@@ -144,7 +144,7 @@ images from a shifted configuration and the others' from `{STANDARD}`. An exampl
 shifted at every higher percentage.
 
 **Rules.** `rules/` holds the background knowledge and the language bias that a rule learner is given, and
-the true rule, which it is not.
+the true rule, which it is not; `facts.csv` says which facts stand for a concept in a slot, and for meta-data.
 
 **Identity.** `manifest.json` states a content hash of each split: over decoded pixels, shapes, symbols and
 labels, so the same whatever library wrote the files. `nsl-bench verify FOLDER` computes it again and names

@@ -7,9 +7,13 @@ depend on the number of processes.
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import hashlib
+import io
 import json
 import shutil
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench import __version__, cache
+from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.card import write_card
 from nsl_bench.data.content import DIGEST_BYTES, canonical_rows
 from nsl_bench.data.croissant import write_croissant
@@ -50,8 +55,8 @@ def generate(recipe: Recipe, out: Path, *, workers: int = 1, progress: bool = Fa
     Raises:
         UserError: the folder holds files, the recipe is wrong, or the disk is full.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"--out: {out} is there already; name a folder that is new or empty.")
+    out = out.resolve()
+    _check_free(out)
     plan = Plan.of(recipe)
     work = partial(out)
     try:
@@ -59,33 +64,59 @@ def generate(recipe: Recipe, out: Path, *, workers: int = 1, progress: bool = Fa
     except OSError as error:
         raise UserError(f"--out: {work} cannot be made: {error.strerror}.") from error
     with cache.lock(work / _STATE / "work"):
+        _check_free(out)  # another process may have finished it meanwhile
         _same_plan(work / _STATE / "plan.json", plan)
-        shared = prepare(plan, work)
+        try:
+            shared = prepare(plan, work)
+        except UserError:
+            if not _files(work):
+                shutil.rmtree(work)
+            raise
         # The pool first: the examples' images are taken from its files.
         write_files(shared, [(IMAGES, split) for split in shared.pools], workers, progress)
         write_files(shared, list(shared.tables), workers, progress)
         manifest = _finish(plan, shared)
-        shutil.rmtree(work / _STATE)
-    if out.exists():
-        out.rmdir()
-    work.rename(out)
+        try:
+            work.replace(out)
+        except OSError as error:
+            raise UserError(f"--out: {work} cannot be renamed to {out}: {error.strerror}.") from error
+        shutil.rmtree(out / _STATE)
     return manifest
+
+
+def _check_free(out: Path) -> None:
+    try:
+        taken = out.exists() and (not out.is_dir() or any(out.iterdir()))
+    except OSError as error:
+        raise UserError(f"--out: {out} cannot be read: {error.strerror}.") from error
+    if taken:
+        raise UserError(f"--out: {out} is there already; name a folder that is new or empty.")
+
+
+def _files(work: Path) -> bool:
+    """Whether there are files of the data set itself."""
+    return work.is_dir() and any(path.name != _STATE for path in work.iterdir())
 
 
 def _same_plan(path: Path, plan: Plan) -> None:
     """Note what is being made, or check that it is what was begun."""
     identity = json.loads(json.dumps({"nsl_bench": __version__, **plan.identity()}))
+    folder = path.parent.parent
     if not path.exists():
+        if _files(folder):
+            raise UserError(f"{folder} holds files that are not of a half-made data set; remove them.")
         with cache.replacing(path) as temporary:
             temporary.write_text(json.dumps(identity), encoding="utf-8")
         return
-    begun = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        begun = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise UserError(f"{path} is damaged ({error}); remove {folder} and begin again.") from error
     if begun != identity:
         changed = [key for key in identity if begun.get(key) != identity[key]]
         if changed == ["recipe"]:
             old, new = begun["recipe"], identity["recipe"]
             changed = [f"{key} {old.get(key)!r}, not {new[key]!r}" for key in new if old.get(key) != new[key]]
-        folder = path.parent.parent
         raise UserError(
             f"{folder} is half of another data set ({'; '.join(changed)}); finish it or remove it."
         )
@@ -132,7 +163,7 @@ def prepare(plan: Plan, work: Path) -> Shared:
 def _examples(plan: Plan, work: Path, name: str) -> Split:
     part, repeat = plan.splits[name]
     path = work / _STATE / f"{name}.npz"
-    if path.is_file():
+    with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):  # made again
         with np.load(path) as kept:
             metadata = {key.removeprefix("meta_"): kept[key] for key in kept.files if key.startswith("meta_")}
             columns = {key: kept[key] for key in ("concepts", "labels", "images", "ranks")}
@@ -171,6 +202,7 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
     work = shared.folder
     for name in ("background", "bias", "true_rule"):
         _text(work / "rules" / f"{name}.lp", getattr(plan.task, name))
+    _text(work / "rules" / "facts.csv", _facts(plan.task, shared.splits))
     digests = {split: _digests(shared, split) for split in shared.pools}
     configs: dict[str, dict[str, SplitEntry]] = {IMAGES: {}}
     for split in shared.pools:
@@ -181,7 +213,7 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
     data = [
         path for config in order for entry in configs[config].values() for path in (*entry.files, entry.marks)
     ]
-    texts = [f"rules/{name}.lp" for name in ("background", "bias", "true_rule")]
+    texts = [f"rules/{name}" for name in ("background.lp", "bias.lp", "true_rule.lp", "facts.csv")]
     names = {config: short_name(shift, plan.task, plan.source) for config, shift in plan.shifts.items()}
     manifest = Manifest(
         benchmark=plan.task.name,
@@ -214,6 +246,27 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
     manifest = replace(manifest, files={**files, **manifest.files})
     manifest.write(work)
     return manifest
+
+
+def _facts(task: Benchmark, splits: Mapping[str, Split]) -> str:
+    """CSV: the facts that stand for a concept in a slot, and for meta-data as they occur."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("input", "value", "facts"))
+    rows = [
+        (name, concept, task.facts(slot, concept))
+        for slot, name in enumerate(task.slots)
+        for concept in task.concept_space.concepts
+    ]
+    names = list(task.metadata)
+    columns = [
+        [value for split in splits.values() for value in split.metadata[name].tolist()] for name in names
+    ]
+    for values in sorted(set(zip(*columns, strict=True))):
+        facts = task.metadata_facts(dict(zip(names, values, strict=True)))
+        rows.append((", ".join(names), ", ".join(map(str, values)), facts))
+    writer.writerows((where, value, " ".join(f"{fact}." for fact in facts)) for where, value, facts in rows)
+    return text.getvalue()
 
 
 def _text(path: Path, text: str) -> None:

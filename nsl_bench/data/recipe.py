@@ -76,14 +76,16 @@ class Recipe:
             UserError: the file is missing or broken, a key is unknown, or a value has the wrong type.
         """
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
             values = json.loads(text)["recipe"] if path.suffix == ".json" else tomllib.loads(text)
         except OSError as error:
             raise UserError(f"The recipe {path} cannot be read: {error.strerror}.") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise UserError(f"The recipe {path} is no TOML file: {error}.") from error
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
+        except (json.JSONDecodeError, KeyError, TypeError, RecursionError) as error:
             raise UserError(f"{path} is no manifest of a data set: it holds no recipe.") from error
+        if not isinstance(values, dict):
+            raise UserError(f"{path} is no manifest of a data set: its recipe is {values!r}.")
         return cls.from_dict(values, str(path))
 
     @classmethod
@@ -121,14 +123,15 @@ class Recipe:
         )
 
 
-_WHOLE = {"train": 1, "test": 1, "repeats": 1, "seed": 0}
-"""Keys whose value is a whole number, and the least one."""
+_WHOLE = {"train": (1, 10**8), "test": (1, 10**8), "repeats": (1, 10**4), "seed": (0, 2**63 - 1)}
+"""Keys whose value is a whole number, the least one and the most."""
 
 
 def _check(key: str, value: Any, where: str) -> Any:
     if key in _WHOLE:
-        if isinstance(value, bool) or not isinstance(value, int) or value < _WHOLE[key]:
-            raise _wrong(where, key, value, f"a whole number from {_WHOLE[key]}")
+        least, most = _WHOLE[key]
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise _wrong(where, key, value, f"a whole number from {least} to {most}")
         return value
     if key in ("benchmark", "source"):
         return _spec(key, value, where)
@@ -142,7 +145,10 @@ def _check(key: str, value: Any, where: str) -> Any:
         )
         if not numbers or isinstance(value, str):
             raise _wrong(where, key, value, "a list of numbers such as [0, 50, 90]")
-        return tuple(sorted({float(check_percent(p)) for p in value}))
+        try:
+            return tuple(sorted({float(check_percent(p)) for p in value}))
+        except UserError as error:
+            raise UserError(f"In {where}: 'percents': {error}") from error
     if key == "images" and value not in ("all", "used"):
         raise _wrong(where, key, value, '"all" or "used"')
     if not isinstance(value, str):
@@ -156,6 +162,8 @@ def _spec(key: str, value: Any, where: str) -> str:
         return value
     if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
         raise _wrong(where, key, value, "a name or a table with a name and options")
+    if ":" in value["name"] and len(value) > 1:
+        raise _wrong(where, f"{key}.name", value["name"], "a name alone where the table has options")
     options = {}
     for option, setting in value.items():
         if option == "name":
@@ -267,5 +275,8 @@ def _config(shift: Shift, task: Benchmark, source: ImageSource, taken: Mapping[s
     """The name of a shift's configuration: letters, digits and underscores, as the Hub wants it."""
     name = re.sub(r"\W+", "_", short_name(shift, task, source), flags=re.ASCII).strip("_") or "shift"
     if name in (IMAGES, SYMBOLIC, STANDARD) or name in taken:
-        raise UserError(f"The shift '{shift.spec}' cannot be a configuration of its own: '{name}' is taken.")
+        taker = f" by '{taken[name].spec}'" if name in taken else ""
+        raise UserError(
+            f"The shift '{shift.spec}' cannot be a configuration of its own: '{name}' is taken{taker}."
+        )
     return name

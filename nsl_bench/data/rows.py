@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.errors import UserError
 from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Split
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def example_schema(
 
     clash = [name for name in metadata if name in OWN or name in references]
     if clash:
-        raise ValueError(f"a meta-datum cannot be called '{clash[0]}': the data set has such a column")
+        raise UserError(f"A meta-datum cannot be called '{clash[0]}': the data set has such a column.")
     texts = datasets.List(datasets.Value("string"))
     features = datasets.Features(
         {

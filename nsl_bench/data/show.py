@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.images import render
+from nsl_bench.errors import UserError
 from nsl_bench.shift import STANDARD, Shift, short_name
 from nsl_bench.source import ImageSource
 from nsl_bench.types import BLANK, Split
@@ -25,7 +26,7 @@ _MARK, _SHIFTED = (208, 60, 44), (36, 92, 168)
 _MARGIN, _GAP, _PAD = 24, 10, 14
 _TITLE, _TEXT, _SMALL = 18, 15, 13
 _IMAGE_HEIGHT, _CELL, _STRIP, _LEAST_PANEL = 176, 54, 15, 190
-_PAGE_WIDTH = 1500
+_PAGE_WIDTH, _MOST_PIXELS = 1500, 65_500
 _SHIFTED_WORD = "shifted"
 
 
@@ -40,6 +41,9 @@ def sheet(
         shift: of the shifted examples.
         examples: with images.
         columns: examples side by side; as many as fit by default.
+
+    Raises:
+        UserError: the page would be too large for a picture.
     """
     from PIL import Image, ImageDraw
 
@@ -53,10 +57,15 @@ def sheet(
     )
     height = max(body.height for body in bodies) + _TEXT + 3 * _GAP
     panels = [_panel(body, *caption, (width, height)) for body, caption in zip(bodies, captions, strict=True)]
-    across = columns or max(1, min(len(panels), (_PAGE_WIDTH - 2 * _MARGIN) // (width + _PAD)))
+    across = min(len(panels), columns or max(1, (_PAGE_WIDTH - 2 * _MARGIN) // (width + _PAD)))
     down = math.ceil(len(panels) / across)
     top = 2 * _MARGIN + _TITLE
     size = (2 * _MARGIN + across * (width + _PAD) - _PAD, top + down * (height + _PAD) - _PAD + _MARGIN)
+    if max(size) > _MOST_PIXELS:
+        raise UserError(
+            f"The page would be {size[0]} x {size[1]} pixels, but has at most {_MOST_PIXELS} a side; ask for "
+            "fewer examples, or for other columns."
+        )
     name = short_name(shift, task, source)
     title = f"{task.name} {task.version}  ·  {name}  ·  {source.name}  ·  {examples.part}"
     page = Image.new("RGB", (max(size[0], _width(title, _TITLE) + 2 * _MARGIN), size[1]), _PAPER)

@@ -121,7 +121,10 @@ def assign_images(split: Split, pool: npt.NDArray[np.int16], rng: np.random.Gene
         where = np.flatnonzero(flat == concept)
         candidates = np.flatnonzero(pool == concept)
         if not len(candidates):
-            raise UserError(f"The pool holds no image of '{split.concept_space.concepts[concept]}'.")
+            raise UserError(
+                f"There is no image of '{split.concept_space.concepts[concept]}' in part {split.pool} of the "
+                f"image source, which {split.part} examples take theirs from; it needs more images of it."
+            )
         rounds = -(-len(where) // len(candidates))
         dealt = np.concatenate([rng.permutation(candidates) for _ in range(rounds)])
         images[where] = dealt[: len(where)]

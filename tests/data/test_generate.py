@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,9 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from nsl_bench.generators import puzzles, sudoku
 
 import nsl_bench
-from nsl_bench import cache
+from nsl_bench import cache, registry
 from nsl_bench.cli import main
 from nsl_bench.data import shards
 from nsl_bench.data.content import dataset_hash
@@ -264,6 +266,10 @@ def test_options_of_the_command_line_take_the_place_of_the_recipe(tmp_path: Path
         ('benchmark = "sudoku_4x4"\nshifts = "noir"', "'shifts' is 'noir', but should be a list"),
         ('benchmark = "sudoku_4x4"\npercents = [10, "x"]', "'percents' is .* list of numbers"),
         ('benchmark = "sudoku_4x4"\npercents = [101]', "between 0 and 100 percent, found 101"),
+        ('benchmark = "sudoku_4x4"\npercents = [nan]', r"In .*toml: 'percents': .*found nan"),
+        ('benchmark = "sudoku_4x4"\ntrain = 1000000000000', "'train' is 1000000000000, but .* to 100000000"),
+        ('benchmark = { name = "sudoku:block_rows=3", block_columns = 2 }', "a name alone where the table"),
+        ('benchmark = "sudoku_4x4"\nshifts = ["rotate:45", "rotate:45.0"]', "taken by 'rotate:45'"),
         ('benchmark = "sudoku_4x4"\nsize = "small"\ntrain = 3', "'size' and 'train' both say"),
         ('benchmark = "sudoku_4x4"\nimages = "some"', "'images' is 'some'"),
         ('benchmark = "sudoko_4x4"', "Did you mean 'sudoku_4x4'"),
@@ -280,6 +286,97 @@ def test_a_wrong_recipe_gets_one_sentence(text: str, sentence: str, tmp_path: Pa
     with pytest.raises(UserError, match=sentence):
         generate(Recipe.read(recipe), tmp_path / "out")
     assert not (tmp_path / "out").exists() and not partial(tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("text", ["null", "[1, 2]", '{"recipe": 5}', "{}", "[" * 100_000])
+def test_what_is_no_manifest_is_no_recipe(text: str, tmp_path: Path) -> None:
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(text)
+    with pytest.raises(UserError, match=r"manifest\.json is no manifest of a data set"):
+        Recipe.read(manifest)
+
+
+LITTLE = Recipe("sudoku_4x4", train=4, test=4, repeats=1, images="used", shifts=())
+
+
+def test_it_goes_where_a_link_and_a_dot_lead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("linked", "here"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "linked")
+    monkeypatch.chdir(tmp_path / "here")
+    generate(LITTLE, tmp_path / "link")
+    generate(LITTLE, Path())
+    assert Manifest.read(tmp_path / "linked") == Manifest.read(tmp_path / "here")
+
+
+def test_a_data_set_is_not_made_from_another_ones_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, real = tmp_path / "out", Path.replace
+
+    def denied(path: Path, target: Path) -> Path:
+        if target == out:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", denied)
+        with pytest.raises(UserError, match=r"out\.part cannot be renamed to .*out: Permission denied"):
+            generate(LITTLE, out)
+    with pytest.raises(UserError, match=r"half of another data set \(seed 0, not 5\)"):
+        generate(replace(LITTLE, seed=5), out)
+    state = partial(out) / ".state"
+    (state / "train.npz").write_bytes(b"damaged")
+    assert generate(LITTLE, out) == generate(LITTLE, tmp_path / "again")
+    (partial(out) / "standard").mkdir(parents=True)
+    shutil.rmtree(out)
+    with pytest.raises(UserError, match="files that are not of a half-made data set"):
+        generate(LITTLE, out)
+
+
+def test_a_damaged_plan_is_named(tmp_path: Path) -> None:
+    state = partial(tmp_path / "out") / ".state"
+    state.mkdir(parents=True)
+    (state / "plan.json").write_text("{")
+    with pytest.raises(UserError, match=r"plan\.json is damaged .*; remove .*out\.part"):
+        generate(LITTLE, tmp_path / "out")
+
+
+def test_more_examples_than_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tricks = replace(LITTLE, benchmark="follow_suit:players=2,suits=1", test=3000)
+    with pytest.raises(UserError, match="leaves no tricks for train sets; take fewer test examples"):
+        generate(tricks, tmp_path / "out")
+    real = puzzles.make_puzzles
+    monkeypatch.setattr(puzzles, "make_puzzles", lambda seeds, *rest: real(seeds % 40 + 1, *rest))
+    monkeypatch.setattr(sudoku, "_MOST_SEEDS", 1000)
+    with pytest.raises(UserError, match=r"sudoku_4x4 has only \d+ of the 50 grids of one kind"):
+        generate(replace(LITTLE, test=100), tmp_path / "out")
+    assert not partial(tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("benchmark", ["follow_suit:players=3", "sudoku_4x4", "crop_yield"])
+def test_facts_of_the_rules_folder_and_the_true_rule_give_the_labels(benchmark: str, tmp_path: Path) -> None:
+    import csv
+
+    import clingo
+    import datasets
+
+    out = tmp_path / "out"
+    generate(Recipe(benchmark, train=6, test=6, repeats=1, images="used", shifts=()), out)
+    task = registry.create("benchmark", benchmark)
+    with (out / "rules" / "facts.csv").open(newline="") as file:
+        facts = {(row["input"], row["value"]): row["facts"] for row in csv.DictReader(file)}
+    rules = "".join((out / "rules" / name).read_text() for name in ("background.lp", "true_rule.lp"))
+    for row in datasets.load_dataset(str(out), "symbolic", split="train", cache_dir=str(tmp_path / "cache")):
+        shown = [(s, c) for s, c in zip(task.slots, row["concepts"], strict=True) if c is not None]
+        shown += [(name, str(row[name])) for name in task.metadata]
+        control = clingo.Control(["--warn=none"])
+        control.add("base", [], rules + " ".join(facts[key] for key in shown))
+        control.ground([("base", [])])
+        with control.solve(yield_=True) as handle:
+            atoms = {str(atom) for atom in next(iter(handle)).symbols(atoms=True)}
+        derived = [k for k, atom in enumerate(task.labels.atoms) if atom in atoms]
+        assert row["label"] in (derived or [task.labels.atoms.index(None)])
 
 
 def test_the_cache_is_listed_and_cleared(

@@ -59,12 +59,20 @@ def test_what_decides_the_label_is_marked() -> None:
         assert len({int(concepts[cell]) for cell in cells}) == bool(label)
 
 
+def test_more_columns_than_examples(tmp_path: Path) -> None:
+    line = ["show", "sudoku_4x4", "--n", "2", "--columns", "100000000", "--out", str(tmp_path / "page.png")]
+    assert CliRunner().invoke(main, line).exit_code == 0
+    assert Image.open(tmp_path / "page.png").width < 1500
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["--percent", "50"], "name one with --shift"),
         (["--shift", "rotat90"], "Did you mean 'rotate90'"),
         (["--out", "page.text"], "no ending of a picture"),
+        (["--out", "page.psd"], "no ending of a picture"),
+        (["--n", "400", "--columns", "1"], "at most 65500 a side; ask for fewer examples"),
     ],
 )
 def test_wrong_words(words: list[str], sentence: str, tmp_path: Path) -> None:
