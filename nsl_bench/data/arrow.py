@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["About", "kept", "save", "schema"]
 
 _ROWS_A_BATCH = 100
+_NAME_LENGTH = 100
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError)
+"""What a file raises that is missing or damaged."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +80,17 @@ def save(path: Path, columns: pa.Schema, rows: Iterable[Mapping[str, Any]]) -> N
 def kept(name: str, identity: str, write: Callable[[Path], None]) -> Dataset:
     """The data set of this identity from the cache folder; written there first if need be.
 
-    Several processes that ask for the same one wait for the one that writes it.
+    Several processes that ask for the same one wait for the one that writes it. A damaged file is written
+    again.
     """
-    path = cache.folder("datasets") / f"{name.partition(':')[0]}-{identity}.arrow"
-    if not path.is_file():
-        with cache.lock(path):
-            if not path.is_file():
-                write(path)
+    short = re.sub(r"[^\w.-]+", "_", name.partition(":")[0], flags=re.ASCII)[:_NAME_LENGTH]
+    path = cache.folder("datasets") / f"{short}-{identity}.arrow"
+    with suppress(*_UNREADABLE):
+        return _open(path)
+    with cache.lock(path):
+        with suppress(*_UNREADABLE):
+            return _open(path)
+        write(path)
     return _open(path)
 
 

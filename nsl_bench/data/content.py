@@ -19,17 +19,18 @@ from nsl_bench.types import BLANK, Split
 
 if TYPE_CHECKING:
     from datasets import Dataset
+    from PIL import Image
 
-__all__ = ["canonical_row", "canonical_rows", "content_hash", "dataset_hash", "image_digest"]
+__all__ = ["canonical_row", "canonical_rows", "content_hash", "dataset_hash", "image_digest", "pixels"]
 
 DIGEST_BYTES = 16
 
 
 def image_digest(image: npt.NDArray[np.uint8]) -> bytes:
     """16 bytes that stand for an image, uint8 [height, width, channels]: its shape and its pixels."""
-    pixels = np.ascontiguousarray(image)
-    digest = hashlib.blake2b(f"{pixels.shape}".encode(), digest_size=DIGEST_BYTES)
-    digest.update(pixels.data)
+    whole = np.ascontiguousarray(image)
+    digest = hashlib.blake2b(f"{whole.shape}".encode(), digest_size=DIGEST_BYTES)
+    digest.update(whole.data)
     return digest.digest()
 
 
@@ -94,13 +95,20 @@ def dataset_hash(dataset: Dataset) -> str:
     for row in dataset:
         metadata = {key: value for key, value in row.items() if key not in known}
         digests = [
-            None if image is None else image_digest(_pixels(image)).hex() for image in row.get("images", ())
+            None if image is None else image_digest(pixels(image)).hex() for image in row.get("images", ())
         ]
         label = names[row["label"]]
         total.update(canonical_row(row["concepts"], label, metadata, row["shifted"], digests) + b"\n")
     return total.hexdigest()
 
 
-def _pixels(image: Any) -> npt.NDArray[np.uint8]:
-    pixels: npt.NDArray[np.uint8] = np.asarray(image)
-    return pixels[..., None] if pixels.ndim == 2 else pixels
+def pixels(picture: Image.Image) -> npt.NDArray[np.uint8]:
+    """uint8 [height, width, channels] of a picture in levels of grey or colour.
+
+    Raises:
+        ValueError: it has a palette, or levels that are not of 8 bits.
+    """
+    if picture.mode not in ("L", "LA", "RGB", "RGBA"):
+        raise ValueError(f"an image of the mode {picture.mode} in place of 8 bits of grey or colour")
+    found: npt.NDArray[np.uint8] = np.asarray(picture)
+    return found[..., None] if found.ndim == 2 else found

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench import cache
 from nsl_bench.data.arrow import About, kept, save, schema
 from nsl_bench.data.manifest import Manifest
-from nsl_bench.data.verify import checked_rows
+from nsl_bench.data.verify import mixed_rows
 from nsl_bench.errors import UserError
 from nsl_bench.shift import STANDARD
 from nsl_bench.types import n_of_percent
@@ -42,38 +43,42 @@ def from_folder(folder: Path, split: str, size: str | None, shift: str, percent:
     rows = manifest.split(config, split).rows
     n_shifted = n_of_percent(rows, percent, floor=manifest.rounding == "floor")
     configs = [c for c, n in ((STANDARD, rows - n_shifted), (config, n_shifted)) if n]
-    marks = [manifest.split(c, split).marks for c in configs]
-    hashes = [manifest.files[path].sha256 if path in manifest.files else path for path in marks]
-    identity = cache.key(manifest.benchmark, manifest.version, split, n_shifted, hashes)
-    return kept(
-        manifest.benchmark, identity, lambda path: _copy(path, folder, manifest, split, configs, n_shifted)
-    )
-
-
-def _copy(
-    path: Path, folder: Path, manifest: Manifest, split: str, configs: Sequence[str], n_shifted: int
-) -> None:
-    """Read the rows twice: the hash, which says what the file holds, stands before them."""
-
-    def mixed() -> Iterator[tuple[dict[str, Any], bytes]]:
-        for rows in zip(*(checked_rows(folder, manifest, config, split) for config in configs), strict=True):
-            shifted = rows[0][0]["rank"] < n_shifted
-            row, canonical = rows[-1] if shifted else rows[0]
-            yield {**row, "shifted": shifted}, canonical
-
-    total = hashlib.sha256()
-    for _, canonical in mixed():
-        total.update(canonical + b"\n")
+    hashes = [manifest.files[manifest.split(c, split).marks].sha256 for c in configs]
     source = manifest.source
     about = About(
         f"{manifest.benchmark} {manifest.version}: {manifest.description} "
         f"Images: {source['name']} {source['version']}.",
         source["licence"],
         source["citation"],
-        total.hexdigest(),
+        "",
     )
+    identity = cache.key(asdict(about), split, n_shifted, hashes, manifest.labels, manifest.metadata)
+    return kept(
+        manifest.benchmark,
+        identity,
+        lambda path: _copy(path, folder, manifest, split, configs, n_shifted, about),
+    )
+
+
+def _copy(
+    path: Path,
+    folder: Path,
+    manifest: Manifest,
+    split: str,
+    configs: Sequence[str],
+    n_shifted: int,
+    about: About,
+) -> None:
+    """Read the rows twice: the hash, which says what the file holds, stands before them."""
+
+    def mixed() -> Iterator[tuple[dict[str, Any], bytes]]:
+        return mixed_rows(folder, manifest, configs, split, n_shifted)
+
+    total = hashlib.sha256()
+    for _, canonical in mixed():
+        total.update(canonical + b"\n")
     types = _types(folder / manifest.split(configs[0], split).files[0], manifest.metadata)
-    columns = schema(manifest.labels, types, about)
+    columns = schema(manifest.labels, types, replace(about, content_hash=total.hexdigest()))
     names = columns.names
     save(path, columns, ({name: row[name] for name in names} for row, _ in mixed()))
 

@@ -17,6 +17,9 @@ __all__ = ["Upload", "fetch", "publish"]
 
 Result = TypeVar("Result")
 
+_GIT = ".gitattributes"
+"""The Hub's own file in every repository."""
+
 
 def fetch(repository: str, revision: str | None, shift: str, split: str) -> Path:
     """The folder of a data set from the Hub, with the files of one split, in the cache folder.
@@ -30,6 +33,7 @@ def fetch(repository: str, revision: str | None, shift: str, split: str) -> Path
     Raises:
         UserError: no revision is given, the Hub cannot be reached, or the repository holds no such thing.
     """
+    _check_name(repository)
     if not revision:
         raise UserError(
             f"Pin the repository {repository} by a revision, a tag or a commit, so that it stays the same: "
@@ -66,27 +70,62 @@ def fetch(repository: str, revision: str | None, shift: str, split: str) -> Path
     return get(MANIFEST, *(path for entry in entries for path in (*entry.files, entry.marks)))
 
 
+def _check_name(repository: str, start: str = "") -> None:
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
+    right = "/" in repository
+    try:
+        validate_repo_id(repository)
+    except HFValidationError:
+        right = False
+    if not right:
+        raise UserError(
+            f"{start}'{repository}' is no repository of the Hub; expected owner/name, each at most 96 "
+            "letters, digits, '_' and single '-' or '.', and no '.git' at the end."
+        )
+
+
 def _asking(where: str, ask: Callable[[], Result], offline: str) -> Result:
     """What the Hub answers, its refusals in one sentence; `offline`: what to do without a network."""
-    from huggingface_hub import errors
-
-    # The client library that the package is built on differs between its versions.
-    client_error: type[BaseException] = errors.HfHubHTTPError.__bases__[0]
     try:
         return ask()
-    except errors.RevisionNotFoundError as error:
-        raise UserError(f"The Hub has no such revision: {where}.") from error
-    except errors.RepositoryNotFoundError as error:
-        raise UserError(
+    except (_client_error(), OSError, RuntimeError, ValueError, KeyError, TypeError) as error:
+        # A thread that uploads a file wraps its error.
+        cause = error.__cause__ if type(error) is RuntimeError and error.__cause__ else error
+        raise UserError(_sentence(where, cause, offline)) from error
+
+
+def _sentence(where: str, error: BaseException, offline: str) -> str:
+    from huggingface_hub import errors
+
+    if isinstance(error, errors.RevisionNotFoundError):
+        return f"The Hub has no such revision: {where}."
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return (
             f"The Hub has no data set {where}, or it is private: check the name or log in, `hf auth login`."
-        ) from error
-    except errors.HfHubHTTPError as error:
+        )
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")
+    if isinstance(error, errors.HfHubHTTPError):
         if getattr(error.response, "status_code", None) in (401, 403):
-            raise UserError(f"The Hub refuses access to {where}: log in, `hf auth login`.") from error
-        reason = str(error).splitlines()[0].rstrip(".:")
-        raise UserError(f"The Hub answered with an error for {where}: {reason}.") from error
-    except (errors.LocalEntryNotFoundError, ConnectionError, client_error) as error:
-        raise UserError(f"The Hub cannot be reached for {where}: {offline}.") from error
+            return f"The Hub refuses access to {where}: log in, `hf auth login`."
+        return f"The Hub answered with an error for {where}: {reason}."
+    if isinstance(error, (errors.LocalEntryNotFoundError, ConnectionError, _client_error())):
+        return f"The Hub cannot be reached for {where}: {offline}."
+    if isinstance(error, ValueError | KeyError | TypeError):
+        return (
+            f"What answered for {where} is not the Hub ({reason}): look whether the network asks for a "
+            "login, and try again."
+        )
+    return f"What was asked of the Hub for {where} failed: {reason}."
+
+
+def _client_error() -> type[BaseException]:
+    """What the client library that `huggingface_hub` is built on raises; it differs between its versions."""
+    from huggingface_hub import errors
+
+    found: type[BaseException] = errors.HfHubHTTPError.__bases__[0]
+    return found
 
 
 @dataclass(frozen=True)
@@ -107,6 +146,8 @@ class Upload:
 def publish(folder: Path, repository: str, *, dry_run: bool = False, private: bool = False) -> Upload:
     """Send a data set to the Hub: everything in one commit, then a tag with its version.
 
+    The commit takes away the files that only an earlier version has.
+
     Args:
         folder: of the data set; it is verified first.
         repository: ``owner/name``; made if it is not there.
@@ -114,18 +155,16 @@ def publish(folder: Path, repository: str, *, dry_run: bool = False, private: bo
         private: whether a repository that is made is private.
 
     Raises:
-        UserError: the data set is not as it was generated, the version is there already, or the Hub
-            refuses or cannot be reached.
+        UserError: the data set is not as it was generated, the version is there already, the repository
+            holds something else, or the Hub refuses or cannot be reached.
     """
-    owner, slash, name = repository.partition("/")
-    if not (owner and slash and name) or "/" in name:
-        raise UserError(f"--repo: '{repository}' is no repository of the Hub; expected owner/name.")
+    _check_name(repository, "--repo: ")
     manifest = verify(folder, progress=True)
     files = {path: (folder / path).stat().st_size for path in [*manifest.files, MANIFEST]}
     upload = Upload(repository, manifest.tag, files)
     if dry_run:
         return upload
-    from huggingface_hub import CommitOperationAdd, HfApi
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 
     api = HfApi()
 
@@ -135,6 +174,7 @@ def publish(folder: Path, repository: str, *, dry_run: bool = False, private: bo
         operations: list[Any] = [
             CommitOperationAdd(path_in_repo=path, path_or_fileobj=folder / path) for path in files
         ]
+        operations += [CommitOperationDelete(path_in_repo=path) for path in _left_over(api, upload)]
         commit = api.create_commit(
             repository,
             operations,
@@ -154,3 +194,14 @@ def _refuse_overwriting(api: Any, upload: Upload) -> None:
             f"{upload.repository} has the version {upload.tag} already, and a version never changes; a "
             "corrected data set is a new version."
         )
+
+
+def _left_over(api: Any, upload: Upload) -> list[str]:
+    """The files of an earlier version in the repository that are not in this one."""
+    there = set(api.list_repo_files(upload.repository, repo_type="dataset")) - {_GIT}
+    left = sorted(there - set(upload.files))
+    if left and MANIFEST not in there:
+        raise UserError(
+            f"{upload.repository} holds {left[0]} and no data set of nsl-bench; name a new repository."
+        )
+    return left

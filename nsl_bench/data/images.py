@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.data.content import image_digest
+from nsl_bench.data.content import image_digest, pixels
+from nsl_bench.errors import UserError
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
 from nsl_bench.types import PoolPart
@@ -31,10 +32,22 @@ def chunks(rows: npt.NDArray[np.int64], size: int = CHUNK) -> Iterator[npt.NDArr
 def render(
     source: ImageSource, shift: Shift | None, part: PoolPart, indices: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint8]:
-    """uint8 [m, height, width, channels]: images of a part of the pool, shifted if there is a shift."""
+    """uint8 [m, height, width, channels]: images of a part of the pool, shifted if there is a shift.
+
+    Raises:
+        UserError: the source or the shift, which may be a user's, gives something else.
+    """
     if shift is None:
-        return source.render(part, indices, source.variants[0])
-    return shift.render(source, part, indices)
+        images, maker = source.render(part, indices, source.variants[0]), f"image source {source.name}"
+    else:
+        images, maker = shift.render(source, part, indices), f"shift '{shift.spec}'"
+    right = (len(indices), *source.shape)
+    if images.dtype != np.uint8 or images.shape != right:
+        raise UserError(
+            f"The {maker} gave images of {images.dtype} {list(images.shape)}, but should give uint8 "
+            f"{list(right)}."
+        )
+    return images
 
 
 def png(image: npt.NDArray[np.uint8]) -> bytes:
@@ -53,16 +66,18 @@ def encode(image: npt.NDArray[np.uint8]) -> tuple[bytes, bytes]:
 
 
 def decode(file: bytes) -> npt.NDArray[np.uint8]:
-    """uint8 [height, width, channels] from the bytes of an image file.
+    """uint8 [height, width, channels] from the bytes of a PNG file, as `datasets` shows it.
 
     Raises:
-        OSError: they are not those of a whole image.
+        OSError: they are not those of a whole PNG file in levels of grey or colour.
     """
-    from PIL import Image
+    import datasets
+    from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(io.BytesIO(file)) as picture:
-            pixels: npt.NDArray[np.uint8] = np.asarray(picture)
+        with Image.open(io.BytesIO(file), formats=["PNG"]):
+            return pixels(datasets.Image().decode_example({"bytes": file, "path": None}))
+    except UnidentifiedImageError as error:
+        raise OSError("it is no PNG file") from error
     except (SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise OSError(str(error)) from error
-    return pixels[..., None] if pixels.ndim == 2 else pixels

@@ -20,7 +20,7 @@ from nsl_bench.data.arrow import About, kept, save, schema
 from nsl_bench.data.content import DIGEST_BYTES, content_hash
 from nsl_bench.data.folder import from_folder
 from nsl_bench.data.images import chunks, encode, render
-from nsl_bench.data.manifest import partial
+from nsl_bench.data.manifest import is_folder, partial
 from nsl_bench.data.recipe import split_name
 from nsl_bench.data.splits import check_percent, make_source, make_split
 from nsl_bench.errors import UserError, unknown
@@ -91,7 +91,7 @@ def load(
     here = registry.Spec.parse(text).name.partition("@")[0] in registry.names("benchmark")
     folder = Path(benchmark)
     repository = _REPOSITORY.fullmatch(text)
-    local = folder.is_dir() or partial(folder).is_dir() or isinstance(benchmark, Path)
+    local = is_folder(folder) or is_folder(partial(folder)) or isinstance(benchmark, Path)
     if here or not (local or repository or "/" in text):
         task: Benchmark = registry.create("benchmark", text)
         images = make_source(task, source)

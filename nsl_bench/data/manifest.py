@@ -7,21 +7,37 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from nsl_bench import cache
+from nsl_bench.data.recipe import IMAGES, SYMBOLIC
 from nsl_bench.errors import UserError, unknown
+from nsl_bench.shift import STANDARD
 from nsl_bench.types import BLANK
 
-__all__ = ["FORMAT", "MANIFEST", "FileEntry", "Manifest", "SplitEntry", "file_entry", "partial"]
+__all__ = ["FORMAT", "MANIFEST", "FileEntry", "Manifest", "SplitEntry", "file_entry", "is_folder", "partial"]
 
 FORMAT = 1
 """Version of the folder's layout."""
 
 MANIFEST = "manifest.json"
+
+_NAME = re.compile(r"\w[^/\\\0]*")
+_PATH = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
+"""Of a file in the folder: no absolute path, no ``..``, nothing hidden."""
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder; no system has one whose name is too long."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def partial(folder: Path) -> Path:
@@ -144,9 +160,9 @@ class Manifest:
             UserError: there is none, it is broken, or it is one of another format.
         """
         path = folder / MANIFEST
-        if not folder.is_dir():
+        if not is_folder(folder):
             half = partial(folder)
-            hint = f"; {half} is half-written: generate it again to go on" if half.is_dir() else ""
+            hint = f"; {half} is half-written: generate it again to go on" if is_folder(half) else ""
             raise UserError(f"There is no data set {folder}{hint}.")
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
@@ -154,7 +170,7 @@ class Manifest:
             raise UserError(
                 f"{folder} is no whole data set: it has no {MANIFEST}, written last; generate it again."
             ) from None
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UserError(f"The manifest {path} cannot be read ({error}); generate it again.") from error
         found = values.get("format") if isinstance(values, dict) else None
         if found != FORMAT:
@@ -164,31 +180,90 @@ class Manifest:
                 f"reads format {FORMAT}; use a version that fits, or generate the data set again."
             )
         try:
-            return cls._of(values)
-        except (KeyError, TypeError, AttributeError) as error:
+            manifest: Manifest = _typed(values, cls)
+            manifest._check()
+        except ValueError as error:
             raise UserError(
-                f"The manifest {path} is not as it was written ({type(error).__name__}: {error}); "
-                "generate it again."
+                f"The manifest {path} is not as it was written ({error}); generate it again."
             ) from error
+        return manifest
 
-    @classmethod
-    def _of(cls, values: dict[str, Any]) -> Manifest:
-        known = {key: values[key] for key in (f.name for f in fields(cls))}
-        for key in ("labels", "concepts", "metadata"):
-            known[key] = tuple(known[key])
-        known["files"] = {path: FileEntry(**entry) for path, entry in known["files"].items()}
-        known["configs"] = {
-            config: {
-                split: SplitEntry(**{**entry, "files": tuple(entry["files"])})
-                for split, entry in splits.items()
-            }
-            for config, splits in known["configs"].items()
-        }
-        return cls(**known)
+    def _check(self) -> None:
+        """Raise a ValueError that says what in it does not fit together."""
+        if not _NAME.fullmatch(self.benchmark.partition(":")[0]):
+            raise ValueError(f"'{self.benchmark}' is no name of a benchmark")
+        for path in self.files:
+            if not _PATH.fullmatch(path):
+                raise ValueError(f"'{path}' is no path of a file in the folder")
+        if lacking := {"name", "version", "licence", "citation", "fingerprint"} - set(self.source):
+            raise ValueError(f"source.{min(lacking)} is missing")
+        rounding = "half_up" if self.recipe.get("splits") is None else "floor"
+        if self.rounding != rounding:
+            raise ValueError(f"rounding is '{self.rounding}', but by its recipe it is '{rounding}'")
+        self._check_configs()
+
+    def _check_configs(self) -> None:
+        expected = {STANDARD, *self.shifts, SYMBOLIC, IMAGES}
+        if lacking := expected - set(self.configs):
+            raise ValueError(f"'configs' lacks '{min(lacking)}'")
+        if more := set(self.configs) - expected:
+            raise ValueError(f"the configuration '{min(more)}' is that of no shift")
+        standard = {split: entry.rows for split, entry in self.configs[STANDARD].items()}
+        if min(standard.values(), default=0) < 1:
+            raise ValueError(f"{STANDARD} has a split without rows, or no split")
+        listed: set[str] = set()
+        for config, splits in self.configs.items():
+            if config != IMAGES and {split: entry.rows for split, entry in splits.items()} != standard:
+                raise ValueError(f"the splits of {config} are not those of {STANDARD}")
+            for split, entry in splits.items():
+                if entry.percents and config not in self.shifts:
+                    raise ValueError(f"{config}/{split} has percents without a shift")
+                listed.update(entry.files, [entry.marks])
+                for path in entry.files:
+                    if not path.startswith(f"{config}/{split}-"):
+                        raise ValueError(f"'{path}' is no file of {config}/{split}")
+        if lacking := listed - set(self.files):
+            raise ValueError(f"'files' lacks '{min(lacking)}'")
+        if more := {path for path in self.files if path.endswith(".parquet")} - listed:
+            raise ValueError(f"'{min(more)}' is in no configuration")
+
+
+def _typed(value: Any, hint: Any, where: str = "") -> Any:
+    """A JSON value as a value of a type: objects as dataclasses, arrays as tuples.
+
+    Raises:
+        ValueError: it is of another type.
+    """
+    kind, inside = get_origin(hint) or hint, get_args(hint)
+    start = f"{where}." if where else ""
+    if kind is UnionType:
+        return None if value is None else _typed(value, inside[0], where)
+    if isinstance(hint, type) and is_dataclass(hint) and isinstance(value, dict):
+        hints = get_type_hints(hint)
+        for one in fields(hint):
+            if one.name not in value and one.default is one.default_factory is MISSING:
+                raise ValueError(f"{start}{one.name} is missing")
+        return hint(
+            **{name: _typed(value[name], hints[name], start + name) for name in hints if name in value}
+        )
+    if kind is Mapping and isinstance(value, dict):
+        return {key: _typed(one, inside[1], start + key) for key, one in value.items()}
+    if kind is tuple and isinstance(value, list):
+        return tuple(_typed(one, inside[0], where) for one in value)
+    if hint is Any or type(value) is hint:
+        return value
+    raise ValueError(f"{where} is of the type {type(value).__name__}, not {kind.__name__}")
 
 
 def file_entry(path: Path) -> FileEntry:
-    """A file's size and hash."""
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return FileEntry(path.stat().st_size, digest)
+    """A file's size and hash.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return FileEntry(path.stat().st_size, digest)
+    except OSError as error:
+        raise UserError(f"The file {path} cannot be read: {error.strerror}.") from error

@@ -7,19 +7,25 @@ files: a data set that another version of a library has written again is still t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nsl_bench.data.content import canonical_row, image_digest
 from nsl_bench.data.images import decode
 from nsl_bench.data.manifest import Manifest, file_entry
-from nsl_bench.data.recipe import IMAGES
+from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Recipe
 from nsl_bench.data.rows import pool_row, row_mark
+from nsl_bench.data.splits import check_percent
 from nsl_bench.errors import UserError
 from nsl_bench.shift import STANDARD
+from nsl_bench.types import n_of_percent
 
-__all__ = ["Digests", "checked_rows", "verify"]
+if TYPE_CHECKING:
+    from datasets import Features
+
+__all__ = ["Digests", "checked_rows", "mixed_rows", "verify"]
 
 _BATCH = 256
 
@@ -69,18 +75,48 @@ def verify(folder: Path, *, progress: bool = False) -> Manifest:
                 for _, row in checked_rows(folder, manifest, config, split, digests):
                     found.update(row + b"\n")
                     bar.update()
-                if found.hexdigest() != entry.content_hash:
-                    raise UserError(
-                        f"The rows of {config}/{split} in {folder} are those of their marks, but not of the "
-                        "content hash in the manifest: the manifest is not the one of these files."
-                    )
+                _same(folder, f"{config}/{split}", found.hexdigest(), entry.content_hash)
+                for percent, content_hash in entry.percents.items():
+                    mixed = _mixed_hash(folder, manifest, config, split, percent, digests)
+                    _same(folder, f"{config}/{split}, {percent} % shifted,", mixed, content_hash)
     return manifest
+
+
+def _same(folder: Path, where: str, found: str, stated: str) -> None:
+    if found != stated:
+        raise UserError(
+            f"The rows of {where} in {folder} are those of their marks, but not of the content hash in the "
+            "manifest: the manifest is not the one of these files."
+        )
+
+
+def _mixed_hash(
+    folder: Path, manifest: Manifest, config: str, split: str, percent: str, digests: Digests
+) -> str:
+    """Content hash of a split with a share of its examples shifted."""
+    exact = {f"{p:g}": p for p in Recipe.from_dict(manifest.recipe, f"the manifest of {folder}").percents}
+    try:
+        share = check_percent(exact.get(percent) or float(percent))
+    except ValueError:
+        raise UserError(
+            f"The manifest of {folder} states a share of '{percent}' %; generate again."
+        ) from None
+    rows = manifest.split(config, split).rows
+    n_shifted = n_of_percent(rows, share, floor=manifest.rounding == "floor")
+    total = hashlib.sha256()
+    for _, canonical in mixed_rows(folder, manifest, (STANDARD, config), split, n_shifted, digests):
+        total.update(canonical + b"\n")
+    return total.hexdigest()
 
 
 def _check_files(folder: Path, manifest: Manifest) -> None:
     """Every file is there, texts are as they were written, and there is no data file too many."""
     for path, entry in manifest.files.items():
-        if not (folder / path).is_file():
+        try:
+            there = (folder / path).is_file()
+        except OSError:
+            there = False
+        if not there:
             raise UserError(f"The data set {folder} lacks {path}, which its manifest lists.")
         if path.endswith(".parquet") or file_entry(folder / path) == entry:
             continue
@@ -94,6 +130,39 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
         for file in sorted((folder / config).glob("*.parquet")):
             if f"{config}/{file.name}" not in manifest.files:
                 raise UserError(f"The manifest of {folder} does not list {config}/{file.name}; take it away.")
+    _check_version(folder, manifest)
+
+
+def _check_version(folder: Path, manifest: Manifest) -> None:
+    """The Croissant file, which is as it was written, states the manifest's version."""
+    try:
+        stated = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))["version"]
+    except (OSError, ValueError, KeyError, TypeError):
+        stated = None
+    if stated != manifest.version:
+        raise UserError(
+            f"The manifest of {folder} states the version {manifest.version}, but croissant.json {stated}; "
+            "a corrected data set is generated again."
+        )
+
+
+def mixed_rows(
+    folder: Path,
+    manifest: Manifest,
+    configs: Sequence[str],
+    split: str,
+    n_shifted: int,
+    digests: Digests | None = None,
+) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Checked rows of a split: the shifted ones from the last configuration, the others from the first.
+
+    Each has the key ``shifted`` beside its columns.
+    """
+    tables = (checked_rows(folder, manifest, config, split, digests) for config in configs)
+    for rows in zip(*tables, strict=True):
+        shifted = rows[0][0]["rank"] < n_shifted
+        row, canonical = rows[-1] if shifted else rows[0]
+        yield {**row, "shifted": shifted}, canonical
 
 
 def checked_rows(
@@ -110,10 +179,10 @@ def checked_rows(
     where = f"{config}/{split} in {folder}"
     number = 0
     for path in entry.files:
-        for row, labels in _rows(folder / path):
-            name = f"Row {number} ({row.get('id')}) of {where}"
+        for row in _rows(folder / path, manifest, config):
+            name = f"Row {number} ({row['id']}) of {where}"
             try:
-                canonical, mark = _canonical(row, labels, config, manifest, digests)
+                canonical, mark = _canonical(row, config, manifest, digests)
             except (OSError, KeyError, IndexError, TypeError) as error:
                 raise UserError(f"{name} cannot be read ({error}); generate the data set again.") from error
             if number >= len(marks):
@@ -128,51 +197,81 @@ def checked_rows(
 
 def _marks(folder: Path, manifest: Manifest, path: str) -> list[str]:
     file = folder / path
-    if path not in manifest.files or not file.is_file():
-        raise UserError(f"The data set {folder} lacks {path}, which holds the marks of its rows.")
     if file_entry(file) != manifest.files[path]:
         raise UserError(f"The file {file} is not as it was written; put it back, or generate again.")
-    return file.read_text(encoding="utf-8").split()
+    return file.read_text(encoding="ascii", errors="replace").split()
 
 
-def _rows(file: Path) -> Iterator[tuple[dict[str, Any], tuple[str, ...]]]:
-    """The rows of a parquet file, each with the names of its labels or concepts."""
+def _rows(file: Path, manifest: Manifest, config: str) -> Iterator[dict[str, Any]]:
+    """The rows of a parquet file of a configuration."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from datasets import Features
 
     try:
         with pq.ParquetFile(file) as table:
-            features = Features.from_arrow_schema(table.schema_arrow)
-            column = "concept" if "concept" in features else "label"
-            names = tuple(getattr(features.get(column), "names", None) or ())
+            _check_columns(file, Features.from_arrow_schema(table.schema_arrow), manifest, config)
             for batch in table.iter_batches(_BATCH):
-                for row in batch.to_pylist():
-                    yield row, names
+                yield from batch.to_pylist()
     except FileNotFoundError:
         raise UserError(f"The file {file} is not there; generate the data set again.") from None
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except PermissionError as error:
+        raise UserError(f"The file {file} cannot be read: {error.strerror}.") from error
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(f"The file {file} is damaged ({reason}); generate the data set again.") from error
 
 
-def _canonical(
-    row: dict[str, Any], names: tuple[str, ...], config: str, manifest: Manifest, digests: Digests
-) -> tuple[bytes, str]:
+def _check_columns(file: Path, found: Features, manifest: Manifest, config: str) -> None:
+    """The columns are those of the configuration, with the manifest's labels, concepts and meta-data."""
+    from datasets import ClassLabel, Image, List, Value
+
+    text = Value("string")
+    expected: dict[str, Any]
+    if config == IMAGES:
+        concept = ClassLabel(names=list(manifest.concepts))
+        expected = {"id": text, "image": Image(), "concept": concept, "digest": text}
+    else:
+        kinds = {name: found.get(name) for name in manifest.metadata}
+        expected = {name: kind if isinstance(kind, Value) else text for name, kind in kinds.items()}
+        expected |= {"id": text, "concepts": List(text), "rank": Value("int32")}
+        expected |= {"label": ClassLabel(names=list(manifest.labels))}
+        expected |= dict.fromkeys(_references(manifest, config), List(text))
+        if config != SYMBOLIC:
+            expected["images"] = List(Image())
+    for name in [*expected, *found]:
+        if found.get(name) != expected.get(name):
+            there, right = found.get(name, "not there"), expected.get(name, "not there")
+            raise UserError(
+                f"The column '{name}' of {file} is {there}, but by the manifest it is {right}; generate the "
+                "data set again."
+            )
+
+
+def _references(manifest: Manifest, config: str) -> list[str]:
+    """Names of the columns that refer to images of the pool."""
+    if config == SYMBOLIC:
+        return ["standard_images", *(f"{name}_images" for name in manifest.shifts)]
+    return ["standard_images", "shifted_images"] if config in manifest.shifts else ["standard_images"]
+
+
+def _canonical(row: dict[str, Any], config: str, manifest: Manifest, digests: Digests) -> tuple[bytes, str]:
     """A row's canonical form and mark."""
     if config == IMAGES:
         digest = digests.of(row["image"]["bytes"])
         if digest != row["digest"]:
             raise OSError("its digest is not that of its pixels")
-        canonical = pool_row(names[row["concept"]], digest)
+        canonical = pool_row(_name(manifest.concepts, row["concept"]), digest)
         return canonical, row_mark(canonical, row["id"])
     images = [None if image is None else digests.of(image["bytes"]) for image in row.get("images", ())]
     metadata = {name: row[name] for name in manifest.metadata}
-    shifted = config in manifest.shifts
-    canonical = canonical_row(row["concepts"], names[row["label"]], metadata, shifted, images)
-    references = ["standard_images"]
-    if shifted:
-        references.append("shifted_images")
-    elif config != STANDARD:
-        references += [f"{name}_images" for name in manifest.shifts]
-    return canonical, row_mark(canonical, row["id"], row["rank"], *(row[name] for name in references))
+    label = _name(manifest.labels, row["label"])
+    canonical = canonical_row(row["concepts"], label, metadata, config in manifest.shifts, images)
+    references = [row[name] for name in _references(manifest, config)]
+    return canonical, row_mark(canonical, row["id"], row["rank"], *references)
+
+
+def _name(names: Sequence[str], index: int) -> str:
+    if index < 0:
+        raise IndexError(f"there is no label {index}")
+    return names[index]

@@ -25,7 +25,8 @@ class Hub:
         tags: by repository, tag to number of the commit.
         blobs: uploaded large files by hash.
         requests: method and path of each request.
-        broken: a path's piece; requests whose path holds it get an error 500.
+        broken: a path's piece; requests whose path holds it get the answer of something that is broken.
+        answer: of what is broken: status and body.
     """
 
     url: str = ""
@@ -34,6 +35,7 @@ class Hub:
     blobs: dict[str, bytes] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     broken: str | None = None
+    answer: tuple[int, bytes] = (500, b'{"error": "out of order"}')
 
     def sha(self, number: int) -> str:
         """The name of a commit."""
@@ -43,7 +45,9 @@ class Hub:
         """The files at a revision, and the commit's name."""
         count = len(self.commits[repository])
         number = self.tags[repository].get(revision)
-        if revision == "main" and count:
+        if revision == "main" and not count:
+            return {}, self.sha(0)
+        if revision == "main":
             number = count - 1
         for k in range(count):
             if revision == self.sha(k):
@@ -74,8 +78,8 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         self.hub.requests.append(f"{self.command} {path}")
         if self.hub.broken and self.hub.broken in path:
-            self._answer(500, {"error": "out of order"})
-        elif self.command in ("POST", "PUT") and not path.startswith("/lfs/") and not self._known():
+            self._answer(*self.hub.answer)
+        elif self.command in ("POST", "PUT") and not path.startswith("/upload/") and not self._known():
             self._answer(401, {"error": "who are you?"})
         else:
             words = path.strip("/").split("/")
@@ -103,7 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._answer(200, {"errors": [], "warnings": []})
         if words[-3:] == ["lfs", "objects", "batch"]:
             objects = [
-                {**one, "actions": {"upload": {"href": f"{hub.url}/lfs/{one['oid']}", "header": {}}}}
+                {**one, "actions": {"upload": {"href": f"{hub.url}/upload/{one['oid']}", "header": {}}}}
                 for one in json.loads(body)["objects"]
             ]
             return self._answer(200, {"transfer": "basic", "objects": objects})
@@ -133,7 +137,8 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200, {})
 
     def _commit(self, repository: str, lines: list[dict[str, Any]]) -> None:
-        files, message = {}, ""
+        commits = self.hub.commits[repository]
+        files, message = dict(commits[-1][0]) if commits else {}, ""
         for line in lines:
             value = line["value"]
             if line["key"] == "header":
@@ -142,13 +147,16 @@ class _Handler(BaseHTTPRequestHandler):
                 files[value["path"]] = base64.b64decode(value["content"])
             elif line["key"] == "lfsFile":
                 files[value["path"]] = self.hub.blobs[value["oid"]]
-        self.hub.commits[repository].append((files, message))
-        sha = self.hub.sha(len(self.hub.commits[repository]) - 1)
+            else:
+                assert line["key"] == "deletedFile", line
+                del files[value["path"]]
+        commits.append((files, message))
+        sha = self.hub.sha(len(commits) - 1)
         url = f"{self.hub.url}/datasets/{repository}/commit/{sha}"
         self._answer(200, {"success": True, "commitOid": sha, "commitUrl": url})
 
     def _put(self, words: list[str], body: bytes) -> None:
-        assert words[0] == "lfs" and hashlib.sha256(body).hexdigest() == words[1]
+        assert words[0] == "upload" and hashlib.sha256(body).hexdigest() == words[1]
         self.hub.blobs[words[1]] = body
         self._answer(200, {})
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from nsl_bench.generators import puzzles, sudoku
+from nsl_bench.generators.shifts import Rotate
 
 import nsl_bench
 from nsl_bench import cache, registry
@@ -332,6 +333,15 @@ def test_a_data_set_is_not_made_from_another_ones_files(
     shutil.rmtree(out)
     with pytest.raises(UserError, match="files that are not of a half-made data set"):
         generate(LITTLE, out)
+
+
+@pytest.mark.parametrize("wrong", [lambda x: x / 255, lambda x: x[:-1], lambda x: x[:, :5]])
+def test_a_shift_that_gives_no_images_is_named(
+    wrong: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Rotate, "apply", lambda self, images, indices: wrong(images))
+    with pytest.raises(UserError, match=r"The shift 'rotate:90' gave images of .*, but should give uint8 \["):
+        generate(replace(LITTLE, shifts=("rotate90",)), tmp_path / "out")
 
 
 def test_a_damaged_plan_is_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+import nsl_bench
+from nsl_bench.data.hub import publish as send
 from nsl_bench.data.manifest import Manifest
+from nsl_bench.errors import UserError
 
 from .stand_in import TOKEN, Hub, running
 
@@ -134,6 +138,54 @@ def test_a_version_is_tagged_again_if_that_failed(hub: Hub, tmp_path: Path, grid
     hub.broken = None
     assert publish(hub, tmp_path, grids).returncode == 0
     assert set(hub.tags[REPOSITORY]) == {"v1.0.0"}
+
+
+@pytest.mark.parametrize(
+    ("broken", "answer", "sentence"),
+    [
+        ("/upload/", (403, b"no"), "The Hub refuses access to someone/grids: log in"),
+        ("/upload/", (409, b"no"), "The Hub answered with an error for someone/grids"),
+        *(
+            (step, (200, b"<html>Log in</html>"), "What answered for someone/grids is not the Hub")
+            for step in ("/create", "/refs", "/batch", "/commit")
+        ),
+    ],
+)
+def test_a_broken_step_gets_one_sentence(
+    hub: Hub, tmp_path: Path, grids: Path, broken: str, answer: tuple[int, bytes], sentence: str
+) -> None:
+    hub.broken, hub.answer = broken, answer
+    done = publish(hub, tmp_path, grids)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert sentence in done.stderr
+    assert not any(hub.commits.values()) and not any(hub.tags.values())
+
+
+def test_files_of_an_earlier_version_are_taken_away(hub: Hub, tmp_path: Path, grids: Path) -> None:
+    stale = {"manifest.json": b"{}", "standard/train-00000-of-00002.parquet": b"old", ".gitattributes": b"x"}
+    hub.commits[REPOSITORY], hub.tags[REPOSITORY] = [(stale, "first")], {"v0": 0}
+    assert publish(hub, tmp_path, grids).returncode == 0
+    files, _ = hub.commits[REPOSITORY][1]
+    assert set(files) == {*Manifest.read(grids).files, "manifest.json", ".gitattributes"}
+    assert hub.commits[REPOSITORY][0] == (stale, "first")
+
+
+def test_what_is_no_data_set_is_not_taken_away(hub: Hub, tmp_path: Path, grids: Path) -> None:
+    hub.commits[REPOSITORY], hub.tags[REPOSITORY] = [({"thesis.pdf": b"x"}, "first")], {}
+    done = publish(hub, tmp_path, grids)
+    assert done.returncode == 2 and f"{REPOSITORY} holds thesis.pdf and no data set" in done.stderr
+    assert len(hub.commits[REPOSITORY]) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["grids", "a/b c", "a/b.git", "a/x--y", "ö/ü", "a/..", "a/b/c", "a/", f"a/{'b' * 120}"]
+)
+def test_a_name_that_the_hub_does_not_take(grids: Path, name: str) -> None:
+    with pytest.raises(UserError, match=r"^--repo: '.*' is no repository of the Hub; expected owner/name"):
+        send(grids, name, dry_run=True)
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        with pytest.raises(UserError, match=r"is no repository of the Hub; expected owner/name"):
+            nsl_bench.load(f"{name}@v1")
 
 
 def test_a_spoiled_data_set_is_not_published(hub: Hub, tmp_path: Path, copied: Path) -> None:

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image
 
 import nsl_bench
+from nsl_bench.data.arrow import kept
 from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.verify import verify
 from nsl_bench.errors import UserError
@@ -85,6 +86,52 @@ def test_every_column_counts(copied: Path, field: str, value: object) -> None:
         verify(copied)
 
 
+def test_a_label_below_zero_is_none(copied: Path) -> None:
+    change(copied, TURNED, lambda rows: [row.update(label=row["label"] - 2) for row in rows] and None)
+    with pytest.raises(UserError, match=r"Row 0 \(train-0\) .* cannot be read \(there is no label -"):
+        verify(copied)
+
+
+def test_an_added_column_is_named(copied: Path) -> None:
+    table = pq.read_table(copied / TURNED)
+    pq.write_table(table.append_column("secret", pa.array(["x"] * len(table))), copied / TURNED)
+    with pytest.raises(UserError, match=r"The column 'secret' of .* by the manifest it is not there"):
+        verify(copied)
+
+
+def turned(picture: Image.Image) -> tuple[Image.Image, dict[str, Any]]:
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    return picture, {"format": "PNG", "exif": exif}
+
+
+def negative(picture: Image.Image) -> tuple[Image.Image, dict[str, Any]]:
+    copy = Image.frombytes("P", picture.size, picture.tobytes())
+    copy.putpalette([255 - k // 3 for k in range(768)])
+    return copy, {"format": "PNG"}
+
+
+@pytest.mark.parametrize(
+    ("save", "sentence"),
+    [
+        (turned, "differs from what was generated"),
+        (negative, r"cannot be read \(an image of the mode P "),
+        (lambda picture: (picture, {"format": "EPS"}), r"cannot be read \(it is no PNG file\)"),
+    ],
+)
+def test_an_image_is_what_datasets_shows(copied: Path, save: Any, sentence: str) -> None:
+    def edit(rows: list[dict[str, Any]]) -> None:
+        image = next(image for image in rows[0]["images"] if image)
+        buffer = io.BytesIO()
+        picture, options = save(Image.open(io.BytesIO(image["bytes"])))
+        picture.save(buffer, **options)
+        image["bytes"] = buffer.getvalue()
+
+    change(copied, TURNED, edit)
+    with pytest.raises(UserError, match=sentence):
+        verify(copied)
+
+
 def test_rows_too_many_or_too_few(copied: Path) -> None:
     change(copied, TURNED, lambda rows: rows[:-1])
     with pytest.raises(UserError, match="ends after 23 rows, but the manifest states 24"):
@@ -126,6 +173,9 @@ def test_a_manifest_of_another_format_or_none(copied: Path) -> None:
     (copied / "manifest.json").write_text("{")
     with pytest.raises(UserError, match="cannot be read"):
         verify(copied)
+    (copied / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(UserError, match="cannot be read"):
+        verify(copied)
     (copied / "manifest.json").unlink()
     with pytest.raises(UserError, match="it has no manifest"):
         verify(copied)
@@ -137,6 +187,108 @@ def test_a_manifest_of_other_files(copied: Path) -> None:
     edit_manifest(copied, configs=manifest["configs"])
     with pytest.raises(UserError, match="the manifest is not the one of these files"):
         verify(copied)
+
+
+HASH = "0" * 64
+FILE = {"bytes": 1, "sha256": HASH}
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "sentence"),
+    [
+        ("labels", ["invalid", "valid"], "column 'label' of .* by the manifest it is"),
+        ("concepts", ["4", "3", "2", "1"], "column 'concept' of .* by the manifest it is"),
+        ("metadata", ["mood"], "column 'mood' of .* is not there"),
+        ("version", "1.0.1", "states the version 1.0.1, but croissant.json 1.0.0"),
+        ("rounding", "floor", "rounding is 'floor', but by its recipe it is 'half_up'"),
+        ("source", "mnist", "source is of the type str, not Mapping"),
+        ("source", {"name": "mnist"}, "source.citation is missing"),
+        ("benchmark", "../../outside/evil", "'../../outside/evil' is no name of a benchmark"),
+        ("configs", {}, "'configs' lacks 'images'"),
+        ("configs rotate90", None, "'configs' lacks 'rotate90'"),
+        ("configs extra", {}, "the configuration 'extra' is that of no shift"),
+        ("configs symbolic train_2", None, "splits of symbolic are not those of standard"),
+        ("configs standard train rows", "24", "configs.standard.train.rows is of the type str, not int"),
+        ("configs standard train marks", 5, "configs.standard.train.marks is of the type int, not str"),
+        ("configs standard train files", [TURNED], f"'{TURNED}' is no file of standard/train"),
+        ("configs standard train percents", {"50": HASH}, "standard/train has percents without a shift"),
+        ("configs rotate90 train percents", {"50": HASH}, "not of the content hash in the manifest"),
+        ("configs rotate90 train percents", {"x": HASH}, "states a share of 'x' %"),
+        ("configs rotate90 train percents", {"nan": HASH}, "between 0 and 100 percent, found nan"),
+        (f"files {TURNED}", None, f"'files' lacks '{TURNED}'"),
+        ("files images/more.parquet", FILE, "'images/more.parquet' is in no configuration"),
+        ("files /etc/hostname", FILE, "'/etc/hostname' is no path of a file in the folder"),
+        ("files ../private.parquet", FILE, "'../private.parquet' is no path of a file in the folder"),
+        ("files .netrc", FILE, "'.netrc' is no path of a file in the folder"),
+        (f"files {'x' * 300}", FILE, "lacks xxx"),
+    ],
+)
+def test_a_manifest_that_was_edited(copied: Path, place: str, value: object, sentence: str) -> None:
+    manifest = json.loads((copied / "manifest.json").read_text())
+    *words, last = place.split()
+    part = manifest
+    for word in words:
+        part = part[word]
+    if value is None:
+        del part[last]
+    else:
+        part[last] = value
+    edit_manifest(copied, **manifest)
+    with pytest.raises(UserError, match=sentence):
+        verify(copied)
+
+
+def test_an_edited_copy_does_not_change_what_the_data_set_is(
+    grids: Path, copied: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NSL_BENCH_CACHE", str(tmp_path / "cache"))
+    manifest = Manifest.read(grids)
+    edit_manifest(copied, labels=manifest.labels[::-1])
+    with pytest.raises(UserError, match="column 'label'"):
+        nsl_bench.load(copied)
+    edit_manifest(copied, labels=manifest.labels, source={**manifest.source, "licence": "none"})
+    assert nsl_bench.load(copied).info.license == "none"
+    loaded = nsl_bench.load(grids)
+    assert loaded.features["label"].names == list(manifest.labels)
+    assert loaded.info.license == manifest.source["licence"]
+
+
+def test_a_name_stays_in_the_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NSL_BENCH_CACHE", str(tmp_path / "cache"))
+    places: list[Path] = []
+    with pytest.raises(FileNotFoundError):
+        kept(f"../../evil/{'x' * 300}", "0", places.append)
+    assert places[0].parent == tmp_path / "cache" / "datasets" and len(places[0].name) < 200
+
+
+@pytest.mark.parametrize("keep", [0, 100, 4000])
+def test_a_damaged_file_in_the_cache_is_written_again(
+    grids: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, keep: int
+) -> None:
+    monkeypatch.setenv("NSL_BENCH_CACHE", str(tmp_path / "cache"))
+    rows = nsl_bench.load(grids)[:]["concepts"]
+    (file,) = (tmp_path / "cache" / "datasets").glob("*.arrow")
+    file.write_bytes(file.read_bytes()[:keep])
+    assert nsl_bench.load(grids)[:]["concepts"] == rows
+
+
+def test_a_file_that_cannot_be_read(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch, pytest.raises(UserError, match=r"parquet cannot be read: Perm"):
+        patch.setattr(pq, "ParquetFile", refuse)
+        verify(copied)
+    monkeypatch.setattr("hashlib.file_digest", refuse)
+    with pytest.raises(UserError, match=r"The file .*README\.md cannot be read: Permission denied\.$"):
+        verify(copied)
+
+
+def test_a_name_too_long_is_no_folder() -> None:
+    with pytest.raises(UserError, match="There is no data set"):
+        nsl_bench.load(Path("x" * 300))
+    with pytest.raises(UserError, match="Unknown benchmark"):
+        nsl_bench.load("x" * 300)
 
 
 def test_files_missing_changed_or_too_many(copied: Path) -> None:
