@@ -6,9 +6,11 @@ one array an entry and contest, cells by metrics, so that a hundred thousand run
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +39,7 @@ AREAS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "l
 """The metrics of the overview."""
 
 _NAMES = tuple(METRICS)
+_LONGEST_SLUG = 60
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,8 @@ class Entry:
             return {run.id: run for run in read_runs(self.folder)}
         except OSError as error:
             raise UserError(f"The runs of {self.folder} cannot be read: {error.strerror}.") from error
+        except UserError as error:
+            raise UserError(f"The runs of {self.folder} cannot be read: {error}") from error
 
     def records(
         self, contest: Contest, submitted: Mapping[str, Run]
@@ -214,22 +219,22 @@ class Board:
         return Area(float(values.mean()), error)
 
     @cached_property
-    def _placings(self) -> dict[tuple[str, str], dict[str, tuple[Placing, int]]]:
+    def _placings(self) -> dict[tuple[str, str], dict[Entry, tuple[Placing, int]]]:
         found = {}
         for contest in self.contests:
             for track in self.tracks(contest):
                 metric = self.main_metric(track)
                 entries, values = self.matrix(contest, track, metric)
                 placed = place(values, higher_is_better=METRICS[metric].higher_is_better is not False)
-                found[contest.name, track] = {entries[p.index].slug: (p, len(placed)) for p in placed}
+                found[contest.name, track] = {entries[p.index]: (p, len(placed)) for p in placed}
         return found
 
     def rank(self, entry: Entry, contest: Contest) -> Rank:
         """An entry's rank in its track by the area under shift of the main metric."""
         placed = self._placings.get((contest.name, entry.track), {})
-        if entry.slug not in placed:
+        if entry not in placed:
             return Rank(None, len(placed))
-        return Rank(placed[entry.slug][0].rank, placed[entry.slug][1])
+        return Rank(placed[entry][0].rank, placed[entry][1])
 
     def frame(self, contest: Contest) -> pd.DataFrame:
         """One row a run, columns as in `Store.frame`; the learner is the entry's title."""
@@ -265,19 +270,78 @@ def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:
     """The board of a folder of accepted submissions.
 
     Raises:
-        UserError: a submission that cannot be read.
+        UserError: no folder of accepted submissions, or a submission that cannot be read.
     """
     contests = read_contests(board)
-    folders = sorted(path.parent for path in submissions.glob(f"*/{SCORES}"))
+    folders = _accepted(submissions)
     entries = [entry for folder in folders for entry in _entries(folder, contests)]
+    if folders and not entries:
+        raise UserError(
+            f"None of the {len(folders)} submissions in {submissions} has a run of a contest in {board}; "
+            "score them again with that board."
+        )
+    entries = _told_apart(entries)
     entries.sort(key=lambda entry: (entry.title.lower(), entry.slug))
     return Board(contests, tuple(entries))
+
+
+def _accepted(submissions: Path) -> list[Path]:
+    """The folders of the accepted submissions; none in an empty folder, which is a board before its first."""
+    if not submissions.is_dir():
+        raise UserError(
+            f"There is no folder {submissions} of accepted submissions; name it with --submissions, or make "
+            "an empty one for a board without any."
+        )
+    if (submissions / MANIFEST).is_file():
+        raise UserError(
+            f"{submissions} is one submission; name the folder in which accepted submissions lie, each in "
+            "a folder of its own."
+        )
+    found = sorted(path.parent for path in submissions.glob(f"*/{SCORES}"))
+    others = [path.name for path in submissions.iterdir() if not path.name.startswith(".")]
+    if others and not found:
+        raise UserError(
+            f"No folder in {submissions} holds a scored submission ({SCORES}); `nsl-bench score-submission "
+            f"SUBMISSION --accept {submissions}` puts one there."
+        )
+    return found
+
+
+def _told_apart(entries: Sequence[Entry]) -> list[Entry]:
+    """Entries whose slugs are different, and whose titles are."""
+    titles = Counter(entry.title for entry in entries)
+    return [
+        replace(
+            entry, slug=name, title=entry.title if titles[entry.title] == 1 else f"{entry.title} [{name}]"
+        )
+        for entry, name in zip(entries, _slugs(entry.slug for entry in entries), strict=True)
+    ]
+
+
+def _slugs(names: Iterable[str]) -> Iterator[str]:
+    """Slugs cut short, and none twice: what is taken gets a number."""
+    taken: set[str] = set()
+    for name in names:
+        first = name[:_LONGEST_SLUG].strip("-")
+        numbered = (f"{first}-{k}" for k in itertools.count(2))
+        found = next(text for text in itertools.chain([first], numbered) if text not in taken)
+        taken.add(found)
+        yield found
+
+
+def _manifest(path: Path) -> Manifest:
+    """An accepted submission's manifest; what a manifest does not have is left out."""
+    values = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(values, dict):
+        raise TypeError(f"{MANIFEST} holds no JSON object")
+    known = {f.name for f in fields(Manifest)}
+    return Manifest(**{name: value for name, value in values.items() if name in known})
 
 
 def _entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
     """A submission's entries, one a network."""
     try:
-        manifest = Manifest(**json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+        manifest = _manifest(folder / MANIFEST)
         by_name = {contest.name: contest for contest in contests}
         index = {
             name: {cell: k for k, cell in enumerate(contest.cells_of(manifest.track))}
@@ -312,7 +376,7 @@ def _entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
     return [
         Entry(
             slug=slug(f"{folder.name} {network}" if several else folder.name),
-            title=f"{manifest.name} ({network})" if several else manifest.name,
+            title=f"{manifest.name} ({network or 'none'})" if several else manifest.name,
             manifest=manifest,
             network=network,
             folder=folder,

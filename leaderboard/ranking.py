@@ -6,8 +6,10 @@ a column is one train set. What repeats share (an easy train set, a test set) ca
 The bootstrap draws repeats with replacement (all draws are enumerated where there are few). With three to
 five repeats the plain percentile interval is too narrow, so its deviations are widened by
 ``t(n-1) / z * sqrt(n / (n-1))``, which keeps false alarms for
-normal differences near the level: 7 % for three repeats, 5.5 % for five (Hesterberg: "What Teachers
+normal differences near the level: 5.1 % for three repeats, 5.4 % for five (Hesterberg: "What Teachers
 Should Know About the Bootstrap", The American Statistician 2015, section 4.3 on narrowness bias).
+Quantiles are those of the draws themselves: interpolated between the 27 draws of three repeats they would
+give 7.4 %.
 """
 
 from __future__ import annotations
@@ -76,7 +78,8 @@ def difference_interval(first: Matrix, second: Matrix, level: float = _LEVEL) ->
 
     mean = float(difference.mean())
     widening = t.ppf(1 - level / 2, n - 1) / norm.ppf(1 - level / 2) * np.sqrt(n / (n - 1))
-    low, high = np.quantile(_weights(n) @ difference - mean, [level / 2, 1 - level / 2])
+    deviations = _weights(n) @ difference - mean
+    low, high = np.quantile(deviations, [level / 2, 1 - level / 2], method="inverted_cdf")
     return mean + widening * float(low), mean + widening * float(high)
 
 

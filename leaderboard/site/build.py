@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -29,7 +30,7 @@ from .examples import write_pictures
 from .highlight import rule_html
 from .pages import learner_page, overview_rows
 from .rundata import write_runs, write_test
-from .svg import STYLES, Series, critical_difference, curve, swatch
+from .svg import STYLES, Series, critical_difference, curve, marks, swatch
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -63,7 +64,7 @@ def build_site(board: Board, out: Path, *, pictures: bool = True, workers: int =
 
     Args:
         board: what it shows.
-        out: its folder; an older site there is replaced, other files are not.
+        out: its folder; an older site there is replaced at the end, other files are not.
         pictures: whether to draw every curve as PNG, SVG and PDF.
         workers: processes that write the pages of learners and draw curves; the site does not depend on it.
 
@@ -73,20 +74,41 @@ def build_site(board: Board, out: Path, *, pictures: bool = True, workers: int =
     Raises:
         UserError: the folder holds something else, or cannot be written.
     """
-    _clear(out)
     try:
-        return _build(board, out, pictures, workers)
+        _check(out)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            prefix=f".{out.name[:60]}-", dir=out.parent, ignore_cleanup_errors=True
+        ) as beside:
+            made = Path(beside, "new")
+            made.mkdir()
+            (made / _MARK).write_text(f"{__version__}\n", encoding="utf-8")
+            written = _build(board, made, pictures, workers)
+            _swap(made, out, Path(beside, "old"))
+        return written
     except OSError as error:
         raise UserError(f"The site cannot be written to {out}: {error.strerror}.") from error
 
 
-def _clear(out: Path) -> None:
+def _check(out: Path) -> None:
+    if out.is_symlink():
+        raise UserError(f"--out: {out} is a symbolic link; name the folder that it leads to.")
+    if Path.cwd().is_relative_to(out.resolve()):
+        raise UserError(f"--out: {out} holds the current folder; name a folder that is new or empty.")
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / _MARK).is_file())):
         raise UserError(f"--out: {out} is there already and is no site; name a folder that is new or empty.")
-    if out.is_dir():
-        shutil.rmtree(out)
-    out.mkdir(parents=True)
-    (out / _MARK).write_text(f"{__version__}\n", encoding="utf-8")
+
+
+def _swap(made: Path, out: Path, old: Path) -> None:
+    """Put a folder in the place of another, which is kept as `old`."""
+    if out.exists():
+        out.rename(old)
+    try:
+        made.rename(out)
+    except BaseException:
+        if old.exists():
+            old.rename(out)
+        raise
 
 
 @cache
@@ -103,7 +125,12 @@ def _environment() -> Environment:
     environment.filters["number"] = _number
     environment.filters["rule"] = rule_html
     environment.globals.update(
-        metrics=METRICS, areas=AREAS, version=__version__, swatch=swatch, log_metrics=_LOGARITHMIC
+        metrics=METRICS,
+        areas=AREAS,
+        version=__version__,
+        swatch=swatch,
+        marks=marks(),
+        log_metrics=_LOGARITHMIC,
     )
     return environment
 

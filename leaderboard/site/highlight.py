@@ -8,11 +8,12 @@ from markupsafe import Markup, escape
 
 __all__ = ["rule_html"]
 
+# In time linear in the rule: words are tried at their beginning alone, and a string without an end is one.
 _ASP = re.compile(
-    r"(?P<s>\"(?:\\.|[^\"\\])*\")|(?P<k>\bnot\b|:-)|(?P<v>\b_*[A-Z]\w*|\b_\b)|(?P<n>\b\d+\b)"
-    r"|(?P<p>[a-z_]\w*(?=\())|(?P<o>!=|<=|>=|[<>=+\-*/])"
+    r"(?P<s>\"(?:\\.|[^\"\\])*\"?)|(?P<k>\bnot\b|:-)|(?P<v>\b_*[A-Z]\w*|\b_\b)|(?P<n>\b\d+\b)"
+    r"|(?P<p>\b[a-z_]\w*(?=\())|(?P<o>!=|<=|>=|[<>=+\-*/])"
 )
-_TREE = re.compile(r"(?P<k>\bif\b|\band\b)|(?P<o><=|>)|(?P<n>(?<= )-?\d[\d.e+-]*)|(?P<v>[^\s<>]+)")
+_TREE = re.compile(r"(?P<k>\bif\b)|(?P<n>(?<= )-?\d[\d.e+-]*)")
 
 
 def rule_html(rule: str, language: str | None = "asp") -> Markup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +18,8 @@ from ..contests import Cell, Contest
 __all__ = ["ContestOfLearner", "Hypotheses", "OverviewRow", "Point", "learner_page", "overview_rows"]
 
 _RULES = 8
-"""Rules of a hypothesis shown on a learner's page; the run's page has them all."""
+_CHARACTERS = {"asp": 400, "tree": 200}
+"""Rules of a hypothesis shown on a learner's page, and their length; the run's page has them all."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,9 @@ class Hypotheses:
 
     Attributes:
         percents: shares of shifted examples.
-        distinct: each distinct hypothesis: its rules, how many more there are, its language, the repeats
-            that learned it, one of their runs, and its atoms.
+        distinct: each distinct hypothesis: its first rules, how many more there are, the length of the one
+            rule shown if it is cut, else 0, its language, the repeats that learned it, one of their runs,
+            and its metrics.
     """
 
     percents: tuple[float, ...]
@@ -206,10 +209,15 @@ def _merged(
 
 def _distinct(rules: tuple[str, ...], members: Sequence[tuple[Cell, dict[str, Any]]]) -> dict[str, Any]:
     first = members[0][1]
+    language = first["language"]
+    longest = _CHARACTERS[language]
+    ends = itertools.accumulate(len(rule) for rule in rules[:_RULES])
+    n = max(sum(end <= longest for end in ends), 1)
     return {
-        "rules": rules[:_RULES],
-        "more": len(rules) - _RULES,
-        "language": first.get("language"),
+        "rules": [rule[:longest] for rule in rules[:n]],
+        "more": len(rules) - n,
+        "cut": len(rules[0]) if len(rules[0]) > longest else 0,
+        "language": language,
         "repeats": [cell.repeat for cell, _ in members],
         "run": first["run"],
         "metrics": first["metrics"],

@@ -1,7 +1,7 @@
 """Curves over the share of shift and critical-difference pictures, drawn as SVG into the page.
 
 Series differ in colour, in marker and in the order of the legend; colours are CSS variables, so that dark
-mode has its own. Published curves are dashed.
+mode has its own. Published curves are dashed. A page with curves holds their markers once (`marks`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-__all__ = ["STYLES", "Series", "critical_difference", "curve", "swatch"]
+__all__ = ["STYLES", "Series", "critical_difference", "curve", "marks", "swatch"]
 
 STYLES = 8
 """Number of colours and of markers; series beyond take them again."""
 
 _WIDTH, _HEIGHT = 560.0, 320.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 12.0, 12.0, 40.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 18.0, 12.0, 46.0
+_MOST = 1e300
+"""The upper end of a logarithmic axis, whatever the values."""
+
 _MARKS = (
     "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0Z",
     "M-3.6,-3.6H3.6V3.6H-3.6Z",
@@ -50,7 +53,8 @@ class Series:
 
 def _ticks(low: float, high: float, logarithmic: bool) -> list[float]:
     if logarithmic:
-        found = [10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+        found = [10.0**k for k in range(first, last + 1, -(-(last - first) // 8) or 1)]
         return [tick for tick in found if low * 0.999 <= tick <= high * 1.001] or [low, high]
     step = 10 ** math.floor(math.log10((high - low) / 3))
     step *= next(k for k in (1, 2, 5, 10) if (high - low) / (step * k) <= 6)
@@ -64,8 +68,9 @@ def _range(series: Sequence[Series], unit: bool, logarithmic: bool) -> tuple[flo
     low = min(mean - error for s in series for _, mean, error in s.points)
     high = max(mean + error for s in series for _, mean, error in s.points)
     if logarithmic:
-        low = max(min(mean for s in series for _, mean, _ in s.points), 1e-3)
-        return 10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(max(high, low * 2)))
+        low = min(max(min(mean for s in series for _, mean, _ in s.points), 1e-3), _MOST / 10)
+        high = min(max(high, low * 2), _MOST)
+        return 10.0 ** math.floor(math.log10(low)), 10.0 ** math.ceil(math.log10(high))
     return min(low, 0.0), high + 0.05 * (high - min(low, 0.0) or 1.0)
 
 
@@ -73,13 +78,21 @@ def _number(value: float) -> str:
     return f"{value:g}" if abs(value) < 1e5 else f"{value:.0e}"
 
 
+def marks() -> Markup:
+    """The markers, which curves and legends of the same page refer to."""
+    shapes = [Markup('<path id="mark{}" d="{}"/>').format(k, mark) for k, mark in enumerate(_MARKS)]
+    return Markup('<svg class="marks" width="0" height="0" aria-hidden="true"><defs>{}</defs></svg>').format(
+        Markup("").join(shapes)
+    )
+
+
 def swatch(style: int, published: bool = False) -> Markup:
     """A legend's sample of a line."""
     kind = "published" if published else "measured"
     return Markup(
         '<svg class="swatch s{} {}" width="34" height="14" viewBox="0 0 34 14" aria-hidden="true">'
-        '<path class="line" d="M0,7H34"/><path class="mark" transform="translate(17,7)" d="{}"/></svg>'
-    ).format(style % STYLES, kind, _MARKS[style % STYLES])
+        '<path class="line" d="M0,7H34"/><use href="#mark{}" x="17" y="7"/></svg>'
+    ).format(style % STYLES, kind, style % STYLES)
 
 
 def curve(series: Sequence[Series], title: str, unit: bool = False, logarithmic: bool = False) -> Markup:
@@ -118,7 +131,7 @@ def curve(series: Sequence[Series], title: str, unit: bool = False, logarithmic:
         parts.append(
             Markup(
                 '<path class="grid" d="M{},{}V{}"/><text x="{}" y="{}" text-anchor="middle">{}</text>'
-            ).format(x(percent), _TOP, bottom, x(percent), bottom + 16, percent)
+            ).format(x(percent), _TOP, bottom, x(percent), bottom + 18, percent)
         )
     parts.append(
         Markup('<text x="{}" y="{}" text-anchor="middle">shifted examples (%)</text>').format(
@@ -142,8 +155,8 @@ def _line(s: Series, x: object, y: object) -> Markup:
     band = "M" + "L".join(f"{a},{c}" for a, _, _, c in points)
     band += "L" + "L".join(f"{a},{b}" for a, _, b, _ in reversed(points)) + "Z"
     marks = Markup("").join(
-        Markup('<path class="mark" transform="translate({},{})" d="{}"><title>{}</title></path>').format(
-            a, b, _MARKS[s.style % STYLES], f"{s.title}, {p:g} %: {m:.4g} ± {e:.2g}"
+        Markup('<use href="#mark{}" x="{}" y="{}"><title>{}</title></use>').format(
+            s.style % STYLES, a, b, f"{s.title}, {p:g} %: {m:.4g} ± {e:.2g}"
         )
         for (a, b, _, _), (p, m, e) in zip(points, s.points, strict=True)
     )
@@ -161,6 +174,9 @@ def critical_difference(
     names: Sequence[str], ranks: Sequence[float], groups: Sequence[Sequence[int]], title: str
 ) -> Markup:
     """Mean ranks on a line, best on the left; a bar joins those that do not differ.
+
+    A bar has a dot at each learner of its group, for it can pass one that is not of it: groups are
+    neighbours by mean, and that need not be their order by mean rank.
 
     Args:
         names: of the learners.
@@ -180,7 +196,7 @@ def critical_difference(
     def x(rank: float) -> float:
         return round(left + (rank - 1) / max(n - 1, 1) * (width - left - right), 1)
 
-    parts = [Markup('<path class="axis" d="M{},30H{}"/>').format(x(1), x(n))]
+    parts, bars = [Markup('<path class="axis" d="M{},30H{}"/>').format(x(1), x(n))], []
     step = max(1, -(-(n - 1) // 8))
     for tick in range(1, n + 1, step):
         parts.append(
@@ -189,13 +205,16 @@ def critical_difference(
             ).format(x(tick), tick)
         )
     for level, group in enumerate(groups):
-        ends = [ranks[k] for k in group]
-        parts.append(
-            Markup('<path class="bar" d="M{},{}H{}"><title>{}</title></path>').format(
-                round(x(min(ends)) - 4, 1),
-                40 + 11 * level,
-                round(x(max(ends)) + 4, 1),
+        places, height_of_it = sorted({x(ranks[k]) for k in group}), 40 + 11 * level
+        bars.append(
+            Markup('<g class="bar"><title>{}</title><path d="M{},{}H{}"/>{}</g>').format(
                 "no significant difference: " + ", ".join(names[k] for k in group),
+                places[0],
+                height_of_it,
+                places[-1],
+                Markup("").join(
+                    Markup('<circle cx="{}" cy="{}" r="4"/>').format(place, height_of_it) for place in places
+                ),
             )
         )
     for place, k in enumerate(order):
@@ -218,7 +237,7 @@ def critical_difference(
             )
         )
     return Markup('<svg class="cd" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
-        int(width), height, escape(title), Markup("").join(parts)
+        int(width), height, escape(title), Markup("").join([*parts, *bars])
     )
 
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import html
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from nsl_bench.report.tables import DEFAULT_METRICS, render
 from nsl_bench.run.metrics import METRICS
 
-from ..board import AREAS, Board
+from ..board import AREAS, Area, Board
 from ..contests import Contest
 from ..published import names, paper
 from .svg import Series
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["CurvePicture", "bibtex", "draw_curve", "table_files", "write_areas", "write_tables"]
 
@@ -28,6 +35,8 @@ _METADATA: dict[str, dict[str, None] | None] = {
 """Endings of a curve's files; no dates, so that the same curve gives the same bytes."""
 
 _FORMS = {"md": "markdown", "csv": "csv", "tex": "latex"}
+_WORDS = ("learner", "network")
+"""Columns that hold a submission's words."""
 
 
 def table_files(contest: Contest) -> list[str]:
@@ -39,9 +48,27 @@ def write_tables(board: Board, contest: Contest, folder: Path) -> None:
     """Mean and standard error at every point of a contest that has entries, in each form."""
     folder.mkdir(parents=True, exist_ok=True)
     runs = board.frame(contest)
-    for name, form in zip(table_files(contest), _FORMS.values(), strict=True):
-        text = render(runs, form, [m for m in DEFAULT_METRICS if m in runs])  # type: ignore[arg-type]
+    for name, (ending, form) in zip(table_files(contest), _FORMS.items(), strict=True):
+        text = render(_told(runs, ending), form, [m for m in DEFAULT_METRICS if m in runs])  # type: ignore[arg-type]
         (folder / name).write_text(text, encoding="utf-8")
+
+
+def _told(table: pd.DataFrame, ending: str) -> pd.DataFrame:
+    """A table with a submission's words as plain text of a form; LaTeX's are escaped where it is written."""
+    plain = {"md": _markdown, "csv": _no_formula}.get(ending)
+    if plain is None or table.empty:
+        return table
+    return table.assign(**{column: table[column].map(plain) for column in _WORDS})
+
+
+def _markdown(text: str) -> str:
+    """Text in which nothing is Markdown, HTML or the end of a cell."""
+    return re.sub(r"([\\`*\[\]|])", r"\\\1", html.escape(text, quote=False))
+
+
+def _no_formula(text: str) -> str:
+    """Text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 def write_areas(board: Board, folder: Path) -> list[str]:
@@ -66,21 +93,23 @@ def write_areas(board: Board, folder: Path) -> list[str]:
                 for metric, area in known.items():
                     numbers |= {metric: area.mean, f"{metric}_std_err": area.std_err}
                 rows.append({**about, **numbers})
-                shown = {
-                    METRICS[m].title: f"{a.mean:.{METRICS[m].digits}f} ± {a.std_err:.{METRICS[m].digits}f}"
-                    for m, a in known.items()
-                }
-                cells.append({**about, **shown})
+                cells.append({**about, **{METRICS[m].title: _cell(a, m) for m, a in known.items()}})
     folder.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(cells).fillna("")
     texts = {
-        "md": table.to_markdown(index=False, tablefmt="github", disable_numparse=True),
+        "md": _told(table, "md").to_markdown(index=False, tablefmt="github", disable_numparse=True),
         "tex": table.to_markdown(index=False, tablefmt="latex_booktabs", disable_numparse=True),
-        "csv": pd.DataFrame(rows).to_csv(index=False).rstrip("\n"),
+        "csv": _told(pd.DataFrame(rows), "csv").to_csv(index=False).rstrip("\n"),
     }
     for ending, text in texts.items():
         (folder / f"overview.{ending}").write_text(f"{text}\n", encoding="utf-8")
     return [f"overview.{ending}" for ending in texts]
+
+
+def _cell(area: Area, metric: str) -> str:
+    digits = METRICS[metric].digits
+    text = f"{area.mean:.{digits}f}"
+    return text if np.isnan(area.std_err) else f"{text} ± {area.std_err:.{digits}f}"
 
 
 @dataclass(frozen=True)
@@ -118,7 +147,8 @@ def draw_curve(picture: CurvePicture) -> None:
 
     name, folder = picture.base.name, picture.base.parent
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "pdf.fonttype": 42, "font.size": 9}
-    with matplotlib.rc_context(settings):
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         # Margins of its own: matplotlib's layouts draw everything once more for each file.
         figure = Figure(figsize=(5.2, 3.2))
         figure.subplots_adjust(left=0.12, right=0.98, bottom=0.14, top=0.91)
@@ -188,9 +218,18 @@ def bibtex(board: Board) -> str:
 
 
 def _entry(kind: str, key: str, fields: Iterable[tuple[str, str]]) -> str:
-    lines = [f"  {name} = {{{_tex(value)}}}" for name, value in fields if value]
+    lines = [
+        f"  {name} = {{{_verbatim(value) if name == 'url' else _tex(value)}}}"
+        for name, value in fields
+        if value
+    ]
     return f"@{kind}{{{key},\n" + ",\n".join(lines) + "\n}"
 
 
 def _tex(text: str) -> str:
-    return re.sub(r"([&%$#_])", r"\\\1", re.sub(r"[\\{}]", "", text))
+    escaped = re.sub(r"([&%$#_])", r"\\\1", _verbatim(text))
+    return escaped.replace("^", r"\textasciicircum{}").replace("~", r"\textasciitilde{}")
+
+
+def _verbatim(text: str) -> str:
+    return re.sub(r"[\\{}]", "", text)

@@ -108,6 +108,26 @@ def test_the_overview_filters(browser: Any, site: Path) -> None:
     assert texts(browser, rows) == []
 
 
+def test_the_overview_filters_after_going_back(browser: Any, site: Path) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    open_page(browser, site, "index.html")
+    choose(browser, "contest", "grids")
+    click(browser, "#overview tbody tr:not([hidden]) a")
+    wait_for(browser, "What it learned")
+    browser.back()
+    wait_for(browser, "How do learners compare")
+    contest = "return document.querySelector('form.filters').elements.contest.value"
+    WebDriverWait(browser, 30).until(lambda b: b.execute_script(contest) == "grids")
+    assert set(texts(browser, "#overview tbody td:nth-child(5)")) == {"grids"}
+
+
+def test_labels_of_curves_can_be_read_on_a_phone(browser: Any, site: Path) -> None:
+    open_page(browser, site, "benchmark/grids.html", PHONE)
+    high = "return document.querySelector('svg.curve text').getBoundingClientRect().height"
+    assert browser.execute_script(high) > 11
+
+
 def test_tables_sort_with_the_keyboard(browser: Any, site: Path) -> None:
     from selenium.webdriver.common.keys import Keys
 

@@ -49,6 +49,12 @@ def test_false_alarms_stay_near_the_level(repeats: int) -> None:
     assert alarms < 0.10
 
 
+def test_three_repeats_reach_from_the_least_draw_to_the_largest() -> None:
+    low, high = difference_interval(np.array([0.0, 1.0, 5.0]), np.zeros(3))
+    widening = 4.302653 / 1.959964 * np.sqrt(1.5)
+    assert (low, high) == pytest.approx((2 - 2 * widening, 2 + 3 * widening), rel=1e-5)
+
+
 @given(values)
 def test_ranks_are_places(rows: np.ndarray) -> None:
     placed = place(rows)

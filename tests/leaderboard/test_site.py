@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+from collections.abc import Iterable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
+import numpy as np
 import pytest
 from nsl_bench.leaderboard.board import AREAS, Board, read_board
+from nsl_bench.leaderboard.contests import BOARD
+from nsl_bench.leaderboard.ranking import groups, mean_ranks
 from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.site.highlight import rule_html
+from nsl_bench.leaderboard.site.pages import learner_page
 from nsl_bench.leaderboard.site.rundata import script
-from nsl_bench.leaderboard.submission import RUNS
+from nsl_bench.leaderboard.site.svg import Series, critical_difference, curve
+from nsl_bench.leaderboard.site.takeaway import CurvePicture, bibtex, draw_curve, write_areas, write_tables
+from nsl_bench.leaderboard.submission import MANIFEST, RUNS
 from nsl_bench.leaderboard.verdict import SCORES
 
 from nsl_bench.errors import UserError
@@ -70,6 +78,67 @@ def test_an_entry_with_missing_runs_has_no_rank(accepted: Path, board_file: Path
     assert ranks["majority"] is None and ranks["random_forest"] == 1
 
 
+def of_networks(folder: Path, networks: Iterable[str]) -> None:
+    """Make an accepted submission one of several networks."""
+    lines = (folder / SCORES).read_text().splitlines()
+    runs = [{**json.loads(line), "network": network} for network in networks for line in lines]
+    (folder / SCORES).write_text("".join(f"{json.dumps(run)}\n" for run in runs))
+
+
+@pytest.mark.parametrize(
+    ("networks", "others", "slugs"),
+    [
+        (["soft max", "soft-max"], [], ["majority-soft-max", "majority-soft-max-2"]),
+        (["softmax", "x"], ["majority-x"], ["majority-softmax", "majority-x", "majority-x-2"]),
+        (["softmax"], ["学", "学习者"], ["majority", "unnamed", "unnamed-2"]),
+        (["a" * 3000, "a" * 3001], [], [f"majority-{'a' * 51}", f"majority-{'a' * 51}-2"]),
+    ],
+)
+def test_entries_have_a_page_and_a_rank_each(
+    accepted: Path, board_file: Path, tmp_path: Path, networks: list[str], others: list[str], slugs: list[str]
+) -> None:
+    first = Path(shutil.copytree(accepted / "majority", tmp_path / "accepted" / "majority"))
+    for name in others:
+        shutil.copytree(first, first.with_name(name))
+    of_networks(first, networks)
+    board = read_board(first.parent, board_file)
+    assert sorted(entry.slug for entry in board.entries) == sorted(slugs)
+    assert len({entry.title for entry in board.entries}) == len(slugs)
+    (contest,) = board.contests
+    assert [board.rank(entry, contest).of for entry in board.entries] == [len(slugs)] * len(slugs)
+    assert board.frame(contest).groupby(["learner", "network"]).ngroups == len(slugs)
+
+
+def test_a_manifest_may_say_more(accepted: Path, board_file: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(accepted, tmp_path / "accepted"))
+    path = folder / "majority" / MANIFEST
+    path.write_text(json.dumps({**json.loads(path.read_text()), "mood": "good"}))
+    assert len(read_board(folder, board_file).entries) == 3
+    path.write_text("[]")
+    with pytest.raises(UserError, match=r"The submission .*majority cannot be read"):
+        read_board(folder, board_file)
+
+
+@pytest.mark.parametrize(
+    ("submissions", "problem"),
+    [
+        ("nowhere", "There is no folder"),
+        ("accepted/majority", "is one submission"),
+        ("unscored", "No folder in .* holds a scored submission"),
+        ("other", "None of the 1 submissions"),
+    ],
+)
+def test_a_folder_without_accepted_submissions_is_refused(
+    accepted: Path, good: dict[str, Path], tmp_path: Path, submissions: str, problem: str
+) -> None:
+    shutil.copytree(accepted / "majority", tmp_path / "accepted" / "majority")
+    shutil.copytree(good["majority"], tmp_path / "unscored" / "majority")
+    other = Path(shutil.copytree(accepted / "majority", tmp_path / "other" / "majority"))
+    (other / SCORES).write_text((other / SCORES).read_text().replace('"grids"', '"cards"'))
+    with pytest.raises(UserError, match=problem):
+        read_board(tmp_path / submissions, BOARD)
+
+
 def test_links_resolve(site: Path) -> None:
     pages = {path.resolve(): Links(path.read_text()) for path in site.rglob("*.html")}
     assert len(pages) == 3 + 1 + 3
@@ -110,6 +179,32 @@ def test_the_site_without_its_data_is_small(site: Path) -> None:
     assert size < 2_000_000
 
 
+def test_long_rules_are_cut_on_a_learners_page(accepted: Path, board_file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "accepted"
+    path = Path(shutil.copytree(accepted / "random_forest", folder / "forest")) / RUNS
+    runs = [json.loads(line) for line in path.read_text().splitlines()]
+    for run in runs:
+        run["hypothesis"]["rules"] = [f"valid if {'x <= 0.5 and ' * 4000}y > 1", "invalid"]
+    path.write_text("".join(f"{json.dumps(run)}\n" for run in runs))
+    build_site(read_board(folder, board_file), tmp_path / "site", pictures=False)
+    page = (tmp_path / "site/learner/forest.html").read_text()
+    assert "… 52,014 characters in all" in page and "… and 1 more" in page and len(page) < 10_000
+    assert "x <= 0.5 and " * 4000 in (tmp_path / "site/data/runs/forest/grids.js").read_text().replace(
+        "\\u003c", "<"
+    )
+
+
+def test_the_committed_board_shows_little_of_its_trees() -> None:
+    board = read_board()
+    (entry,) = [entry for entry in board.entries if entry.slug == "random-forest"]
+    submitted = entry.submitted()
+    for contest in board.contests:
+        records = list(entry.records(contest, submitted))
+        shown = learner_page(board, entry, contest, records).hypotheses
+        rules = [d["rules"] for _, columns in shown for h in columns for d in h.distinct]
+        assert sum(len(rule) for learned in rules for rule in learned) <= 200 * len(rules)
+
+
 def test_the_papers_curves_are_dashed(site: Path) -> None:
     page = (site / "benchmark" / "grids.html").read_text()
     assert "published" in page and "ffnsl in the paper" in page and "random_forest in the paper" not in page
@@ -147,6 +242,26 @@ def test_rules_are_coloured_and_escaped() -> None:
     assert '<span class="k">if</span>' in tree and '<span class="n">0.5</span>' in tree
 
 
+@pytest.mark.parametrize("rule", ['p :- "' + '\\"' * 100_000, "_" * 100_000, "a" * 100_000, '"\\'])
+def test_odd_rules_are_coloured_too(rule: str) -> None:
+    assert re.sub(r"<[^>]+>", "", str(rule_html(rule))) == rule.replace('"', "&#34;")
+
+
+def test_a_bar_has_a_dot_at_each_of_its_learners() -> None:
+    rows = np.array([[0.45] * 5, [1, 0.25, 0.25, 0.25, 0.25], [0.3] * 5])
+    assert groups(rows) == [(0, 1), (1, 2)]
+    svg = str(critical_difference(["A", "B", "C"], mean_ranks(rows).tolist(), groups(rows), "t"))
+    at = dict(zip("ACB", re.findall(r'class="stem" d="M([\d.]+)', svg), strict=True))
+    bars = [re.findall(r'cx="([\d.]+)"', bar) for bar in re.findall(r'<g class="bar">.*?</g>', svg)]
+    assert bars == [[at["A"], at["B"]], [at["C"], at["B"]]]
+
+
+@pytest.mark.parametrize("value", [1e308, 1e-300])
+def test_no_value_is_too_large_for_a_curve(value: float) -> None:
+    svg = str(curve([Series("x", ((0, value, value),), 0)], "learning time", logarithmic=True))
+    assert "nan" not in svg and svg.count('class="grid"') < 20
+
+
 def test_data_cannot_end_its_script() -> None:
     assert "</script" not in script("runs", ["</script><script>"])
 
@@ -158,6 +273,83 @@ def test_a_folder_that_is_no_site_is_left_alone(board: Board, tmp_path: Path) ->
     assert (tmp_path / "thesis.tex").is_file()
 
 
+@pytest.mark.parametrize(
+    ("out", "problem"),
+    [
+        ("link", "is a symbolic link"),
+        (".", "holds the current folder"),
+        ("..", "holds the current folder"),
+        ("file/site", "cannot be written"),
+        ("/proc/site", "cannot be written"),
+    ],
+)
+def test_places_where_no_site_can_be(
+    board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str, problem: str
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "site")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here" if out.startswith(".") else tmp_path)
+    monkeypatch.setattr("nsl_bench.leaderboard.site.build._build", lambda *_: pytest.fail("work was done"))
+    with pytest.raises(UserError, match=problem):
+        build_site(board, Path(out))
+    assert (tmp_path / "file").is_file()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_a_rebuild_that_fails_leaves_the_old_site(
+    board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    site = tmp_path / "site"
+    build_site(replace(board, entries=()), site)
+    before = sorted(path.read_bytes() for path in site.rglob("*") if path.is_file())
+    monkeypatch.setattr("nsl_bench.leaderboard.site.takeaway.bibtex", fail)
+    with pytest.raises((KeyboardInterrupt, UserError)):
+        build_site(board, site)
+    assert sorted(path.read_bytes() for path in site.rglob("*") if path.is_file()) == before
+    assert list(tmp_path.iterdir()) == [site]
+
+
+def test_strangers_words_are_text_in_what_is_taken_away(board: Board, tmp_path: Path) -> None:
+    entries = [
+        replace(
+            entry,
+            title="=1+1",
+            network=f"<b>|`x`{k}",
+            manifest=replace(entry.manifest, authors="a^b~c_d", url="https://x.org/~me_%7B"),
+        )
+        for k, entry in enumerate(board.entries)
+    ]
+    sly = replace(board, entries=tuple(entries))
+    write_areas(sly, tmp_path)
+    write_tables(sly, sly.contests[0], tmp_path)
+    for name in ("overview", "grids"):
+        assert "&lt;b&gt;\\|\\`x\\`" in (tmp_path / f"{name}.md").read_text()
+        assert ",'=1+1," in (tmp_path / f"{name}.csv").read_text()
+    assert "author = {a\\textasciicircum{}b\\textasciitilde{}c\\_d}" in bibtex(sly)
+    assert "url = {https://x.org/~me_%7B}" in bibtex(sly)
+
+
+def test_one_train_set_has_no_standard_error(accepted: Path, board_file: Path, tmp_path: Path) -> None:
+    single = tmp_path / "board.toml"
+    single.write_text(board_file.read_text().replace("repeats = 2", "repeats = 1"))
+    names = write_areas(read_board(accepted, single), tmp_path)
+    assert len(names) == 3
+    for name in names:
+        assert "nan" not in (tmp_path / name).read_text()
+
+
+@pytest.mark.filterwarnings("error")
+def test_pictures_take_every_script(tmp_path: Path) -> None:
+    series = [Series("学习者", ((0, 0.5, 0), (100, 0.4, 0)), 0)]
+    draw_curve(CurvePicture(series, "accuracy", "学", True, False, tmp_path / "curve"))
+    assert "学习者" in (tmp_path / "curve.svg").read_text()
+
+
 def test_a_board_without_submissions(board_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
     build_site(read_board(tmp_path / "none", board_file), tmp_path / "site")
     assert "No submissions yet" in (tmp_path / "site" / "index.html").read_text()

@@ -56,6 +56,8 @@ function filtering(form) {
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
   update();
+  // Going back, the browser puts the choices in again after this script has run.
+  addEventListener("pageshow", update);
 }
 
 function legend(list) {
