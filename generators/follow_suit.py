@@ -194,20 +194,24 @@ def read_csv(path: Path, columns: list[str]) -> list[tuple[int, dict[str, str]]]
     """The rows of a split's CSV file with their line numbers.
 
     Raises:
-        UserError: the file is missing, is empty, or lacks a column.
+        UserError: the file is missing, is empty, is no CSV in UTF-8, or lacks a column.
     """
     if not path.is_file():
         raise UserError(f"There is no split file {path}.")
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        missing = [c for c in columns if c not in (reader.fieldnames or [])]
-        if missing:
-            raise UserError(
-                f"{path} lacks the column '{missing[0]}'; its header should be {','.join(columns)}."
-            )
-        rows = [
-            (line, {c: (row[c] or "").strip() for c in columns}) for line, row in enumerate(reader, start=2)
-        ]
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            missing = [c for c in columns if c not in (reader.fieldnames or [])]
+            if missing:
+                raise UserError(
+                    f"{path} lacks the column '{missing[0]}'; its header should be {','.join(columns)}."
+                )
+            rows = [
+                (line, {c: (row[c] or "").strip() for c in columns})
+                for line, row in enumerate(reader, start=2)
+            ]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} is no CSV file in UTF-8 ({error}).") from error
     if not rows:
         raise UserError(f"{path} holds no examples.")
     return rows

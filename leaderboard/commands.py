@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
+import shlex
 import shutil
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
 from nsl_bench.cli import Command
-from nsl_bench.errors import UserError
+from nsl_bench.errors import UserError, did_you_mean
 
 __all__ = ["leaderboard", "reproduce", "score_submission", "submit"]
 
@@ -19,6 +24,30 @@ _BOARD = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     help="A board.toml with other contests than the board's own.",
 )
+
+
+class _Choice(click.Choice):  # type: ignore[type-arg]
+    """One of some names; a wrong one gets the name that was meant."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The name, if it is one of them."""
+        if value not in self.choices:
+            self.fail(f"There is no '{value}'.{did_you_mean(str(value), self.choices)}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    if math.isnan(value):
+        raise click.BadParameter("nan is no number of seconds.")
+    return value
+
+
+@contextlib.contextmanager
+def _writing(option: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{option}: {path} cannot be written: {error.strerror}.") from error
 
 
 @click.command(
@@ -35,7 +64,7 @@ _BOARD = click.option(
 @click.option("--learner", help="Whose runs, where the results hold several learners.")
 @click.option(
     "--track",
-    type=click.Choice(["symbolic", "pretrained", "label_only", "end_to_end"]),
+    type=_Choice(["symbolic", "pretrained", "label_only", "end_to_end"]),
     help="In which track, where the results hold several.",
 )
 @click.option("--authors", default="", help="One line.")
@@ -114,7 +143,12 @@ def submit(
     help="Folder of accepted submissions: copy it there with its scores.",
 )
 @click.option(
-    "--solver-seconds", default=60.0, show_default=True, type=click.FloatRange(1), help="For one run's rules."
+    "--solver-seconds",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(1, 24 * 3600),
+    callback=_seconds,
+    help="For one run's rules.",
 )
 @_BOARD
 def score_submission(
@@ -131,7 +165,7 @@ def score_submission(
     """
     from .contests import BOARD, read_contests
     from .scoring import score
-    from .submission import slug
+    from .submission import MANIFEST, slug
     from .untrusted import Limits, opened
     from .verdict import SCORES, comment, write_scores
 
@@ -139,22 +173,24 @@ def score_submission(
     text = comment(verdict)
     click.echo(text, nl=False)
     if comment_file is not None:
-        comment_file.write_text(text, encoding="utf-8")
+        with _writing("--comment", comment_file):
+            comment_file.write_text(text, encoding="utf-8")
     if not verdict.accepted:
         return 1
     if scores is not None:
         write_scores(verdict, scores)
     if accept is not None:
+        assert verdict.manifest is not None
         place = accept / slug(verdict.name)
-        if place.exists():
-            raise UserError(
-                f"--accept: there is a submission {place} already; remove it first to replace it."
-            )
-        place.mkdir(parents=True)
-        with opened(submission) as folder:
-            for path in folder.iterdir():
-                if path.name != SCORES and not path.name.startswith("."):
-                    shutil.copyfile(path, place / path.name)
+        with _writing("--accept", place), opened(submission) as folder:
+            if place.exists():
+                raise UserError(
+                    f"--accept: there is a submission {place} already; remove it first to replace it."
+                )
+            place.mkdir(parents=True)
+            for name in verdict.manifest.files:
+                shutil.copyfile(folder / name, place / name)
+            (place / MANIFEST).write_text(verdict.manifest.to_json(), encoding="utf-8")
         write_scores(verdict, place / SCORES)
         click.echo(f"Accepted into {place}.", err=True)
     return 0
@@ -224,15 +260,15 @@ def build(out: Path, submissions: Path | None, pictures: bool, board: Path | Non
         "nsl-bench reproduce ffnsl2023 --task sudoku_9x9 --preset paper --data DATA --out results/ffnsl2023",
     ],
 )
-@click.argument("paper", type=click.Choice(["ffnsl2023"]))
+@click.argument("paper", type=_Choice(["ffnsl2023"]))
 @click.option(
     "--task",
     "tasks",
     multiple=True,
-    type=click.Choice(["follow_suit", "sudoku_4x4", "sudoku_9x9"]),
+    type=_Choice(["follow_suit", "sudoku_4x4", "sudoku_9x9"]),
     help="Repeatable; all by default.",
 )
-@click.option("--preset", type=click.Choice(["quick", "paper"]), default="quick", show_default=True)
+@click.option("--preset", type=_Choice(["quick", "paper"]), default="quick", show_default=True)
 @click.option(
     "--data",
     default=Path("../shared/data"),
@@ -272,6 +308,10 @@ def reproduce(
     from .reproduce import PRESETS, TASKS, compare, grid
     from .reproduced import summary, write_report
 
+    if device != "auto":
+        from nsl_bench.perception.training import pick_device
+
+        pick_device(device)
     mnist = data / "mnist" if images and (data / "mnist").is_dir() else None
     todo = grid(tasks or TASKS, PRESETS[preset], data / "ffnsl_splits", mnist)
     store = Store(out)
@@ -283,9 +323,9 @@ def reproduce(
         engine=Engine(jobs),
     )
     figures = compare(todo, store)
-    words = ["nsl-bench reproduce", paper, *(f"--task {task}" for task in tasks), f"--preset {preset}"]
-    words += [] if images else ["--no-images"]
-    for path in write_report(figures, out, " ".join([*words, f"--data {data}", f"--out {out}"])):
+    words = ["nsl-bench", "reproduce", paper, *(word for task in tasks for word in ("--task", task))]
+    words += ["--preset", preset, *([] if images else ["--no-images"])]
+    for path in write_report(figures, out, shlex.join([*words, "--data", str(data), "--out", str(out)])):
         click.echo(path)
     click.echo(
         f"{tally.done} runs done, {tally.failed} failed, {tally.before} were there. {summary(figures)}"

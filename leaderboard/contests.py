@@ -9,17 +9,23 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from nsl_bench.errors import UserError
+from nsl_bench import registry
+from nsl_bench.data.splits import make_source
+from nsl_bench.errors import UserError, unknown
 from nsl_bench.run.job import Job
-from nsl_bench.shift import STANDARD
+from nsl_bench.shift import STANDARD, resolve, short_name
+
+from .published import ffnsl2023
 
 __all__ = ["BOARD", "Cell", "Contest", "contest_of", "read_contests"]
+
+_MOST_REPEATS = 1000
 
 BOARD = Path(__file__).parent / "board.toml"
 """The board's own contests."""
@@ -134,7 +140,7 @@ def read_contests(path: Path = BOARD) -> tuple[Contest, ...]:
     """The contests of a board.
 
     Raises:
-        UserError: the file is not there, or a field is missing or wrong.
+        UserError: the file is not there, or a key is missing, not known or wrong.
     """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -142,29 +148,107 @@ def read_contests(path: Path = BOARD) -> tuple[Contest, ...]:
         raise UserError(f"The board's file {path} cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"The board's file {path} is no TOML: {error}.") from error
-    entries = values.get("contest")
-    contests = tuple(_contest(path, entry) for entry in entries) if isinstance(entries, list) else ()
+    entries = values.pop("contest", None)
+    if values:
+        raise unknown(f"key in the board's file {path}:", next(iter(values)), ["contest"])
+    listed = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
+    contests = (
+        tuple(_contest(f"{path}, contest {i}", entry) for i, entry in enumerate(entries, 1)) if listed else ()
+    )
     if not contests or len({contest.name for contest in contests}) < len(contests):
         raise UserError(f"The board's file {path} needs contests with different names.")
     return contests
 
 
-def _contest(path: Path, values: Mapping[str, Any]) -> Contest:
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and value.isprintable()
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _different(values: Any, right: Callable[[Any], bool]) -> bool:
+    """Whether this is a list of right values, at least one, each once."""
+    listed = isinstance(values, list) and bool(values) and all(map(right, values))
+    return listed and len(set(values)) == len(values)
+
+
+_KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "name": (
+        "at most 50 lower case letters, digits, _ and -",
+        lambda value: isinstance(value, str) and bool(re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,49}", value)),
+    ),
+    "benchmark": ("a benchmark's name", _text),
+    "version": ("a text such as '1.0.0'", _text),
+    "source": ("the spec of an image source", _text),
+    "size": ("a size of the benchmark's train sets", _text),
+    "shifts": ("a list of different shifts", lambda value: _different(value, _text)),
+    "percents": (
+        "a list of different numbers from 0 to 100",
+        lambda value: _different(value, lambda share: _number(share) and 0 <= share <= 100),
+    ),
+    "repeats": (
+        f"a whole number from 1 to {_MOST_REPEATS}",
+        lambda value: _number(value) and isinstance(value, int) and 1 <= value <= _MOST_REPEATS,
+    ),
+    "seed": ("a whole number from 0", lambda value: _number(value) and isinstance(value, int) and value >= 0),
+    "paper": (
+        "a table that names a published shift for shifts of the contest",
+        lambda value: isinstance(value, dict) and all(map(_text, value.values())),
+    ),
+    "same_images": ("true or false", lambda value: isinstance(value, bool)),
+}
+"""The keys of a contest: what each holds, in words and as a check."""
+
+
+def _contest(where: str, values: Mapping[str, Any]) -> Contest:
+    for key, value in values.items():
+        if key not in _KEYS:
+            raise unknown(f"key in {where}:", key, _KEYS)
+        expected, right = _KEYS[key]
+        if not right(value):
+            raise UserError(f"In {where}: {key} is {value!r}, but it is {expected}.")
+    for key in ("name", "benchmark", "version", "source", "shifts", "percents", "repeats"):
+        if key not in values:
+            raise UserError(f"In {where}: there is no '{key}'; it is {_KEYS[key][0]}.")
+    given: dict[str, Any] = {"size": "small", **values}
+    given |= {"shifts": tuple(values["shifts"]), "percents": tuple(map(float, values["percents"]))}
+    contest = Contest(**given)
     try:
-        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", str(values["name"])):
-            raise ValueError(f"the name '{values['name']}' has more than lower case letters, digits, _ and -")
-        return Contest(
-            name=str(values["name"]),
-            benchmark=str(values["benchmark"]),
-            version=str(values["version"]),
-            source=str(values["source"]),
-            size=str(values.get("size", "small")),
-            shifts=tuple(str(shift) for shift in values["shifts"]),
-            percents=tuple(float(percent) for percent in values["percents"]),
-            repeats=int(values["repeats"]),
-            seed=int(values.get("seed", 0)),
-            paper={str(ours): str(theirs) for ours, theirs in values.get("paper", {}).items()},
-            same_images=bool(values.get("same_images", False)),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"A contest in {path} is broken: {error}.") from error
+        _look_up(contest)
+    except UserError as error:
+        raise UserError(f"In {where} ({contest.name}): {error}") from error
+    return contest
+
+
+def _look_up(contest: Contest) -> None:
+    """Look up every name of a contest.
+
+    Shifts of images in a folder are not looked at: a board is read where the folder is not, too.
+
+    Raises:
+        UserError: there is no such part, or it does not fit the others.
+    """
+    task = registry.create("benchmark", contest.benchmark)
+    if contest.version != task.version:
+        raise UserError(f"version is '{contest.version}', but {task.name} here is of version {task.version}.")
+    task.size(contest.size)
+    spec = registry.Spec.parse(contest.source)
+    registry.entry_point("source", spec.name.partition("@")[0])
+    if not spec.args:
+        source = make_source(task, contest.source)
+        for shift in contest.shifts:
+            name = short_name(resolve(shift, task, source), task, source)
+            if name == STANDARD:
+                raise UserError(f"shifts has '{shift}', which shifts nothing; name other shifts.")
+            if name != shift:
+                raise UserError(f"shifts has '{shift}'; write '{name}', its name in results.")
+    if not contest.paper:
+        return
+    published = set(ffnsl2023(contest.benchmark)["shift"])
+    for ours, theirs in contest.paper.items():
+        if ours not in contest.shifts:
+            raise unknown("shift in paper", ours, contest.shifts)
+        if theirs not in published:
+            raise unknown("published shift in paper", theirs, published)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import json
 import multiprocessing
+import signal
+import textwrap
 from collections.abc import Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -27,6 +29,8 @@ __all__ = ["Judge", "JudgementError"]
 
 _MEMORY_BYTES = 4 * 1024**3
 _START_SECONDS = 60.0
+_END_SECONDS = 10.0
+_LONGEST_ERROR = 250
 
 
 class JudgementError(UserError):
@@ -56,8 +60,10 @@ class Judge:
     ) -> None:
         self._stop()
 
-    def __call__(self, benchmark: str, seed: int, rules: Sequence[str]) -> tuple[npt.NDArray[np.int16], int]:
-        """The labels int16 [n] that the rules derive from true concepts, and the rules' atoms.
+    def __call__(
+        self, benchmark: str, seed: int, rules: Sequence[str]
+    ) -> tuple[npt.NDArray[np.int16], int, int]:
+        """The labels int16 [n] that texts of rules derive from true concepts, their atoms, and their rules.
 
         Raises:
             JudgementError: they do not parse, cannot be used, or take too long or too much memory.
@@ -70,16 +76,13 @@ class Judge:
             answered = self._pipe.poll(self.seconds)
             answer = json.loads(self._pipe.recv_bytes()) if answered else None
         except (EOFError, OSError):
-            self._stop()
-            raise JudgementError(
-                f"The rules take more than the {_MEMORY_BYTES // 1024**3} GB of memory allowed."
-            ) from None
+            raise JudgementError(self._death()) from None
         if answer is None:
             self._stop()
             raise JudgementError(f"The rules take more than the {self.seconds:g} s allowed.")
         if "error" in answer:
             raise JudgementError(answer["error"])
-        return np.array(answer["labels"], np.int16), int(answer["atoms"])
+        return np.array(answer["labels"], np.int16), int(answer["atoms"]), int(answer["rules"])
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -94,6 +97,15 @@ class Judge:
                 return
         self._stop()
         raise JudgementError("The process that answers rules did not start.")
+
+    def _death(self) -> str:
+        """Why the process ended; it is cleared away."""
+        self._process.join(_END_SECONDS)
+        crashed = self._process.exitcode == -signal.SIGSEGV
+        self._stop()
+        if crashed:
+            return "The rules crash clingo; rules that are nested less deep are right."
+        return f"The rules take more than the {_MEMORY_BYTES // 1024**3} GB of memory allowed."
 
     def _stop(self) -> None:
         if self._pipe is not None:
@@ -121,10 +133,10 @@ def _answer_all(pipe: Connection) -> None:
         except (EOFError, OSError):
             return
         try:
-            labels, atoms = judge(benchmark, seed, rules)
-            answer: dict[str, Any] = {"labels": labels.tolist(), "atoms": atoms}
+            labels, n_atoms, n_rules = judge(benchmark, seed, rules)
+            answer: dict[str, Any] = {"labels": labels.tolist(), "atoms": n_atoms, "rules": n_rules}
         except UserError as error:
-            answer = {"error": str(error)}
+            answer = {"error": textwrap.shorten(str(error), _LONGEST_ERROR, placeholder=" ... .")}
         except MemoryError:
             return
         except Exception as error:  # clingo raises RuntimeError for whatever it cannot do
@@ -132,10 +144,11 @@ def _answer_all(pipe: Connection) -> None:
         pipe.send_bytes(json.dumps(answer).encode())
 
 
-def judge(benchmark: str, seed: int, rules: Sequence[str]) -> tuple[npt.NDArray[np.int16], int]:
+def judge(benchmark: str, seed: int, rules: Sequence[str]) -> tuple[npt.NDArray[np.int16], int, int]:
     """What `Judge` answers, in this process."""
     from nsl_bench.data.splits import symbolic_split
     from nsl_bench.inference.crisp import crisp_labels
+    from nsl_bench.las.rules import count_atoms, rules_in
 
     task = registry.create("benchmark", benchmark)
     split = symbolic_split(task, "test", seed=seed)
@@ -144,20 +157,5 @@ def judge(benchmark: str, seed: int, rules: Sequence[str]) -> tuple[npt.NDArray[
         task.context(split.concepts[i], {name: split.metadata[name][i].item() for name in names})
         for i in range(len(split))
     ]
-    return crisp_labels(rules, task.background, contexts, task.labels), count_atoms(task, rules)
-
-
-def count_atoms(task: Any, rules: Sequence[str]) -> int:
-    """Literals of heads and bodies as the benchmark's language bias scores them.
-
-    Rules that are outside of the bias's language are counted literal by literal, heads included.
-    """
-    from nsl_bench.inference.program import Program
-    from nsl_bench.las import LasTask
-    from nsl_bench.las.rules import hypothesis_cost
-
-    try:
-        return hypothesis_cost(LasTask.build([], task.background, task.bias, task.name), rules)
-    except UserError:
-        program = Program.parse("\n".join(rules), "the rules")
-        return sum(len(rule.node.body) + bool(rule.heads) for rule in program.rules)
+    labels = crisp_labels(rules, task.background, contexts, task.labels)
+    return labels, count_atoms(task, rules), len(rules_in(rules))

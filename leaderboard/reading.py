@@ -6,7 +6,6 @@ No pickle, no NaN, no nested surprises; what is wrong raises `Rejected` with one
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -16,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.errors import UserError
 from nsl_bench.run.job import Job
 from nsl_bench.types import Track
 
@@ -26,15 +26,16 @@ from .submission import (
     RUNS,
     SCHEMA,
     Manifest,
+    check_about,
     digest,
 )
-from .untrusted import LIMITS, Limits, Rejected
+from .untrusted import LIMITS, Limits, Rejected, quoted
 
 __all__ = ["Predicted", "Run", "read_manifest", "read_predictions", "read_runs"]
 
-_NAME = re.compile(r"[\w .,:;+()\-/&'*=]{1,80}")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _RUN = re.compile(r"[0-9a-f]{8,64}")
+_NETWORK = re.compile(r"\w[\w .,:+/=@~\-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -69,16 +70,14 @@ def _refuse_constant(text: str) -> Any:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        values = json.loads(text, parse_constant=_refuse_constant)
+        if "\\u" in text:  # an escape may stand for half a character, which no file and no page can hold
+            json.dumps(values, ensure_ascii=False).encode()
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-
-
-def _text(values: Mapping[str, Any], name: str, longest: int) -> str:
-    value = values.get(name, "")
-    if not isinstance(value, str) or len(value) > longest or not value.isprintable():
-        raise Rejected(f"{MANIFEST}: {name} is a line of at most {longest} characters.")
-    return value.strip()
+    except UnicodeEncodeError as error:
+        raise ValueError("a text holds half of a surrogate pair") from error
+    return values
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -94,21 +93,16 @@ def read_manifest(folder: Path) -> Manifest:
     if not isinstance(values, dict):
         raise Rejected(f"{MANIFEST} holds no JSON object.")
     if values.get("schema") != SCHEMA:
-        raise Rejected(f"{MANIFEST}: schema is {values.get('schema')!r}, this board reads {SCHEMA}.")
-    name, licence = _text(values, "name", 80), _text(values, "licence", 100)
-    if not _NAME.fullmatch(name):
         raise Rejected(
-            f"{MANIFEST}: the name {name[:40]!r} has characters that no name has; letters, digits, spaces "
-            "and .,:;+()-/&'*= are right."
+            f"{MANIFEST}: schema is {quoted(values.get('schema'))}, but this board reads {SCHEMA}."
         )
-    if len(licence) < 2:
-        raise Rejected(f"{MANIFEST}: licence is missing; write e.g. CC-BY-4.0.")
-    url = _text(values, "url", 200)
-    if url and not re.fullmatch(r"https?://[^\s<>\"'`\\]+", url):
-        raise Rejected(f"{MANIFEST}: url {url[:60]!r} does not begin with https://.")
+    try:
+        about = check_about(values, f"{MANIFEST}: ")
+    except UserError as error:
+        raise Rejected(str(error)) from error
     if values.get("track") not in get_args(Track):
         raise Rejected(
-            f"{MANIFEST}: the track {values.get('track')!r} is none of {', '.join(get_args(Track))}."
+            f"{MANIFEST}: the track {quoted(values.get('track'))} is none of {', '.join(get_args(Track))}."
         )
     stated = values.get("files")
     files = stated if isinstance(stated, dict) else {}
@@ -116,16 +110,9 @@ def read_manifest(folder: Path) -> Manifest:
         if files.get(file) != digest(folder / file):
             raise Rejected(f"{MANIFEST} has another SHA-256 of {file} than the file has: it was changed.")
     return Manifest(
-        name=name,
-        learner=_text(values, "learner", 200),
         track=values["track"],
-        licence=licence,
-        authors=_text(values, "authors", 200),
-        description=_text(values, "description", 1000),
-        url=url,
-        date=_text(values, "date", 30),
-        nsl_bench=_text(values, "nsl_bench", 40),
         files={file: str(files[file]) for file in (RUNS, PREDICTIONS)},
+        **about,
     )
 
 
@@ -154,31 +141,27 @@ def read_runs(folder: Path, limits: Limits = LIMITS) -> list[Run]:
 def _run(line: bytes, where: str, limits: Limits) -> Run:
     try:
         values = _json(line.decode("utf-8"))
-        job = _job(values["job"])
+        job = _job(values["job"], where, limits)
         hashes = {part: str(values["content_hash"][part]) for part in ("train", "test")}
-        rules, time = values.get("hypothesis"), values.get("learning_time")
-        language = None if rules is None else str(rules["language"])
-        texts = () if rules is None else tuple(rules["rules"])
         identity, started = str(values["run"]), str(values.get("started", ""))[:40]
         versions, environment = (_short(values.get(key)) for key in ("versions", "environment"))
     except (ValueError, KeyError, TypeError) as error:
         raise Rejected(f"{where}: no run ({type(error).__name__}: {str(error)[:100]}).") from error
     if not _RUN.fullmatch(identity) or not all(_HASH.fullmatch(value) for value in hashes.values()):
         raise Rejected(f"{where}: a run's name and its content hashes are hexadecimal.")
-    if language not in (None, "asp", "tree") or not all(isinstance(text, str) for text in texts):
-        raise Rejected(f"{where}: a hypothesis is a list of rules in the language asp or tree.")
-    if sum(len(text) for text in texts) > limits.rules_bytes:
-        raise Rejected(f"{where}: the rules have more than the {limits.rules_bytes:,} characters allowed.")
-    if time is not None and (
-        not isinstance(time, int | float) or isinstance(time, bool) or not math.isfinite(time) or time < 0
-    ):
-        raise Rejected(f"{where}: learning_time is {str(time)[:40]}, but it is a number of seconds.")
+    language, rules = _hypothesis(values.get("hypothesis"), where, limits)
+    time = values.get("learning_time")
+    if time is not None and not _is_number(time, 0, limits.learning_seconds):
+        raise Rejected(
+            f"{where}: learning_time is {quoted(time)}, but it is a number of seconds, at most "
+            f"{limits.learning_seconds:,.0f}."
+        )
     return Run(
         identity,
         job,
         hashes,
         language,
-        texts,
+        rules,
         None if time is None else float(time),
         versions,
         environment,
@@ -186,20 +169,57 @@ def _run(line: bytes, where: str, limits: Limits) -> Run:
     )
 
 
-def _job(values: Any) -> Job:
+def _is_number(value: Any, least: float, most: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+
+
+def _hypothesis(values: Any, where: str, limits: Limits) -> tuple[str | None, tuple[str, ...]]:
+    """Language and rules; None and none if nothing was learned as rules."""
+    if values is None:
+        return None, ()
+    said: dict[str, Any] = values if isinstance(values, dict) else {}
+    language, rules = said.get("language"), said.get("rules")
+    listed = isinstance(rules, list) and all(isinstance(rule, str) for rule in rules)
+    if language not in ("asp", "tree") or not isinstance(rules, list) or not listed:
+        raise Rejected(f"{where}: a hypothesis is a list of rules in the language asp or tree.")
+    if sum(len(rule) for rule in rules) > limits.rules_bytes:
+        raise Rejected(f"{where}: the rules have more than the {limits.rules_bytes:,} characters allowed.")
+    return language, tuple(rules)
+
+
+def _job(values: Any, where: str, limits: Limits) -> Job:
+    """A job, checked; a network need not be one that is installed here."""
     if not isinstance(values, dict):
         raise TypeError("job is no object")
     known = {f.name for f in fields(Job)}
     for name, value in values.items():
         if name in known and not isinstance(value, str | int | float | None):
             raise TypeError(f"{name} is no plain value")
-    for name, kind in {"repeat": int, "seed": int, "percent": int | float}.items():
+        if (
+            name in known
+            and isinstance(value, str)
+            and (len(value) > limits.words or not value.isprintable())
+        ):
+            raise Rejected(
+                f"{where}: {name} is no line of at most {limits.words} printable characters: {quoted(value)}."
+            )
+    for name, kind in {"repeat": int, "seed": int}.items():
         if not isinstance(values.get(name, 0), kind) or isinstance(values.get(name), bool):
             raise TypeError(f"{name} is no number")
+    if not _is_number(values["percent"], 0, 100):
+        raise Rejected(f"{where}: percent is {quoted(values['percent'])}, but it is a number from 0 to 100.")
     for name in ("benchmark", "benchmark_version", "source", "shift", "size", "learner", "track"):
         if not isinstance(values[name], str):
             raise TypeError(f"{name} is no text")
-    return Job.from_dict(values)
+    job = Job.from_dict(values)
+    if job.track != "pretrained" and job.network is not None:
+        raise Rejected(f"{where}: network is {quoted(job.network)}, but the track {job.track} has none.")
+    if job.track == "pretrained" and not (isinstance(job.network, str) and _NETWORK.fullmatch(job.network)):
+        raise Rejected(
+            f"{where}: network is {quoted(job.network)}, but in the track pretrained it is the spec of the "
+            "perception network: at most 100 letters, digits, spaces and .,:+/=@~-_."
+        )
+    return job
 
 
 def _short(values: Any) -> dict[str, str]:
@@ -245,14 +265,19 @@ def read_predictions(
                 run, evaluation = batch["run"][row].as_py(), batch["evaluation"][row].as_py()
                 if run in ignored:
                     continue
-                if run not in sizes or evaluation not in EVALUATIONS:
-                    raise Rejected(f"{PREDICTIONS}: the row of '{str(run)[:64]}' belongs to no run.")
+                if run not in sizes:
+                    raise Rejected(f"{PREDICTIONS}: the row of {quoted(run)} belongs to no run.")
+                if evaluation not in EVALUATIONS:
+                    raise Rejected(
+                        f"{PREDICTIONS}: the evaluation {quoted(evaluation)} of the run {run} is none of "
+                        f"{', '.join(EVALUATIONS)}."
+                    )
                 if (run, evaluation) in seen:
                     raise Rejected(f"{PREDICTIONS}: the run {run} has its {evaluation} predictions twice.")
                 seen.add((run, evaluation))
                 columns = (batch["predicted"][row].values, batch["probabilities"][row].values)
                 yield run, evaluation, _predicted(*columns, *sizes[run], f"{evaluation} of the run {run}")
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise Rejected(f"{PREDICTIONS} is no readable parquet file ({type(error).__name__}).") from error
 
 
@@ -266,11 +291,21 @@ def _check_parquet(file: Any, limits: Limits) -> None:
         "probabilities": pa.list_(pa.float32()),
     }
     schema = file.schema_arrow
-    if {field.name: field.type for field in schema} != expected:
-        raise Rejected(f"{PREDICTIONS} has other columns or types than {', '.join(expected)}.")
+    if sorted(schema.names) != sorted(expected):
+        raise Rejected(
+            f"{PREDICTIONS} has the columns {quoted(schema.names)}, but they are {', '.join(expected)}."
+        )
+    for name, kind in expected.items():
+        found = schema.field(name).type
+        if found != kind:
+            raise Rejected(
+                f"{PREDICTIONS}: the column {name} is of the type {str(found)[:80]}, but it is {kind}."
+            )
     metadata = file.metadata
     # Runs of equal values take no room on the disk, whatever their number: values are counted, not bytes.
-    chunks = [metadata.row_group(k).column(j) for k in range(metadata.num_row_groups) for j in range(4)]
+    chunks = [
+        metadata.row_group(k).column(j) for k in range(metadata.num_row_groups) for j in range(len(expected))
+    ]
     unpacked = sum(max(chunk.total_uncompressed_size, 4 * chunk.num_values) for chunk in chunks)
     if metadata.num_rows > 2 * limits.runs or unpacked > limits.unpacked_bytes:
         raise Rejected(

@@ -6,6 +6,7 @@ submitter says about how well they did is read.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -28,12 +29,14 @@ from .contests import Cell, Contest, contest_of
 from .judge import Judge, JudgementError
 from .reading import Predicted, Run, read_manifest, read_predictions, read_runs
 from .submission import Manifest
-from .untrusted import LIMITS, Limits, Rejected, opened
+from .untrusted import LIMITS, Limits, Rejected, opened, quoted
 from .verdict import ScoredRun, Verdict
 
 __all__ = ["score"]
 
 _NAMED = 5
+_TEST = re.compile(r"[^<>:;]{1,200} (<=?|>=?|=|!=) [-+.\w]{1,80}")
+"""One test on a branch of a tree."""
 
 
 def score(path: Path, contests: Sequence[Contest], limits: Limits = LIMITS) -> Verdict:
@@ -234,13 +237,13 @@ def _judge_rules(
     limits: Limits,
 ) -> list[str]:
     """Atoms and rules of every hypothesis, and whether ASP rules say what the predictions say."""
-    answers: dict[tuple[str, int, tuple[str, ...]], tuple[npt.NDArray[np.int16], int]] = {}
+    answers: dict[tuple[str, int, tuple[str, ...]], tuple[npt.NDArray[np.int16], int, int]] = {}
     differing = []
     with Judge(limits.solver_seconds) as judge:
         for run in runs:
             mine = numbers[run.id]
             if run.language == "tree":
-                mine["rules"], mine["atoms"] = float(len(run.rules)), float(_tests(run.rules))
+                mine["rules"], mine["atoms"] = float(len(run.rules)), float(_tests(run))
             if run.language != "asp":
                 continue
             key = (run.job.benchmark, run.job.seed, run.rules)
@@ -249,8 +252,8 @@ def _judge_rules(
                     answers[key] = judge(*key)
             except JudgementError as error:
                 raise Rejected(f"The rules of the run {run.id} ({run.job}): {error}") from error
-            labels, atoms = answers[key]
-            mine["rules"], mine["atoms"] = float(len(run.rules)), float(atoms)
+            labels, atoms, rules = answers[key]
+            mine["rules"], mine["atoms"] = float(rules), float(atoms)
             if run.id in crisp:
                 mine["rules_agreement"] = float(np.mean(labels == crisp[run.id]))
                 if mine["rules_agreement"] < 1:
@@ -262,9 +265,24 @@ def _judge_rules(
     ]
 
 
-def _tests(rules: Sequence[str]) -> int:
-    """Tests on the branches of a tree; a tree of one leaf counts as one."""
-    return max(1, sum(rule.count(" and ") + 1 for rule in rules if " if " in rule))
+def _tests(run: Run) -> int:
+    """Tests on the branches of a tree; a tree of one leaf counts as one.
+
+    A branch is a label, and tests on it behind ``if``; that the branches say what the learner predicts is
+    not checked: most trees stand for a forest or a network.
+    """
+    labels = registry.create("benchmark", run.job.benchmark).labels.names
+    count = 0
+    for rule in run.rules:
+        label, _, body = rule.partition(" if ")
+        tests = body.split(" and ") if body else []
+        if label not in labels or not all(map(_TEST.fullmatch, tests)):
+            raise Rejected(
+                f"The rules of the run {run.id} ({run.job}): {quoted(rule)} is no branch of a tree; write "
+                f"e.g. '{labels[0]} if FEATURE <= 0.5 and FEATURE > 2' with a label of the benchmark."
+            )
+        count += len(tests)
+    return max(1, count)
 
 
 def _scored(run: Run, contest: Contest, cell: Cell, metrics: Mapping[str, float]) -> ScoredRun:

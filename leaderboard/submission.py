@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "ABOUT",
     "EVALUATIONS",
     "MANIFEST",
     "PREDICTIONS",
     "RUNS",
     "SCHEMA",
     "Manifest",
+    "check_about",
     "digest",
     "slug",
     "write_submission",
@@ -48,6 +50,19 @@ __all__ = [
 SCHEMA = 1
 MANIFEST, RUNS, PREDICTIONS = "submission.json", "runs.jsonl", "predictions.parquet"
 EVALUATIONS = ("hypothesis", "framework")
+ABOUT = {
+    "name": 80,
+    "learner": 200,
+    "licence": 100,
+    "authors": 200,
+    "description": 1000,
+    "url": 200,
+    "date": 30,
+    "nsl_bench": 40,
+}
+"""The manifest's lines, and how many characters each may have."""
+
+_NAME = re.compile(r"[\w .,:;+()\-/&'*=]{1,80}")
 _BITS = 12
 
 
@@ -81,6 +96,10 @@ class Manifest:
     files: Mapping[str, str] = field(default_factory=dict)
     schema: int = SCHEMA
 
+    def to_json(self) -> str:
+        """The text of ``submission.json``."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
 
 def slug(name: str) -> str:
     """A name as a part of a file name: lower case letters, digits and dashes."""
@@ -91,6 +110,38 @@ def digest(path: Path) -> str:
     """SHA-256 of a file, hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_about(values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What a manifest says in words, stripped: the lines of `ABOUT`, empty where there is none.
+
+    Args:
+        values: some of the lines; name, learner and licence must be among them.
+        where: stands before a line's name in errors, e.g. ``"submission.json: "`` or ``"--"``.
+
+    Raises:
+        UserError: a line is missing, is too long, or holds what it may not.
+    """
+    about: dict[str, Any] = {}
+    for key, longest in ABOUT.items():
+        value = values.get(key, "")
+        if not isinstance(value, str) or len(value) > longest or not value.isprintable():
+            raise UserError(f"{where}{key} is no line of at most {longest} printable characters.")
+        about[key] = value.strip()
+    if not _NAME.fullmatch(about["name"]):
+        raise UserError(
+            f"{where}name {about['name'][:40]!r} is empty or has characters that no name has; letters, "
+            "digits, spaces and .,:;+()-/&'*= are right."
+        )
+    if not about["learner"]:
+        raise UserError(f"{where}learner is missing; it is the spec with which the runs were made.")
+    if len(about["licence"]) < 2:
+        raise UserError(f"{where}licence is missing or too short; write e.g. CC-BY-4.0.")
+    if about["url"] and not re.fullmatch(r"https?://[^\s<>\"'`\\]+", about["url"]):
+        raise UserError(
+            f"{where}url {about['url'][:60]!r} does not begin with https://, or has spaces or quotes."
+        )
+    return about
 
 
 def write_submission(
@@ -120,7 +171,8 @@ def write_submission(
         The manifest, the number of runs by contest, and how many runs belong to no contest.
 
     Raises:
-        UserError: no such runs, runs of several learners or tracks, or a folder that is not empty.
+        UserError: no such runs, runs of several learners or tracks, words that no manifest holds, or a
+            folder that is not empty or cannot be made.
     """
     records = [record for record in store.latest().values() if record.status == "ok"]
     records = _choose(records, "learner", learner)
@@ -135,30 +187,33 @@ def write_submission(
             f"None of the {len(records)} finished runs in {store.folder} belongs to a contest of the board; "
             "`nsl-bench leaderboard contests` prints the commands that make them."
         )
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"--out: {out} is there already; name a folder that is new or empty.")
+    given = {"name": name, "licence": licence, "authors": authors, "description": description, "url": url}
+    about = check_about({**given, "date": date, "learner": records[0].job.learner}, "--")
+    _make_folder(out)
     chosen.sort(key=lambda item: (item[1].name, item[0].job.network or "", item[2]))
-    out.mkdir(parents=True, exist_ok=True)
     with (out / RUNS).open("w", encoding="utf-8", newline="\n") as file:
         for record, _, _ in chosen:
             file.write(json.dumps(_run(record), allow_nan=False) + "\n")
     _write_predictions(store, chosen, out / PREDICTIONS)
     manifest = Manifest(
-        name=name,
-        learner=records[0].job.learner,
         track=records[0].job.track,
-        licence=licence,
-        authors=authors,
-        description=description,
-        url=url,
-        date=date,
         files={file: digest(out / file) for file in (RUNS, PREDICTIONS)},
+        **{**about, "nsl_bench": __version__},
     )
-    (out / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2) + "\n", encoding="utf-8")
+    (out / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
     counts: dict[str, int] = {}
     for _, contest, _ in chosen:
         counts[contest.name] = counts.get(contest.name, 0) + 1
     return manifest, counts, outside
+
+
+def _make_folder(out: Path) -> None:
+    try:
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise UserError(f"--out: {out} is there already; name a folder that is new or empty.")
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out: the folder {out} cannot be made: {error.strerror}.") from error
 
 
 def _choose(records: Iterable[Record], what: str, wanted: str | None) -> list[Record]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import lzma
+import math
+import reprlib
 import stat
 import tempfile
 import zipfile
@@ -25,7 +27,7 @@ from .submission import (
     RUNS,
 )
 
-__all__ = ["LIMITS", "Limits", "Rejected", "opened"]
+__all__ = ["LIMITS", "Limits", "Rejected", "opened", "quoted"]
 
 
 class Rejected(UserError):
@@ -42,6 +44,8 @@ class Limits:
         rules_bytes: of one run's rules.
         unpacked_bytes: of the predictions in memory.
         runs: how many runs.
+        words: characters of one text that says what a run is.
+        learning_seconds: of one run's learning time.
         solver_seconds: for one run's rules.
     """
 
@@ -52,6 +56,8 @@ class Limits:
     rules_bytes: int = 256 * 1024
     unpacked_bytes: int = 1024**3
     runs: int = 20_000
+    words: int = 400
+    learning_seconds: float = 1e7
     solver_seconds: float = 60.0
 
     def of(self, file: str) -> int:
@@ -67,22 +73,35 @@ class Limits:
 LIMITS = Limits()
 _FILES = (MANIFEST, RUNS, PREDICTIONS)
 
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 80
+
+
+def quoted(value: object) -> str:
+    """A stranger's value as a sentence names it, however long it is."""
+    return _SHORT.repr(value)
+
 
 @contextlib.contextmanager
 def opened(path: Path, limits: Limits = LIMITS) -> Iterator[Path]:
     """The folder of a submission; a zip file is unpacked for as long as the block runs.
 
     Raises:
-        UserError: there is nothing at this path.
+        UserError: there is nothing at this path, or it cannot be read.
         Rejected: files that are too large, missing, links, or named to land elsewhere.
     """
-    if not path.exists():
-        raise UserError(f"There is no submission {path}; it is a folder, or a zip file of one.")
-    if path.is_dir():
-        _check_folder(path, limits)
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            _check_folder(path, limits)
+    except FileNotFoundError:
+        raise UserError(f"There is no submission {path}; it is a folder, or a zip file of one.") from None
+    except OSError as error:
+        raise UserError(f"The submission {path} cannot be read: {error.strerror}.") from error
+    if stat.S_ISDIR(mode):
         yield path
         return
-    if not zipfile.is_zipfile(path):
+    if not stat.S_ISREG(mode) or not zipfile.is_zipfile(path):
         raise Rejected(f"{path.name} is neither a folder nor a zip file.")
     with tempfile.TemporaryDirectory(prefix="nsl-bench-") as temporary:
         folder = Path(temporary)
@@ -96,7 +115,7 @@ def _check_folder(folder: Path, limits: Limits) -> None:
         if entry.is_symlink():
             raise Rejected(f"{entry.name!r} is a symbolic link; a submission has plain files only.")
         if entry.name not in _FILES:
-            if not entry.name.startswith(".") and entry.name != "scores.jsonl":
+            if not _harmless(entry.name):
                 raise Rejected(f"{entry.name!r} does not belong in a submission: {', '.join(_FILES)}.")
             continue
         status = entry.lstat()
@@ -108,49 +127,67 @@ def _check_folder(folder: Path, limits: Limits) -> None:
             raise Rejected(f"The file {name} is missing.")
 
 
+def _harmless(name: str) -> bool:
+    """Whether a file that is none of a submission's may lie beside them; it is not read."""
+    return name.startswith(".") or name == "scores.jsonl"
+
+
 def _check_size(name: str, size: int, limits: Limits) -> None:
-    if size > limits.of(name):
+    limit = limits.of(name)
+    unit, word = (1024**2, "MB") if limit >= 1024**2 else (1024, "kB")
+    if size > limit:
         raise Rejected(
-            f"{name} has {size / 1024**2:,.0f} MB, more than the {limits.of(name) / 1024**2:,.1f} MB allowed."
+            f"{name} has {math.ceil(size / unit):,} {word}, more than the {limit / unit:,.1f} {word} allowed."
         )
 
 
-_UNREADABLE = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError),
-    *(NotImplementedError, RuntimeError),  # a method that is not known; a password
-)
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
 """What reading a broken zip file raises."""
 
 
 def _unpack(path: Path, folder: Path, limits: Limits) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
-                _check_member(member, limits)
-            for member in archive.infolist():
-                if member.is_dir():
-                    continue
-                name = PurePosixPath(member.filename).name
+            members = [member for member in archive.infolist() if not _passed_over(member, limits)]
+            names = [PurePosixPath(member.filename).name for member in members]
+            for name in names:
+                if names.count(name) > 1:
+                    raise Rejected(f"The zip file holds {name} more than once; a submission has it once.")
+            for name, member in zip(names, members, strict=True):
                 # The declared size may lie: reading stops at the limit.
                 with archive.open(member) as packed, (folder / name).open("xb") as out:
                     bounded = _Bounded(packed, limits.of(name), name)
                     while piece := bounded.read(1 << 20):
                         out.write(piece)
+    except NotImplementedError as error:
+        raise Rejected(
+            f"{path.name} is compressed in a way that is not read here; deflate is right."
+        ) from error
+    except RuntimeError as error:
+        raise Rejected(f"{path.name} asks for a password; a submission has none.") from error
     except _UNREADABLE as error:
         raise Rejected(f"{path.name} is no readable zip file: {type(error).__name__}.") from error
 
 
-def _check_member(member: zipfile.ZipInfo, limits: Limits) -> None:
-    place = PurePosixPath(member.filename)
-    if place.is_absolute() or ".." in place.parts or "\\" in member.filename or len(place.parts) > 2:
-        raise Rejected(f"The zip file names {member.filename!r}, which lies outside the submission's folder.")
+def _passed_over(member: zipfile.ZipInfo, limits: Limits) -> bool:
+    """Whether a member is none of a submission's files but may be there: a folder, a hidden file.
+
+    Raises:
+        Rejected: it may not be there.
+    """
+    place, named = PurePosixPath(member.filename), quoted(member.filename)
+    if place.is_absolute() or ".." in place.parts or "\\" in member.filename:
+        raise Rejected(f"The zip file names {named}, which lies outside the submission's folder.")
     if stat.S_ISLNK(member.external_attr >> 16):
-        raise Rejected(f"{member.filename!r} is a symbolic link; a submission has plain files only.")
-    if member.is_dir():
-        return
+        raise Rejected(f"{named} is a symbolic link; a submission has plain files only.")
+    if member.is_dir() or _harmless(place.name):
+        return True
     if place.name not in _FILES:
-        raise Rejected(f"{member.filename!r} does not belong in a submission: {', '.join(_FILES)}.")
+        raise Rejected(f"{named} does not belong in a submission: {', '.join(_FILES)}.")
+    if len(place.parts) > 2:
+        raise Rejected(f"{named} lies too deep in the zip file: its files lie at the top, or in one folder.")
     _check_size(place.name, member.file_size, limits)
+    return False
 
 
 class _Bounded:

@@ -105,7 +105,8 @@ def comment(verdict: Verdict) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which nothing is Markdown or HTML."""
+    """Text in which nothing is Markdown or HTML, and nothing speaks to a terminal."""
+    text = "".join(c if c.isprintable() or c.isspace() else "\ufffd" for c in text)
     table: dict[str, Any] = {mark: f"\\{mark}" for mark in "\\`*_[]|#"}
     table.update({"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "@\u200b"})
     return " ".join(text.translate(str.maketrans(table)).split())
@@ -114,7 +115,7 @@ def _plain(text: str) -> str:
 def _table(runs: Sequence[ScoredRun]) -> str:
     import pandas as pd
 
-    rows = [{"contest": r.contest, "network": r.network, "runs": r.run, **r.metrics} for r in runs]
+    rows = [{"contest": r.contest, "network": _plain(r.network), "runs": r.run, **r.metrics} for r in runs]
     shown = ["hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time"]
     frame = pd.DataFrame(rows)
     columns = [name for name in shown if name in frame]
@@ -122,4 +123,8 @@ def _table(runs: Sequence[ScoredRun]) -> str:
         {"runs": "count", **dict.fromkeys(columns, "mean")}
     )
     titles = {name: measure.METRICS[name].title for name in columns}
-    return str(table.rename(columns=titles).to_markdown(index=False, tablefmt="github", floatfmt=".3f"))
+    return str(
+        table.rename(columns=titles).to_markdown(
+            index=False, tablefmt="github", floatfmt=".3f", disable_numparse=[0, 1]
+        )
+    )

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from clingo import ast
 
@@ -15,7 +16,18 @@ from nsl_bench.las.domains import Domains, domains
 from nsl_bench.las.shapes import parse_statements
 from nsl_bench.las.task import Compound, LasTask, ModeAtom, ModeComparison, ModeTerm, Placeholder
 
-__all__ = ["hypothesis_cost", "normal_form", "parse_rules", "rule_parts", "with_type_guards"]
+if TYPE_CHECKING:
+    from nsl_bench.benchmark import Benchmark
+
+__all__ = [
+    "count_atoms",
+    "hypothesis_cost",
+    "normal_form",
+    "parse_rules",
+    "rule_parts",
+    "rules_in",
+    "with_type_guards",
+]
 
 _VARIABLE = re.compile(r"\b[_']*[A-Z]\w*")
 _MOST_PERMUTED = 6
@@ -32,6 +44,33 @@ def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
         if statement.ast_type != ast.ASTType.Rule:
             raise UserError(f"'{statement}' in {what} is no rule.")
     return tuple(re.sub(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$) ", ", ", str(s)) for s in statements)
+
+
+def rules_in(texts: Sequence[str], what: str = "the hypothesis") -> tuple[str, ...]:
+    """The rules that texts hold together, one each, however many stand in one text.
+
+    Raises:
+        UserError: they do not parse, or hold what is neither rule nor constant.
+    """
+    statements = parse_statements("\n".join(texts), what)
+    return tuple(str(s) for s in statements if s.ast_type == ast.ASTType.Rule)
+
+
+def count_atoms(benchmark: Benchmark, texts: Sequence[str], what: str = "the hypothesis") -> int:
+    """Literals of heads and bodies as the benchmark's language bias scores them (`hypothesis_cost`).
+
+    Rules that are outside of the bias's language are counted literal by literal, heads included.
+
+    Raises:
+        UserError: a rule does not parse.
+    """
+    rules = rules_in(texts, what)
+    try:
+        task = LasTask.build([], benchmark.background, benchmark.bias, benchmark.name)
+        return hypothesis_cost(task, rules)
+    except UserError:
+        parts = [_parts(rule) for rule in rules]
+        return sum((head is not None) + len(body) for head, body in parts)
 
 
 def _parts(rule: str) -> tuple[str | None, list[ast.AST]]:
@@ -85,12 +124,14 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 def hypothesis_cost(task: LasTask, rules: Sequence[str]) -> int:
     """What the rules cost under the task's language bias; type guards are free.
 
-    A rule that is given whole and that the modes allow as well costs what is less.
+    A text may hold several rules, all of which count; equal ones count once. A rule that is given whole and
+    that the modes allow as well costs what is less.
 
     Raises:
         UserError: a rule does not parse, or a constraint of ``#bias`` forbids it.
     """
-    if not rules:
+    distinct = dict.fromkeys(rules_in(rules))
+    if not distinct:
         return 0
     known = domains(task)
     given: dict[str, int] = {}
@@ -99,7 +140,7 @@ def hypothesis_cost(task: LasTask, rules: Sequence[str]) -> int:
         given[form] = min(instance.cost, given.get(form, instance.cost))
     total = 0
     scored = []
-    for rule in dict.fromkeys(rules):
+    for rule in distinct:
         whole = given.get(normal_form(rule))
         if whole is None or _by_modes(task, known, rule):
             scored.append((_shape(task, known, rule), whole))
@@ -190,7 +231,7 @@ def _is_guard(literal: ast.AST, known: Domains) -> bool:
 
 
 def _is_inequality(literal: ast.AST) -> bool:
-    if literal.atom.ast_type != ast.ASTType.Comparison:
+    if literal.ast_type != ast.ASTType.Literal or literal.atom.ast_type != ast.ASTType.Comparison:
         return False
     return bool(literal.atom.guards[0].comparison == ast.ComparisonOperator.NotEqual)
 

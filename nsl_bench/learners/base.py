@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,9 @@ from nsl_bench import cache, registry
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.learners.view import View
 from nsl_bench.types import UNDECIDED, Hypothesis, Track
+
+if TYPE_CHECKING:
+    from nsl_bench.benchmark import Benchmark
 
 __all__ = [
     "InvalidOutput",
@@ -154,19 +158,26 @@ def labels_of(
     return given.astype(np.int16)
 
 
-def hypothesis_of(learner: Learner) -> Hypothesis | None:
+def hypothesis_of(learner: Learner, benchmark: Benchmark | None = None) -> Hypothesis | None:
     """What a fitted learner has learned as rules; None if it has none.
 
-    `rules` may give a `Hypothesis`, or ASP rules as strings; for these an atom is counted for each head
-    and each body literal.
+    `rules` may give a `Hypothesis`, or ASP rules as strings, where a string may hold several.
+
+    Args:
+        learner: a fitted learner.
+        benchmark: by whose language bias the atoms of ASP rules are counted, whatever the learner says of
+            them; without it an atom of strings is counted for each head and each body literal.
 
     Raises:
-        InvalidOutput: `rules` gives something else, or strings that are no ASP.
+        InvalidOutput: `rules` gives something else, or what is no ASP.
     """
     rules = getattr(learner, "rules", None)
     found = rules() if callable(rules) else rules
-    if found is None or isinstance(found, Hypothesis):
-        return found
+    if found is None:
+        return None
+    if isinstance(found, Hypothesis):
+        counted = found.language == "asp" and benchmark is not None
+        return _counted(found, benchmark, _name(learner)) if counted else found
     if (
         isinstance(found, str)
         or not isinstance(found, Sequence)
@@ -176,14 +187,25 @@ def hypothesis_of(learner: Learner) -> Hypothesis | None:
             f"rules of the learner {_name(learner)} gives a {type(found).__name__}; expected a list of "
             "rules as strings, or a Hypothesis."
         )
-    return Hypothesis(tuple(found), _count_atoms(found, _name(learner)))
+    return _counted(Hypothesis(tuple(found), 0), benchmark, _name(learner))
 
 
-def _count_atoms(rules: Sequence[str], name: str) -> int:
+def _counted(hypothesis: Hypothesis, benchmark: Benchmark | None, name: str) -> Hypothesis:
+    """ASP rules one by one, and their atoms."""
     from nsl_bench.inference.program import Program
 
-    program = Program.parse("\n".join(rules), f"the rules of the learner {name}")
-    return sum(len(rule.node.body) + bool(rule.heads) for rule in program.rules)
+    what = f"the rules of the learner {name}"
+    program = Program.parse("\n".join(hypothesis.rules), what)
+    rules = hypothesis.rules
+    if len(rules) != len(program.rules) + len(program.constants):
+        rules = tuple(str(node) for node in (*program.constants, *(rule.node for rule in program.rules)))
+    if benchmark is None:
+        atoms = sum(len(rule.node.body) + bool(rule.heads) for rule in program.rules)
+    else:
+        from nsl_bench.las.rules import count_atoms
+
+        atoms = count_atoms(benchmark, rules, what)
+    return replace(hypothesis, rules=rules, atoms=atoms)
 
 
 def _name(learner: Any) -> str:

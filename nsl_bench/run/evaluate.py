@@ -337,7 +337,7 @@ def _measure(
             probabilities = probabilities_of(learner, view)
             answers[name] = labels_of(learner, view, probabilities), probabilities
     with _blaming("rules"):
-        hypothesis = hypothesis_of(learner)
+        hypothesis = hypothesis_of(learner, benchmark)
     told = account(benchmark, test.split, test.predictions, hypothesis, answers)
     numbers = {"learning_time": float(getattr(learner, "learning_time", learning_time))}
     frames = []

@@ -106,6 +106,7 @@ def test_type_guards_and_inequalities_are_free() -> None:
     )
     assert hypothesis_cost(task, ["h(V1) :- a(V1), n(V1)."]) == 3
     assert hypothesis_cost(task, ["h(V1) :- a(V1), a(V2), V1 != V2, n(V1), n(V2)."]) == 4
+    assert hypothesis_cost(task, ["h(V1) :- a(V2). h(V1) :- a(V1), n(V1).", "", "% none"]) == 6
     assert with_type_guards(task, "h(V1) :- a(V2).") == "h(V1) :- a(V2), n(V1), n(V2)."
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from nsl_bench.cli import main
+from nsl_bench.errors import UserError
 from nsl_bench.run.store import Store
 
 
@@ -53,3 +57,58 @@ def test_contests_print_commands_that_make_their_runs(board_file: Path) -> None:
     done = call("leaderboard", "contests", "--learner", "my.py:Mine", "--board", board_file)
     assert "# grids: 4 runs" in done.output
     assert "nsl-bench run sudoku_4x4 --learner my.py:Mine --shift rotate90 --percents 0,100" in done.output
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--name", "<b>"), "--name '<b>'"),
+        (("--url", "ftp://x"), "--url 'ftp://x'"),
+        (("--licence", "M"), "--licence is missing"),
+        (("--authors", "x" * 300), "--authors is no line of at most 200"),
+        (("--out", "/proc/submission"), "--out: the folder /proc/submission cannot be made"),
+    ],
+)
+def test_nothing_is_written_of_a_wrong_option(
+    results: Store, board_file: Path, tmp_path: Path, option: tuple[str, str], words: str
+) -> None:
+    out = tmp_path / "submission"
+    words_right = ["--learner", "ffnsl", "--name", "X", "--licence", "MIT", "--out", out]
+    done = call("submit", results.folder, *words_right, "--board", board_file, *option)
+    assert words in str(done.exception) and not out.exists()
+
+
+def test_the_board_keeps_what_was_checked_of_a_manifest(
+    good: dict[str, Path], board_file: Path, tmp_path: Path
+) -> None:
+    sent = Path(shutil.copytree(good["majority"], tmp_path / "sent"))
+    known = json.loads((sent / "submission.json").read_text())
+    (sent / "submission.json").write_text(json.dumps({**known, "foo": 1}))
+    done = call("score-submission", sent, "--accept", tmp_path / "kept", "--board", board_file)
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "kept" / "majority" / "submission.json").read_text()) == known
+
+
+@pytest.mark.parametrize("option", ["--comment", "--accept", "--scores"])
+def test_places_that_cannot_be_written(good: dict[str, Path], board_file: Path, option: str) -> None:
+    done = call("score-submission", good["majority"], option, "/proc/x/y", "--board", board_file)
+    assert isinstance(done.exception, UserError) and "cannot be written" in str(done.exception)
+
+
+@pytest.mark.parametrize("seconds", ["nan", "1e300", "inf"])
+def test_seconds_that_are_none(good: dict[str, Path], seconds: str) -> None:
+    done = call("score-submission", good["majority"], "--solver-seconds", seconds)
+    assert "--solver-seconds" in str(done.exception.format_message())  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--task", "sudoku4x4"), "Did you mean 'sudoku_4x4'"),
+        (("--preset", "qick"), "Did you mean 'quick'"),
+        (("--device", "tpu"), "The device 'tpu' cannot be used here"),
+    ],
+)
+def test_wrong_names_in_reproduce(tmp_path: Path, option: tuple[str, str], words: str) -> None:
+    done = call("reproduce", "ffnsl2023", "--out", tmp_path / "out", *option)
+    assert words in str(done.exception)

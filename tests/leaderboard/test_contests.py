@@ -48,3 +48,68 @@ def test_a_broken_file_gets_a_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "board.toml").write_text(text)
     with pytest.raises(UserError, match=r"board\.toml"):
         read_contests(tmp_path / "board.toml")
+
+
+CONTEST = """\
+[[contest]]
+name = "grids"
+benchmark = "sudoku_4x4"
+version = "1.0.0"
+source = "sklearn_digits"
+size = "small"
+shifts = ["rotate90"]
+percents = [0, 100]
+repeats = 2
+seed = 0
+paper = { rotate90 = "rotate90" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ('name = "Grids!"', "name is 'Grids!'"),
+        ('benchmark = "sudoku_4x5"', "Did you mean 'sudoku_4x4'"),
+        ('version = "9.0.0"', "version is '9.0.0'"),
+        ('source = "sklearn_digit"', "Did you mean 'sklearn_digits'"),
+        ('size = "smal"', "Did you mean 'small'"),
+        ('shifts = ["rotate9O"]', "Did you mean 'rotate90'"),
+        ('shifts = "rotate90"', "shifts is 'rotate90'"),
+        ('shifts = ["standard"]', "shifts has 'standard', which shifts nothing"),
+        ('shifts = ["rotate:90"]', "write 'rotate90', its name in results"),
+        ("percents = [0, 50, 50]", "percents is .* different numbers from 0 to 100"),
+        ("percents = [150]", "percents is"),
+        ("percents = [-5]", "percents is"),
+        ("percents = [nan]", "percents is"),
+        ("percents = [inf]", "percents is"),
+        ("percents = []", "percents is"),
+        ("repeats = 0", "repeats is 0, but it is a whole number from 1"),
+        ("repeats = 3.7", "repeats is"),
+        ("repeats = 1000000000", "repeats is"),
+        ("seed = 1.5", "seed is 1.5"),
+        ('paper = "x"', "paper is 'x'"),
+        ('paper = { rotate90 = "rotate91" }', "published shift .* Did you mean 'rotate90'"),
+        ('paper = { rotate9 = "rotate90" }', "shift in paper 'rotate9'"),
+        ("percnts = [0]", "'percnts'. Did you mean 'percents'"),
+    ],
+)
+def test_a_wrong_key_gets_a_sentence(tmp_path: Path, line: str, sentence: str) -> None:
+    key = line.partition(" ")[0]
+    kept = [old for old in CONTEST.splitlines() if not old.startswith(f"{key} ")]
+    (tmp_path / "board.toml").write_text("\n".join([*kept, line]))
+    with pytest.raises(UserError, match=rf"board\.toml, contest 1.*{sentence}"):
+        read_contests(tmp_path / "board.toml")
+
+
+def test_a_missing_key_gets_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "board.toml").write_text(CONTEST)
+    assert len(read_contests(tmp_path / "board.toml")) == 1
+    (tmp_path / "board.toml").write_text(CONTEST.replace("repeats = 2", ""))
+    with pytest.raises(UserError, match=r"board\.toml, contest 1: there is no 'repeats'"):
+        read_contests(tmp_path / "board.toml")
+
+
+def test_a_board_is_read_where_its_images_are_not(tmp_path: Path) -> None:
+    text = CONTEST.replace('"sklearn_digits"', f'"mnist:{tmp_path / "nowhere"}"')
+    (tmp_path / "board.toml").write_text(text)
+    assert read_contests(tmp_path / "board.toml")[0].source.endswith("nowhere")

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from nsl_bench.generators.follow_suit import read_csv
 from nsl_bench.leaderboard.published import ffnsl2023
 from nsl_bench.leaderboard.reproduce import PRESETS, Figure, compare, grid, paper_atoms
 from nsl_bench.leaderboard.reproduced import summary, write_report
@@ -188,3 +189,10 @@ def test_misread_digits_explain_the_forest_with_knowledge(shared: Path) -> None:
     mean = published.groupby(["learner", "metric"])["mean"].first()
     assert np.mean(spoilt) == pytest.approx(mean["ffnsl", "incorrect_examples"], abs=0.02)
     assert np.mean(rules) == pytest.approx(mean["random_forest_knowledge", "rules"], abs=0.4)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b'p1,winner\n"' + b"x" * 200_000])
+def test_splits_that_are_no_csv(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "train_2.csv").write_bytes(content)
+    with pytest.raises(UserError, match=r"train_2\.csv is no CSV file"):
+        read_csv(tmp_path / "train_2.csv", ["p1", "winner"])

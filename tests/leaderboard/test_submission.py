@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import zipfile
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from nsl_bench.leaderboard.contests import Contest
+from nsl_bench.leaderboard.judge import Judge, JudgementError
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, write_submission
 from nsl_bench.leaderboard.untrusted import LIMITS, Limits
@@ -103,6 +108,39 @@ def test_the_comment_is_markdown_and_nothing_else(
     assert "<" not in sly and "](" not in sly.replace("\\]", "") and "@all" not in sly
 
 
+def test_the_comment_shows_a_strangers_network_as_plain_text(
+    good: dict[str, Path], contests: tuple[Contest, ...]
+) -> None:
+    verdict = score(good["majority"], contests)
+    runs = tuple(replace(run, network="<b>|\x1b[31m\ud800") for run in verdict.runs)
+    text = comment(replace(verdict, runs=runs))
+    assert "&lt;b&gt;\\|" in text and not {"\x1b", "\ud800", "<"} & set(text)
+
+
+@pytest.mark.parametrize("dummy", ["", "invalid :- neq(V1,V1), cell(V1). ", "#defined a/1. % "])
+def test_rules_count_one_by_one_however_many_a_text_holds(
+    good: dict[str, Path], rules: Path, contests: tuple[Contest, ...], resign: Change, dummy: str
+) -> None:
+    def join(runs: list[dict[str, Any]]) -> None:
+        for run in runs:
+            run["hypothesis"]["rules"] = [dummy + "\n" + " ".join(run["hypothesis"]["rules"])]
+
+    edit_runs(rules, join)
+    resign(rules)
+    joined, plain = score(rules, contests).runs, score(good["ffnsl"], contests).runs
+    more = (2, 1) if "neq" in dummy else (0, 0)
+    for one, other in zip(joined, plain, strict=True):
+        assert one.metrics["atoms"] == other.metrics["atoms"] + more[0]
+        assert one.metrics["rules"] == other.metrics["rules"] + more[1]
+
+
+@pytest.mark.parametrize("text", ["", "% nothing", "#show a/1.", "#const n=3."])
+def test_texts_without_a_rule(rules: Path, contests: tuple[Contest, ...], resign: Change, text: str) -> None:
+    edit_runs(rules, lambda runs: [run["hypothesis"].update(rules=[text]) for run in runs])
+    resign(rules)
+    assert {run.metrics["atoms"] + run.metrics["rules"] for run in score(rules, contests).runs} == {0}
+
+
 def test_a_zip_file_is_a_submission_too(
     good: dict[str, Path], contests: tuple[Contest, ...], tmp_path: Path
 ) -> None:
@@ -165,6 +203,8 @@ def test_nan_probabilities(forest: Path, contests: tuple[Contest, ...], resign: 
         (lambda row: row["predicted"].__setitem__(0, 9), ("the label 9", "2 labels")),
         (lambda row: row["predicted"].pop(), ("999 labels", "expected 1000")),
         (lambda row: row.update(run="ff" * 10), ("belongs to no run",)),
+        (lambda row: row.update(evaluation="Hypothesis"), ("the evaluation 'Hypothesis'", "framework")),
+        (lambda row: row.update(evaluation=None), ("the evaluation None",)),
         (lambda row: row.update(evaluation="framework", run=row["run"]), ("twice",)),
     ],
 )
@@ -178,6 +218,35 @@ def test_broken_predictions(
     edit_predictions(forest, lambda rows: change(rows[0]))
     resign(forest)
     refused(score(forest, contests), *words)
+
+
+def bad_text(table: pa.Table) -> pa.Table:
+    texts = pa.array([b"\xff\xfe"] * len(table), pa.binary())
+    return table.set_column(0, "run", pa.StringArray.from_buffers(len(table), *texts.buffers()[1:]))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda table: table.append_column("run", table["run"]), ("the columns", "'probabilities', 'run'")),
+        (lambda table: table.drop(["predicted"]), ("the columns", "probabilities")),
+        (
+            lambda table: table.set_column(0, "run", pa.array(range(len(table)))),
+            ("the column run is of the type int64", "string"),
+        ),
+        (bad_text, ("no readable parquet file",)),
+    ],
+)
+def test_other_columns(
+    forest: Path,
+    contests: tuple[Contest, ...],
+    resign: Change,
+    change: Callable[[pa.Table], pa.Table],
+    words: tuple[str, ...],
+) -> None:
+    pq.write_table(change(pq.read_table(forest / PREDICTIONS)), forest / PREDICTIONS)
+    resign(forest)
+    refused(score(forest, contests), PREDICTIONS, *words)
 
 
 def test_missing_predictions(forest: Path, contests: tuple[Contest, ...], resign: Change) -> None:
@@ -201,6 +270,35 @@ def test_hostile_rules(
     edit_runs(rules, lambda runs: runs[0]["hypothesis"]["rules"].append(rule))
     resign(rules)
     refused(score(rules, contests), "The rules of the run", *words)
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "words"),
+    [
+        ({"language": "asp", "rules": "abc"}, ("list of rules",)),
+        ({"language": "asp", "rules": {"invalid.": 1}}, ("list of rules",)),
+        ({"language": "asp", "rules": [["invalid."]]}, ("list of rules",)),
+        ({"language": "python", "rules": []}, ("asp or tree",)),
+        (["asp"], ("list of rules",)),
+        ({"language": "tree", "rules": ["invalid :- digit(X,1)."]}, ("no branch of a tree", "valid if")),
+        ({"language": "tree", "rules": ["valid if x <= 1 and invalid"]}, ("no branch of a tree",)),
+        ({"language": "tree", "rules": ["valid if x <= \ud800"]}, ("surrogate",)),
+    ],
+)
+def test_a_hypothesis_that_is_none(
+    rules: Path, contests: tuple[Contest, ...], resign: Change, hypothesis: object, words: tuple[str, ...]
+) -> None:
+    edit_runs(rules, lambda runs: runs[0].update(hypothesis=hypothesis))
+    resign(rules)
+    refused(score(rules, contests), *words)
+
+
+def test_rules_that_crash_the_process_that_answers_them() -> None:
+    with Judge() as judge:
+        judge("sudoku_4x4", 0, ["invalid."])
+        os.kill(judge._process.pid, signal.SIGSEGV)
+        with pytest.raises(JudgementError, match="crash clingo"):
+            judge("sudoku_4x4", 0, ["invalid."])
 
 
 def test_rules_that_never_end(rules: Path, contests: tuple[Contest, ...], resign: Change) -> None:
@@ -270,6 +368,62 @@ def test_a_symbolic_link(forest: Path, contests: tuple[Contest, ...], tmp_path: 
     refused(score(forest, contests), RUNS, "symbolic link")
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a/b/submission.json", ("too deep",)),
+        ("runs.jsonl", ("runs.jsonl more than once",)),
+        ("x" * 60_000, ("does not belong",)),
+        ("\x1b[31m", ("does not belong",)),
+    ],
+)
+def test_members_that_a_zip_file_may_not_have(
+    good: dict[str, Path], contests: tuple[Contest, ...], tmp_path: Path, name: str, words: tuple[str, ...]
+) -> None:
+    packed = Path(shutil.make_archive(str(tmp_path / "packed"), "zip", good["ffnsl"]))
+    with zipfile.ZipFile(packed, "a") as archive, pytest.warns() if name == RUNS else nullcontext():
+        archive.writestr(name, "{}")
+    refused(score(packed, contests), *words)
+
+
+def test_a_zip_file_may_have_hidden_files(
+    good: dict[str, Path], contests: tuple[Contest, ...], tmp_path: Path
+) -> None:
+    packed = Path(shutil.make_archive(str(tmp_path / "packed"), "zip", good["ffnsl"]))
+    with zipfile.ZipFile(packed, "a") as archive:
+        archive.writestr(".DS_Store", "x")
+        archive.writestr("__MACOSX/._runs.jsonl", "x")
+    assert score(packed, contests).accepted
+
+
+@pytest.mark.parametrize(
+    ("places", "value", "words"),
+    [
+        ({b"PK\3\4": 6, b"PK\1\2": 8}, 1, "asks for a password"),
+        ({b"PK\3\4": 8, b"PK\1\2": 10}, 99, "compressed in a way"),
+    ],
+)
+def test_zip_files_that_are_not_read(
+    contests: tuple[Contest, ...], tmp_path: Path, places: dict[bytes, int], value: int, words: str
+) -> None:
+    """The header of the one member, and of its entry at the end, say another method or a password."""
+    path = tmp_path / "submission.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(RUNS, "{}")
+    data = bytearray(path.read_bytes())
+    for mark, place in places.items():
+        data[data.index(mark) + place] = value
+    path.write_bytes(data)
+    refused(score(path, contests), words)
+
+
+def test_paths_that_hold_no_submission(contests: tuple[Contest, ...], tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    refused(score(tmp_path / "pipe", contests), "neither a folder nor a zip file")
+    with pytest.raises(UserError, match="cannot be read"):
+        score(tmp_path / ("x" * 300), contests)
+
+
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_damaged_zip_file(contests: tuple[Contest, ...], tmp_path: Path, method: int) -> None:
     path = tmp_path / "submission.zip"
@@ -307,6 +461,11 @@ def test_html_in_a_name(forest: Path, contests: tuple[Contest, ...], name: str) 
         ({"track": "all"}, ("track 'all'", "pretrained")),
         ({"track": "end_to_end"}, ("in the track pretrained", "end_to_end")),
         ({"schema": 99}, ("schema is 99",)),
+        ({"schema": ["x"] * 10_000}, ("schema is ['x',", "reads 1")),
+        ({"track": {"a": ["x"] * 5_000}}, ("track", "pretrained")),
+        ({"learner": ""}, ("learner is missing",)),
+        ({"authors": "\ud800"}, ("surrogate",)),
+        ({"more": "x" * 70_000}, ("69 kB", "64.0 kB allowed")),
         ({"description": "x" * 5000}, ("description", "1000")),
     ],
 )
@@ -315,6 +474,48 @@ def test_a_broken_manifest(
 ) -> None:
     edit_manifest(forest, **values)
     refused(score(forest, contests), *words)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"learning_time": 10**400}, ("learning_time", "at most 10,000,000")),
+        ({"learning_time": 1e308}, ("learning_time is 1e+308",)),
+        ({"learning_time": -1}, ("learning_time is -1",)),
+        ({"job": {"percent": 10**400}}, ("percent", "from 0 to 100")),
+        ({"job": {"network": "<img src=x>|a[x](javascript:b)"}}, ("network", "at most 100")),
+        ({"job": {"network": "a" * 101}}, ("network", "at most 100")),
+        ({"job": {"network": "\x1b[31m"}}, ("network", "printable")),
+        ({"job": {"network": "\ud800"}}, ("surrogate",)),
+        ({"job": {"network": 1.5}}, ("network is 1.5",)),
+        ({"job": {"network": None}}, ("network is None", "pretrained")),
+        ({"job": {"track": "symbolic"}}, ("network is 'softmax'", "symbolic has none")),
+        ({"job": {"learner": "x" * 1_000_000}}, ("learner", "at most 400")),
+        ({"job": {"learner": "\x1b[2J"}}, ("learner", "printable")),
+    ],
+)
+def test_a_broken_run(
+    forest: Path,
+    contests: tuple[Contest, ...],
+    resign: Change,
+    values: dict[str, Any],
+    words: tuple[str, ...],
+) -> None:
+    def change(runs: list[dict[str, Any]]) -> None:
+        values["job"] = {**runs[0]["job"], **values.get("job", {})}
+        runs[0].update(values)
+
+    edit_runs(forest, change)
+    resign(forest)
+    refused(score(forest, contests), "line 1", *words)
+
+
+def test_a_network_need_not_be_installed_here(
+    forest: Path, contests: tuple[Contest, ...], resign: Change
+) -> None:
+    edit_runs(forest, lambda runs: [run["job"].update(network="mine:size=3,path=a/b.pt") for run in runs])
+    resign(forest)
+    assert score(forest, contests).accepted
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from toy import patches, view
 
+from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of, track_of
-from nsl_bench.types import AMBIGUOUS, UNDECIDED
+from nsl_bench.types import AMBIGUOUS, UNDECIDED, Hypothesis
 
 N = 60
 
@@ -85,6 +86,21 @@ def test_rules_may_be_strings() -> None:
     assert hypothesis.atoms == 4 and hypothesis.language == "asp"
     assert hypothesis_of(Stranger()) is None
     assert hypothesis_of(Stranger(rules=None)) is None
+
+
+ROWS = "invalid :- digit(A,X), digit(B,X), row(A,Y), row(B,Y), neq(A,B), cell(A), cell(B), num(X), row(Y)."
+
+
+@pytest.mark.parametrize("rules", [[ROWS], Hypothesis((ROWS,), 1), ["% type guards\n", ROWS]])
+def test_atoms_are_counted_as_the_language_bias_scores_them(rules: object) -> None:
+    """As on the leaderboard: type guards are free, and nobody's own count is taken."""
+    hypothesis = hypothesis_of(Stranger(rules=rules), registry.create("benchmark", "sudoku_4x4"))
+    assert (hypothesis.atoms, len(hypothesis.rules)) == (6, 1)
+
+
+def test_a_string_may_hold_several_rules() -> None:
+    hypothesis = hypothesis_of(Stranger(rules=["p. q :- p.", "r."]))
+    assert (hypothesis.rules, hypothesis.atoms) == (("p.", "q :- p.", "r."), 4)
 
 
 @pytest.mark.parametrize(
