@@ -19,11 +19,11 @@ import numpy.typing as npt
 from PIL import Image, ImageOps
 
 from nsl_bench.errors import UserError
+from nsl_bench.pictures import in_bytes, opaque, upright
 from nsl_bench.source import ImageSource
 from nsl_bench.types import ConceptSpace, PoolPart
 
 from .chance import permutation
-from .pictures import in_bytes, opaque, upright
 
 __all__ = ["FolderPool", "Grey", "divide", "found_in"]
 

@@ -17,10 +17,10 @@ from PIL import Image
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError, did_you_mean, unknown
+from nsl_bench.pictures import in_bytes, upright
 from nsl_bench.shift import STANDARD
 from nsl_bench.types import ConceptSpace
 
-from ..pictures import in_bytes, upright
 from .names import ADVERSARIAL, CARDS
 from .pool import CardPool
 

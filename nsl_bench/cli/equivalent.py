@@ -43,6 +43,7 @@ def command(
 
     Exit code 0 if they do; 1 if not, and an input is printed on which they differ.
     """
+    from nsl_bench.asp import read_text
     from nsl_bench.las.equivalence import equivalent
     from nsl_bench.las.rules import parse_rules
     from nsl_bench.las.task import LasTask
@@ -50,11 +51,11 @@ def command(
     if task is None and (inputs is None or not atoms):
         raise UserError("Give --task, or else --inputs (what is possible) and --atom (what is compared).")
     found = equivalent(
-        parse_rules(_read(first), str(first)),
-        parse_rules(_read(second), str(second)),
+        parse_rules(read_text(first), str(first)),
+        parse_rules(read_text(second), str(second)),
         None if task is None else LasTask.read(task),
-        background=None if background is None else _read(background),
-        inputs=None if inputs is None else _read(inputs),
+        background=None if background is None else read_text(background),
+        inputs=None if inputs is None else read_text(inputs),
         atoms=atoms,
         time_limit=time_limit,
     )
@@ -63,11 +64,3 @@ def command(
         return
     click.echo(f"not equivalent\n{found}")
     click.get_current_context().exit(1)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UserError(f"{path} cannot be read: {reason}.") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nsl_bench.cli import Command
-from nsl_bench.cli.predict import quality, read_hypothesis
+from nsl_bench.cli.predict import quality
 from nsl_bench.errors import UserError
 
 if TYPE_CHECKING:
@@ -60,12 +60,15 @@ def command(
 ) -> None:
     """Show EXAMPLE (train-0, test-17 ...): images, concepts, the rules that fire, the labels' probability."""
     import numpy as np
+    from PIL import Image
 
     from nsl_bench import registry
+    from nsl_bench.asp import read_text
     from nsl_bench.data.splits import make_source, make_split
     from nsl_bench.inference.crisp import crisp_labels
     from nsl_bench.inference.engines import infer
     from nsl_bench.inference.firing import fired
+    from nsl_bench.inference.ground import underivable
     from nsl_bench.inference.query import Query
     from nsl_bench.perception.library import trained
     from nsl_bench.perception.predict import predictions_of
@@ -75,7 +78,9 @@ def command(
     found = re.fullmatch(r"(train|test)-(\d+)", example)
     if found is None:
         raise UserError(f"'{example}' is no example; they are called train-0, test-17 and so on.")
-    rules: tuple[str, ...] | None = None if hypothesis is None else (read_hypothesis(hypothesis),)
+    if out is not None and out.suffix.lower() not in Image.registered_extensions():
+        raise UserError(f"--out: {out} has no ending of a picture, such as .png or .jpg.")
+    rules: tuple[str, ...] | None = None if hypothesis is None else (read_text(hypothesis),)
     splits: Path | None = None
     if (results is None) != (key is None):
         raise UserError("--results and --run go together: the folder, and the key of a run in it.")
@@ -103,11 +108,13 @@ def command(
         raise UserError(f"There is no example {example}: the {part} set has {len(whole)}, counted from 0.")
     split = whole.take(np.array([int(found[2])]))
     seen = predictions_of(split, pool, change, trained(network, task, pool))
-    rules = rules or (task.true_rule,)
+    query = Query.of(task, rules or (task.true_rule,))
+    if doubt := underivable(query):
+        click.echo(f"Note: {doubt}", err=True)
     metadata = {name: column[0].item() for name, column in split.metadata.items()}
     context = task.context(seen.concepts[0], metadata)
-    answer = infer(engine, Query.of(task, rules), seen.probabilities, [task.metadata_facts(metadata)])
-    label = int(crisp_labels(rules, task.background, [context], task.labels)[0])
+    answer = infer(engine, query, seen.probabilities, [task.metadata_facts(metadata)])
+    label = int(crisp_labels(query.rules, task.background, [context], task.labels)[0])
 
     names = task.concept_space.concepts
     state = f", shifted by {shift}" if split.shifted[0] else ""
@@ -124,7 +131,7 @@ def command(
         wrong = "" if int(vector.argmax()) == concept else f"   (it is {names[concept]})"
         click.echo(f"  {task.slots[slot]}: {guesses or 'nothing'}{wrong}")
     click.echo("\nRules that fire on the most likely concepts:")
-    for instance in fired(rules, task.background, context) or ["none"]:
+    for instance in fired(query.rules, task.background, context) or ["none"]:
         click.echo(f"  {instance}")
     words = {-1: "none", -2: "several", **dict(enumerate(task.labels.names))}
     click.echo(f"\nDerived label: {words[label]}")
@@ -135,13 +142,9 @@ def command(
         click.echo(f"  {name}: {answer.probabilities[0, k]:.4f}{mark}")
     click.echo(f"  no label: {answer.undecided[0]:.4f}\n  several labels: {answer.ambiguous[0]:.4f}")
     if out is not None:
-        from PIL import Image
-
         from nsl_bench import cache
         from nsl_bench.data.show import sheet
 
-        if out.suffix.lower() not in Image.registered_extensions():
-            raise UserError(f"--out: {out} has no ending of a picture, such as .png or .jpg.")
         with cache.replacing(out) as temporary:
             sheet(task, pool, change, split).save(
                 temporary, Image.registered_extensions()[out.suffix.lower()]
@@ -154,6 +157,6 @@ def _record(results: Path, key: str) -> Record:
 
     found = [r for k, r in Store(results, must_exist=True).latest().items() if k.startswith(key)]
     if len(found) != 1:
-        what = "no run" if not found else f"{len(found)} runs"
-        raise UserError(f"There is {what} in {results} whose key begins with '{key}'.")
+        what = "is no run" if not found else f"are {len(found)} runs"
+        raise UserError(f"There {what} in {results} whose key begins with '{key}'.")
     return found[0]

@@ -10,29 +10,18 @@ import click
 from nsl_bench.cli import Command
 from nsl_bench.errors import UserError
 
-__all__ = ["command", "read_hypothesis"]
-
-
-def read_hypothesis(path: Path) -> str:
-    """The text of a file of rules.
-
-    Raises:
-        UserError: it cannot be read.
-    """
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UserError(f"{path} cannot be read: {reason}.") from None
+__all__ = ["command"]
 
 
 def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
-    found = {}
+    found: dict[str, str] = {}
     for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
+        name, _, value = map(str.strip, text.partition("="))
+        if not name or not value:
             raise UserError(f"--metadata: found '{text}', expected NAME=VALUE, e.g. location=5.")
-        found[name.strip()] = value.strip()
+        if name in found:
+            raise UserError(f"--metadata: {name} is given twice, as {found[name]} and as {value}.")
+        found[name] = value
     return found
 
 
@@ -70,8 +59,10 @@ def command(
     images may show; what is missing to 1 has no label, or several.
     """
     from nsl_bench import registry
+    from nsl_bench.asp import read_text
     from nsl_bench.data.splits import make_source
     from nsl_bench.inference.engines import infer
+    from nsl_bench.inference.ground import underivable
     from nsl_bench.inference.query import Query
     from nsl_bench.inference.vectors import from_folder, from_table
     from nsl_bench.perception.library import trained
@@ -80,7 +71,9 @@ def command(
     if (probabilities is None) == (images is None):
         raise UserError("Give either --probabilities (a CSV file) or --images (a folder).")
     task = registry.create("benchmark", benchmark)
-    query = Query.of(task, [read_hypothesis(hypothesis)])
+    query = Query.of(task, [read_text(hypothesis)])
+    if doubt := underivable(query):
+        click.echo(f"Note: {doubt}", err=True)
     if probabilities is not None:
         examples = from_table(task, probabilities, metadata)
     else:

@@ -9,7 +9,7 @@ from typing import Literal
 import click
 
 from nsl_bench.cli import Command
-from nsl_bench.errors import UserError
+from nsl_bench.errors import UserError, did_you_mean
 
 __all__ = ["command"]
 
@@ -72,6 +72,9 @@ def command(
     drawn: list[Path] = []
     if predicates:
         shares = analysis.rule_shares(store, predicates)
+        known = analysis.subjects(store)
+        for name in (name for name in predicates if name not in known):
+            click.echo(f"Note: no hypothesis has a rule about {name}.{did_you_mean(name, known)}", err=True)
         click.echo(f"\n## Share of repeats with a rule about\n\n{as_text(shares, form)}", nl=False)
         drawn += analysis.draw_shares(shares, predicates, folder, "rules") if curves else []
     if perceived:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.asp import goal_of, parse_atom
 from nsl_bench.errors import UserError
 from nsl_bench.inference.program import EXAMPLE, VIOLATED, Program, Signature, clean_message
 from nsl_bench.inference.unfold import unfold
@@ -73,9 +74,7 @@ def derived(
     Raises:
         UserError: as for `crisp_labels`.
     """
-    import clingo
-
-    goals = [clingo.parse_term(atom) for atom in atoms]
+    goals = [goal_of(atom) for atom in atoms]
     program = Program.parse("\n".join(rules), "the hypothesis")
     program += Program.parse(background, "the background knowledge")
     _check_safety(program)
@@ -120,21 +119,15 @@ class _Contexts:
         return [fact for fact in read if fact is not None]
 
     def _read(self, text: str) -> tuple[str, str] | None:
-        import clingo
-
         fact = None
-        try:
-            # A term of clingo is evaluated and ground, hence a fact; all else is a statement.
-            symbol = clingo.parse_term(text, logger=lambda *_: None)
-        except RuntimeError:
+        # A term of clingo is evaluated and ground, hence a fact; all else is a statement.
+        symbol = parse_atom(text)
+        if symbol is None or symbol.negative:
             self.plain = False
-        else:
-            if symbol.type != clingo.SymbolType.Function or not symbol.name or symbol.negative:
-                self.plain = False
-            elif (symbol.name, len(symbol.arguments)) in self._relevant:
-                self.signatures.add((symbol.name, len(symbol.arguments)))
-                rest = "".join(f",{argument}" for argument in symbol.arguments)
-                fact = (f"{symbol.name}(", f"{rest}).")
+        elif (symbol.name, len(symbol.arguments)) in self._relevant:
+            self.signatures.add((symbol.name, len(symbol.arguments)))
+            rest = "".join(f",{argument}" for argument in symbol.arguments)
+            fact = (f"{symbol.name}(", f"{rest}).")
         self._known[text] = fact
         return fact
 

@@ -59,7 +59,7 @@ def _union(supports: Iterable[Support]) -> Support:
 
 def outcome_table(
     domains: Domains, most: int = 100_000_000, work: int = 4_000_000_000
-) -> tuple[Support, npt.NDArray[np.uint8]]:
+) -> tuple[Support, npt.NDArray[Any]]:
     """The outcome of every state.
 
     Args:
@@ -68,8 +68,8 @@ def outcome_table(
         work: entries of all arrays that are passed over.
 
     Returns:
-        The slots that the outcome depends on, ascending; uint8 with an axis each: a label's index, then
-        `undecided`, then `ambiguous`.
+        The slots that the outcome depends on, ascending; whole numbers, uint8 if they fit, with an axis
+        each: a label's index, then `undecided`, then `ambiguous`.
 
     Raises:
         TooLarge: `most` or `work` does not suffice.
@@ -138,7 +138,7 @@ def _any(
 
 def _outcomes(
     domains: Domains, known: dict[int, tuple[Support, Bools]], table: _Table
-) -> tuple[Support, npt.NDArray[np.uint8]]:
+) -> tuple[Support, npt.NDArray[Any]]:
     program = domains.program
     n = len(program.goals)
     goals = {
@@ -147,14 +147,15 @@ def _outcomes(
     violated = known.get(program.violated)
     supports = [support for support, _ in goals.values()] + ([violated[0]] if violated else [])
     support = _union(supports)
-    count = np.zeros(table.shape(support), np.uint8)
+    kind = np.min_scalar_type(n + 1)
+    count = np.zeros(table.shape(support), kind)
     default = program.goals.index(None) if None in program.goals else n
-    result = np.full(count.shape, default, np.uint8)
+    result = np.full(count.shape, default, kind)
     for k, (own, values) in goals.items():
         spread = table.spread(values, own, support)
         count += spread
-        np.copyto(result, np.uint8(k), where=spread)
+        np.copyto(result, kind.type(k), where=spread)
     result[count > 1] = n + 1
     if violated:
-        np.copyto(result, np.uint8(n), where=table.spread(violated[1], violated[0], support))
+        np.copyto(result, kind.type(n), where=table.spread(violated[1], violated[0], support))
     return support, result

@@ -32,15 +32,15 @@ class Diagram:
         slots: the slots that it reads, in order.
         levels: for each slot int64 [nodes, values]: the node of the next level; the last level leads to
             `leaves`.
-        leaves: uint8 [m], outcomes.
+        leaves: [m], outcomes, of the table's type.
     """
 
     slots: tuple[int, ...]
     levels: tuple[npt.NDArray[np.int64], ...]
-    leaves: npt.NDArray[np.uint8]
+    leaves: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, slots: tuple[int, ...], table: npt.NDArray[np.uint8]) -> Diagram:
+    def of(cls, slots: tuple[int, ...], table: npt.NDArray[Any]) -> Diagram:
         """The diagram of a table with an axis for each slot.
 
         Its size depends on the order in which the slots are read: where that is large in the given
@@ -64,10 +64,10 @@ class Diagram:
         return best
 
     @classmethod
-    def _in_order(cls, slots: tuple[int, ...], table: npt.NDArray[np.uint8]) -> Diagram | None:
+    def _in_order(cls, slots: tuple[int, ...], table: npt.NDArray[Any]) -> Diagram | None:
         """The diagram that reads the slots in an order; None if it is too large."""
-        leaves = np.flatnonzero(np.bincount(table.ravel(), minlength=1)).astype(np.uint8)
-        rank = np.zeros(256, np.uint8)
+        leaves = np.flatnonzero(np.bincount(table.ravel(), minlength=1)).astype(table.dtype)
+        rank = np.zeros(np.iinfo(table.dtype).max + 1, table.dtype)
         rank[leaves] = np.arange(len(leaves))
         nodes: npt.NDArray[Any] = rank[table]
         levels = []

@@ -40,6 +40,7 @@ Rows = npt.NDArray[np.int64]
 Facts = Sequence[tuple[str, ...]] | None
 
 _KEPT = 32
+_MOST_SAMPLES = 1_000_000_000
 _ROUNDING = 1e-10
 """Intervals narrower than this count as exact."""
 _FIRST_LOOK, _FAR = 16.0, 0.03
@@ -175,10 +176,12 @@ def _groups(query: Query, n: int, facts: Facts) -> list[tuple[Compiled, npt.NDAr
         raise UserError(f"There are other facts for {len(facts)} examples, but probabilities of {n}.")
     rows: dict[tuple[str, ...], list[int]] = {}
     for i in range(n):
-        rows.setdefault(() if facts is None else tuple(dict.fromkeys(facts[i])), []).append(i)
+        own = () if facts is None else facts[i]
+        if not isinstance(own, list | tuple):
+            raise UserError(f"The other facts of example {i} are {own!r}, but they are a sequence of texts.")
+        rows.setdefault(tuple(dict.fromkeys(own)), []).append(i)
     everything = tuple(sorted({fact for own in rows for fact in own}))
-    if not rows:
-        compiled(query, (), everything)
+    _cache.ground(query, everything)  # refuses what is not defined here, whatever was compiled before
     return [(compiled(query, own, everything), np.array(which)) for own, which in rows.items()]
 
 
@@ -234,8 +237,9 @@ class Exact:
     def __init__(self, width: float = 1e-3, work: float = 1e6, workers: int | None = None) -> None:
         if not 0 <= width <= 1:
             raise UserError(f"The option width of an engine is {width:g}, but an interval lies in 0 to 1.")
-        if work <= 0:
+        if not work > 0:
             raise UserError(f"The option work of an engine is {work:g}, but it is a number of steps.")
+        _check_workers(workers)
         self.width, self.work, self.workers = width, work, workers
 
     def __call__(self, query: Query, probabilities: npt.ArrayLike, facts: Facts = None) -> Answer:
@@ -279,7 +283,8 @@ class Auto(Exact):
     ) -> None:
         super().__init__(width, work, workers)
         _check_samples(samples)
-        if std_err <= 0:
+        _check_seed(seed)
+        if not std_err > 0:
             raise UserError(f"The option std_err of an engine is {std_err:g}, but it must be positive.")
         self.std_err, self.samples, self.seed = std_err, samples, seed
 
@@ -314,6 +319,8 @@ class Sampling:
 
     def __init__(self, samples: int = 10_000, seed: int = 0, workers: int | None = None) -> None:
         _check_samples(samples)
+        _check_seed(seed)
+        _check_workers(workers)
         self.samples, self.seed, self.workers = samples, seed, workers
 
     def __call__(self, query: Query, probabilities: npt.ArrayLike, facts: Facts = None) -> Answer:
@@ -341,8 +348,20 @@ class Sampling:
 
 
 def _check_samples(samples: int) -> None:
-    if samples < 1:
-        raise UserError(f"The option samples of an engine is {samples}, but at least 1 is needed.")
+    if not 1 <= samples <= _MOST_SAMPLES:
+        raise UserError(
+            f"The option samples of an engine is {samples}, but it is at least 1 and at most {_MOST_SAMPLES}."
+        )
+
+
+def _check_seed(seed: int) -> None:
+    if seed < 0:
+        raise UserError(f"The option seed of an engine is {seed}, but it is at least 0.")
+
+
+def _check_workers(workers: int | None) -> None:
+    if workers is not None and workers < 1:
+        raise UserError(f"The option workers of an engine is {workers}, but it is at least 1.")
 
 
 def _in_threads(diagram: Diagram, own: Floats, n_outcomes: int, workers: int | None) -> Floats:

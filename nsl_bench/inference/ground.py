@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nsl_bench.asp import goal_of, parse_atom
 from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.graph import strong_components
 from nsl_bench.inference.crisp import _check_safety
@@ -17,13 +18,14 @@ from nsl_bench.inference.program import Program, Signature, clean_message
 from nsl_bench.inference.query import Query
 from nsl_bench.inference.unfold import unfold
 
-__all__ = ["NEVER", "GroundProgram", "GroundRule", "check", "ground"]
+__all__ = ["NEVER", "GroundProgram", "GroundRule", "check", "ground", "underivable"]
 
 NEVER = -1
 """In the place of an atom that is derived in no world."""
 
 _PICK = "__pick"
 _GIVEN = "__given"
+_MOST_RULES = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +133,6 @@ def check(query: Query, facts: Iterable[str] = ()) -> Program:
         UserError: a syntax error, `#script`, an unsafe rule, a choice or disjunction, a cycle through
             negation, or (`strict`) a predicate that nothing defines.
     """
-    import clingo
-
     hypothesis = Program.parse("\n".join(query.rules), "the hypothesis")
     program = hypothesis + Program.parse(query.background, "the background knowledge")
     _check_safety(program)
@@ -141,21 +141,21 @@ def check(query: Query, facts: Iterable[str] = ()) -> Program:
     for rule in program.rules:
         if not rule.normal:
             raise UserError(
-                f"The rule '{rule.node}' is a choice or a disjunction, which has several answer sets; "
-                "inference needs rules with one atom as head."
+                f"The head of the rule '{rule.node}' is no atom, but a choice or a disjunction, a negation "
+                "or a comparison; inference needs rules with one atom as head."
             )
     if not program.stratified:
         raise UserError(
             f"The hypothesis is not stratified: {_cycle(program)} on a cycle through negation or an "
             "aggregate, which has no single answer."
         )
+    for name in (_PICK, _GIVEN):
+        if any(name == used for used, _ in program.signatures):
+            raise UserError(f"The name {name} in the hypothesis or the background is taken; rename it.")
     defined = {head for rule in program.rules for head in rule.heads}
     for text in {fact for slot in query.choices for values in slot for fact in values} | set(facts):
-        try:
-            symbol = clingo.parse_term(text, logger=lambda *_: None)
-        except RuntimeError:
-            symbol = None
-        if symbol is None or symbol.type != clingo.SymbolType.Function or not symbol.name or symbol.negative:
+        symbol = parse_atom(text) if isinstance(text, str) else None
+        if symbol is None or symbol.negative:
             raise UserError(f"'{text}' is no fact; what a slot or an example says is a ground atom.")
         defined.add((symbol.name, len(symbol.arguments)))
     if query.strict:
@@ -167,6 +167,29 @@ def check(query: Query, facts: Iterable[str] = ()) -> Program:
                 f"{did_you_mean(f'{name}/{arity}', known)}"
             )
     return program
+
+
+def underivable(query: Query) -> str | None:
+    """A sentence if no rule has a label's atom as its head; None if one has.
+
+    A hypothesis without rules is none to wonder at where one label holds if nothing is derived.
+
+    Raises:
+        UserError: a syntax error.
+    """
+    hypothesis = Program.parse("\n".join(query.rules), "the hypothesis")
+    program = hypothesis + Program.parse(query.background, "the background knowledge")
+    goals = [goal_of(atom) for atom in query.labels.atoms if atom is not None]
+    wanted = {(goal.name, len(goal.arguments)) for goal in goals}
+    if any(rule.heads & wanted for rule in program.rules):
+        return None
+    if not hypothesis.rules and None in query.labels.atoms:
+        return None
+    names = [
+        ", ".join(sorted(f"{name}/{arity}" for name, arity in signatures))
+        for signatures in (wanted, {head for rule in hypothesis.rules for head in rule.heads})
+    ]
+    return f"No rule derives {names[0]}, a label's atom; the hypothesis derives {names[1] or 'nothing'}."
 
 
 def _cycle(program: Program) -> str:
@@ -186,6 +209,10 @@ def _cycle(program: Program) -> str:
     return f"{', '.join(names)} {'depends' if len(names) == 1 else 'depend'}"
 
 
+class _TooMany(Exception):
+    """There are more ground rules than can be worked on."""
+
+
 class _Observer:
     """Collects the ground rules that clingo makes."""
 
@@ -199,6 +226,8 @@ class _Observer:
             self.rules += [GroundRule(atom, literals) for atom in head]
             if not head:
                 self.constraints.append(literals)
+            if len(self.rules) + len(self.constraints) > _MOST_RULES:
+                raise _TooMany
 
     def weight_rule(
         self, choice: bool, head: Sequence[int], lower_bound: int, body: Sequence[tuple[int, int]]
@@ -223,7 +252,7 @@ def ground(query: Query, facts: Iterable[str] = ()) -> GroundProgram:
 
     extra = list(dict.fromkeys(facts))
     program = check(query, extra)
-    goals = [None if atom is None else clingo.parse_term(atom) for atom in query.labels.atoms]
+    goals = [None if atom is None else goal_of(atom) for atom in query.labels.atoms]
     wanted = {(goal.name, len(goal.arguments)) for goal in goals if goal is not None}
     lines, inputs = [], set(wanted)
     sliced = program.slice(wanted)
@@ -252,6 +281,11 @@ def ground(query: Query, facts: Iterable[str] = ()) -> GroundProgram:
                 builder.add(node)
         control.add("base", [], "\n".join(lines))
         control.ground([("base", [])])
+    except _TooMany:
+        raise UserError(
+            f"The hypothesis has more than {_MOST_RULES} ground rules, too many for inference; write rules "
+            "with fewer variables."
+        ) from None
     except RuntimeError:
         raise UserError(f"The hypothesis cannot be grounded: {clean_message(messages)}.") from None
     atoms = control.symbolic_atoms

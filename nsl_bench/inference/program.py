@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from nsl_bench.asp import check_text, directive
 from nsl_bench.errors import UserError
 from nsl_bench.graph import strong_components
 
@@ -27,8 +28,6 @@ VIOLATED = "__violated"
 """Predicate that holds of each example that violates a constraint."""
 
 _VARIABLE = "NSLExample"
-_STRINGS_AND_COMMENTS = re.compile(r'"(?:\\.|[^"\\])*"|%\*.*?\*%|%[^\n]*', re.DOTALL)
-_DIRECTIVE = re.compile(r"#\s*(script|include)\b")
 
 Signature = tuple[str, int]
 """A predicate: name and number of arguments."""
@@ -41,9 +40,8 @@ def refuse_directives(text: str, what: str) -> None:
         text: ASP.
         what: the program's name in the sentence, e.g. ``"the hypothesis"``.
     """
-    found = _DIRECTIVE.search(_STRINGS_AND_COMMENTS.sub(" ", text))
-    if found:
-        raise UserError(f"There is a #{found[1]} in {what}; programs here run no code and read no files.")
+    if found := directive(text):
+        raise UserError(f"There is a #{found} in {what}; programs here run no code and read no files.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +78,12 @@ class Program:
             what: its name in error messages, e.g. ``"the hypothesis"``.
 
         Raises:
-            UserError: a syntax error (with line and column), or a statement that has no meaning here.
+            UserError: a syntax error (with line and column), a text that clingo cannot take, or a statement
+                that has no meaning here.
         """
         from clingo import ast
 
+        check_text(text, what)
         refuse_directives(text, what)
         messages: list[str] = []
         nodes: list[Any] = []
@@ -103,7 +103,8 @@ class Program:
             elif kind == ast.ASTType.Program and node.name == "base" and not node.parameters:
                 continue
             elif kind not in _skipped():
-                raise UserError(f"The statement '{node}' in {what} has no meaning here: rules only.")
+                statement = " ".join(str(node).split())
+                raise UserError(f"The statement '{statement}' in {what} has no meaning here: rules only.")
         return cls(tuple(rules), tuple(constants), classical)
 
     def __add__(self, other: Program) -> Program:
@@ -196,7 +197,7 @@ def clean_message(messages: Sequence[str]) -> str:
     text = " ".join(messages[0].split()) if messages else "clingo gives no reason"
     text = re.sub(r"^<[^>]*>:(\d+):(\d+)(?:-[\d:]+)?: ", r"line \1, column \2: ", text)
     text = re.sub(r"<[^>]*>:\d+:\d+(?:-[\d:]+)?: ", "", text)
-    for inner in ("error: ", "note: ", "[#inc_base];"):
+    for inner in ("error: ", "note: ", "[#inc_base];", ":-[#inc_base]"):
         text = text.replace(inner, "")
     return text.rstrip(".")
 

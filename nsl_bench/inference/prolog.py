@@ -2,7 +2,7 @@
 
 Rules are translated as written, so that ProbLog's answer checks our grounding too: body literals in an
 order in which Prolog can run them, ``!=`` and arithmetic by Prolog's operators. What has no such
-translation (aggregates, conditional literals, pools) goes through the ground program.
+translation (aggregates, conditional literals, pools, division) goes through the ground program.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.asp import goal_of
 from nsl_bench.inference.ground import NEVER, check, ground
 from nsl_bench.inference.query import Query
 
@@ -25,7 +26,6 @@ NONE = "nsl_none"
 
 _VIOLATED = "nsl_violated"
 _PLAIN = re.compile(r"[a-z][A-Za-z0-9_]*\Z")
-_ARITHMETIC = {"+": "+", "-": "-", "*": "*", "/": "//", "\\": "mod", "**": "**"}
 _NUMBERS = {"<": "<", ">": ">", "<=": "=<", ">=": ">=", "=": "=:=", "!=": "=\\="}
 _TERMS = {**_NUMBERS, "=": "==", "!=": "\\="}
 _OPPOSITE = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "=": "!=", "!=": "="}
@@ -102,8 +102,10 @@ def _as_written(query: Query, facts: Sequence[str]) -> Translation:
     program = check(query, facts)
     if program.constants:  # their values would have to be put in
         raise _Untranslatable
+    if any(name.startswith("nsl_") for name, _ in program.signatures):
+        raise _Untranslatable
     rules = [_rule(rule.node, bool(rule.heads)) for rule in program.rules]
-    goals = [None if atom is None else clingo.parse_term(atom) for atom in query.labels.atoms]
+    goals = [None if atom is None else goal_of(atom) for atom in query.labels.atoms]
     symbols = {
         fact: clingo.parse_term(fact)
         for fact in {f for slot in query.choices for values in slot for f in values} | set(facts)
@@ -234,7 +236,7 @@ class _Body:
             own = set()
             left = self.term(node.left, own, number=True)
             right = self.term(node.right, own, number=True)
-            text = f"({left} {_ARITHMETIC[_operator(node)]} {right})"
+            text = f"({left} {_operator(node)} {right})"
         else:
             raise _Untranslatable
         if number:
@@ -355,8 +357,8 @@ def _spread(symbol: Any) -> str:
 def _operator(node: Any) -> str:
     from clingo.ast import BinaryOperator as B
 
-    words = {B.Plus: "+", B.Minus: "-", B.Multiplication: "*", B.Division: "/", B.Modulo: "\\", B.Power: "**"}
-    if node.operator_type not in words:
+    words = {B.Plus: "+", B.Minus: "-", B.Multiplication: "*"}
+    if node.operator_type not in words:  # of negative numbers, Prolog divides and raises otherwise
         raise _Untranslatable
     return words[node.operator_type]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.types import LabelSpace
 
-__all__ = ["NEGLIGIBLE", "Answer", "Query", "clean_probabilities", "outcomes"]
+__all__ = ["NEGLIGIBLE", "Answer", "Query", "clean_probabilities", "outcomes", "problem"]
 
 NEGLIGIBLE = 1e-5
 """Concepts with at most this probability are dropped; what a vector then lacks to 1 shows nothing."""
@@ -137,21 +137,39 @@ def clean_probabilities(query: Query, probabilities: npt.ArrayLike) -> Floats:
             f"The probabilities have the shape {list(given.shape)}, expected [examples, {slots} slots, "
             f"{concepts} concepts]."
         )
-    total = given.sum(axis=2)
-    with np.errstate(invalid="ignore"):
-        problems = (
-            (~np.isfinite(given), "is not finite", given),
-            (given < 0, "is negative", given),
-            (total > 1 + _ROUNDING, "is more than 1", total),
-        )
-    for bad, what, numbers in problems:
-        if bad.any():
-            where = tuple(int(i) for i in np.argwhere(bad)[0])
-            kind = "concept probability" if len(where) == 3 else "sum of the concept probabilities"
-            at = f"example {where[0]}, slot {where[1]}" + (f", concept {where[2]}" if len(where) == 3 else "")
-            raise UserError(f"A {kind} {what}: {float(numbers[where]):g} in {at} (counted from 0).")
+    found = problem(given)
+    if found is not None:
+        axes = ("example", "slot", "concept")
+        at = ", ".join(f"{axis} {i}" for axis, i in zip(axes, found.where, strict=False))
+        raise UserError(f"A {found.what} in {at} (counted from 0).")
     for slot, values in enumerate(query.choices):
         if (given[:, slot, len(values) :] > 0).any():
             raise UserError(f"Slot {slot} has {len(values)} concepts, but probabilities for more.")
     kept = np.where(given > NEGLIGIBLE, given, 0.0)
     return np.asarray(kept / np.maximum(kept.sum(axis=2, keepdims=True), 1.0), np.float64)
+
+
+class Problem(NamedTuple):
+    """What keeps numbers from being probabilities, and where: the indices of a number, or of a vector."""
+
+    where: tuple[int, ...]
+    what: str
+
+
+def problem(vectors: Floats) -> Problem | None:
+    """The first number of a kind that is no probability, or the first vector whose sum is more than 1.
+
+    Args:
+        vectors: float64 [..., concepts].
+    """
+    total = vectors.sum(axis=-1)
+    one, whole = "concept probability", "sum of the concept probabilities"
+    for bad, what, numbers in (
+        (~np.isfinite(vectors), f"{one} is not finite", vectors),
+        (vectors < 0, f"{one} is negative", vectors),
+        (total > 1 + _ROUNDING, f"{whole} is more than 1", total),
+    ):
+        if bad.any():
+            where = tuple(int(i) for i in np.argwhere(bad)[0])
+            return Problem(where, f"{what}: {float(numbers[where]):g}")
+    return None

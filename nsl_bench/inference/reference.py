@@ -30,6 +30,8 @@ __all__ = ["ProbLog", "answer", "serve"]
 
 Mode = Literal["exact", "sampling"]
 
+_MOST_SECONDS = 1e6
+
 
 class ProbLog:
     """ProbLog, exact (SDD where PySDD is installed, else d-DNNF) or by sampling.
@@ -50,8 +52,11 @@ class ProbLog:
         seed: int = 0,
         grounded: bool = False,
     ) -> None:
-        if seconds <= 0:
-            raise UserError(f"The option seconds of problog is {seconds:g}, but a time limit is positive.")
+        if not 0 < seconds <= _MOST_SECONDS:
+            raise UserError(
+                f"The option seconds of problog is {seconds:g}, but a time limit is positive and at most "
+                f"{_MOST_SECONDS:g}."
+            )
         if samples < 1:
             raise UserError(f"The option samples of problog is {samples}, but at least 1 is needed.")
         self.mode, self.seconds, self.samples = mode, seconds, samples

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +15,17 @@ import numpy.typing as npt
 
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError, did_you_mean, unknown
+from nsl_bench.inference.query import problem
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from nsl_bench.perception.network import Network
 
 __all__ = ["Examples", "from_folder", "from_table", "metadata_of"]
 
-_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
+_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".gif", ".tif", ".tiff")
+_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,30 +43,45 @@ class Examples:
     facts: tuple[tuple[str, ...], ...]
 
 
-def metadata_of(benchmark: Benchmark, given: Mapping[str, Any]) -> dict[str, Any]:
+def metadata_of(benchmark: Benchmark, given: Mapping[str, Any], where: str = "") -> dict[str, Any]:
     """A benchmark's meta-data from text, whole numbers as such.
 
+    Args:
+        benchmark: says what they are; ``"1..19"`` are the whole numbers from 1 to 19.
+        given: by name.
+        where: they are from, as an error begins, e.g. ``"vectors.csv, line 2: "``.
+
     Raises:
-        UserError: one is missing, or is none of the benchmark's.
+        UserError: one is missing, is none of the benchmark's, or is out of its range.
     """
     for name in given:
         if name not in benchmark.metadata:
             raise unknown(f"meta-datum of {benchmark.name}", name, benchmark.metadata)
-    missing = [name for name in benchmark.metadata if name not in given]
-    if missing:
-        raise UserError(
-            f"The benchmark {benchmark.name} needs the meta-datum '{missing[0]}' of each example "
-            f"({benchmark.metadata[missing[0]]})."
-        )
-    return {name: _number(value) for name, value in given.items()}
+    found = {name: _number(value) for name, value in given.items()}
+    for name, what in benchmark.metadata.items():
+        if found.get(name, "") == "":
+            raise UserError(
+                f"{where}The benchmark {benchmark.name} needs the meta-datum '{name}' of each "
+                f"example ({what})."
+            )
+        bounds = _RANGE.fullmatch(what)
+        value = found[name]
+        if bounds and not (isinstance(value, int) and int(bounds[1]) <= value <= int(bounds[2])):
+            raise UserError(
+                f"{where}The meta-datum '{name}' is '{given[name]}', but it is a whole number in {what}."
+            )
+    return found
 
 
 def _number(value: Any) -> Any:
     text = str(value).strip()
-    number = float(text) if text.replace(".", "", 1).replace("-", "", 1).isdigit() else None
-    if number is None:
+    try:
+        number = float(text)
+    except ValueError:
         return text
-    return int(number) if number == int(number) else number
+    if not math.isfinite(number):
+        return text
+    return int(number) if number.is_integer() else number
 
 
 def from_table(benchmark: Benchmark, path: Path, given: Mapping[str, str]) -> Examples:
@@ -69,48 +91,116 @@ def from_table(benchmark: Benchmark, path: Path, given: Mapping[str, str]) -> Ex
     for each concept, and one for each meta-datum that `given` does not hold.
 
     Raises:
-        UserError: the file cannot be read, lacks a column, or holds what is no number, slot or concept.
+        UserError: the file cannot be read, lacks a column or has one twice, or holds what is no
+            probability, slot or meta-datum.
     """
-    import pandas as pd
-
     for name in given:
         if name not in benchmark.metadata:
             raise unknown(f"meta-datum of {benchmark.name}", name, benchmark.metadata)
-    try:
-        table = pd.read_csv(path, dtype={"example": str, "slot": str})
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise UserError(f"{path} cannot be read as CSV: {' '.join(str(error).split())}.") from None
     concepts = list(benchmark.concept_space.concepts)
-    columns = ["example", "slot", *concepts, *(m for m in benchmark.metadata if m not in given)]
-    for column in columns:
-        if column not in table:
-            near = did_you_mean(column, [str(c) for c in table.columns])
-            raise UserError(
-                f"{path} lacks the column '{column}'; it needs example, slot, one for each of the "
-                f"{len(concepts)} concepts"
-                f"{' and ' + ', '.join(benchmark.metadata) if benchmark.metadata else ''}.{near}"
-            )
-    for column in concepts:
-        if not pd.api.types.is_numeric_dtype(table[column]):
-            bad = next(v for v in table[column] if pd.isna(pd.to_numeric(v, errors="coerce")))
-            raise UserError(f"{path}, column '{column}': '{bad}' is no probability.")
-    for line, slot in enumerate(table["slot"], start=2):
+    own = [name for name in benchmark.metadata if name not in given]
+    table = _read(path, ["example", "slot", *benchmark.metadata], concepts)
+    _check_columns(benchmark, path, table, ["example", "slot", *concepts, *own], given)
+    if table.empty:
+        raise UserError(f"{path} has no rows; expected one for each image.")
+    values = _probabilities(path, table, concepts)
+    for line, (name, slot) in enumerate(zip(table["example"], table["slot"], strict=True), start=2):
+        if not name.strip():
+            raise UserError(f"{path}, line {line}: the example has no name.")
         if slot not in benchmark.slots:
-            raise UserError(
-                f"{path}, line {line}: '{slot}' is no slot.{did_you_mean(str(slot), benchmark.slots)}"
-            )
+            raise UserError(f"{path}, line {line}: '{slot}' is no slot.{did_you_mean(slot, benchmark.slots)}")
     if (twice := table.duplicated(["example", "slot"])).any():
         raise UserError(f"{path}, line {int(twice.argmax()) + 2}: this slot of the example was there before.")
-    names = tuple(dict.fromkeys(table["example"].astype(str)))
+    names = tuple(dict.fromkeys(table["example"]))
     place = {name: i for i, name in enumerate(names)}
     probabilities = np.zeros((len(names), len(benchmark.slots), len(concepts)))
-    rows = [place[name] for name in table["example"].astype(str)]
-    probabilities[rows, [benchmark.slots.index(s) for s in table["slot"]]] = table[concepts].to_numpy(float)
-    facts = []
-    for _, group in table.groupby(table["example"].astype(str), sort=False):
-        own = {m: group[m].iloc[0] for m in benchmark.metadata if m not in given}
-        facts.append(benchmark.metadata_facts(metadata_of(benchmark, {**given, **own})))
-    return Examples(names, probabilities, tuple(facts))
+    rows = [place[name] for name in table["example"]]
+    probabilities[rows, [benchmark.slots.index(s) for s in table["slot"]]] = values
+    return Examples(names, probabilities, _facts(benchmark, path, table, own, given))
+
+
+def _read(path: Path, texts: Sequence[str], numbers: Sequence[str]) -> pd.DataFrame:
+    """A CSV file; a cell is empty (NaN) in the columns `numbers` only."""
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(
+            path,
+            dtype=dict.fromkeys(texts, str),
+            keep_default_na=False,
+            na_values={name: [""] for name in numbers},
+            compression=None,
+        )
+    except (OSError, ValueError, OverflowError) as error:
+        raise UserError(
+            f"{path} cannot be read as CSV: {' '.join(str(error).split()).rstrip('.')}."
+        ) from None
+    return table
+
+
+def _check_columns(
+    benchmark: Benchmark, path: Path, table: pd.DataFrame, wanted: Sequence[str], given: Mapping[str, str]
+) -> None:
+    there = [str(column) for column in table.columns]
+    for column in wanted:
+        if column not in there:
+            raise UserError(
+                f"{path} lacks the column '{column}'; it needs example, slot, one for each of the "
+                f"{len(benchmark.concept_space)} concepts"
+                f"{' and ' + ', '.join(benchmark.metadata) if benchmark.metadata else ''}."
+                f"{did_you_mean(column, there)}"
+            )
+    for column in there:
+        if column in given:
+            raise UserError(
+                f"{path} has the column '{column}', and --metadata gives it too; keep one of them."
+            )
+        name, _, number = column.rpartition(".")
+        if number.isdigit() and name in wanted and column not in wanted:  # so pandas calls the second one
+            raise UserError(f"{path} has the column '{name}' twice.")
+
+
+def _probabilities(path: Path, table: pd.DataFrame, concepts: Sequence[str]) -> npt.NDArray[np.float64]:
+    """float64 [rows, concepts]."""
+    import pandas as pd
+
+    for column in concepts:
+        if not pd.api.types.is_numeric_dtype(table[column]):
+            numbers = pd.to_numeric(table[column], errors="coerce")
+            bad = numbers.isna() & table[column].notna()
+            if bad.any():
+                line = int(bad.argmax()) + 2
+                raise UserError(
+                    f"{path}, line {line}, column '{column}': '{table[column][line - 2]}' is no probability."
+                )
+            table[column] = numbers.astype(float)
+    values = np.asarray(table[list(concepts)].to_numpy(float), np.float64)
+    found = problem(values)
+    if found is not None:
+        row, *rest = found.where
+        of = f" of '{concepts[rest[0]]}'" if rest else ""
+        raise UserError(f"{path}, line {row + 2}: a {found.what}{of}.")
+    return values
+
+
+def _facts(
+    benchmark: Benchmark, path: Path, table: pd.DataFrame, own: Sequence[str], given: Mapping[str, str]
+) -> tuple[tuple[str, ...], ...]:
+    """For each example the facts of its meta-data, which all its rows state alike."""
+    known: dict[str, tuple[str, ...]] = {}
+    stated = zip(table["example"], *(table[name] for name in own), strict=True)
+    read: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for line, (example, *cells) in enumerate(stated, start=2):
+        values = tuple(cells)
+        if values not in read:
+            metadata = {**given, **dict(zip(own, values, strict=True))}
+            where = f"{path}, line {line}: " if own else ""
+            read[values] = benchmark.metadata_facts(metadata_of(benchmark, metadata, where))
+        if known.setdefault(example, read[values]) != read[values]:
+            raise UserError(
+                f"{path}, line {line}: the example '{example}' had another {' or '.join(own)} before."
+            )
+    return tuple(known.values())
 
 
 def from_folder(
@@ -130,39 +220,72 @@ def from_folder(
         given: the examples' meta-data.
 
     Raises:
-        UserError: there are no images, or a file is no image or fits no slot.
+        UserError: there are no images, or a file is no image or fits no slot, or two fit the same.
     """
-    from PIL import Image, UnidentifiedImageError
-
-    if not folder.is_dir():
-        raise UserError(f"There is no folder of images {folder}.")
-    folders = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    folders = [entry for entry in folders if _pictures(entry)] or ([folder] if _pictures(folder) else [])
-    if not folders:
-        raise UserError(
-            f"There are no images in {folder}; expected EXAMPLE/SLOT.png, e.g. 1/{benchmark.slots[0]}.png."
-        )
     facts = benchmark.metadata_facts(metadata_of(benchmark, given))
-    height, width, channels = shape
     images, where = [], []
+    folders = _example_folders(benchmark, folder)
     for i, entry in enumerate(folders):
-        for path in _pictures(entry):
-            if path.stem not in benchmark.slots:
-                raise UserError(
-                    f"{path}: '{path.stem}' is no slot.{did_you_mean(path.stem, benchmark.slots)}"
-                )
-            try:
-                with Image.open(path) as picture:
-                    fitted = picture.convert("L" if channels == 1 else "RGB").resize((width, height))
-            except (OSError, UnidentifiedImageError):
-                raise UserError(f"{path} cannot be read as an image.") from None
-            images.append(np.asarray(fitted, np.uint8).reshape(shape))
-            where.append((i, benchmark.slots.index(path.stem)))
+        for slot, path in _pictures(benchmark, entry).items():
+            images.append(_image(path, shape))
+            where.append((i, benchmark.slots.index(slot)))
     probabilities = np.zeros((len(folders), len(benchmark.slots), len(benchmark.concept_space)))
     rows, slots = zip(*where, strict=True)
     probabilities[list(rows), list(slots)] = network.predict_proba(np.stack(images))
     return Examples(tuple(entry.name for entry in folders), probabilities, (facts,) * len(folders))
 
 
-def _pictures(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.suffix.lower() in _SUFFIXES)
+def _example_folders(benchmark: Benchmark, folder: Path) -> list[Path]:
+    """The folders of the examples; the folder itself if it is the only one."""
+    expected = f"expected EXAMPLE/SLOT.png, e.g. 1/{benchmark.slots[0]}.png"
+    if not folder.is_dir():
+        raise UserError(f"There is no folder of images {folder}.")
+    folders = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    single = _pictures(benchmark, folder)
+    if folders and single:
+        raise UserError(
+            f"{folder} holds images and the folder {folders[0].name}; {expected}, or images only."
+        )
+    if not folders and not single:
+        raise UserError(f"There are no images in {folder}; {expected}.")
+    for entry in folders:
+        if not _pictures(benchmark, entry):
+            raise UserError(f"There are no images in the example's folder {entry}; {expected}.")
+    return folders or [folder]
+
+
+def _pictures(benchmark: Benchmark, folder: Path) -> dict[str, Path]:
+    """The file of each slot that has one; files of other kinds are no business of ours."""
+    found: dict[str, Path] = {}
+    for path in sorted(entry for entry in folder.iterdir() if not entry.is_dir()):
+        slot = path.stem
+        if path.suffix.lower() not in _SUFFIXES:
+            if slot in benchmark.slots:
+                raise UserError(
+                    f"{path} is no image file; expected {slot} with one of {', '.join(_SUFFIXES)}."
+                )
+            continue
+        if slot not in benchmark.slots:
+            raise UserError(f"{path}: '{slot}' is no slot.{did_you_mean(slot, benchmark.slots)}")
+        if slot in found:
+            raise UserError(f"{found[slot]} and {path.name} are images of the same slot; keep one of them.")
+        found[slot] = path
+    return found
+
+
+def _image(path: Path, shape: tuple[int, int, int]) -> npt.NDArray[np.uint8]:
+    """uint8 [height, width, channels] from a file."""
+    from PIL import Image
+
+    from nsl_bench.pictures import in_bytes, opaque, upright
+
+    height, width, channels = shape
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(path) as picture:
+                colours = opaque(in_bytes(upright(picture)))
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+        raise UserError(f"{path} cannot be read as an image.") from None
+    fitted = colours.convert("L" if channels == 1 else "RGB").resize((width, height))
+    return np.asarray(fitted, np.uint8).reshape(shape)

@@ -7,12 +7,14 @@ are equivalent. The programs must be stratified, so that each has one answer on 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from clingo import Control, HeuristicType, Model, Symbol, ast
 
+from nsl_bench.asp import check_text
 from nsl_bench.errors import UserError
 from nsl_bench.las.copies import renamed
 from nsl_bench.las.inputs import input_space
@@ -33,6 +35,11 @@ _FIRST_CONFLICTS = "2000"
 
 _SECONDS_TO_SHRINK = 0.5
 """How long a counterexample with fewer facts is looked for."""
+
+_AGGREGATES = (ast.ASTType.Aggregate, ast.ASTType.BodyAggregate)
+
+_TAKEN = re.compile(r"_(says|bad|holds|differ|value|key)|_[cn]_.*")
+"""Predicates of the comparison's own."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,7 @@ class Equivalence:
             [rule for text in hypothesis for rule in parse_statements(text, what)]
             for hypothesis, what in ((first, "the first hypothesis"), (second, "the second hypothesis"))
         ]
+        _check_learned([*rules[0], *rules[1]])
         apart = _dependents(self._background, [*rules[0], *rules[1]])
         given = {d for s in self._inputs if s.ast_type == ast.ASTType.Rule for d in shape_of(s).derives}
         if names := {name for name, _ in given} & apart:
@@ -211,6 +219,7 @@ def _asked(task: LasTask) -> tuple[str, ...]:
 
 def _compared(text: str) -> tuple[str, str, str]:
     """Predicate, atom and its arguments of a compared atom or ``name/arity``."""
+    check_text(text, "a compared atom")
     name, slash, arity = text.partition("/")
     if slash and arity.strip().isdigit():
         inner = ",".join(f"X{i}" for i in range(int(arity)))
@@ -225,8 +234,8 @@ def _heads(statement: ast.AST) -> set[str]:
     return shape_of(statement).heads if statement.ast_type == ast.ASTType.Rule else set()
 
 
-def _names(statement: ast.AST) -> set[str]:
-    return {name for name, _, _, _ in atoms_in([statement])}
+def _names(*statements: ast.AST) -> set[str]:
+    return {name for name, _, _, _ in atoms_in(statements)}
 
 
 def _dependents(background: Sequence[ast.AST], learned: Sequence[ast.AST]) -> frozenset[str]:
@@ -241,6 +250,16 @@ def _dependents(background: Sequence[ast.AST], learned: Sequence[ast.AST]) -> fr
                 found |= shape.heads
         grown = len(found) > before
     return frozenset(found)
+
+
+def _check_learned(statements: Sequence[ast.AST]) -> None:
+    """Refuse what would change the inputs, or the comparison itself."""
+    for statement in statements:
+        if statement.ast_type != ast.ASTType.Rule:
+            raise UserError(f"'{statement}' in a hypothesis cannot be compared: rules only.")
+    taken = sorted(name for name in _names(*statements) if _TAKEN.fullmatch(name))
+    if taken:
+        raise UserError(f"The name {taken[0]} in a hypothesis is one that the comparison uses; rename it.")
 
 
 def _check_stratified(statements: Sequence[ast.AST]) -> None:
@@ -267,7 +286,7 @@ def _doubled(statement: ast.AST, apart: frozenset[str], number: int, k: int) -> 
     if not _heads(statement):
         changed = changed.update(head=parse_statements(f"_bad({number}).", "a head")[0].head)
     if not changed.body or any(
-        literal.ast_type != ast.ASTType.Literal or literal.atom.ast_type == ast.ASTType.BodyAggregate
+        literal.ast_type != ast.ASTType.Literal or literal.atom.ast_type in _AGGREGATES
         for literal in changed.body
     ):
         return [str(changed)]

@@ -11,8 +11,9 @@ import itertools
 from collections.abc import Sequence
 from functools import lru_cache
 
-from clingo import Control, Symbol, SymbolType, parse_term
+from clingo import Control, Symbol
 
+from nsl_bench.asp import parse_atom
 from nsl_bench.errors import UserError
 from nsl_bench.las.shapes import is_atom, parse_statements
 from nsl_bench.las.task import LasTask
@@ -94,11 +95,8 @@ def _facts(context: Sequence[str]) -> list[Symbol]:
 @lru_cache(maxsize=65536)
 def _fact(text: str) -> tuple[Symbol, ...]:
     if is_atom(text):
-        try:
-            symbol = parse_term(text)
-        except RuntimeError:
-            symbol = None
-        if symbol is not None and symbol.type == SymbolType.Function:
+        symbol = parse_atom(text)
+        if symbol is not None:
             return (symbol,)
     control = Control(["--warn=none"])
     parse_statements(f"{text}.", "a context")

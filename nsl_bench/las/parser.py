@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nsl_bench.asp import check_characters, stray
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.las.modes import parse_mode_body, parse_mode_head
 from nsl_bench.las.scanner import Source, Statement, split_arguments
@@ -76,7 +77,7 @@ _OWN = (
 def read_task(path: Path) -> LasTask:
     """The task in the file at `path`; see `LasTask.read`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise UserError(f"There is no task file '{path}'.") from error
     except IsADirectoryError as error:
@@ -100,6 +101,8 @@ def build_task(
     reader = _Reader(Source(f"{background}\n{language_bias}", name))
     task = reader.task()
     contexts = {statement: None for example in examples for statement in example.context}
+    for text in {t: None for e in examples for t in (*e.context, *e.inclusions, *e.exclusions)}:
+        check_characters(text, f"{name}, '{text[:60]}'")
     odd = [statement for statement in contexts if not _PLAIN_FACT.match(statement)]
     for statement in odd:
         check_program(statement.rstrip(".") + ".", f"{name}, context '{statement[:60]}'")
@@ -154,6 +157,11 @@ class _Reader:
     read_atoms: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def task(self) -> LasTask:
+        if found := stray(self.source.text):
+            offset, shown = found
+            raise self.source.error(
+                offset, f"the character {shown} is not ASCII, as all is outside of strings and comments."
+            )
         spans: list[tuple[int, int]] = []
         for statement in self.source.statements():
             if self._directive(statement):

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from clingo import ast
 
+from nsl_bench.asp import check_text, directive
 from nsl_bench.errors import UserError
 from nsl_bench.graph import strong_components
 
@@ -28,7 +29,6 @@ _PLAIN = r'[^()";{}|:]|"[^"\\]*"'
 _NESTED = rf"(?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*\))*\))*"
 _FACT = re.compile(rf"[_']*[a-z]\w*(?:\({_NESTED}\))?")
 _INNER = re.compile(r'"[^"\\]*"|\([^()]*\)')
-_STRING = re.compile(r'"[^"\\]*"')
 _LITERALS = 1 << 14
 """Literals that are remembered: the rules of a space hold the same ones again and again."""
 _SKIPPED = (
@@ -48,11 +48,13 @@ def parse_statements(text: str, what: str) -> list[ast.AST]:
         what: names the text in errors, e.g. ``"the hypothesis"``.
 
     Raises:
-        UserError: a syntax error, or a statement that is no rule (`#script`, `#include`, ...).
+        UserError: a syntax error, a text that clingo cannot take, or a statement that is no rule (`#script`,
+            `#include`, ...).
     """
     messages: list[str] = []
     statements: list[ast.AST] = []
-    if re.search(r"#\s*(script|include)\b", _STRING.sub('""', re.sub(r"%.*", "", text))):
+    check_text(text, what)
+    if directive(text):
         raise UserError(f"#script and #include are refused; {what} has one of them.")
     try:
         ast.parse_string(text, statements.append, logger=lambda _, message: messages.append(message))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from nsl_bench.asp import check_text, directive
 from nsl_bench.errors import UserError
 
 __all__ = ["check_program", "parse_program"]
@@ -44,7 +45,11 @@ def parse_program(
         if callback is not None:
             callback(statement)
 
-    if "#include" in text:
+    try:
+        check_text(text, name)
+    except UserError as error:
+        raise UserError(f"{name}: {error}") from None
+    if directive(text) == "include":
         raise UserError(f"{name}: includes are refused: a task must be whole.")
     try:
         parse_string(text, take, logger=lambda _, message: messages.append(message))

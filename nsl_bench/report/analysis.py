@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ __all__ = [
     "holds",
     "perceived_shares",
     "rule_shares",
+    "subjects",
 ]
 
 ERRORS = ("error_concepts", "error_rule", "error_either", "error_both")
@@ -59,8 +61,29 @@ def holds(rules: Iterable[str], predicate: str) -> bool:
         rules: with full stops.
         predicate: a name, e.g. ``"rank_higher"``.
     """
-    word = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(predicate)}(?![A-Za-z0-9_])")
-    return any(word.search(rule.partition(":-")[2] or rule) for rule in rules)
+    return predicate in _subjects(tuple(rules))
+
+
+@lru_cache(maxsize=4096)
+def _subjects(rules: tuple[str, ...]) -> frozenset[str]:
+    """The predicates that rules are about; none if they do not parse."""
+    from nsl_bench.inference.program import Program
+
+    try:
+        program = Program.parse("\n".join(rules), "a hypothesis")
+    except UserError:
+        return frozenset()
+    return frozenset(
+        name
+        for rule in program.rules
+        for name, _ in (rule.positive | rule.negative if rule.node.body else rule.heads)
+    )
+
+
+def subjects(store: Store) -> frozenset[str]:
+    """The predicates that some run's hypothesis has a rule about."""
+    found = [record.hypothesis for record in store.latest().values() if record.hypothesis]
+    return frozenset().union(*(_subjects(tuple(h.rules)) for h in found if h.language == "asp"))
 
 
 def _frame(store: Store, columns: Mapping[str, Any]) -> pd.DataFrame:

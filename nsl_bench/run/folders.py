@@ -256,6 +256,7 @@ def read_rules(path: Path) -> list[str] | None:
     Raises:
         InvalidOutput: it is too long, or no text.
     """
+    from nsl_bench.asp import read_text
     from nsl_bench.errors import UserError
     from nsl_bench.inference.program import Program
 
@@ -266,8 +267,8 @@ def read_rules(path: Path) -> list[str] | None:
             f"{path.name} has {path.stat().st_size} bytes; rules have {_LARGEST_RULES} at most."
         )
     try:
-        program = Program.parse(path.read_text(encoding="utf-8"), path.name)
-    except (UnicodeDecodeError, UserError) as error:
+        program = Program.parse(read_text(path), path.name)
+    except UserError as error:
         raise InvalidOutput(f"{path.name} holds no rules: {_short(error)}") from error
     return [str(rule.node) for rule in program.rules]
 

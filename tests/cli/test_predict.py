@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +20,7 @@ from nsl_bench.cli.predict import command as predict
 from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
 from nsl_bench.inference.firing import fired
+from nsl_bench.inference.vectors import from_folder, from_table
 
 RULES = """\
 winner(X) :- player(X), not p1(X).
@@ -88,11 +92,141 @@ def test_predict_from_images(tmp_path: Path) -> None:
         (lambda f: f.assign(**{"2h": -0.5}), "concept probability is negative"),
         (lambda f: f.assign(**{"2h": np.nan}), "concept probability is not finite"),
         (lambda f: f.assign(**{"2h": 0.5}), "sum of the concept probabilities is more than 1"),
+        (lambda f: f.assign(**{"2h": "9" * 40}), "line 2: a sum of the concept probabilities is more than 1"),
+        (lambda f: f.assign(**{"2h": [-0.5, *[0.0] * 7]}), "line 2: a .* is negative: -0.5 of '2h'"),
+        (lambda f: f[:0], "has no rows"),
+        (lambda f: pd.concat([f, f["2h"]], axis=1), "has the column '2h' twice"),
+        (lambda f: f.assign(example=""), "line 2: the example has no name"),
     ],
 )
 def test_bad_vectors(tmp_path: Path, rules: Path, change, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         run(predict, rules, "follow_suit", "--probabilities", table(tmp_path, change))
+
+
+@pytest.mark.parametrize("name", ["NA", "null", "None", "nan", "01"])
+def test_names_of_examples(tmp_path: Path, rules: Path, name: str) -> None:
+    named = table(tmp_path, lambda frame: frame[:4].assign(example=name))
+    text = run(predict, rules, "follow_suit", "--probabilities", named, "--json")
+    assert json.loads(text)["example"] == name
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zip", ".xz", ".zst", ".tar"])
+def test_files_that_are_no_text(tmp_path: Path, rules: Path, suffix: str) -> None:
+    path = tmp_path / f"vectors.csv{suffix}"
+    path.write_bytes(gzip.compress(b"example,slot\n")[:20])
+    with pytest.raises(UserError, match=r"cannot be read as CSV|lacks the column"):
+        run(predict, rules, "follow_suit", "--probabilities", path)
+
+
+def leaves(tmp_path: Path, *locations: object) -> Path:
+    concepts = registry.create("benchmark", "crop_yield").concept_space.concepts
+    rows = [
+        {"example": f"e{i}", "slot": "crop", **dict.fromkeys(concepts, 0.0), "location": location}
+        for i, location in enumerate(locations)
+    ]
+    path = tmp_path / "leaves.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("location", [99, -1, "banana", "1-2", "²", "nan", "5.5", "1). yield(1", ""])
+def test_meta_data_out_of_range(tmp_path: Path, rules: Path, location: object) -> None:
+    with pytest.raises(UserError, match=r"leaves.csv, line 3: The .* 'location'.*1\.\.19"):
+        run(predict, rules, "crop_yield", "--probabilities", leaves(tmp_path, 5, location))
+    table = pd.read_csv(leaves(tmp_path, 5)).drop(columns="location")
+    table.to_csv(tmp_path / "leaves.csv", index=False)
+    options = ("--probabilities", tmp_path / "leaves.csv", "--metadata", f"location={location}")
+    with pytest.raises(UserError, match=r"'location' is .*1\.\.19|expected NAME=VALUE"):
+        run(predict, rules, "crop_yield", *options)
+
+
+def test_meta_data_that_disagree(tmp_path: Path, rules: Path) -> None:
+    path = leaves(tmp_path, 5, "6.0")
+    given = ("crop_yield", "--probabilities", path, "--metadata", "location=5")
+    with pytest.raises(UserError, match="has the column 'location', and --metadata gives it too"):
+        run(predict, rules, *given)
+    with pytest.raises(UserError, match="location is given twice, as 5 and as 6"):
+        run(predict, rules, *given, "--metadata", "location=6")
+    task = registry.create("benchmark", "crop_yield")
+    assert from_table(task, path, {}).facts == (("location(5)",), ("location(6)",))
+    task.slots = ("crop", "other")
+    frame = pd.read_csv(path).assign(example="e", slot=["crop", "other"])
+    frame.to_csv(path, index=False)
+    with pytest.raises(UserError, match="line 3: the example 'e' had another location before"):
+        from_table(task, path, {})
+
+
+class Echo:
+    """A network that keeps what it is shown."""
+
+    def predict_proba(self, images):
+        self.images = images
+        return np.full((len(images), 52), 1 / 52)
+
+
+def shown(folder: Path) -> np.ndarray:
+    echo = Echo()
+    from_folder(registry.create("benchmark", "follow_suit"), folder, (2, 2, 3), echo, {})
+    return echo.images
+
+
+def test_images_of_any_mode(tmp_path: Path) -> None:
+    grey = np.array([[0, 20000], [40000, 65535]], np.uint16)
+    Image.fromarray(grey).save(tmp_path / "player_1.png")
+    Image.fromarray(np.zeros((2, 2, 4), np.uint8)).save(tmp_path / "player_2.tif")
+    turned = Image.fromarray(np.array([[0, 0], [255, 255]], np.uint8))
+    exif = Image.Exif()
+    exif[274] = 6
+    turned.save(tmp_path / "player_3.png", exif=exif)
+    turned.save(tmp_path / "player_4.gif")
+    found = shown(tmp_path)[..., 0].tolist()
+    assert found == [[[0, 78], [156, 255]], [[255] * 2] * 2, [[255, 0], [255, 0]], [[0, 0], [255, 255]]]
+
+
+def chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def png(side: int, *chunks: bytes) -> bytes:
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
+    return b"".join((b"\x89PNG\r\n\x1a\n", header, *chunks, chunk(b"IEND", b"")))
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ({"1/player_1.png": png(50_000)}, "cannot be read as an image"),
+        ({"1/player_1.png": png(10_000)}, "cannot be read as an image"),
+        (
+            {"1/player_1.png": png(4, chunk(b"zTXt", b"x\0\0" + zlib.compress(bytes(70_000_000))))},
+            "cannot be read as an image",
+        ),
+        ({"1/player_1.png": b"", "1/player_1.jpg": b""}, "are images of the same slot"),
+        ({"1/player_1.heic": b""}, "player_1.heic is no image file"),
+        ({"1/player_1.png": b"", "player_1.png": b""}, "holds images and the folder 1"),
+        ({"1/player_1.png": b"", "2/notes.txt": b""}, "no images in the example's folder .*2;"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_bad_images(tmp_path: Path, files: dict[str, bytes], sentence: str) -> None:
+    for name, content in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+    with pytest.raises(UserError, match=sentence):
+        shown(tmp_path)
+
+
+def test_files_of_rules(tmp_path: Path, rules: Path) -> None:
+    given = (predict, rules, "follow_suit", "--probabilities", table(tmp_path))
+    expected = run(*given)
+    rules.write_text(RULES, encoding="utf-8-sig")
+    assert run(*given) == expected
+    rules.write_text(RULES.replace("winner", "winer"))
+    result = CliRunner().invoke(predict, [str(a) for a in given[1:]])
+    assert result.exit_code == 0
+    assert "Note: No rule derives winner/1, a label's atom; the hypothesis derives" in result.stderr
 
 
 def test_bad_calls(tmp_path: Path, rules: Path) -> None:
@@ -126,6 +260,7 @@ def test_explain(tmp_path: Path, rules: Path) -> None:
         (("test-5000", "--benchmark", "sudoku_4x4"), "the test set has 1000"),
         (("test-1",), "Name the task"),
         (("test-1", "--run", "ab"), "go together"),
+        (("test-1", "--benchmark", "sudoku_4x4", "--out", tmp_path / "x.txt"), "no ending of a picture"),
     ):
         with pytest.raises(UserError, match=sentence):
             run(explain, *arguments)

@@ -147,6 +147,13 @@ def test_contexts_may_be_rules() -> None:
         (['#include "x.lp".'], "#include in the hypothesis"),
         (["#minimize { 1,X : card(X,1) }."], "has no meaning here"),
         (["&sum { x } > 1."], "theory atom|Syntax error"),
+        (["win(1) :- card(1,X), X ≠ 2."], r"'≠' \(U\+2260\) in the hypothesis, line 1, column 24"),
+        (["a.", "% ö", "win(1) :-\u00a0a."], r"'.xa0' .* in the hypothesis, line 3, column 10"),
+        (['a :- b("\n ö").'], "line 2, column 2"),
+        (["win(1).\0 #script (lua) #end."], r"'.x00' .* in the hypothesis, line 1, column 8"),
+        ([f"a({'f(' * 200_000}1{')' * 200_000})."], r"statement 'a\(f\(f.* is too long"),
+        ([f"a :- {'1+' * 5000}1 < 2."], "is too long"),
+        ([f"a :- {'b,' * 20_000}b."], "is too long"),
     ],
 )
 def test_bad_hypotheses(rules: list[str], sentence: str) -> None:
@@ -158,6 +165,17 @@ def test_a_string_or_comment_is_no_directive() -> None:
     assert crisp_labels(
         ['win(1) :- n("#include").  % #script'], "", [('n("#include")',)], PLAYERS
     ).tolist() == [0]
+
+
+def test_other_characters_stand_in_strings_and_comments() -> None:
+    rules = ['win(1) :- n("ö≠\\" ö").  % ö', "%* ö\n ö *%"]
+    assert crisp_labels(rules, "", [('n("ö≠\\" ö")',)], PLAYERS).tolist() == [0]
+
+
+@pytest.mark.parametrize("atom", ["win(", "win(X)", "5", "wün(1)"])
+def test_a_labels_atom_is_a_ground_atom(atom: str) -> None:
+    with pytest.raises(UserError, match="is no ground atom"):
+        crisp_labels(["win(1)."], "", [()], LabelSpace(("one", "two"), ("win(1)", atom)))
 
 
 def test_stratification() -> None:

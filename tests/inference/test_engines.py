@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import warnings
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from queries import random_query, random_vectors
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
-from nsl_bench.inference import diagram, engines
+from nsl_bench.inference import diagram, engines, ground
 from nsl_bench.inference.crisp import derived
 from nsl_bench.inference.engines import Auto, Exact, Sampling, compiled, infer
 from nsl_bench.inference.prolog import NONE, label_name, translate
@@ -28,6 +29,11 @@ COINS = Query(
     PLAYERS,
     tuple(((f"shows({p},heads)",), (f"shows({p},tails)",)) for p in (1, 2)),
 )
+
+
+def rest_of(query: Query) -> tuple[str, LabelSpace, object]:
+    """Background, labels and choices."""
+    return query.background, query.labels, query.choices
 
 
 def masses(answer: Answer) -> npt.NDArray[np.float64]:
@@ -272,7 +278,10 @@ def test_negligible_concepts_are_dropped() -> None:
         ("#script (python) #end.", "#script in the hypothesis"),
         ("{ win(1) }.", "choice or a disjunction"),
         ("win(1) | win(2).", "choice or a disjunction"),
+        ("not win(1).", "a negation or a comparison"),
         ("-win(1) :- shows(1,heads).", "classical negation"),
+        ("__pick(1,1). win(1) :- __pick(1,X).", "name __pick .* is taken"),
+        ("win(X) :- shows(X,heads), X ≠ 2.", "line 1, column 29"),
         ("win(X) :- shows(X", "Syntax error in the hypothesis"),
     ],
 )
@@ -312,10 +321,78 @@ def test_problog_samples() -> None:
     assert np.all(np.abs(found.probabilities - 0.25) <= 4 * found.std_err)
 
 
-@pytest.mark.parametrize("options", ["width=2", "work=0", "samples=0", "std_err=0"])
-def test_bad_options(options: str) -> None:
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *(f"auto:{o}" for o in ("width=2", "width=nan", "work=0", "work=nan", "samples=0", "std_err=0")),
+        *(f"auto:{o}" for o in ("std_err=nan", "seed=-1", "workers=-1", f"samples={10**20}")),
+        *(f"sampling:{o}" for o in ("seed=-1", "workers=-1", "samples=0")),
+        *(f"problog:seconds={seconds}" for seconds in ("0", "nan", "inf")),
+    ],
+)
+def test_bad_options(spec: str) -> None:
     with pytest.raises(UserError, match="option"):
-        registry.create("engine", f"auto:{options}")
+        registry.create("engine", spec)
+
+
+@pytest.mark.parametrize("operation", ["(X-4)/2 = -1", "(X-4)\\3 = -1", "(X-4)**2 = 4"])
+def test_problog_divides_negative_numbers_as_clingo_does(operation: str) -> None:
+    choices = (tuple((f"shows({x})",) for x in range(1, 4)),)
+    query = Query((f"win(1) :- shows(X), {operation}.",), "", PLAYERS, choices)
+    vectors = np.array([[[0.2, 0.3, 0.4]]])
+    expected = by_definition(query, vectors)
+    np.testing.assert_allclose(masses(infer("problog", query, vectors)), expected, atol=1e-9)
+    np.testing.assert_allclose(masses(Exact()(query, vectors)), expected, atol=1e-9)
+
+
+def test_names_of_the_translations_own() -> None:
+    query = Query(("nsl_label(0). win(1) :- shows(1,heads), nsl_label(0).",), *rest_of(COINS))
+    vectors = np.full((1, 2, 2), 0.5)
+    np.testing.assert_allclose(masses(ProbLog()(query, vectors)), masses(Exact()(query, vectors)), atol=1e-9)
+
+
+def test_what_is_defined_does_not_depend_on_what_was_asked_before() -> None:
+    query = Query(("win(1) :- place(3), shows(1,heads).",), *rest_of(COINS))
+    vectors = np.full((2, 2, 2), 0.5)
+    infer("exact", query, vectors, [("place(3)",), ()])
+    with pytest.raises(UserError, match="uses place/1, which nothing defines"):
+        infer("exact", query, vectors)
+
+
+@pytest.mark.parametrize("facts", [[None], ["abc"], [(5,)], [("ö(1)",)], [("place(X)",)]])
+def test_bad_facts(facts: object) -> None:
+    with pytest.raises(UserError, match="fact"):
+        infer("exact", COINS, np.full((1, 2, 2), 0.5), facts)
+
+
+def test_many_labels() -> None:
+    labels = LabelSpace(tuple(f"l{k}" for k in range(300)), tuple(f"win({k})" for k in range(300)))
+    query = Query(
+        ("win(X) :- shows(X).", "win(0..299) :- shows(a)."), "", labels, ((("shows(290)",), ("shows(a)",)),)
+    )
+    found = Exact()(query, np.array([[[0.3, 0.6]]]))
+    assert found.probabilities[0, 290] == pytest.approx(0.3) and found.ambiguous[0] == pytest.approx(0.6)
+
+
+def test_too_many_ground_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ground, "_MOST_RULES", 10)
+    query = Query(("win(1) :- shows(A,B), shows(C,D), A != C.",), *rest_of(COINS))
+    with pytest.raises(UserError, match="more than 10 ground rules"):
+        Exact()(query, np.full((1, 2, 2), 0.5))
+
+
+@pytest.mark.parametrize(
+    ("rule", "labels", "sentence"),
+    [
+        ("winn(X) :- shows(X,_).", PLAYERS, "No rule derives win/1, a label's atom; .* derives winn/1."),
+        ("% nothing", PLAYERS, "the hypothesis derives nothing"),
+        ("% nothing", LabelSpace(("valid", "invalid"), (None, "invalid")), None),
+        ("win(1).", PLAYERS, None),
+    ],
+)
+def test_hypotheses_that_derive_no_label(rule: str, labels: LabelSpace, sentence: str | None) -> None:
+    found = ground.underivable(Query((rule,), "", labels, COINS.choices))
+    assert found is None if sentence is None else re.search(sentence, found or "")
 
 
 @pytest.mark.parametrize("name", ["sudoku_4x4", "follow_suit"])

@@ -137,6 +137,16 @@ class NoRules(_Bad):
         return ["this is no rule"]
 
 
+class OddRules(_Bad):
+    def rules(self):
+        return ["invalid :- digit(A,N), digit(B,N), A ≠ B."]
+
+
+class DeepRules(_Bad):
+    def rules(self):
+        return [f"a({'f(' * 200_000}1{')' * 200_000})."]
+
+
 class SaysNonsense(_Bad):
     """Writes to its channel what is no message."""
 

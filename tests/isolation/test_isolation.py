@@ -144,9 +144,10 @@ def test_a_learner_that_goes_wrong_costs_only_its_run(name: str) -> None:
     assert outcome("majority")[0].shape == (60, 2)
 
 
-def test_rules_that_are_none_are_refused() -> None:
-    with pytest.raises(UserError, match="the rules of the learner NoRules"):
-        outcome(f"{BAD}:NoRules")
+@pytest.mark.parametrize("name", ["NoRules", "OddRules", "DeepRules"])
+def test_rules_that_are_none_are_refused(name: str) -> None:
+    with pytest.raises(UserError, match=f"the rules of the learner {name}"):
+        outcome(f"{BAD}:{name}")
 
 
 def test_gigabytes_of_output_keep_their_ends() -> None:

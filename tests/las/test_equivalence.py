@@ -47,6 +47,7 @@ RULES = [
     "q :- a(X), b(X).",
     "q :- r, not h2.",
     "h2 :- a(X), not b(X).",
+    "p(1) :- 2 { a(X) : X = 1..2; r }.",
 ]
 
 
@@ -119,11 +120,22 @@ def test_the_inputs_of_a_task_keep_its_functional_structure(shared: Path) -> Non
         (["p(X) :- not a(X)."], "unsafe"),
         (["p(1) :- "], "syntax error"),
         (["#script (python) #end."], "refused"),
+        (['p("%"). #include "x.lp".'], "refused"),
+        (["p(X) :- _says(1,p(X))."], "_says in a hypothesis"),
+        (["p(X) :- _c_p(1,X)."], "_c_p in a hypothesis"),
+        (["#const r = q."], "rules only"),
+        (["p(1) :- a(1), 1 ≠ 2."], "U\\+2260"),
+        ([f"p({'-' * 20_000}1)."], "too long"),
     ],
 )
 def test_what_cannot_be_compared_is_told_in_a_sentence(first: list[str], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         equivalent(first, [], inputs=INPUTS, atoms=ATOMS)
+
+
+def test_statements_at_the_bounds_are_compared() -> None:
+    deep = f"p(1) :- a(1), not h({'f(1+' * 55}{'+'.join('1' * 60)}{')' * 55})."
+    assert equivalent([deep], [deep], inputs=INPUTS, atoms=ATOMS) is None
 
 
 def test_inputs_or_a_task_are_needed() -> None:

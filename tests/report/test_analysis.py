@@ -44,10 +44,15 @@ def store(tmp_path: Path) -> Store:
     return kept
 
 
+def test_the_predicates_that_rules_are_about(store: Store) -> None:
+    assert analysis.subjects(store) == {"suit", "rank_higher"}
+
+
 def test_rules_are_found_by_predicate() -> None:
     rules = ["p(X) :- suit(X,h), not rank_higher(X,2).", "higher."]
     assert analysis.holds(rules, "suit") and analysis.holds(rules, "rank_higher")
     assert analysis.holds(rules, "higher")
+    assert not any(analysis.holds(['a :- b(suit), c("suit"). % suit'], p) for p in ("a", "suit"))
     assert not analysis.holds(rules[:1], "higher") and not analysis.holds(rules, "p")
 
 

@@ -1,0 +1,148 @@
+"""The text of logic programs, as anybody may write it: what clingo cannot take is refused before it sees it.
+
+clingo ends the process on a character outside of strings and comments that is not ASCII, and on statements
+nested so deep that its parser runs out of stack; what follows a NUL it never reads.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from nsl_bench.errors import UserError
+
+__all__ = [
+    "check_characters",
+    "check_text",
+    "code_of",
+    "directive",
+    "goal_of",
+    "parse_atom",
+    "read_text",
+    "stray",
+]
+
+_STRINGS_AND_COMMENTS = re.compile(r'"(?:\\["\\n]|[^"\\\n])*"|%\*.*?\*%|%[^\n]*', re.DOTALL)
+_DIRECTIVE = re.compile(r"#\s*(script|include)\b")
+_NUL, _STRAY = re.compile("\0"), re.compile(r"[^\x00-\x7f]")
+_STOP = re.compile(r"(?<!\.)\.(?!\.)")
+_OPERATOR = re.compile(r"[-+*/\\&?^~|]|\.\.")
+_BRACKET = re.compile(r"[(\[{]|[)\]}]")
+_PART = re.compile(r"[,;:<>=!]")
+_SHORT = 100
+_MOST_NESTED, _MOST_OPERATORS, _MOST_PARTS = 60, 120, 10_000
+"""Of one statement. clingo's walk over a syntax tree takes up to five of Python's 1,000 calls a level."""
+
+
+def code_of(text: str) -> str:
+    """A program without its strings and comments; every other character stays where it was."""
+    return _STRINGS_AND_COMMENTS.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def directive(text: str) -> str | None:
+    """``"script"`` or ``"include"``, if a program runs code or reads files."""
+    found = _DIRECTIVE.search(code_of(text)) if "#" in text else None
+    return found[1] if found else None
+
+
+def stray(text: str) -> tuple[int, str] | None:
+    """The offset of the first character that clingo cannot take, and the character as a sentence shows it.
+
+    That is a NUL anywhere, or what is not ASCII outside of strings and comments.
+    """
+    if text.isascii() and "\0" not in text:
+        return None
+    found = _NUL.search(text) or _STRAY.search(code_of(text))
+    if found is None:
+        return None
+    shown = f"'{found[0]}'" if found[0].isprintable() else ascii(found[0])
+    return found.start(), f"{shown} (U+{ord(found[0]):04X})"
+
+
+def check_characters(text: str, what: str) -> None:
+    """Raise a UserError if a program has a `stray` character.
+
+    Args:
+        text: ASP.
+        what: the program's name in the sentence, e.g. ``"the hypothesis"``.
+    """
+    if found := stray(text):
+        offset, shown = found
+        line, column = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+        raise UserError(
+            f"There is the character {shown} in {what}, line {line}, column {column}; outside of strings "
+            "and comments a program is ASCII."
+        )
+
+
+def check_text(text: str, what: str) -> None:
+    """`check_characters`, and refuse statements that are nested too deep or are too long to be parsed.
+
+    Args:
+        text: ASP.
+        what: the program's name in the sentence.
+
+    Raises:
+        UserError: it is none that clingo can take.
+    """
+    check_characters(text, what)
+    if len(text) <= _SHORT:
+        return
+    for statement in _STOP.split(code_of(text)):
+        if len(statement) > _SHORT and (
+            _depth(statement) > _MOST_NESTED
+            or len(_OPERATOR.findall(statement)) > _MOST_OPERATORS
+            or len(_PART.findall(statement)) > _MOST_PARTS
+        ):
+            raise UserError(
+                f"The statement '{' '.join(statement.split())[:40]}...' in {what} is too long: at most "
+                f"{_MOST_NESTED} brackets stand in each other, and it has at most {_MOST_OPERATORS} "
+                f"operators and {_MOST_PARTS} literals or arguments."
+            )
+
+
+def _depth(statement: str) -> int:
+    """How many brackets are open at once, at most."""
+    depth = most = 0
+    for bracket in _BRACKET.findall(statement):
+        depth += 1 if bracket in "([{" else -1
+        most = max(most, depth)
+    return most
+
+
+def parse_atom(text: str) -> Any | None:
+    """The `clingo.Symbol` of a ground atom, classically negated or not; None if the text is none."""
+    import clingo
+
+    try:
+        check_text(text, "an atom")
+        symbol = clingo.parse_term(text, logger=lambda *_: None)
+    except (RuntimeError, UserError):
+        return None
+    return symbol if symbol.type == clingo.SymbolType.Function and symbol.name else None
+
+
+def goal_of(text: str) -> Any:
+    """The `clingo.Symbol` by which a label is derived.
+
+    Raises:
+        UserError: it is no ground atom.
+    """
+    symbol = parse_atom(text)
+    if symbol is None:
+        raise UserError(f"A label's atom is '{text}', which is no ground atom such as winner(1).")
+    return symbol
+
+
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8, without the mark that some editors begin it with.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UserError(f"{path} cannot be read: {reason}.") from None
