@@ -6,10 +6,12 @@ import multiprocessing
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
+from nsl_bench.errors import UserError
 from nsl_bench.interrupts import leave_to_parent, starting_processes
 
 __all__ = ["spread"]
@@ -31,6 +33,9 @@ def spread(
         shared: what every job needs; sent to each process once.
         jobs: one for each result.
         workers: processes; with one, or one job, the work is done in this process.
+
+    Raises:
+        UserError: a process ended by itself.
     """
     if workers <= 1 or len(jobs) < 2:
         for job in jobs:
@@ -48,6 +53,11 @@ def spread(
                 result = waiting.popleft().result()
                 waiting.extend(pool.submit(_Process.run, job) for job in islice(left, 1))
                 yield result
+        except BrokenProcessPool as error:
+            raise UserError(
+                "A process that this one started ended by itself; a script needs all that it does under "
+                "'if __name__ == \"__main__\":', and fewer workers need less memory."
+            ) from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

@@ -60,7 +60,7 @@ def command(
 
     from nsl_bench import registry
     from nsl_bench.data.splits import make_source
-    from nsl_bench.perception.figures import figures
+    from nsl_bench.perception.figures import figures, sample
     from nsl_bench.perception.library import trained
     from nsl_bench.report.networks import draw_histograms, frame, markdown
     from nsl_bench.shift import STANDARD, named_shifts, resolve
@@ -69,6 +69,7 @@ def command(
     images = make_source(task, source)
     names = (STANDARD, *(shifts or named_shifts(task, images)))
     resolved = {name: resolve(name, task, images) for name in names}
+    sample(images, "b", 1)  # that there is none should not show after a training
     networks = {spec: trained(spec, task, images, device=device) for spec in dict.fromkeys(specs)}
     found = {
         (spec, name): figures(network, images, shift, limit=limit, workers=os.cpu_count() or 1)

@@ -25,7 +25,7 @@ __all__ = ["command"]
 @click.option("--network", default="softmax", show_default=True, help="Network, with options if need be.")
 @click.option("--images-per-concept", type=click.IntRange(1), help="Train images of each concept, at most.")
 @click.option("--epochs", type=click.IntRange(1), help="Passes over the train images.")
-@click.option("--seed", default=0, show_default=True, help="Of the training.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the training.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda ...")
 @click.option(
     "--out",
@@ -79,12 +79,15 @@ def command(
     path = out or cache.folder("networks") / f"{trained.name}-{entry.key}.safetensors"
     # Saved before it is measured too: Ctrl-C while measuring must not lose the training.
     trained.save(path)
+    if not len(images.labels("b")):
+        click.echo(f"The image source {images.name} has no held-out images (part b) to measure accuracy on.")
+        shifts = {}
     accuracies = {name: library.accuracy(trained, images, shift) for name, shift in shifts.items()}
     trained.details["accuracy"] = {name: round(value, 4) for name, value in accuracies.items()}
     trained.save(path)
     if out is not None and (out.parent / library.INDEX).is_file():
         library.add_to_index(out.parent, entry)
-    width = max(map(len, accuracies))
+    width = max(map(len, accuracies), default=0)
     for name, value in accuracies.items():
         click.echo(f"{name:<{width}}  {value:.4f}")
     click.echo(f"{path}  {path.stat().st_size / 1e6:.2f} MB")

@@ -46,35 +46,39 @@ class Architecture:
         """
         from torch import nn
 
-        height, width = self.height, self.width
-        if self.kind == "linear":
-            return nn.Sequential(nn.Flatten(), nn.Linear(self.channels * height * width, self.outputs))
-        layers: list[nn.Module] = []
-        if self.kind == "digits":
-            layers += [nn.Conv2d(self.channels, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU()]
-            layers += [nn.MaxPool2d(2), nn.Dropout(0.25), nn.Flatten()]
-            height, width = (height - 4) // 2, (width - 4) // 2
-            last = [nn.Linear(64 * height * width, self.dense), nn.ReLU(), nn.Dropout(0.5)]
-        elif self.kind == "cards":
-            before = self.channels
-            for after in (64, 64, 128, 128):
-                layers += [nn.Conv2d(before, after, 3), nn.ReLU(), nn.MaxPool2d(2)]
-                height, width, before = (height - 2) // 2, (width - 2) // 2, after
-            layers += [nn.Flatten(), nn.Dropout(0.5)]
-            last = [nn.Linear(128 * height * width, self.dense)]
-        else:
-            before = self.channels
-            for after in (20, 50):
-                layers += [nn.Conv2d(before, after, 5), nn.ReLU(), nn.MaxPool2d(2)]
-                height, width, before = (height - 4) // 2, (width - 4) // 2, after
-            layers += [nn.Flatten()]
-            last = [nn.Linear(50 * height * width, self.dense), nn.ReLU()]
+        height, width = (self._left(side) for side in (self.height, self.width))
         if height < 1 or width < 1:
             raise UserError(
                 f"Images of {self.height} x {self.width} are too small for the {self.kind} network; the "
                 "option height or width makes them larger."
             )
+        if self.kind == "linear":
+            return nn.Sequential(nn.Flatten(), nn.Linear(self.channels * height * width, self.outputs))
+        layers: list[nn.Module] = []
+        before = self.channels
+        if self.kind == "digits":
+            layers += [nn.Conv2d(before, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU()]
+            layers += [nn.MaxPool2d(2), nn.Dropout(0.25), nn.Flatten()]
+            last = [nn.Linear(64 * height * width, self.dense), nn.ReLU(), nn.Dropout(0.5)]
+        elif self.kind == "cards":
+            for after in (64, 64, 128, 128):
+                layers += [nn.Conv2d(before, after, 3), nn.ReLU(), nn.MaxPool2d(2)]
+                before = after
+            layers += [nn.Flatten(), nn.Dropout(0.5)]
+            last = [nn.Linear(128 * height * width, self.dense)]
+        else:
+            for after in (20, 50):
+                layers += [nn.Conv2d(before, after, 5), nn.ReLU(), nn.MaxPool2d(2)]
+                before = after
+            layers += [nn.Flatten()]
+            last = [nn.Linear(50 * height * width, self.dense), nn.ReLU()]
         return nn.Sequential(*layers, *last, nn.Linear(self.dense, self.outputs))
+
+    def _left(self, side: int) -> int:
+        """The height or width, in pixels, that the layers leave of an image's."""
+        for lost in {"digits": (4,), "cards": (2, 2, 2, 2), "lenet": (4, 4), "linear": ()}[self.kind]:
+            side = (side - lost) // 2
+        return side
 
 
 def card_shaped(height: int, width: int) -> bool:

@@ -6,6 +6,8 @@ scratch, and are trained as a whole.
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +19,11 @@ import numpy.typing as npt
 from nsl_bench import cache
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
-from nsl_bench.perception.classifier import ImageClassifier, check_counts
+from nsl_bench.perception.classifier import ImageClassifier, blank, check_counts
 from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Option, Renderer
 
-__all__ = ["Backbone", "Sizes", "load_start", "read_tensors"]
+__all__ = ["Backbone", "Sizes", "load_start", "read_tensors", "take"]
 
 Model = Literal[
     "resnet18",
@@ -48,7 +50,7 @@ class Sizes:
         outputs: concepts.
     """
 
-    model: str
+    model: Model
     height: int
     width: int
     channels: int
@@ -106,7 +108,7 @@ class Backbone(ImageClassifier):
         width: int | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__()
+        super().__init__(seed)
         counts = {
             "epochs": epochs,
             "images_per_concept": images_per_concept,
@@ -121,7 +123,6 @@ class Backbone(ImageClassifier):
         self.images_per_concept = images_per_concept
         self.height = height
         self.width = width
-        self.seed = seed
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -145,6 +146,19 @@ class Backbone(ImageClassifier):
         side = 64 if self.preset == "quick" else 224
         height, width = (min(side, n) for n in shape[:2]) if self.preset == "quick" else (side, side)
         return Sizes(self.model, self.height or height, self.width or width, shape[2], outputs)
+
+    def check(
+        self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
+    ) -> None:
+        start = load_start(self.model, self.weights)
+        self._start_from(start, blank(self.design(shape, len(concepts))))
+
+    def _start_from(self, start: Mapping[str, Any], module: Any) -> Any:
+        """The module, with the tensors that training starts from in all but its last layer."""
+        inner = getattr(module, "colour", module)
+        last = [name for name in inner.state_dict() if "." in name][-1].rpartition(".")[0] + "."
+        take(inner, start, self.weights, new=(last,))
+        return module
 
     def fit(
         self,
@@ -179,14 +193,14 @@ class Backbone(ImageClassifier):
             progress=progress,
         )
 
-        def build() -> Any:
-            module = design.build()
-            _take(module if design.channels == 3 else module.colour, start, self.weights)
-            return module
-
-        numbers = labels[rows].astype(np.int64)
         self._module = training.train(
-            build, images, numbers, self._mean, self._deviation, settings, self.checkpoint
+            lambda: self._start_from(start, design.build()),
+            images,
+            labels[rows].astype(np.int64),
+            self._mean,
+            self._deviation,
+            settings,
+            self.checkpoint,
         )
         self._finish(design, concepts, settings, images=len(rows))
         return self
@@ -204,7 +218,9 @@ def load_start(model: str, weights: str) -> dict[str, Any]:
         return {}
     if weights == "imagenet":
         try:
-            return dict(get_model(model, weights="DEFAULT").state_dict())
+            # Where torch says "Downloading", even if it cannot; its bar is on standard error.
+            with contextlib.redirect_stdout(io.StringIO()):
+                return dict(get_model(model, weights="DEFAULT").state_dict())
         except (OSError, RuntimeError) as error:
             reason = str(error).splitlines()[0].strip("<>")
             raise UserError(
@@ -219,7 +235,7 @@ def read_tensors(path: Path) -> dict[str, Any]:
     """The tensors of a safetensors file.
 
     Raises:
-        UserError: there is no such file, or it is something else.
+        UserError: there is no such file, it is something else, or not all of its numbers are finite.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -227,27 +243,54 @@ def read_tensors(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UserError(f"There is no weights file {path}.")
     try:
-        return dict(load_file(path))
+        tensors = dict(load_file(path))
     except (SafetensorError, OSError) as error:
         raise UserError(
             f"{path} is no whole safetensors file ({error}); a .pth file is converted once, see "
             "docs/networks.md."
         ) from error
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise UserError(f"{path} holds weights that are no finite numbers: '{name}'.")
+    return tensors
 
 
-def _take(module: Any, start: Mapping[str, Any], weights: str) -> None:
-    """Put tensors into a module, all but its last layer."""
+def take(
+    module: Any,
+    start: Mapping[str, Any],
+    path: str | Path | None,
+    new: tuple[str, ...],
+    free: tuple[str, ...] = (),
+) -> None:
+    """Put the tensors that training starts from into a module.
+
+    Args:
+        module: the module.
+        start: the tensors by name; none change nothing.
+        path: their file, for messages.
+        new: beginnings of names that keep what they are.
+        free: beginnings of names that may be missing, or of another shape; then they keep what they are.
+
+    Raises:
+        UserError: they are of another architecture.
+    """
     if not start:
         return
     state = module.state_dict()
-    last = [name for name in state if "." in name][-1].rpartition(".")[0] + "."
+    other = [name for name in start if name not in state and not name.startswith(new)]
+    if other:
+        raise UserError(
+            f"{path} holds weights of another architecture: '{other[0]}' is no part of the network."
+        )
     for name, tensor in state.items():
-        if name.startswith(last) or name.endswith("num_batches_tracked"):
+        if name.startswith(new) or not tensor.is_floating_point():
             continue
-        if name not in start or start[name].shape != tensor.shape:
-            found = tuple(start[name].shape) if name in start else "nothing"
+        found = start.get(name)
+        if found is not None and found.shape == tensor.shape and found.is_floating_point():
+            tensor.copy_(found)
+        elif not name.startswith(free):
+            what = "nothing" if found is None else f"{tuple(found.shape)} of {found.dtype}"
             raise UserError(
-                f"{weights} holds weights of another architecture: '{name}' should be of shape "
-                f"{tuple(tensor.shape)}, found {found}."
+                f"{path} holds weights of another architecture: '{name}' should be of shape "
+                f"{tuple(tensor.shape)}, found {what}."
             )
-        tensor.copy_(start[name])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, get_args, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from nsl_bench.perception import training
 from nsl_bench.perception.images import resize
 from nsl_bench.perception.network import Network
 
-__all__ = ["Design", "ImageClassifier", "check_counts", "softmax"]
+__all__ = ["Design", "ImageClassifier", "blank", "check_counts", "softmax"]
 
 
 class Design(Protocol):
@@ -55,8 +55,8 @@ class ImageClassifier(Network):
 
     sizes: ClassVar[type[Any]]
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__(seed)
         self.architecture: Design | None = None
         self._mean: npt.NDArray[np.float32] = np.zeros(0, np.float32)
         self._deviation: npt.NDArray[np.float32] = np.ones(0, np.float32)
@@ -70,6 +70,11 @@ class ImageClassifier(Network):
     @abstractmethod
     def design(self, shape: tuple[int, int, int], outputs: int) -> Design:
         """The sizes of the network for images of a shape."""
+
+    def check(
+        self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
+    ) -> None:
+        blank(self.design(shape, len(concepts)))
 
     def _finish(
         self, design: Design, concepts: Sequence[str], settings: training.Settings, **numbers: float
@@ -127,20 +132,21 @@ class ImageClassifier(Network):
     def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
         import torch
 
-        try:
-            design = self.sizes(**header["architecture"])
-        except (KeyError, TypeError):
-            raise ValueError("its header names no sizes") from None
-        module = design.build()
-        state = _kept(module.state_dict())
+        design = _sizes(self.sizes, header.get("architecture"))
+        state = _kept(blank(design).state_dict())
         expected = {name: tuple(tensor.shape) for name, tensor in state.items()}
         expected |= {"mean": (design.channels,), "deviation": (design.channels,)}
         for name, shape in expected.items():
             if name not in parameters or parameters[name].shape != shape:
                 found = parameters[name].shape if name in parameters else "nothing"
                 raise ValueError(f"'{name}' should be of shape {shape}, found {found}")
+            if parameters[name].dtype.kind != "f":
+                raise ValueError(f"'{name}' should be of floats, found {parameters[name].dtype}")
+        if not (parameters["deviation"] > 0).all():
+            raise ValueError("'deviation' should be above 0")
         if design.outputs != len(header.get("concepts", ())):
             raise ValueError(f"it has {design.outputs} outputs for {len(header['concepts'])} concepts")
+        module = design.build()
         module.load_state_dict(
             {name: torch.from_numpy(parameters[name].astype(np.float32)) for name in state}, strict=False
         )
@@ -148,6 +154,43 @@ class ImageClassifier(Network):
         self._mean = parameters["mean"].astype(np.float32)
         self._deviation = parameters["deviation"].astype(np.float32)
         self.architecture = design
+
+
+def blank(design: Design) -> Any:
+    """The torch module of a network without its numbers, on torch's device meta; it has seen an image.
+
+    Raises:
+        UserError: there is no network of these sizes.
+    """
+    import torch
+
+    try:
+        with torch.device("meta"), torch.no_grad():
+            module = design.build().eval()
+            module(torch.empty(1, design.channels, design.height, design.width))
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise UserError(
+            f"Images of {design.height} x {design.width} do not fit the network "
+            f"({str(error).splitlines()[0].rstrip('.')}); its options height and width change their size."
+        ) from error
+    return module
+
+
+def _sizes(kind: type[Any], found: Any) -> Any:
+    """The sizes of a kind that a header gives.
+
+    Raises:
+        ValueError: it does not; the text says why, as part of a sentence.
+    """
+    hints = get_type_hints(kind)
+    if not isinstance(found, dict) or set(found) != set(hints):
+        raise ValueError("its header names no sizes")
+    for name, hint in hints.items():
+        known = get_args(hint)
+        if found[name] not in known if known else type(found[name]) is not hint:
+            right = f"one of {', '.join(map(str, known))}" if known else f"of type {hint.__name__}"
+            raise ValueError(f"the size '{name}' in its header should be {right}, found {found[name]!r:.80}")
+    return kind(**found)
 
 
 def softmax(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

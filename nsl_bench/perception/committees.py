@@ -38,7 +38,7 @@ class _OfSoftmax(Composite):
         **counts: int,
     ) -> None:
         check_counts(self.name, {**counts, "epochs": epochs, "images_per_concept": images_per_concept})
-        super().__init__()
+        super().__init__(seed)
         self._options: dict[str, Option] = {
             "preset": preset,
             "epochs": epochs,
@@ -47,7 +47,6 @@ class _OfSoftmax(Composite):
             "height": height,
             "width": width,
         }
-        self.seed = seed
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -99,6 +98,24 @@ class TemperatureScaling(_OfSoftmax):
     def members(self) -> tuple[Network, ...]:
         return (self._member(self.seed),)
 
+    def check(
+        self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
+    ) -> None:
+        inner = self._member(self.seed)
+        self._held_out(inner, labels, inner.design(shape, len(concepts)))
+
+    def _held_out(
+        self, inner: SoftmaxCNN, labels: npt.NDArray[np.int16], design: Architecture
+    ) -> npt.NDArray[np.int64]:
+        """int64: the train images that choose the temperature."""
+        _, rows = inner.train_rows(labels, design)
+        if not len(rows):
+            raise UserError(
+                f"The network {self.name} has no images to choose its temperature: held_out="
+                f"{self._options['held_out']} of the train images of each concept is less than one image."
+            )
+        return rows
+
     def combine(
         self,
         parts: Sequence[Network],
@@ -109,12 +126,7 @@ class TemperatureScaling(_OfSoftmax):
         super().combine(parts, render, labels, concepts)
         (inner,) = parts
         assert isinstance(inner, SoftmaxCNN) and isinstance(inner.architecture, Architecture)
-        _, rows = inner.train_rows(labels, inner.architecture)
-        if not len(rows):
-            raise UserError(
-                f"The network {self.name} has no images to choose its temperature: held_out="
-                f"{self._options['held_out']} of the train images of each concept is less than one image."
-            )
+        rows = self._held_out(inner, labels, inner.architecture)
         logits = np.concatenate([inner.logits(render(some)) for some in chunks(rows)])
         self.temperature = _best_temperature(logits, labels[rows].astype(np.int64))
         self.details["temperature"] = round(self.temperature, 4)
@@ -129,10 +141,11 @@ class TemperatureScaling(_OfSoftmax):
         return {**super().parameters(), "temperature": np.array([self.temperature], np.float64)}
 
     def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
-        if "temperature" not in parameters:
-            raise ValueError("it has no temperature")
+        found = parameters.get("temperature")
+        if found is None or found.shape != (1,) or not found[0] > 0:
+            raise ValueError("it has no temperature above 0")
         super().restore(parameters, header)
-        self.temperature = float(parameters["temperature"][0])
+        self.temperature = float(found[0])
 
 
 def _best_temperature(logits: npt.NDArray[np.float64], labels: npt.NDArray[np.int64]) -> float:

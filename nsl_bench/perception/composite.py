@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
-from nsl_bench.perception.network import Network, Renderer
+from nsl_bench.perception.network import Network, Renderer, check_header
 from nsl_bench.registry import Spec
 
 __all__ = ["Composite"]
@@ -24,8 +24,8 @@ class Composite(Network):
         parts: the trained networks; empty before training.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__(seed)
         self.parts: tuple[Network, ...] = ()
 
     @abstractmethod
@@ -80,8 +80,14 @@ class Composite(Network):
         }
 
     def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
+        described_parts = header.get("parts")
+        if not isinstance(described_parts, list) or not described_parts:
+            raise ValueError("its header names no networks that it is made of")
         parts = []
-        for k, described in enumerate(header.get("parts", ())):
+        for k, described in enumerate(described_parts):
+            check_header(described)
+            if described["concepts"] != header["concepts"]:
+                raise ValueError("it is made of networks for other concepts")
             options = {key: str(value) for key, value in described["options"].items()}
             part: Network = registry.create("network", Spec(described["network"], (), options))
             own = {
@@ -92,8 +98,9 @@ class Composite(Network):
             part.restore(own, described)
             part.concepts, part.device = tuple(described["concepts"]), self.device
             parts.append(part)
-        if not parts:
-            raise ValueError("its header names no networks that it is made of")
+        found, wanted = ([part.name for part in some] for some in (parts, self.members()))
+        if found != wanted:
+            raise ValueError(f"it is made of {' and '.join(found)}, not of {' and '.join(wanted)}")
         self.parts = tuple(parts)
 
     def trained_parts(self) -> tuple[Network, ...]:

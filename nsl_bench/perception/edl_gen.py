@@ -9,6 +9,7 @@ the train images.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
@@ -104,7 +105,7 @@ class EDLGen(ImageClassifier):
         width: int | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__()
+        super().__init__(seed)
         counts = {
             "epochs": epochs,
             "images_per_concept": images_per_concept,
@@ -117,8 +118,10 @@ class EDLGen(ImageClassifier):
             "width": width,
         }
         check_counts(self.name, counts)
-        if decay is not None and decay < 0:
-            raise UserError(f"The option decay of the network edl_gen is {decay}, but is at least 0.")
+        if decay is not None and not 0 <= decay < math.inf:
+            raise UserError(
+                f"The option decay of the network edl_gen is {decay}, but is a number of at least 0."
+            )
         self.preset = preset
         self.kind = kind
         self.epochs = epochs
@@ -132,7 +135,6 @@ class EDLGen(ImageClassifier):
         self.decay = decay
         self.height = height
         self.width = width
-        self.seed = seed
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -166,6 +168,20 @@ class EDLGen(ImageClassifier):
         return Architecture(
             kind, self.height or height, self.width or width, channels, self.dense or dense, outputs
         )
+
+    def check(
+        self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
+    ) -> None:
+        super().check(shape, labels, concepts)
+        self._fakes(self.design(shape, len(concepts)))
+
+    def _fakes(self, design: Architecture) -> tuple[Shape, int]:
+        """The sizes of the generative half, and at what fraction of the images it makes fakes."""
+        quick = self.preset == "quick"
+        part = self.coarseness or (2 if quick and design.channels == 3 else 1)
+        filters = self.filters or (32 if quick else 256)
+        height, width = design.height // part, design.width // part
+        return Shape(height, width, design.channels, self.latent, filters), part
 
     def fit(
         self,
@@ -210,14 +226,12 @@ class EDLGen(ImageClassifier):
             device=device,
             progress=progress,
         )
-        filters = self.filters or (32 if quick else 256)
-        part = self.coarseness or (2 if quick and design.channels == 3 else 1)
-        fakes = Shape(design.height // part, design.width // part, design.channels, self.latent, filters)
+        fakes, part = self._fakes(design)
         usual = 0.01 if few else _WARM_DECAY if start else 0.001
         decay = usual if self.decay is None else self.decay
         numbers = labels[rows].astype(np.int64)
         self._module = self._train(design, fakes, start, images, numbers, decay, settings)
-        own = {"filters": filters, "coarseness": part, "decay": decay, "warm": bool(start)}
+        own = {"filters": fakes.filters, "coarseness": part, "decay": decay, "warm": bool(start)}
         self._finish(design, concepts, settings, images=len(rows), **own)
         return self
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.errors import UserError
 from nsl_bench.perception.network import Network
 from nsl_bench.perception.predict import predict
 from nsl_bench.run.metrics import calibration_error
@@ -59,8 +60,17 @@ def histogram(confidence: npt.NDArray[np.floating]) -> tuple[float, ...]:
 
 
 def sample(source: ImageSource, part: PoolPart, limit: int) -> npt.NDArray[np.int64]:
-    """int64: at most `limit` images of a part, spread evenly over it."""
+    """int64: at most `limit` images of a part, spread evenly over it.
+
+    Raises:
+        UserError: the part is empty.
+    """
     n = len(source.labels(part))
+    if n == 0:
+        raise UserError(
+            f"The image source {source.name} has no images in part '{part}' of its pool, on which networks "
+            "are measured; it needs more images of each concept."
+        )
     return np.unique(np.linspace(0, n - 1, min(limit, n)).astype(np.int64))
 
 

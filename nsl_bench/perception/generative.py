@@ -12,8 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from nsl_bench.errors import UserError
+
 __all__ = ["Generative", "Shape"]
 
+_LEAST_SIDE = 16
 _NOISE_UNITS = 2
 _HIDDEN = 32
 _LEAST_DEVIATION = 1e-3
@@ -29,6 +32,9 @@ class Shape:
         height, width, channels: of the images that it makes.
         latent: numbers in a code.
         filters: of the decoder's first layer; its second has half as many.
+
+    Raises:
+        UserError: nothing would be left of images so small.
     """
 
     height: int
@@ -36,6 +42,14 @@ class Shape:
     channels: int
     latent: int
     filters: int
+
+    def __post_init__(self) -> None:
+        if min(self.height, self.width) < _LEAST_SIDE:
+            raise UserError(
+                f"Fakes of {self.height} x {self.width} pixels are too small for the network edl_gen, whose "
+                f"discriminator needs {_LEAST_SIDE} x {_LEAST_SIDE}; the option coarseness, height or width "
+                "makes them larger."
+            )
 
 
 class Generative:
@@ -156,7 +170,7 @@ def _decoder(shape: Shape) -> Any:
     from torch import nn
 
     small = (-(-shape.height // 4), -(-shape.width // 4))
-    half = shape.filters // 2
+    half = max(1, shape.filters // 2)
     return nn.Sequential(
         nn.Unflatten(1, (shape.latent, 1, 1)),
         nn.ConvTranspose2d(shape.latent, shape.filters, small),

@@ -22,7 +22,9 @@ from nsl_bench import cache, registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.images import chunks, render
 from nsl_bench.errors import UserError
+from nsl_bench.perception import training
 from nsl_bench.perception.composite import Composite
+from nsl_bench.perception.figures import sample
 from nsl_bench.perception.network import Network, Segmentation, header_of, is_ours
 from nsl_bench.registry import Spec
 from nsl_bench.shift import Shift
@@ -110,13 +112,14 @@ def _obtain(
     with cache.lock(path):
         if path.is_file():
             return network.load(path, concepts)
+        _check(network, benchmark, source, device)
         if not isinstance(network, Composite):
             print(
                 f"Training the network {_short(network)} for {benchmark.name} on the images of "
                 f"{source.name}; it is kept in {path.parent}.",
                 file=sys.stderr,
             )
-        train_network(network, benchmark, source, device=device, progress=progress)
+        _train(network, benchmark, source, device=device, progress=progress)
         network.save(path)
     return network
 
@@ -142,9 +145,12 @@ def _from_file(asked: Spec, concepts: tuple[str, ...]) -> Network:
     if asked.args or len(asked.kwargs) > 1:
         raise UserError(f"In '{asked}' the weights decide everything; leave out the other options.")
     header = header_of(path)
-    fits = header.get("network") == asked.name
+    fits = header["network"] == asked.name
     options = {key: str(v) for key, v in header["options"].items() if v is not None} if fits else {}
-    network: Network = registry.create("network", Spec(asked.name, (), options))
+    try:
+        network: Network = registry.create("network", Spec(asked.name, (), options))
+    except UserError as error:
+        raise UserError(f"The header of {path} names no network that there is: {error}") from error
     return network.load(path, concepts)
 
 
@@ -173,6 +179,9 @@ def train_network(
         seed: likewise.
         device: where to train.
         progress: show a bar on standard error, if that is a terminal.
+
+    Raises:
+        UserError: it cannot be trained on these images.
     """
     if isinstance(network, str):
         asked = Spec.parse(network)
@@ -182,6 +191,13 @@ def train_network(
         made: Network = registry.create("network", spec, seed=seed)
     else:
         made = network
+    _check(made, benchmark, source, device)
+    return _train(made, benchmark, source, device=device, progress=progress)
+
+
+def _check(network: Network, benchmark: Benchmark, source: ImageSource, device: str) -> None:
+    """Raise a UserError if training would, as far as that shows before it begins."""
+    training.pick_device(device)
     labels = source.labels("network")
     space = source.concept_space
     # A folder of pictures may have none without a thing on it.
@@ -191,7 +207,18 @@ def train_network(
         raise UserError(
             f"The image source {source.name} has no train images of '{space.concepts[int(missing[0])]}'."
         )
-    standard = source.variants[0]
+    if network.needs_segmentation and not source.segments:
+        raise UserError(
+            f"The network {network.name} learns from segmentation maps, which the image source "
+            f"{source.name} does not have."
+        )
+    network.check(source.shape, labels, benchmark.concept_space.concepts)
+
+
+def _train(
+    made: Network, benchmark: Benchmark, source: ImageSource, *, device: str, progress: bool
+) -> Network:
+    labels, standard = source.labels("network"), source.variants[0]
 
     def train_images(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         return source.render("network", rows, standard)
@@ -206,11 +233,6 @@ def train_network(
     else:
         extra: dict[str, Any] = {}
         if made.needs_segmentation:
-            if not source.segments:
-                raise UserError(
-                    f"The network {made.name} learns from segmentation maps, which the image source "
-                    f"{source.name} does not have."
-                )
             extra["segmentation"] = Segmentation(
                 source.segments, lambda rows: source.segmentation("network", rows)
             )
@@ -238,9 +260,11 @@ def accuracy(
         shift: what they go through.
         part: the part of the pool.
         limit: at most so many images, spread evenly over the part.
+
+    Raises:
+        UserError: the part is empty.
     """
-    labels = source.labels(part)
-    rows = np.unique(np.linspace(0, len(labels) - 1, min(limit, len(labels))).astype(np.int64))
+    labels, rows = source.labels(part), sample(source, part, limit)
     right = sum(
         int((network.predict_proba(render(source, shift, part, some)).argmax(axis=1) == labels[some]).sum())
         for some in chunks(rows)

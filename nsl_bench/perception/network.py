@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,16 @@ import numpy.typing as npt
 from nsl_bench import cache
 from nsl_bench.errors import UserError
 
-__all__ = ["Network", "Option", "Renderer", "Segmentation", "from_array", "header_of", "is_ours"]
+__all__ = [
+    "Network",
+    "Option",
+    "Renderer",
+    "Segmentation",
+    "check_header",
+    "from_array",
+    "header_of",
+    "is_ours",
+]
 
 Option = bool | int | float | str | None
 """The value of a network's option."""
@@ -31,6 +41,12 @@ Renderer = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.uint8]]
 too large for memory is handed over in this form."""
 
 _FORMAT = "1"
+
+_MOST_SEED = 2**63 - 1
+"""Torch takes no larger one."""
+
+_FIELDS = {"network": str, "version": str, "options": dict, "concepts": list}
+_WORDS = {str: "a text", dict: "an object", list: "a list"}
 
 
 @dataclass(frozen=True)
@@ -65,6 +81,9 @@ class Network(ABC):
         start: the network that `basis` asks for, trained; None if nobody provided it.
         needs_segmentation: whether `fit` wants the train images' segmentation maps, in the keyword argument
             ``segmentation``, a `Segmentation`.
+
+    Args:
+        seed: of what is random in training.
     """
 
     name: ClassVar[str]
@@ -75,12 +94,31 @@ class Network(ABC):
     needs_segmentation: ClassVar[bool] = False
     start: Network | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, seed: int = 0) -> None:
+        if not 0 <= seed <= _MOST_SEED:
+            raise UserError(
+                f"The option seed of the network {self.name} is {seed}, but lies in 0..{_MOST_SEED}."
+            )
+        self.seed = seed
         self.details: dict[str, Any] = {}
 
     def basis(self, shape: tuple[int, int, int]) -> Network | None:
         """The untrained network whose trained weights `fit` starts from, for images of a shape, if any."""
         return None
+
+    def check(  # noqa: B027
+        self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
+    ) -> None:
+        """Look for what would make training fail, before an image is rendered.
+
+        Args:
+            shape: height, width and channels of the train images.
+            labels: int16 [n], the concept of each.
+            concepts: the concept space's concepts.
+
+        Raises:
+            UserError: it cannot be trained on such images.
+        """
 
     @property
     @abstractmethod
@@ -189,17 +227,37 @@ class Network(ABC):
         self.concepts = found
         try:
             self.restore(arrays, header)
-        except ValueError as error:
-            raise UserError(f"{path} holds weights of another architecture: {error}.") from error
+        except (ValueError, UserError) as error:
+            reason = str(error).removesuffix(".")
+            raise UserError(f"{path} holds weights of another architecture: {reason}.") from error
         self.details = dict(header.get("details", {}))
         return self
+
+
+def check_header(header: Any) -> None:
+    """Raise a ValueError unless a header has what `Network.header` gives; the text is part of a sentence."""
+    if not isinstance(header, dict):
+        raise ValueError(f"its header should be an object, found {reprlib.repr(header)}")
+    for field, kind in _FIELDS.items():
+        if not isinstance(header.get(field), kind):
+            found = reprlib.repr(header[field]) if field in header else "nothing"
+            raise ValueError(f"'{field}' in its header should be {_WORDS[kind]}, found {found}")
+    for field, values, kinds in (
+        ("options", header["options"].values(), (bool, int, float, str, type(None))),
+        ("concepts", header["concepts"], (str,)),
+    ):
+        odd = [value for value in values if not isinstance(value, kinds)]
+        if odd:
+            raise ValueError(
+                f"'{field}' in its header should hold single values, found {reprlib.repr(odd[0])}"
+            )
 
 
 def header_of(path: Path) -> dict[str, Any]:
     """What a weights file says about itself.
 
     Raises:
-        UserError: no such file, or no weights file.
+        UserError: no such file, no weights file, or a damaged one.
     """
     return _read(path)[0]
 
@@ -224,10 +282,19 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         with safe_open(str(path), framework="numpy") as file:
             header = json.loads((file.metadata() or {}).get("nsl_bench", "{}"))
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, RecursionError) as error:
         raise UserError(f"{path} is no whole safetensors file: {error}.") from error
-    if header.get("format") != _FORMAT:
+    if not isinstance(header, dict) or header.get("format") != _FORMAT:
         raise UserError(f"{path} is a safetensors file, but was not written by nsl-bench.")
+    try:
+        check_header(header)
+        if not isinstance(header.get("details", {}), dict):
+            raise ValueError("'details' in its header should be an object")
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: {error}.") from error
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise UserError(f"{path} holds weights that are no finite numbers: '{name}'.")
     return header, arrays
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from nsl_bench import cache
 from nsl_bench.data.content import DIGEST_BYTES, image_digest
 from nsl_bench.data.images import chunks, render
+from nsl_bench.errors import UserError
 from nsl_bench.perception.network import Network
 from nsl_bench.shift import STANDARD, Shift
 from nsl_bench.source import ImageSource
@@ -63,7 +64,7 @@ def predict(
     if len(todo):
         found, hashed = [], []
         for images in _rendered(source, part, shift, todo, workers):
-            found.append(network.predict_proba(images))
+            found.append(_probabilities(network, images))
             hashed.append(_hash(images))
         known, probabilities = seen.merge(seen_path, todo, np.concatenate(found))
         marked, digests = marks.merge(marks_path, todo, np.concatenate(hashed))
@@ -115,6 +116,21 @@ def _renderings(split: Split, shift: Shift | None) -> Iterator[tuple[npt.NDArray
             yield rows, change
 
 
+def _probabilities(network: Network, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    """float32 [m, concepts]: what a network says about images.
+
+    Raises:
+        UserError: it says what are no finite numbers.
+    """
+    found = network.predict_proba(images)
+    if not np.isfinite(found).all():
+        raise UserError(
+            f"The network {network.name} gives probabilities that are no finite numbers; its weights are of "
+            "no use."
+        )
+    return found
+
+
 def _hash(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     joined = b"".join(image_digest(image) for image in images)
     return np.frombuffer(joined, np.uint8).reshape(-1, DIGEST_BYTES)
@@ -154,10 +170,16 @@ class _Table:
             return empty
         try:
             table = pq.read_table(path)
-            indices = table["image"].to_numpy().astype(np.int64)
-            flat = table[self.column].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-            return indices, flat.astype(self.dtype).reshape(len(indices), self.width)
-        except (pa.ArrowException, OSError, KeyError, ValueError):
+            images, lists = (table[name].combine_chunks() for name in ("image", self.column))
+            flat = lists.flatten()
+            if images.null_count or lists.null_count or flat.null_count:
+                raise ValueError("a cell is empty")
+            indices = images.to_numpy().astype(np.int64)
+            rows = flat.to_numpy().astype(self.dtype).reshape(len(indices), self.width)
+            if (np.diff(indices) <= 0).any() or not np.isfinite(rows).all():
+                raise ValueError("the images are out of order, or a number is none")
+            return indices, rows
+        except (pa.ArrowException, OSError, KeyError, ValueError, AttributeError):
             path.unlink(missing_ok=True)
             return empty
 

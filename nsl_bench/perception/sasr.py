@@ -16,11 +16,11 @@ import numpy.typing as npt
 from nsl_bench import cache
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
-from nsl_bench.perception.backbone import read_tensors
-from nsl_bench.perception.classifier import ImageClassifier, check_counts
+from nsl_bench.perception.backbone import read_tensors, take
+from nsl_bench.perception.classifier import ImageClassifier, blank, check_counts
 from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Option, Renderer, Segmentation
-from nsl_bench.perception.scene_net import SceneSizes
+from nsl_bench.perception.scene_net import Model, SceneSizes
 
 __all__ = ["SASR"]
 
@@ -64,7 +64,7 @@ class SASR(ImageClassifier):
         width: int | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__()
+        super().__init__(seed)
         limits = {"epochs": epochs, "images_per_concept": images_per_concept}
         check_counts(self.name, {**limits, "height": height, "width": width})
         self.model = model
@@ -74,7 +74,6 @@ class SASR(ImageClassifier):
         self.images_per_concept = images_per_concept
         self.height = height
         self.width = width
-        self.seed = seed
         self._segments: tuple[str, ...] = ()
 
     @property
@@ -104,9 +103,18 @@ class SASR(ImageClassifier):
             raise UserError(f"The network sasr sees colour images, found {shape[2]} channel(s).")
         quick = self.preset == "quick"
         height, width = (min(64, n) for n in shape[:2]) if quick else (224, 224)
-        fitting = "small" if quick and self.published is None else "resnet18"
+        fitting: Model = "small" if quick and self.published is None else "resnet18"
         model = fitting if self.model == "auto" else self.model
         return SceneSizes(model, self.height or height, self.width or width, 3, segments, outputs)
+
+    def check(
+        self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
+    ) -> None:
+        start = _published(self.published)
+        self._start_from(start, blank(self.design(shape, len(concepts))))
+
+    def _start_from(self, start: Mapping[str, Any], module: Any) -> None:
+        take(module, start, self.published, new=("segmenter.",), free=_FREE)
 
     def fit(
         self,
@@ -123,7 +131,7 @@ class SASR(ImageClassifier):
         maps, quick = segmentation, self.preset == "quick"
         shape = render(np.zeros(1, np.int64)).shape[1:]
         design = self.design(shape, len(concepts), len(maps.names))
-        start = {} if self.published is None else _published(self.published)
+        start = _published(self.published)
         rows = training.first_of_each(labels, self.images_per_concept or (120 if quick else None))
         size = (design.height, design.width)
         images = collect(lambda some: render(rows[some]), len(rows), size, progress=progress)
@@ -163,7 +171,7 @@ class SASR(ImageClassifier):
         order = np.random.default_rng(settings.seed)
         with training.seeded(device, settings.seed):
             module = design.build()
-            _take(module, start, self.published)
+            self._start_from(start, module)
             module = module.to(device, memory_format=torch.channels_last)
             optimiser = torch.optim.Adam(module.parameters(), lr=settings.learning_rate)
             module.train()
@@ -194,28 +202,7 @@ def _nearest(maps: npt.NDArray[np.uint8], size: tuple[int, int]) -> npt.NDArray[
     return maps[:, rows.astype(np.int64)][:, :, columns.astype(np.int64), None]
 
 
-def _published(path: Path) -> dict[str, Any]:
+def _published(path: Path | None) -> dict[str, Any]:
     """The tensors of a file of published weights, whose names a wrapper may have put a word before."""
-    tensors = read_tensors(path)
+    tensors = {} if path is None else read_tensors(path)
     return {name.removeprefix("module."): tensor for name, tensor in tensors.items()}
-
-
-def _take(module: Any, start: Mapping[str, Any], path: Path | None) -> None:
-    """Put published tensors into a module.
-
-    Raises:
-        UserError: they are of another architecture.
-    """
-    if not start:
-        return
-    for name, tensor in module.state_dict().items():
-        if name.startswith("segmenter.") or not tensor.is_floating_point():
-            continue
-        if name in start and start[name].shape == tensor.shape:
-            tensor.copy_(start[name])
-        elif not name.startswith(_FREE):
-            found = tuple(start[name].shape) if name in start else "nothing"
-            raise UserError(
-                f"{path} holds weights of another architecture: '{name}' should be of shape "
-                f"{tuple(tensor.shape)}, found {found}."
-            )

@@ -10,11 +10,11 @@ segmentation. Parameters carry the published names, the segmenter's begin with `
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-__all__ = ["MODELS", "SceneSizes"]
+__all__ = ["Model", "SceneSizes"]
 
-MODELS = ("small", "resnet18", "resnet50")
+Model = Literal["small", "resnet18", "resnet50"]
 """RGB branches: a thin ResNet-10, and the published ones."""
 
 
@@ -23,13 +23,13 @@ class SceneSizes:
     """The sizes of a network.
 
     Attributes:
-        model: one of `MODELS`.
+        model: the RGB branch.
         height, width, channels: of its input images.
         segments: what a pixel can show.
         outputs: concepts.
     """
 
-    model: str
+    model: Model
     height: int
     width: int
     channels: int

@@ -63,7 +63,7 @@ class SoftmaxCNN(ImageClassifier):
         held_out: float = 0.0,
         seed: int = 0,
     ) -> None:
-        super().__init__()
+        super().__init__(seed)
         counts = {
             "epochs": epochs,
             "images_per_concept": images_per_concept,
@@ -83,7 +83,6 @@ class SoftmaxCNN(ImageClassifier):
         self.height = height
         self.width = width
         self.held_out = held_out
-        self.seed = seed
 
     @property
     def options(self) -> Mapping[str, Option]:

@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _PREDICT_BATCH = 64
+_DEVICES = ("cpu", "cuda", "mps", "xpu")
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,10 @@ def pick_device(name: str) -> Any:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
+        if device.type not in _DEVICES:
+            raise RuntimeError(f"it is none of {', '.join(_DEVICES)}")
         torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(
             f"The device '{name}' cannot be used here ({reason}); auto picks one that can."
@@ -219,7 +222,11 @@ def seeded(device: Any, seed: int) -> Iterator[None]:
 
 
 def finished(module: Any) -> Any:
-    """A module as it is kept: on the CPU, in evaluation mode, weights rounded to half precision."""
+    """A module as it is kept: on the CPU, in evaluation mode, weights rounded to half precision.
+
+    Raises:
+        UserError: some weights are no finite numbers.
+    """
     import torch
 
     module = module.to("cpu", memory_format=torch.contiguous_format).eval()
@@ -227,6 +234,11 @@ def finished(module: Any) -> Any:
         for array in module.state_dict().values():
             if array.is_floating_point():
                 array.copy_(array.half().float())
+                if not array.isfinite().all():
+                    raise UserError(
+                        "The training ended with weights that are no finite numbers, so nothing is kept; "
+                        "another seed or fewer epochs of the network may give better ones."
+                    )
     return module
 
 

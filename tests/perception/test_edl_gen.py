@@ -72,8 +72,9 @@ def _modules(generative: Generative) -> dict[str, torch.nn.Module]:
 def test_an_option_out_of_range() -> None:
     with pytest.raises(UserError, match="option filters of the network edl_gen is 0"):
         registry.create("network", "edl_gen:filters=0")
-    with pytest.raises(UserError, match="option decay of the network edl_gen is -1"):
-        registry.create("network", "edl_gen:decay=-1")
+    for decay in ("-1", "nan", "inf"):
+        with pytest.raises(UserError, match=f"option decay of the network edl_gen is {decay}"):
+            registry.create("network", f"edl_gen:decay={decay}")
 
 
 def test_a_warm_start_has_the_sizes_of_the_weights_it_starts_from() -> None:

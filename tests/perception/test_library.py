@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 from urllib.error import URLError
 
+import numpy as np
 import pytest
+import torch
+from safetensors.numpy import save_file as save
 from safetensors.torch import save_file
 from torchvision.models import get_model
 from toy import Patches, PatchSource
@@ -13,9 +18,10 @@ from toy import Patches, PatchSource
 from nsl_bench import cache, registry
 from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
-from nsl_bench.perception import library
+from nsl_bench.perception import library, training
 from nsl_bench.perception.checkpoint import Checkpoint
 from nsl_bench.perception.composite import Composite
+from nsl_bench.perception.figures import figures
 from nsl_bench.perception.network import Network, header_of
 
 SPEC = "softmax:epochs=1,dense=4"
@@ -173,14 +179,14 @@ def test_a_network_that_segments_needs_maps() -> None:
 def test_weights_that_training_starts_from_are_no_trained_network(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
     source = PatchSource(channels=3)
-    spec = "backbone:weights=none,epochs=1,height=16,width=16"
+    spec = "backbone:weights=none,epochs=1,height=20,width=20"
     made = library.train_network(spec, Patches(), source)
     made.save(tmp_path / "ours.safetensors")
     loaded = library.trained(f"backbone:weights={tmp_path / 'ours.safetensors'}", Patches(), source)
     assert loaded.fingerprint() == made.fingerprint()
     start = get_model("resnet18", weights=None).state_dict()
     save_file(start, tmp_path / "start.safetensors")
-    fresh = f"backbone:weights={tmp_path / 'start.safetensors'},epochs=1,height=16,width=16"
+    fresh = f"backbone:weights={tmp_path / 'start.safetensors'},epochs=1,height=20,width=20"
     assert library.trained(fresh, Patches(), source).fingerprint() != made.fingerprint()
     start["conv1.weight"] = start["conv1.weight"][:3].clone()
     save_file(start, tmp_path / "other.safetensors")
@@ -190,13 +196,161 @@ def test_weights_that_training_starts_from_are_no_trained_network(tmp_path: Path
         library.trained(f"backbone:weights={tmp_path / 'nowhere'}", Patches(), source)
 
 
-def test_imagenet_weights_that_cannot_be_loaded(monkeypatch) -> None:
+def test_imagenet_weights_that_cannot_be_loaded(monkeypatch, capsys) -> None:
     def offline(*args, **kwargs):
+        print("Downloading ...")
         raise URLError("no route to host")
 
     monkeypatch.setattr("torchvision.models.get_model", offline)
     with pytest.raises(UserError, match=r"ImageNet weights of resnet18 cannot be loaded .*weights=none"):
         library.trained("backbone", Patches(), PatchSource(channels=3))
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "sentence"),
+    [
+        ("resnet34", {}, r"'layer1\.2\..*' is no part of the network"),
+        ("resnet18", {"conv1.weight": torch.full((64, 3, 7, 7), torch.nan)}, "are no finite numbers: 'conv1"),
+        ("resnet18", {"conv1.weight": torch.ones((64, 3, 7, 7), dtype=torch.int32)}, r"7\) of torch\.int32"),
+    ],
+)
+def test_a_start_of_other_weights_is_refused_before_training(
+    model: str, change: dict[str, torch.Tensor], sentence: str, tmp_path: Path, capsys
+) -> None:
+    path = tmp_path / "start.safetensors"
+    save_file({**get_model(model, weights=None).state_dict(), **change}, path)
+    with pytest.raises(UserError, match=rf"start\.safetensors holds weights .*{sentence}"):
+        library.trained(f"backbone:weights={path}", Patches(), PatchSource(channels=3))
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("spec", "channels", "sentence"),
+    [
+        ("backbone:weights=none,model=squeezenet1_1,height=8,width=8", 3, "8 x 8 do not fit the network"),
+        ("temperature:images_per_concept=5", 1, "less than one image"),
+        ("softmax:kind=cards", 1, "12 x 12 are too small for the cards network"),
+        ("edl_gen:height=28,width=28,coarseness=2", 1, "Fakes of 14 x 14 pixels are too small"),
+        ("edl_gen:height=28,width=28,coarseness=50", 1, "Fakes of 0 x 0 pixels are too small"),
+        ("sasr:published=nowhere.safetensors", 3, "no weights file nowhere"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_before_training(
+    spec: str, channels: int, sentence: str, capsys, recwarn
+) -> None:
+    source = PatchSource(channels=channels)
+    with pytest.raises(UserError, match=sentence):
+        library.trained(spec, Patches(), source)
+    assert source.rendered == 0 and capsys.readouterr().err == "" and not recwarn.list
+
+
+def test_a_part_without_images_measures_nothing() -> None:
+    class Few(PatchSource):
+        def labels(self, part):
+            return super().labels(part)[: 0 if part == "b" else None]
+
+    network = library.train_network(SPEC, Patches(), Few())
+    for measure in (library.accuracy, figures):
+        with pytest.raises(UserError, match="patches has no images in part 'b' of its pool"):
+            measure(network, Few())
+
+
+def test_a_training_without_finite_weights_keeps_nothing(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(
+        training, "tensor", lambda images, *args: torch.full((len(images), 1, 12, 12), torch.nan)
+    )
+    with pytest.raises(UserError, match="weights that are no finite numbers, so nothing is kept"):
+        library.trained(SPEC, Patches(), PatchSource())
+    assert not [*tmp_path.rglob("*.safetensors")]
+
+
+def _written(path: Path, header: object, arrays: dict[str, np.ndarray] | None = None) -> Path:
+    save(arrays or {"a": np.zeros(3, np.float32)}, path, metadata={"nsl_bench": json.dumps(header)})
+    return path
+
+
+_SIZES = {"kind": "digits", "height": 28, "width": 28, "channels": 1, "dense": 96, "outputs": 3}
+
+
+@pytest.mark.parametrize(
+    ("network", "change", "sentence"),
+    [
+        ("softmax", {"options": None}, "'options' in its header should be an object, found None"),
+        ("softmax", {"options": []}, "'options' in its header should be an object"),
+        ("softmax", {"options": {"epochs": [3]}}, "'options' in its header should hold single values"),
+        ("softmax", {"options": {"epohcs": 3}}, "has no option 'epohcs'"),
+        ("softmax", {"options": {"seed": -1}}, "seed of the network softmax is -1"),
+        ("softmax", {"concepts": 5}, "'concepts' in its header should be a list, found 5"),
+        ("softmax", {"details": 7}, "'details' in its header should be an object"),
+        ("softmax", {}, "its header names no sizes"),
+        ("softmax", {"architecture": {**_SIZES, "height": "a"}}, "'height' .* of type int, found 'a'"),
+        ("softmax", {"architecture": {**_SIZES, "kind": "foo"}}, "'kind' .* one of digits, cards, lenet"),
+        ("softmax", {"architecture": {**_SIZES, "height": 30_000, "dense": 960_000}}, r"'0\.weight' should"),
+        ("softmax", {"architecture": {**_SIZES, "height": 3}}, "3 x 28 are too small"),
+        ("ensemble", {}, "names no networks"),
+        ("ensemble", {"parts": "abc"}, "names no networks"),
+        ("ensemble", {"parts": [{}]}, "'network' in its header should be a text, found nothing"),
+    ],
+)
+def test_a_damaged_header(network: str, change: dict[str, object], sentence: str, tmp_path: Path) -> None:
+    concepts = list(Patches.concept_space.concepts)
+    header = {
+        "network": network,
+        "version": "1",
+        "format": "1",
+        "options": {},
+        "concepts": concepts,
+        **change,
+    }
+    path = _written(tmp_path / "w.safetensors", header)
+    with pytest.raises(UserError, match=rf"w\.safetensors.*{sentence}"):
+        library.trained(f"{network}:weights={path}", Patches(), PatchSource())
+
+
+@pytest.mark.parametrize("header", [[], "x", 5])
+def test_a_header_that_is_none(header: object, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"w\.safetensors .* was not written by nsl-bench"):
+        header_of(_written(tmp_path / "w.safetensors", header))
+
+
+def test_a_composite_is_made_of_its_own_kinds(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    made = library.trained("ensemble:size=2,epochs=1,dense=4", Patches(), PatchSource())
+    assert isinstance(made, Composite)
+    made.parts = made.parts[:1]
+    made.save(tmp_path / "w.safetensors")
+    with pytest.raises(UserError, match="made of softmax, not of softmax and softmax"):
+        library.trained(f"ensemble:weights={tmp_path / 'w.safetensors'}", Patches(), PatchSource())
+
+
+@pytest.mark.parametrize("seed", [-1, 10**23])
+@pytest.mark.parametrize("name", ["softmax", "edl_gen", "ensemble", "backbone", "sasr"])
+def test_a_seed_out_of_range(name: str, seed: int) -> None:
+    with pytest.raises(UserError, match=f"option seed of the network {name} is {seed}, but lies in 0"):
+        registry.create("network", f"{name}:seed={seed}")
+
+
+TRAIN = """
+from toy import Patches, PatchSource
+from nsl_bench.perception import library
+print(library.trained("softmax:epochs=3,dense=4", Patches(), PatchSource()).fingerprint())
+"""
+
+
+def test_two_processes_train_one_network_once(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", TRAIN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    found = [process.communicate() for process in both]
+    assert found[0][0] == found[1][0] != ""
+    assert sum(err.count("Training the network") for _, err in found) == 1
 
 
 @pytest.mark.parametrize("name", ["follow_suit", "sudoku_4x4", "sudoku_9x9"])

@@ -102,12 +102,18 @@ def test_weights_of_another_architecture(tmp_path: Path) -> None:
     network = SoftmaxCNN(epochs=1, dense=8).fit(
         lambda rows: source.render("network", rows), source.labels("network"), source.concept_space.concepts
     )
-    parameters = dict(network.parameters())
-    parameters["0.weight"] = parameters["0.weight"][:5]
-    network.parameters = lambda: parameters  # type: ignore[method-assign]
-    network.save(path)
-    with pytest.raises(UserError, match=rf"{path} holds weights of another architecture: '0\.weight'"):
-        SoftmaxCNN().load(path)
+    whole = dict(network.parameters())
+    for change, sentence in (
+        ({"0.weight": whole["0.weight"][:5]}, r"of another architecture: '0\.weight'"),
+        ({"0.weight": whole["0.weight"].astype(np.int32)}, "'0.weight' should be of floats, found int32"),
+        ({"0.weight": whole["0.weight"] * np.nan}, "are no finite numbers: '0.weight'"),
+        ({"deviation": whole["deviation"] * 0}, "'deviation' should be above 0"),
+    ):
+        parameters = {**whole, **change}
+        network.parameters = lambda parameters=parameters: parameters  # type: ignore[method-assign]
+        network.save(path)
+        with pytest.raises(UserError, match=rf"{path} holds weights .*{sentence}"):
+            SoftmaxCNN().load(path)
 
 
 def test_colour_is_not_taken_for_grey() -> None:
@@ -142,9 +148,10 @@ def test_resize(channels: int) -> None:
     assert resize(images, (20, 16)) is images
 
 
-def test_an_unknown_device() -> None:
-    with pytest.raises(UserError, match="The device 'abacus' cannot be used here"):
-        training.pick_device("abacus")
+@pytest.mark.parametrize("name", ["abacus", "meta", "cpu:x"])
+def test_an_unknown_device(name: str) -> None:
+    with pytest.raises(UserError, match=f"The device '{name}' cannot be used here"):
+        training.pick_device(name)
 
 
 def test_the_best_temperature_is_that_of_the_labels() -> None:

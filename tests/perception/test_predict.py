@@ -1,18 +1,24 @@
 from __future__ import annotations
 
+import math
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from toy import Negative, Patches, PatchSource, patches
 
 from nsl_bench import cache
 from nsl_bench.data.content import image_digest
+from nsl_bench.errors import UserError
 from nsl_bench.perception import library, predict
 from nsl_bench.perception.network import Network
 from nsl_bench.types import BLANK
+from nsl_bench.workers import spread
 
 SPEC = "softmax:epochs=12,dense=16"
 
@@ -91,6 +97,45 @@ def test_a_damaged_file_is_made_again(network: Network, tmp_path: Path) -> None:
         path.write_bytes(path.read_bytes()[:100])
     after, _ = predict.predict(network, PatchSource(), "a", None, indices)
     assert np.array_equal(before, after)
+
+
+@pytest.mark.parametrize(
+    ("images", "column"),
+    [
+        ([4, None], [[0.2, 0.3, 0.5]] * 2),
+        ([4, 9], [0.2, 0.8]),
+        ([4, 9], [[0.2, 0.3, 0.5], None]),
+        ([4, 9], [[0.2, 0.3, 0.5], [None, 0.5, 0.5]]),
+        ([4, 9], [[0.2, 0.3, 0.5], [math.nan, 0.5, 0.5]]),
+        ([9, 4], [[0.2, 0.3, 0.5]] * 2),
+    ],
+)
+def test_another_table_is_made_again(
+    network: Network, images: list[int | None], column: list[object], tmp_path: Path
+) -> None:
+    indices = np.array([4, 9], np.int64)
+    before, _ = predict.predict(network, PatchSource(), "a", None, indices)
+    (path,) = (tmp_path / "predictions").glob("*.parquet")
+    pq.write_table(pa.table({"image": images, "probabilities": column}), path)
+    after, _ = predict.predict(network, PatchSource(), "a", None, indices)
+    assert np.array_equal(before, after)
+
+
+def test_probabilities_that_are_none(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        type(network), "predict_proba", lambda self, images: np.full((len(images), 3), np.nan)
+    )
+    with pytest.raises(UserError, match="network softmax gives probabilities that are no finite numbers"):
+        predict.predict(network, PatchSource(), "a", None, np.array([4], np.int64))
+
+
+def _end(shared: None, job: int) -> None:
+    os._exit(job)
+
+
+def test_a_process_that_is_killed_gets_a_sentence() -> None:
+    with pytest.raises(UserError, match="A process that this one started ended by itself; a script needs"):
+        list(spread(_end, None, [1, 2], 2))
 
 
 def test_several_processes_render_the_same(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:

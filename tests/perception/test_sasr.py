@@ -56,7 +56,7 @@ def test_training_starts_from_published_weights(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "published.safetensors"
     tensors = {f"module.{k}": v.clone() for k, v in published.items() if not k.startswith("segmenter.")}
     save_file(tensors, path)
-    spec = f"sasr:published={path},epochs=1,height=16,width=16"
+    spec = f"sasr:published={path},epochs=1,height=20,width=20"
     network = library.trained(spec, Patches(), PatchSource(channels=3))
     assert isinstance(network, SASR)
     found = network._module.state_dict()["encoder1.0.conv1.weight"]
@@ -66,6 +66,9 @@ def test_training_starts_from_published_weights(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(
         UserError, match=rf"{path} holds weights of another architecture: 'encoder1\.0\.conv1"
     ):
+        library.trained(spec, Patches(), PatchSource(channels=3))
+    save_file({**tensors, "module.extra": torch.zeros(3)}, path)
+    with pytest.raises(UserError, match=rf"{path} holds weights .* 'extra' is no part of the network"):
         library.trained(spec, Patches(), PatchSource(channels=3))
     path.write_bytes(b"nonsense")
     with pytest.raises(UserError, match=rf"{path} is no whole safetensors file"):
