@@ -198,7 +198,14 @@ def _refuse_overwriting(api: Any, upload: Upload) -> None:
 
 def _left_over(api: Any, upload: Upload) -> list[str]:
     """The files of an earlier version in the repository that are not in this one."""
-    there = set(api.list_repo_files(upload.repository, repo_type="dataset")) - {_GIT}
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        there = set(api.list_repo_files(upload.repository, repo_type="dataset")) - {_GIT}
+    except HfHubHTTPError as error:
+        if getattr(error.response, "status_code", None) != 404:
+            raise
+        return []  # a repository without a commit has no files
     left = sorted(there - set(upload.files))
     if left and MANIFEST not in there:
         raise UserError(

@@ -170,6 +170,12 @@ def test_files_of_an_earlier_version_are_taken_away(hub: Hub, tmp_path: Path, gr
     assert hub.commits[REPOSITORY][0] == (stale, "first")
 
 
+def test_a_repository_without_a_commit_has_no_files(hub: Hub, tmp_path: Path, grids: Path) -> None:
+    hub.broken, hub.answer = "/tree/", (404, b'{"error": "none"}')
+    assert publish(hub, tmp_path, grids).returncode == 0
+    assert set(hub.commits[REPOSITORY][0][0]) == {*Manifest.read(grids).files, "manifest.json"}
+
+
 def test_what_is_no_data_set_is_not_taken_away(hub: Hub, tmp_path: Path, grids: Path) -> None:
     hub.commits[REPOSITORY], hub.tags[REPOSITORY] = [({"thesis.pdf": b"x"}, "first")], {}
     done = publish(hub, tmp_path, grids)
