@@ -7,7 +7,8 @@ size, and their parameters as they are kept.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, ClassVar, Protocol, get_args, get_type_hints
 
@@ -133,7 +134,9 @@ class ImageClassifier(Network):
         import torch
 
         design = _sizes(self.sizes, header.get("architecture"))
-        state = _kept(blank(design).state_dict())
+        # On the device meta nothing is allocated; what runs there loads much of torch, so nothing does.
+        with _fitting(design), torch.device("meta"):
+            state = _kept(design.build().state_dict())
         expected = {name: tuple(tensor.shape) for name, tensor in state.items()}
         expected |= {"mean": (design.channels,), "deviation": (design.channels,)}
         for name, shape in expected.items():
@@ -151,6 +154,7 @@ class ImageClassifier(Network):
             {name: torch.from_numpy(parameters[name].astype(np.float32)) for name in state}, strict=False
         )
         self._module = module.eval()
+        _look(self._module, design, "cpu")
         self._mean = parameters["mean"].astype(np.float32)
         self._deviation = parameters["deviation"].astype(np.float32)
         self.architecture = design
@@ -164,16 +168,34 @@ def blank(design: Design) -> Any:
     """
     import torch
 
+    with _fitting(design), torch.device("meta"):
+        module = design.build().eval()
+    _look(module, design, "meta")
+    return module
+
+
+def _look(module: Any, design: Design, device: str) -> None:
+    """Have a module on a device see an image.
+
+    Raises:
+        UserError: its sizes do not fit.
+    """
+    import torch
+
+    with _fitting(design), torch.no_grad():
+        module(torch.zeros(1, design.channels, design.height, design.width, device=device))
+
+
+@contextmanager
+def _fitting(design: Design) -> Iterator[None]:
+    """Raise a UserError for what torch raises about sizes that do not fit."""
     try:
-        with torch.device("meta"), torch.no_grad():
-            module = design.build().eval()
-            module(torch.empty(1, design.channels, design.height, design.width))
+        yield
     except (RuntimeError, TypeError, ValueError) as error:
         raise UserError(
             f"Images of {design.height} x {design.width} do not fit the network "
             f"({str(error).splitlines()[0].rstrip('.')}); its options height and width change their size."
         ) from error
-    return module
 
 
 def _sizes(kind: type[Any], found: Any) -> Any:
