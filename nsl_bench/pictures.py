@@ -1,11 +1,16 @@
-"""Pictures from files of the user's, whatever their mode: upright, eight bits a channel, opaque."""
+"""Pictures from and to files of the user's: whatever their mode is, and whatever their name asks for."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageOps
 
-__all__ = ["in_bytes", "opaque", "upright"]
+from nsl_bench import cache
+from nsl_bench.errors import UserError
+
+__all__ = ["check_ending", "in_bytes", "opaque", "save", "upright"]
 
 _MOST = (1.0, 255.0, 65535.0)
 """What white is in a picture of numbers: the least of these that nothing exceeds."""
@@ -36,3 +41,25 @@ def opaque(picture: Image.Image) -> Image.Image:
     colours = picture.convert("RGBA")
     white = Image.new("RGBA", colours.size, "white")
     return Image.alpha_composite(white, colours).convert("RGB")
+
+
+def check_ending(path: Path) -> str:
+    """Pillow's name of the format that the ending of ``--out`` asks for.
+
+    Raises:
+        UserError: pictures cannot be written with such an ending.
+    """
+    kind = Image.registered_extensions().get(path.suffix.lower(), "")
+    if kind not in Image.SAVE:
+        raise UserError(f"--out: {path} has no ending of a picture, such as .png or .jpg.")
+    return kind
+
+
+def save(picture: Image.Image, path: Path) -> None:
+    """Write a picture in the format of its ending, whole or not at all.
+
+    Raises:
+        UserError: pictures cannot be written with such an ending, or not in this place.
+    """
+    with cache.replacing(path) as temporary:
+        picture.save(temporary, check_ending(path))

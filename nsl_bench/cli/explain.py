@@ -60,7 +60,6 @@ def command(
 ) -> None:
     """Show EXAMPLE (train-0, test-17 ...): images, concepts, the rules that fire, the labels' probability."""
     import numpy as np
-    from PIL import Image
 
     from nsl_bench import registry
     from nsl_bench.asp import read_text
@@ -72,14 +71,15 @@ def command(
     from nsl_bench.inference.query import Query
     from nsl_bench.perception.library import trained
     from nsl_bench.perception.predict import predictions_of
+    from nsl_bench.pictures import check_ending, save
     from nsl_bench.shift import resolve
     from nsl_bench.types import BLANK
 
     found = re.fullmatch(r"(train|test)-(\d+)", example)
     if found is None:
         raise UserError(f"'{example}' is no example; they are called train-0, test-17 and so on.")
-    if out is not None and out.suffix.lower() not in Image.registered_extensions():
-        raise UserError(f"--out: {out} has no ending of a picture, such as .png or .jpg.")
+    if out is not None:
+        check_ending(out)
     rules: tuple[str, ...] | None = None if hypothesis is None else (read_text(hypothesis),)
     splits: Path | None = None
     if (results is None) != (key is None):
@@ -142,13 +142,9 @@ def command(
         click.echo(f"  {name}: {answer.probabilities[0, k]:.4f}{mark}")
     click.echo(f"  no label: {answer.undecided[0]:.4f}\n  several labels: {answer.ambiguous[0]:.4f}")
     if out is not None:
-        from nsl_bench import cache
         from nsl_bench.data.show import sheet
 
-        with cache.replacing(out) as temporary:
-            sheet(task, pool, change, split).save(
-                temporary, Image.registered_extensions()[out.suffix.lower()]
-            )
+        save(sheet(task, pool, change, split), out)
         click.echo(f"\nImages: {out}")
 
 

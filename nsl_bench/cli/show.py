@@ -48,11 +48,11 @@ def command(
 ) -> None:
     """Draw examples of BENCHMARK: images with concepts, label and shift; what decides the label is marked."""
     import numpy as np
-    from PIL import Image
 
-    from nsl_bench import cache, registry
+    from nsl_bench import registry
     from nsl_bench.data.show import sheet
     from nsl_bench.data.splits import make_source, make_split
+    from nsl_bench.pictures import check_ending, save
     from nsl_bench.shift import resolve
 
     task = registry.create("benchmark", benchmark)
@@ -62,11 +62,8 @@ def command(
         percent = 100.0 if change else 0.0
     if percent and change is None:
         raise UserError(f"--percent: {percent:g} % cannot be shifted without a shift; name one with --shift.")
-    kind = Image.registered_extensions().get(out.suffix.lower())
-    if kind not in Image.SAVE:
-        raise UserError(f"--out: {out} has no ending of a picture, such as .png or .jpg.")
+    check_ending(out)
     examples = make_split(task, images, split, next(iter(task.sizes)), 1, percent=percent, seed=seed)
     page = sheet(task, images, change, examples.take(np.arange(min(n, len(examples)))), columns)
-    with cache.replacing(out) as temporary:
-        page.save(temporary, kind)
+    save(page, out)
     click.echo(f"{out}: {min(n, len(examples))} of {len(examples)} examples.")

@@ -261,6 +261,7 @@ def test_explain(tmp_path: Path, rules: Path) -> None:
         (("test-1",), "Name the task"),
         (("test-1", "--run", "ab"), "go together"),
         (("test-1", "--benchmark", "sudoku_4x4", "--out", tmp_path / "x.txt"), "no ending of a picture"),
+        (("test-1", "--benchmark", "sudoku_4x4", "--out", tmp_path / "x.psd"), "no ending of a picture"),
     ):
         with pytest.raises(UserError, match=sentence):
             run(explain, *arguments)
