@@ -224,19 +224,19 @@ def from_folder(
     """
     facts = benchmark.metadata_facts(metadata_of(benchmark, given))
     images, where = [], []
-    folders = _example_folders(benchmark, folder)
-    for i, entry in enumerate(folders):
-        for slot, path in _pictures(benchmark, entry).items():
+    examples = _examples(benchmark, folder)
+    for i, pictures in enumerate(examples.values()):
+        for slot, path in pictures.items():
             images.append(_image(path, shape))
             where.append((i, benchmark.slots.index(slot)))
-    probabilities = np.zeros((len(folders), len(benchmark.slots), len(benchmark.concept_space)))
+    probabilities = np.zeros((len(examples), len(benchmark.slots), len(benchmark.concept_space)))
     rows, slots = zip(*where, strict=True)
     probabilities[list(rows), list(slots)] = network.predict_proba(np.stack(images))
-    return Examples(tuple(entry.name for entry in folders), probabilities, (facts,) * len(folders))
+    return Examples(tuple(examples), probabilities, (facts,) * len(examples))
 
 
-def _example_folders(benchmark: Benchmark, folder: Path) -> list[Path]:
-    """The folders of the examples; the folder itself if it is the only one."""
+def _examples(benchmark: Benchmark, folder: Path) -> dict[str, dict[str, Path]]:
+    """The files of each example by slot; the example is the folder itself if it holds no others."""
     expected = f"expected EXAMPLE/SLOT.png, e.g. 1/{benchmark.slots[0]}.png"
     if not folder.is_dir():
         raise UserError(f"There is no folder of images {folder}.")
@@ -248,10 +248,11 @@ def _example_folders(benchmark: Benchmark, folder: Path) -> list[Path]:
         )
     if not folders and not single:
         raise UserError(f"There are no images in {folder}; {expected}.")
-    for entry in folders:
-        if not _pictures(benchmark, entry):
-            raise UserError(f"There are no images in the example's folder {entry}; {expected}.")
-    return folders or [folder]
+    found = {entry.name: _pictures(benchmark, entry) for entry in folders} or {folder.name: single}
+    for name, pictures in found.items():
+        if not pictures:
+            raise UserError(f"There are no images in the example's folder {folder / name}; {expected}.")
+    return found
 
 
 def _pictures(benchmark: Benchmark, folder: Path) -> dict[str, Path]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.asp import read_text
 from nsl_bench.errors import UserError
 from nsl_bench.inference.crisp import crisp_labels
 from nsl_bench.learners.view import View
@@ -28,7 +29,7 @@ class Rules:
     def __init__(self, path: Path) -> None:
         if not path.is_file():
             raise UserError(f"The learner rules needs a file of ASP rules; there is no {path}.")
-        self._text = path.read_text(encoding="utf-8")
+        self._text = read_text(path)
 
     def fit(self, train: View) -> Rules:
         """Check the rules."""
