@@ -25,9 +25,9 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.inference import engines
 from nsl_bench.inference.engines import Auto, Exact
-from nsl_bench.inference.prolog import translate
+from nsl_bench.inference.problog.engine import ProbLog
+from nsl_bench.inference.problog.translation import translate
 from nsl_bench.inference.query import Query, clean_probabilities
-from nsl_bench.inference.reference import ProbLog
 from nsl_bench.perception.library import trained
 from nsl_bench.perception.predict import predictions_of
 from nsl_bench.shift import resolve

@@ -198,7 +198,7 @@ def timed(path: Path, variables: Mapping[str, str]) -> dict[str, object]:
 
 def beside_fastlas(binary: str, path: Path, limit: float, ours: float) -> list[str]:
     """FastLAS's CPU seconds on the adapter's rendering of the file, how many times ours, and its score."""
-    from nsl_bench.las.adapters import fastlas
+    from nsl_bench.las.adapters.programs import fastlas
 
     before = children_cpu()
     try:

@@ -148,7 +148,7 @@ def judge(benchmark: str, seed: int, rules: Sequence[str]) -> tuple[npt.NDArray[
     """What `Judge` answers, in this process."""
     from nsl_bench.data.splits import symbolic_split
     from nsl_bench.inference.crisp import crisp_labels
-    from nsl_bench.las.rules import count_atoms, rules_in
+    from nsl_bench.las.bias.hypothesis import count_atoms, rules_in
 
     task = registry.create("benchmark", benchmark)
     split = symbolic_split(task, "test", seed=seed)

@@ -189,7 +189,7 @@ def paper_atoms(benchmark: str, hypothesis: Hypothesis) -> int:
     if hypothesis.language == "tree":
         return hypothesis.atoms
     from nsl_bench.las import LasTask
-    from nsl_bench.las.rules import hypothesis_cost, rule_parts
+    from nsl_bench.las.bias.hypothesis import hypothesis_cost, rule_parts
 
     parts = [rule_parts(rule) for rule in hypothesis.rules]
     if benchmark == "follow_suit":

@@ -69,7 +69,7 @@ def command() -> int:
                 wrong += 1
     for line in _isolation():
         click.echo(line)
-    from nsl_bench.las.adapters import describe
+    from nsl_bench.las.adapters.programs import describe
 
     for line in describe():
         click.echo(line)

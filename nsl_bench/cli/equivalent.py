@@ -43,9 +43,9 @@ def command(
 
     Exit code 0 if they do; 1 if not, and an input is printed on which they differ.
     """
-    from nsl_bench.asp import read_text
-    from nsl_bench.las.equivalence import equivalent
-    from nsl_bench.las.rules import parse_rules
+    from nsl_bench.asp.text import read_text
+    from nsl_bench.las.bias.hypothesis import parse_rules
+    from nsl_bench.las.semantics.equivalence import equivalent
     from nsl_bench.las.task import LasTask
 
     if task is None and (inputs is None or not atoms):

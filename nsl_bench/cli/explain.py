@@ -62,12 +62,12 @@ def command(
     import numpy as np
 
     from nsl_bench import registry
-    from nsl_bench.asp import read_text
+    from nsl_bench.asp.text import read_text
     from nsl_bench.data.splits import make_source, make_split
     from nsl_bench.inference.crisp import crisp_labels
     from nsl_bench.inference.engines import infer
-    from nsl_bench.inference.firing import fired
-    from nsl_bench.inference.ground import underivable
+    from nsl_bench.inference.explanation import fired
+    from nsl_bench.inference.program.ground import underivable
     from nsl_bench.inference.query import Query
     from nsl_bench.perception.library import trained
     from nsl_bench.perception.predict import predictions_of

@@ -73,7 +73,7 @@ def command(
     seconds = time.monotonic() - started
     explanation = None
     if with_explanation and solution.score is not None:
-        from nsl_bench.las.explain import explain
+        from nsl_bench.las.semantics.explanation import explain
 
         explanation = explain(read, solution)
     if as_json:

@@ -59,12 +59,12 @@ def command(
     images may show; what is missing to 1 has no label, or several.
     """
     from nsl_bench import registry
-    from nsl_bench.asp import read_text
+    from nsl_bench.asp.text import read_text
     from nsl_bench.data.splits import make_source
     from nsl_bench.inference.engines import infer
-    from nsl_bench.inference.ground import underivable
+    from nsl_bench.inference.examples import from_folder, from_table
+    from nsl_bench.inference.program.ground import underivable
     from nsl_bench.inference.query import Query
-    from nsl_bench.inference.vectors import from_folder, from_table
     from nsl_bench.perception.library import trained
     from nsl_bench.run.metrics import most_probable
 

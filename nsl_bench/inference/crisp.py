@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.asp import goal_of, parse_atom
+from nsl_bench.asp.text import goal_of, parse_atom
 from nsl_bench.errors import UserError
-from nsl_bench.inference.program import EXAMPLE, VIOLATED, Program, Signature, clean_message
-from nsl_bench.inference.unfold import unfold
+from nsl_bench.inference.program.rules import EXAMPLE, VIOLATED, Program, Signature, clean_message
+from nsl_bench.inference.program.unfolding import unfold
 from nsl_bench.types import AMBIGUOUS, UNDECIDED, LabelSpace
 
 __all__ = ["crisp_labels", "derived"]

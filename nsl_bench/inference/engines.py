@@ -4,7 +4,7 @@
 ``exact``    exact where the program compiles to a diagram or its states are few; else a certified interval
 ``sampling`` Monte Carlo with its standard error
 ``auto``     exact if that is cheap, the interval if it is narrow, else the interval with a sampled estimate
-``problog``  the ProbLog package, exact or sampling, one example at a time (`nsl_bench.inference.reference`)
+``problog``  the ProbLog package, exact or sampling, one example at a time (`nsl_bench.inference.problog`)
 ========== ==========================================================================================
 
 Engines are found by name in the group ``nsl_bench.engines``.
@@ -25,11 +25,11 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
-from nsl_bench.inference.dense import TooLarge, outcome_table
-from nsl_bench.inference.diagram import Diagram
-from nsl_bench.inference.domains import Domains
-from nsl_bench.inference.forward import Forward, Masses, cores
-from nsl_bench.inference.ground import GroundProgram, ground
+from nsl_bench.inference.exact.decision_diagram import Diagram
+from nsl_bench.inference.exact.truth_table import TooLarge, outcome_table
+from nsl_bench.inference.forward.compiled import Forward, Masses, cores
+from nsl_bench.inference.program.domains import Domains
+from nsl_bench.inference.program.ground import GroundProgram, ground
 from nsl_bench.inference.query import Answer, Query, clean_probabilities, outcomes
 from nsl_bench.inference.sampling import draw, standard_error
 

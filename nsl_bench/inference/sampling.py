@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.inference.domains import Domains
-from nsl_bench.inference.ground import NEVER, GroundRule
+from nsl_bench.inference.program.domains import Domains
+from nsl_bench.inference.program.ground import NEVER, GroundRule
 
 __all__ = ["draw", "standard_error"]
 

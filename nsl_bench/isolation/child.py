@@ -38,8 +38,8 @@ _OUT_OF_MEMORY = ("allocate memory", "bad_alloc", "out of memory", "outofmemory"
 PRELOADED = (
     *("clingo", "clingo.ast", "numba", "pandas", "pyarrow.parquet", "pysat.solvers", "scipy.sparse"),
     *("sklearn.ensemble", "sklearn.tree", "torch"),
-    *("nsl_bench.inference.crisp", "nsl_bench.inference.program", "nsl_bench.las.kernels"),
-    *("nsl_bench.las.solver", "nsl_bench.las.tier_c"),
+    *("nsl_bench.inference.crisp", "nsl_bench.inference.program.rules", "nsl_bench.las.enumeration.kernels"),
+    *("nsl_bench.las.solver", "nsl_bench.las.clingo_tiers.one_shot"),
     *(f"nsl_bench.learners.{name}" for name in ("ffnsl", "forest", "majority", "neural", "rules", "trees")),
 )
 """Modules that later processes start with once a learner has imported them; none of it is a user's code."""

@@ -147,7 +147,7 @@ class IsolatedLearner:
         """What it learned as rules."""
         if self._hypothesis is not None:
             return self._hypothesis
-        from nsl_bench.inference.program import Program
+        from nsl_bench.inference.program.rules import Program
 
         told = self._process.call("rules", self._answer)
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):

@@ -10,9 +10,11 @@ from typing import Literal
 
 import numpy as np
 
+from nsl_bench.asp.ground_program import Undecided
+from nsl_bench.budget import Budget, heeding_interrupts
 from nsl_bench.errors import UserError
-from nsl_bench.las.bodies import Bodies
-from nsl_bench.las.candidates import (
+from nsl_bench.las.enumeration.bodies import Bodies
+from nsl_bench.las.enumeration.candidates import (
     Candidate,
     Cells,
     Rule,
@@ -21,16 +23,14 @@ from nsl_bench.las.candidates import (
     head_forms,
     rule_text,
 )
-from nsl_bench.las.checks import check_task
-from nsl_bench.las.clash import smallest_clash
-from nsl_bench.las.clock import Budget, heeding_interrupts
-from nsl_bench.las.columns import Columns
-from nsl_bench.las.conditions import Formula, Target, assign, choice_atom, demands, evaluate, targets
-from nsl_bench.las.cover import CoverProblem
-from nsl_bench.las.grounding import ground
-from nsl_bench.las.maxsat import Backend
-from nsl_bench.las.program import Undecided
-from nsl_bench.las.tables import Vocabulary
+from nsl_bench.las.set_cover.maxsat import Backend
+from nsl_bench.las.set_cover.problem import CoverProblem
+from nsl_bench.las.set_cover.unsatisfiable_core import smallest_clash
+from nsl_bench.las.syntax.checks import check_task
+from nsl_bench.las.tables.columns import Columns
+from nsl_bench.las.tables.formulas import Formula, Target, assign, choice_atom, demands, evaluate, targets
+from nsl_bench.las.tables.grounding import ground
+from nsl_bench.las.tables.literals import Vocabulary
 from nsl_bench.las.task import LasTask, Solution, WeightedRule
 
 __all__ = ["solve"]
@@ -67,7 +67,7 @@ def solve(
             say(f"{len(task.examples)} examples, tier A or B")
             return _Fast(task, budget, backend).solve()
         except Undecided as reason:
-            from nsl_bench.las.tier_c import solve_tier_c
+            from nsl_bench.las.clingo_tiers.one_shot import solve_tier_c
 
             say(f"tier C, for A and B do not apply: {reason}")
             solution = solve_tier_c(task, budget)

@@ -2,7 +2,7 @@
 
 The task is noisy learning from answer sets (Law, Russo, Broda: "Inductive learning of answer set
 programs from noisy examples", 2018). A `LasTask` is read from FastLAS's or ILASP's syntax by
-`nsl_bench.las.parser` and written back by `nsl_bench.las.printing`.
+`nsl_bench.las.syntax.reader` and written back by `nsl_bench.las.syntax.writer`.
 """
 
 from __future__ import annotations
@@ -358,7 +358,7 @@ class LasTask:
         Raises:
             UserError: it does not parse; the sentence gives line and column.
         """
-        from nsl_bench.las.parser import parse_task
+        from nsl_bench.las.syntax.reader import parse_task
 
         return parse_task(text, name)
 
@@ -369,7 +369,7 @@ class LasTask:
         Raises:
             UserError: there is no such file, or it does not parse.
         """
-        from nsl_bench.las.parser import read_task
+        from nsl_bench.las.syntax.reader import read_task
 
         return read_task(Path(path))
 
@@ -386,13 +386,13 @@ class LasTask:
         Raises:
             UserError: `background` or `language_bias` does not parse.
         """
-        from nsl_bench.las.parser import build_task
+        from nsl_bench.las.syntax.reader import build_task
 
         return build_task(tuple(examples), background, language_bias, name)
 
     def to_las(self) -> str:
         """The task as text that `parse` reads back to an equal task."""
-        from nsl_bench.las.printing import print_task
+        from nsl_bench.las.syntax.writer import print_task
 
         return print_task(self)
 

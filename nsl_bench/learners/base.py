@@ -192,7 +192,7 @@ def hypothesis_of(learner: Learner, benchmark: Benchmark | None = None) -> Hypot
 
 def _counted(hypothesis: Hypothesis, benchmark: Benchmark | None, name: str) -> Hypothesis:
     """ASP rules one by one, and their atoms."""
-    from nsl_bench.inference.program import Program
+    from nsl_bench.inference.program.rules import Program
 
     what = f"the rules of the learner {name}"
     program = Program.parse("\n".join(hypothesis.rules), what)
@@ -202,7 +202,7 @@ def _counted(hypothesis: Hypothesis, benchmark: Benchmark | None, name: str) -> 
     if benchmark is None:
         atoms = sum(len(rule.node.body) + bool(rule.heads) for rule in program.rules)
     else:
-        from nsl_bench.las.rules import count_atoms
+        from nsl_bench.las.bias.hypothesis import count_atoms
 
         atoms = count_atoms(benchmark, rules, what)
     return replace(hypothesis, rules=rules, atoms=atoms)

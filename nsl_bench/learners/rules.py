@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.asp import read_text
+from nsl_bench.asp.text import read_text
 from nsl_bench.errors import UserError
 from nsl_bench.inference.crisp import crisp_labels
 from nsl_bench.learners.view import View
@@ -33,7 +33,7 @@ class Rules:
 
     def fit(self, train: View) -> Rules:
         """Check the rules."""
-        from nsl_bench.inference.program import Program
+        from nsl_bench.inference.program.rules import Program
 
         program = Program.parse(self._text, "the given rules")
         self._rules = tuple(str(rule.node) for rule in program.rules)

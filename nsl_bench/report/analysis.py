@@ -67,7 +67,7 @@ def holds(rules: Iterable[str], predicate: str) -> bool:
 @lru_cache(maxsize=4096)
 def _subjects(rules: tuple[str, ...]) -> frozenset[str]:
     """The predicates that rules are about; none if they do not parse."""
-    from nsl_bench.inference.program import Program
+    from nsl_bench.inference.program.rules import Program
 
     try:
         program = Program.parse("\n".join(rules), "a hypothesis")

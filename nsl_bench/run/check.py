@@ -95,7 +95,7 @@ def _try(spec: str, limits: Limits, benchmark: Any) -> _Trial:
 
 
 def _parsed(hypothesis: Hypothesis) -> None:
-    from nsl_bench.inference.program import Program
+    from nsl_bench.inference.program.rules import Program
 
     for i, rule in enumerate(hypothesis.rules, 1):
         Program.parse(rule, f"rule {i} of the learner ('{rule[:60]}')")

@@ -256,9 +256,9 @@ def read_rules(path: Path) -> list[str] | None:
     Raises:
         InvalidOutput: it is too long, or no text.
     """
-    from nsl_bench.asp import read_text
+    from nsl_bench.asp.text import read_text
     from nsl_bench.errors import UserError
-    from nsl_bench.inference.program import Program
+    from nsl_bench.inference.program.rules import Program
 
     if path.is_symlink() or not path.is_file():
         return None

@@ -45,7 +45,7 @@ def is_true_rule(rules: tuple[str, ...], name: str) -> bool:
     Raises:
         UserError: it cannot be decided, or not in time.
     """
-    from nsl_bench.las.equivalence import equivalent
+    from nsl_bench.las.semantics.equivalence import equivalent
 
     benchmark: Benchmark = registry.create("benchmark", name)
     atoms = tuple(atom for atom in benchmark.labels.atoms if atom is not None)

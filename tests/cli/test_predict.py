@@ -19,8 +19,8 @@ from nsl_bench.cli.explain import command as explain
 from nsl_bench.cli.predict import command as predict
 from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
-from nsl_bench.inference.firing import fired
-from nsl_bench.inference.vectors import from_folder, from_table
+from nsl_bench.inference.examples import from_folder, from_table
+from nsl_bench.inference.explanation import fired
 
 RULES = """\
 winner(X) :- player(X), not p1(X).

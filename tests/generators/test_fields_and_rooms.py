@@ -20,7 +20,7 @@ from nsl_bench.cli import main
 from nsl_bench.data.splits import make_source, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.las import LasTask
-from nsl_bench.las.equivalence import equivalent
+from nsl_bench.las.semantics.equivalence import equivalent
 from nsl_bench.las.solver import solve
 from nsl_bench.learners.d2k import weighted_examples
 from nsl_bench.learners.view import View

@@ -12,7 +12,7 @@ from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.inference import crisp
 from nsl_bench.inference.crisp import crisp_labels, derived
-from nsl_bench.inference.program import Program
+from nsl_bench.inference.program.rules import Program
 from nsl_bench.types import AMBIGUOUS, UNDECIDED, LabelSpace
 
 PLAYERS = LabelSpace(("one", "two"), ("win(1)", "win(2)"))

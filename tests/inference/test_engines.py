@@ -14,12 +14,14 @@ from queries import random_query, random_vectors
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
-from nsl_bench.inference import diagram, engines, ground
+from nsl_bench.inference import engines
 from nsl_bench.inference.crisp import derived
 from nsl_bench.inference.engines import Auto, Exact, Sampling, compiled, infer
-from nsl_bench.inference.prolog import NONE, label_name, translate
+from nsl_bench.inference.exact import decision_diagram as diagram
+from nsl_bench.inference.problog.engine import ProbLog, answer
+from nsl_bench.inference.problog.translation import NONE, label_name, translate
+from nsl_bench.inference.program import ground
 from nsl_bench.inference.query import Answer, Query, clean_probabilities
-from nsl_bench.inference.reference import ProbLog, answer
 from nsl_bench.types import LabelSpace
 
 PLAYERS = LabelSpace(("one", "two"), ("win(1)", "win(2)"))

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from nsl_bench.errors import UserError
-from nsl_bench.las import adapters
-from nsl_bench.las.adapters import PROGRAMS, describe, fastlas, ilasp
+from nsl_bench.las.adapters import programs as adapters
+from nsl_bench.las.adapters.programs import PROGRAMS, describe, fastlas, ilasp
 from nsl_bench.las.task import LasTask
 
 TASK = """

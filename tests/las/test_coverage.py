@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from nsl_bench.errors import UserError
-from nsl_bench.las.coverage import covered, score
-from nsl_bench.las.rules import hypothesis_cost, normal_form, parse_rules, with_type_guards
+from nsl_bench.las.bias.hypothesis import hypothesis_cost, normal_form, parse_rules, with_type_guards
+from nsl_bench.las.semantics.coverage import covered, score
 from nsl_bench.las.task import LasTask
 
 CHOICE = """

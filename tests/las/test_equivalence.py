@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsl_bench.errors import UserError
-from nsl_bench.las.equivalence import equivalent
-from nsl_bench.las.inputs import input_space
+from nsl_bench.las.semantics.equivalence import equivalent
+from nsl_bench.las.semantics.input_space import input_space
 from nsl_bench.las.task import LasTask
 
 INPUTS = "{ a(1..2) }. { b(1..2) }. { r }."

@@ -11,12 +11,12 @@ from las import reference
 from las.strategies import FLAVOURS, tasks
 
 from nsl_bench.errors import UserError
-from nsl_bench.las.adapters import PROGRAMS, fastlas, find, ilasp
-from nsl_bench.las.coverage import score
+from nsl_bench.las.adapters.programs import PROGRAMS, fastlas, find, ilasp
+from nsl_bench.las.clingo_tiers.conflict_driven import solve_tier_d
+from nsl_bench.las.clingo_tiers.one_shot import solve_tier_c
+from nsl_bench.las.semantics.coverage import score
 from nsl_bench.las.solver import solve
 from nsl_bench.las.task import LasTask, Solution
-from nsl_bench.las.tier_c import solve_tier_c
-from nsl_bench.las.tier_d import solve_tier_d
 
 FEW = 40
 MANY = 600

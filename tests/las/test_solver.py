@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from nsl_bench.errors import UserError
-from nsl_bench.las import LasTask, search, solve
-from nsl_bench.las.branching import branch_and_bound
-from nsl_bench.las.columns import pack, unpack
-from nsl_bench.las.kernels import kernels
-from nsl_bench.las.maxsat import Backend, MaxSat
+from nsl_bench.las import LasTask, solve
+from nsl_bench.las.enumeration import search
+from nsl_bench.las.enumeration.kernels import kernels
+from nsl_bench.las.set_cover.branch_and_bound import branch_and_bound
+from nsl_bench.las.set_cover.maxsat import Backend, MaxSat
+from nsl_bench.las.tables.columns import pack, unpack
 
 COSTS = '#bias("penalty(1, head).").\n#bias("penalty(1, body(X)) :- in_body(X).").\n'
 
@@ -184,7 +185,7 @@ def test_kernels_and_numpy_agree(shared: Path, monkeypatch: pytest.MonkeyPatch) 
         pytest.skip("numba is not installed")
     task = LasTask.read(shared / "oracles" / "las" / "sudoku4_p40.las")
     plain = solve(task)
-    monkeypatch.setattr("nsl_bench.las.search._COMPILED_BYTES", 0)
+    monkeypatch.setattr("nsl_bench.las.enumeration.search._COMPILED_BYTES", 0)
     compiled = solve(task)
     assert (compiled.score, compiled.status) == (plain.score, plain.status)
     assert compiled.statistics["distinct"] == plain.statistics["distinct"]

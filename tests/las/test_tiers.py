@@ -7,13 +7,13 @@ import time
 import pytest
 from clingo import Control
 
-from nsl_bench.las.brake import Brake
-from nsl_bench.las.clock import Budget, Expired
-from nsl_bench.las.explain import explain
-from nsl_bench.las.space import hypothesis_space
+from nsl_bench.asp.grounding_limit import Brake
+from nsl_bench.budget import Budget, Expired
+from nsl_bench.las.bias.space import hypothesis_space
+from nsl_bench.las.clingo_tiers.conflict_driven import solve_tier_d
+from nsl_bench.las.clingo_tiers.one_shot import solve_tier_c
+from nsl_bench.las.semantics.explanation import explain
 from nsl_bench.las.task import LasTask
-from nsl_bench.las.tier_c import solve_tier_c
-from nsl_bench.las.tier_d import solve_tier_d
 
 PATHS = """
 node(1..4).

@@ -1,0 +1,1 @@
+"""Answer set programs: text, rules, dependencies, renaming and grounding, for rule learner and inference."""

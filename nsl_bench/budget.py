@@ -1,0 +1,166 @@
+"""When to stop: a deadline, Ctrl-C, and how much memory may be taken."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from nsl_bench.asp.ground_program import Undecided
+
+__all__ = ["Budget", "Expired", "heeding_interrupts"]
+
+_SHARE = 0.5
+
+
+class Expired(Undecided):
+    """A budget is used up."""
+
+
+@dataclass
+class Budget:
+    """What a solver may use; shared by its phases and by all tiers.
+
+    Attributes:
+        deadline: `time.monotonic` value at which to stop; None: never.
+        memory: bytes that this process may hold.
+        interrupted: Ctrl-C was pressed: finish with what is known.
+    """
+
+    deadline: float | None = None
+    memory: int = field(default_factory=lambda: _resident_memory() + _machine_memory())
+    interrupted: bool = False
+
+    @classmethod
+    def of(cls, time_limit: float | None, memory_limit: int | None) -> Budget:
+        """A budget from now on; without a memory limit, half of the machine's memory is for the solver."""
+        deadline = None if time_limit is None else time.monotonic() + time_limit
+        return cls(deadline) if memory_limit is None else cls(deadline, memory_limit)
+
+    def expired(self) -> bool:
+        """Whether to stop now."""
+        return self.interrupted or (self.deadline is not None and time.monotonic() >= self.deadline)
+
+    def check(self) -> None:
+        """Raises `Expired` where it is time to stop."""
+        if self.expired():
+            raise Expired("time ran out")
+
+    @property
+    def ended_by(self) -> str:
+        """What to say of an answer that is the best so far; nothing if there was time enough."""
+        if self.interrupted:
+            return "Interrupted."
+        if self.expired():
+            return "Time ran out."
+        return f"The memory limit of {self.memory >> 20} MiB is reached." if self.full() else ""
+
+    def full(self) -> bool:
+        """Whether this process holds more memory than it may."""
+        return not self.room()
+
+    def room(self) -> int:
+        """How many bytes more this process may hold."""
+        return max(0, self.memory - _resident_memory())
+
+    def before(self, share: float) -> Budget:
+        """A budget that ends after `share` of the time that is left."""
+        if self.deadline is None:
+            return self
+        now = time.monotonic()
+        return _Early(self, now + max(0.0, share * (self.deadline - now)))
+
+    def with_grace(self, seconds: float) -> Budget:
+        """A budget for what an answer needs: it ends so much later than this one, and is never full."""
+        return _Late(self, seconds)
+
+    def take(self, n_bytes: int, what: str) -> None:
+        """Says that so much memory will be taken.
+
+        Raises:
+            Undecided: there is not that much room.
+        """
+        if n_bytes >= self.room():
+            mib = n_bytes >> 20
+            raise Undecided(f"{what} would take {mib} MiB more, beyond the limit of {self.memory >> 20} MiB")
+
+
+@contextmanager
+def heeding_interrupts(budget: Budget) -> Iterator[None]:
+    """Makes the first Ctrl-C end the work in good order, with the best answer so far.
+
+    A second one is a `KeyboardInterrupt` as ever. Outside of the main thread nothing changes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if budget.interrupted:
+            raise KeyboardInterrupt
+        budget.interrupted = True
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Early(Budget):
+    """A budget with an earlier deadline that shares the rest with another one."""
+
+    def __init__(self, whole: Budget, deadline: float) -> None:
+        super().__init__(deadline, whole.memory, whole.interrupted)
+        self._whole = whole
+
+    def expired(self) -> bool:
+        return super().expired() or self._whole.interrupted
+
+
+class _Late(Budget):
+    """A budget that ends some seconds after another one has, whatever the memory."""
+
+    def __init__(self, whole: Budget, grace: float) -> None:
+        super().__init__(whole.deadline, sys.maxsize)
+        self._whole = whole
+        self._grace = grace
+        self._ends: float | None = None
+
+    def expired(self) -> bool:
+        if self._ends is None and self._whole.expired():
+            self._ends = time.monotonic() + self._grace
+        return self._ends is not None and time.monotonic() >= self._ends
+
+
+def _resident_memory() -> int:
+    """Bytes that this process holds; where the system does not say, the most that it held."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource
+
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _machine_memory() -> int:
+    try:
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        machine = 8 << 30
+    try:
+        import resource
+
+        allowed, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    except ImportError:
+        allowed = -1
+    return int(_SHARE * (machine if allowed < 0 else min(machine, allowed)))

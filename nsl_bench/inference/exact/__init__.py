@@ -1,0 +1,1 @@
+"""Exact label probabilities: truth tables and decision diagrams."""

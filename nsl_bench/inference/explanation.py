@@ -1,0 +1,99 @@
+"""Which rules fire for an example: their instances, for people to read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nsl_bench.errors import UserError
+from nsl_bench.inference.program.rules import Program, clean_message
+
+__all__ = ["fired"]
+
+_FIRED = "__fired"
+
+
+def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list[str]:
+    """The ground instances of the hypothesis's rules that fire.
+
+    Args:
+        rules: the hypothesis, with full stops.
+        background: background knowledge.
+        context: the example's facts, without full stops.
+
+    Returns:
+        Instances as text, e.g. ``winner(2) :- player(2), not p1(2).``, in the order of the rules.
+
+    Raises:
+        UserError: the program does not parse or ground.
+    """
+    import clingo
+    from clingo import ast
+
+    hypothesis = Program.parse("\n".join(rules), "the hypothesis")
+    program = hypothesis + Program.parse(background, "the background knowledge")
+    facts = Program.parse("".join(f"{fact}.\n" for fact in context), "the example's facts")
+    marks, names = [], []
+    for k, rule in enumerate(hypothesis.rules):
+        variables = sorted(_variables([rule.node.head, *rule.node.body]))
+        names.append(variables)
+        terms = ",".join([str(k), *variables])
+        parsed: list[Any] = []
+        ast.parse_string(f"{_FIRED}({terms}).", parsed.append)
+        marks.append(ast.Rule(rule.node.location, parsed[-1].head, rule.node.body))
+    messages: list[str] = []
+    control = clingo.Control(["--warn=none"], logger=lambda _, message: messages.append(message))
+    statements = [*program.constants, *(r.node for r in (*program.rules, *facts.rules) if r.heads), *marks]
+    try:
+        with ast.ProgramBuilder(control) as builder:
+            for node in statements:
+                builder.add(node)
+        control.ground([("base", [])])
+    except RuntimeError:
+        raise UserError(f"The hypothesis cannot be used: {clean_message(messages)}.") from None
+    with control.solve(yield_=True) as handle:
+        model = handle.model()
+        found = [] if model is None else [a for a in model.symbols(atoms=True) if a.name == _FIRED]
+    instances = []
+    for atom in sorted(found, key=lambda atom: (atom.arguments[0].number, atom.arguments)):
+        k = atom.arguments[0].number
+        values = dict(zip(names[k], atom.arguments[1:], strict=True))
+        instances.append(_text(hypothesis.rules[k].node, values))
+    return instances
+
+
+def _variables(nodes: Sequence[Any]) -> set[str]:
+    from clingo import ast
+
+    found: set[str] = set()
+
+    class Collector(ast.Transformer):
+        def visit_Variable(self, node: Any) -> Any:
+            if node.name != "_":
+                found.add(node.name)
+            return node
+
+        # What is bound inside an aggregate or a condition has no one value.
+        def visit_BodyAggregate(self, node: Any) -> Any:
+            return node
+
+        def visit_ConditionalLiteral(self, node: Any) -> Any:
+            return node
+
+    for node in nodes:
+        Collector().visit(node)
+    return found
+
+
+def _text(node: Any, values: dict[str, Any]) -> str:
+    from clingo import ast
+
+    class Substitution(ast.Transformer):
+        def visit_Variable(self, variable: Any) -> Any:
+            value = values.get(variable.name)
+            return variable if value is None else ast.SymbolicTerm(variable.location, value)
+
+    replaced = Substitution().visit(node)
+    body = ", ".join(str(literal) for literal in replaced.body)
+    head = "" if str(replaced.head) == "#false" else f"{replaced.head} "
+    return f"{head}:- {body}." if body else f"{replaced.head}."

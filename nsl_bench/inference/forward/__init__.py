@@ -1,0 +1,1 @@
+"""Forward dynamic programming over residual programs, with a certified interval."""

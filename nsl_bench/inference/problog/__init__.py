@@ -1,0 +1,1 @@
+"""The ProbLog package as an engine: the reference for the others."""

@@ -1,0 +1,211 @@
+"""The ProbLog package as an engine: the reference for the others, and slow.
+
+Examples go one at a time to another process, which is stopped, with the compilers that it started, when
+an example takes longer than the limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.inference.problog.translation import NONE, label_name, translate
+from nsl_bench.inference.query import Answer, Query, clean_probabilities
+from nsl_bench.inference.sampling import standard_error
+
+__all__ = ["ProbLog", "answer", "serve"]
+
+Mode = Literal["exact", "sampling"]
+
+_MOST_SECONDS = 1e6
+
+
+class ProbLog:
+    """ProbLog, exact (SDD where PySDD is installed, else d-DNNF) or by sampling.
+
+    Args:
+        mode: exact, or an estimate.
+        seconds: wall-clock limit of an example; past it nothing is known of it: the interval is 0 to 1.
+        samples: of an example, in sampling mode.
+        seed: of the samples.
+        grounded: give ProbLog the ground program in place of the rules as they are written.
+    """
+
+    def __init__(
+        self,
+        mode: Mode = "exact",
+        seconds: float = 60.0,
+        samples: int = 1000,
+        seed: int = 0,
+        grounded: bool = False,
+    ) -> None:
+        if not 0 < seconds <= _MOST_SECONDS:
+            raise UserError(
+                f"The option seconds of problog is {seconds:g}, but a time limit is positive and at most "
+                f"{_MOST_SECONDS:g}."
+            )
+        if samples < 1:
+            raise UserError(f"The option samples of problog is {samples}, but at least 1 is needed.")
+        self.mode, self.seconds, self.samples = mode, seconds, samples
+        self.seed, self.grounded = seed, grounded
+
+    def __call__(
+        self,
+        query: Query,
+        probabilities: npt.ArrayLike,
+        facts: Sequence[tuple[str, ...]] | None = None,
+    ) -> Answer:
+        """The label probabilities of examples; see `nsl_bench.inference.engines.Engine`.
+
+        Raises:
+            UserError: ProbLog is not installed, or rejects the program.
+        """
+        if importlib.util.find_spec("problog") is None:
+            raise UserError("The engine problog needs the package problog: pip install problog.")
+        given = clean_probabilities(query, probabilities)
+        own = [()] * len(given) if facts is None else list(facts)
+        every = [fact for some in own for fact in some]
+        text = translate(query, every, grounded=self.grounded)
+        n, k = len(given), len(query.labels)
+        estimate, error, high = np.zeros((n, k)), np.zeros((n, k)), np.ones((n, k))
+        low, undecided, known = np.zeros((n, k)), np.zeros(n), np.zeros(n, np.bool_)
+        clock = np.zeros(n)
+        with contextlib.closing(_Worker()) as worker:
+            for i in range(n):
+                reply = self._ask(worker, i, text.example(given[i], own[i]))
+                if reply is not None and "error" in reply and not text.grounded:
+                    # ProbLog compares numbers only, where ASP has an order of all terms.
+                    text = translate(query, every, grounded=True)
+                    reply = self._ask(worker, i, text.example(given[i], own[i]))
+                if reply is None:
+                    clock[i] = self.seconds
+                    continue
+                if "error" in reply:
+                    raise UserError(f"ProbLog cannot answer example {i}: {reply['error']}")
+                known[i], clock[i] = True, reply["seconds"]
+                found = reply["probabilities"]
+                estimate[i] = [found.get(label_name(label), 0.0) for label in range(k)]
+                undecided[i] = found.get(NONE, 0.0)
+        ambiguous = np.where(known, np.clip(1 - estimate.sum(axis=1) - undecided, 0, 1), 0)
+        if self.mode == "exact":
+            low[known] = high[known] = estimate[known]
+        else:
+            error[known] = standard_error(estimate[known] * self.samples, self.samples)
+        name = "problog" if self.mode == "exact" else "problog sampling"
+        engines = tuple(name if there else "timeout" for there in known.tolist())
+        return Answer(estimate, low, high, error, undecided, ambiguous, engines, {"seconds": clock.tolist()})
+
+    def _ask(self, worker: _Worker, i: int, program: str) -> dict[str, Any] | None:
+        samples = self.samples if self.mode == "sampling" else None
+        return worker.ask({"program": program, "samples": samples, "seed": self.seed + i}, self.seconds)
+
+
+class _Worker:
+    """A process that runs ProbLog, started anew after an example that took too long."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, job: dict[str, Any], seconds: float) -> dict[str, Any] | None:
+        """What ProbLog answers; None if it took too long."""
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", f"from {__name__} import serve; serve()"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            if self._read(60.0) is None:
+                self.close()
+                raise UserError("ProbLog's process does not start within a minute.")
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(job).encode() + b"\n")
+        self._process.stdin.flush()
+        line = self._read(seconds)
+        if line is None:
+            self.close()
+            return None
+        reply: dict[str, Any] = json.loads(line)
+        return reply
+
+    def _read(self, seconds: float) -> bytes | None:
+        """A line of the process; None if none came in time."""
+        assert self._process is not None and self._process.stdout is not None
+        end, text = time.monotonic() + seconds, b""
+        pipe = self._process.stdout.fileno()
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, selectors.EVENT_READ)
+            while not text.endswith(b"\n"):
+                if not selector.select(max(0.0, end - time.monotonic())):
+                    return None
+                piece = os.read(pipe, 1 << 16)
+                if not piece:
+                    self.close()
+                    raise UserError("ProbLog's process ended without an answer.")
+                text += piece
+        return text
+
+    def close(self) -> None:
+        """End the process and all that it started."""
+        process, self._process = self._process, None
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+            process.wait()
+
+
+def serve() -> None:
+    """Answer jobs, a line of JSON each, until the input ends."""
+    # ProbLog prints to standard output; answers go to where that was, and its words nowhere.
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    print("ready", file=out, flush=True)
+    for line in sys.stdin:
+        job = json.loads(line)
+        try:
+            clock = time.perf_counter()
+            found = answer(job["program"], job["samples"], job["seed"])
+            reply: dict[str, Any] = {"probabilities": found, "seconds": time.perf_counter() - clock}
+        except Exception as error:  # ProbLog raises what it likes; its message goes to the user
+            reply = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+        print(json.dumps(reply), file=out, flush=True)
+
+
+def answer(program: str, samples: int | None = None, seed: int = 0) -> dict[str, float]:
+    """The probabilities of a ProbLog program's queries, exact or from samples.
+
+    Labels that no sample holds are left out by ProbLog; they have probability 0.
+    """
+    from problog import get_evaluatable
+    from problog.program import PrologString
+
+    model = PrologString(program)
+    if samples is None:
+        compiler = "sdd" if importlib.util.find_spec("pysdd") else "ddnnf"
+        found = get_evaluatable(compiler).create_from(model).evaluate()
+    else:
+        import random
+
+        from problog.tasks.sample import estimate
+
+        random.seed(seed)
+        found = estimate(model, n=samples)
+    return {str(term).replace(" ", ""): float(value) for term, value in found.items()}

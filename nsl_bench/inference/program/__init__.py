@@ -1,0 +1,1 @@
+"""A query's rules: parsed, sliced, unfolded and grounded once for all examples."""

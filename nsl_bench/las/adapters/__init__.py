@@ -1,0 +1,1 @@
+"""Rule learners in other people's programs."""

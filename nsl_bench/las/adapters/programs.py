@@ -1,0 +1,309 @@
+"""Rule learners in other people's programs: ILASP and FastLAS.
+
+An adapter writes the task in the program's syntax, runs the program under a time limit, reads the rules
+that it prints, adds the type guards that it leaves out, and scores them by our own coverage check: what
+it prints as a score is not used. Its answer counts as feasible, for its proof cannot be checked.
+
+The programs are found on the PATH, or where ``NSL_BENCH_FASTLAS`` and ``NSL_BENCH_ILASP`` say.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nsl_bench.asp.rules import atoms_in, parse_statements
+from nsl_bench.errors import UserError
+from nsl_bench.las.bias.hypothesis import parse_rules, with_type_guards
+from nsl_bench.las.bias.types import domains
+from nsl_bench.las.semantics.coverage import score
+from nsl_bench.las.syntax.writer import print_task
+from nsl_bench.las.task import LasTask, Solution
+
+__all__ = ["PROGRAMS", "Program", "describe", "fastlas", "find", "ilasp"]
+
+_SECONDS_FOR_VERSION = 10.0
+_CONSTANTS = "__constant"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A rule learner that is run as a program.
+
+    Attributes:
+        name: what the executable is called.
+        variable: the environment variable that may say where it is.
+        home: where to get it.
+        version: arguments that make it print its version.
+        needs: other executables that it calls.
+    """
+
+    name: str
+    variable: str
+    home: str
+    version: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+
+
+PROGRAMS = {
+    "fastlas": Program(
+        "FastLAS",
+        "NSL_BENCH_FASTLAS",
+        "https://github.com/spike-imperial/FastLAS/releases",
+        ("--version",),
+        ("clingo",),
+    ),
+    "ilasp": Program("ILASP", "NSL_BENCH_ILASP", "https://www.ilasp.com/download", ("--help",)),
+}
+"""The programs, by the name of their rule learner."""
+
+
+def find(program: Program, executable: str | Path | None = None) -> Path | None:
+    """Where a program is; None if it is nowhere."""
+    named = executable or os.environ.get(program.variable)
+    found = shutil.which(str(named)) if named else shutil.which(program.name)
+    return Path(found) if found else None
+
+
+def describe() -> list[str]:
+    """A line on each program for people: where it is and its version, or how to get it."""
+    lines = []
+    for name, program in PROGRAMS.items():
+        path = find(program)
+        if path is None:
+            lines.append(
+                f"{name}: not found; put {program.name} on the PATH or its path into {program.variable} "
+                f"({program.home})"
+            )
+            continue
+        try:
+            shown = subprocess.run(
+                [path, *program.version],
+                capture_output=True,
+                text=True,
+                timeout=_SECONDS_FOR_VERSION,
+                check=False,
+            )
+            version = re.search(r"\d+\.\d+(?:\.\d+)*", shown.stdout + shown.stderr)
+            text = version.group() if version else "of unknown version"
+        except (OSError, subprocess.TimeoutExpired):
+            text = "that does not start"
+        missing = [need for need in program.needs if shutil.which(need) is None]
+        lacks = f"; it needs {', '.join(missing)} on the PATH" if missing else ""
+        lines.append(f"{name}: {path} {text}{lacks}")
+    return lines
+
+
+def fastlas(
+    task: LasTask,
+    *,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    executable: str | Path | None = None,
+) -> Solution:
+    """Solve a task with FastLAS 2.
+
+    Args:
+        task: the task, without what is ILASP's only (meta-rules, recalls, limits on the body).
+        time_limit: seconds; afterwards FastLAS and all it started are killed.
+        memory_limit: bytes of address space for FastLAS.
+        executable: its path, if it is not on the PATH.
+
+    Raises:
+        UserError: FastLAS is not there, cannot express the task, or failed.
+    """
+    mode = "--nopl" if _feeds_itself(task) else "--opl"
+    return _run(
+        "fastlas", executable, (mode, "--threads", "1"), _fastlas_text, task, time_limit, memory_limit
+    )
+
+
+def ilasp(
+    task: LasTask,
+    *,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    executable: str | Path | None = None,
+) -> Solution:
+    """Solve a task with ILASP 4.
+
+    Args:
+        task: the task; ILASP counts literals, so ``#bias`` with other costs is refused.
+        time_limit: seconds; afterwards ILASP and all it started are killed.
+        memory_limit: bytes of address space for ILASP.
+        executable: its path, if it is not on the PATH.
+
+    Raises:
+        UserError: ILASP is not there, cannot express the task, or failed.
+    """
+    arguments = ["--version=4", "--quiet", "-nc"]
+    if task.bias.body_limit is not None:
+        arguments.append(f"-ml={task.bias.body_limit}")
+    return _run("ilasp", executable, arguments, _ilasp_text, task, time_limit, memory_limit)
+
+
+def _feeds_itself(task: LasTask) -> bool:
+    """Whether a learned predicate occurs in background rules or bodies, or an example is negative."""
+    names = {name for name, _ in task.bias.learned}
+    rules = [s for s in parse_statements(task.background, "the background") if "#false" not in str(s)[:6]]
+    found = {name for rule in rules for name, *_ in atoms_in([rule])}
+    found |= {getattr(mode.literal, "predicate", "") for mode in task.bias.bodies}
+    return bool(names & found) or any(not example.positive for example in task.examples)
+
+
+def _fastlas_text(task: LasTask) -> str:
+    bias = task.bias
+    for found, what in (
+        (bias.meta_modes or bias.rules, "meta-rules or rules given whole"),
+        (bias.body_limit is not None, "a limit on the body"),
+        (any(literal.recall is not None for literal in bias.literals), "recalls"),
+    ):
+        if found:
+            raise UserError(f"{task.name} has {what}, which FastLAS does not know.")
+    # FastLAS 2 knows no #constant: a type of its own holds them, so that no context fact is made up
+    kinds = {kind for kind, _ in bias.constants}
+    derived = domains(task).guarded
+    facts = [f"{kind}{_CONSTANTS}({value})." for kind, value in bias.constants]
+    facts += [f"{kind}{_CONSTANTS}(X) :- {kind}(X)." for kind in sorted(kinds & derived)]
+    plain = replace(
+        bias,
+        bodies=tuple(replace(mode, recall=None, options=()) for mode in bias.bodies),
+        heads=tuple(replace(mode, recall=None) for mode in bias.heads),
+        constants=(),
+    )
+    text = print_task(replace(_numbered(task), bias=plain, background="\n".join([task.background, *facts])))
+    text = re.sub(r"\bconst\((\w+)\)", lambda m: _typed("const", m.group(1), kinds), text)
+    text = re.sub(r"\bvar\((\w+)\)", lambda m: _typed("var", m.group(1), kinds - derived), text)
+    # FastLAS --nopl mistakes an id that is a compound term
+    return re.sub(r"^#(pos|neg)\(eg\((e\d+)\)", r"#\1(\2", text, flags=re.MULTILINE)
+
+
+def _without_types(answer: str) -> str:
+    """The rules without the atoms of types that `_fastlas_text` made up."""
+    made_up = rf"\w+{_CONSTANTS}\(\w+\)"
+    return re.sub(rf":-\s*{made_up}\s*\.", ".", re.sub(rf",\s*{made_up}|{made_up}\s*,", "", answer))
+
+
+def _typed(place: str, kind: str, renamed: AbstractSet[str]) -> str:
+    return f"{place}({kind}{_CONSTANTS if kind in renamed else ''})"
+
+
+def _ilasp_text(task: LasTask) -> str:
+    from nsl_bench.las.bias.costs import flat_costs
+
+    if flat_costs(task.bias) != (1, 1) or task.bias.ground_without_replacement:
+        raise UserError(
+            f"{task.name} prices rules by #bias in a way that ILASP, which counts literals, cannot."
+        )
+    return print_task(replace(_numbered(task), bias=replace(task.bias, penalties=None, max_body=None)))
+
+
+def _numbered(task: LasTask) -> LasTask:
+    """The task with ids that every program can read."""
+    examples = tuple(replace(example, id=f"e{i}") for i, example in enumerate(task.examples))
+    return replace(task, examples=examples)
+
+
+def _run(
+    learner: str,
+    executable: str | Path | None,
+    arguments: Sequence[str],
+    text: Callable[[LasTask], str],
+    task: LasTask,
+    time_limit: float | None,
+    memory_limit: int | None,
+) -> Solution:
+    program = PROGRAMS[learner]
+    path = find(program, executable)
+    if path is None:
+        where = f"'{executable}' is no program" if executable else f"{program.name} is not on the PATH"
+        raise UserError(f"{where}; install it from {program.home} or set {program.variable}.")
+    written = text(task)
+    with tempfile.TemporaryDirectory(prefix="nsl-bench-") as folder:
+        file = Path(folder) / "task.las"
+        file.write_text(written, encoding="utf-8")
+        started = time.monotonic()
+        output = _communicate([str(path), *arguments, str(file)], folder, time_limit, memory_limit, program)
+        seconds = {"seconds": time.monotonic() - started}
+    if output is None:
+        return _scored(task, (), seconds, f"{program.name} was stopped before it answered.")
+    answer = re.sub(r"^\s*%.*$", "", output, flags=re.MULTILINE)
+    if "UNSATISFIABLE" in answer:
+        return Solution("unsatisfiable", None, 0, statistics=seconds, message=f"{program.name} says so.")
+    rules = parse_rules(_without_types(answer), f"the answer of {program.name}")
+    guarded = tuple(with_type_guards(task, rule) for rule in rules)
+    return _scored(task, guarded, seconds, f"{program.name} calls it optimal.")
+
+
+def _communicate(
+    command: Sequence[str],
+    folder: str,
+    time_limit: float | None,
+    memory_limit: int | None,
+    program: Program,
+) -> str | None:
+    """What the program prints; None if it was stopped. Whatever it started ends with it."""
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        if memory_limit is not None and hasattr(resource, "prlimit"):
+            resource.prlimit(process.pid, resource.RLIMIT_AS, (memory_limit, memory_limit))
+        try:
+            output, errors = process.communicate(timeout=time_limit)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            return None
+        finally:
+            _kill_group(process.pid)
+    if process.returncode != 0 or (errors.strip() and not output.strip()):
+        last = (errors.strip() or output.strip() or "it printed nothing").splitlines()[-1]
+        raise UserError(f"{program.name} failed with code {process.returncode}: {last}")
+    return output
+
+
+def _kill_group(group: int) -> None:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _scored(task: LasTask, rules: tuple[str, ...], statistics: dict[str, float], message: str) -> Solution:
+    found = score(task, rules)
+    if found.broken:
+        shown = ", ".join(found.broken[:5])
+        return Solution(
+            "feasible",
+            None,
+            0,
+            statistics=statistics,
+            message=f"{message} Its hypothesis leaves {shown} uncovered, which must be covered.",
+        )
+    examples = list(zip(task.examples, found.covered, strict=True))
+    return Solution(
+        "feasible",
+        found.total,
+        0,
+        rules,
+        found.cost,
+        "A",
+        tuple(e.id for e, ok in examples if ok),
+        tuple((e.id, e.penalty) for e, ok in examples if not ok and e.penalty is not None),
+        statistics,
+        message,
+    )

@@ -1,0 +1,1 @@
+"""Tiers C and D: the hypothesis space written down, searched by clingo."""

@@ -1,0 +1,111 @@
+"""Rules that a language bias prices as a whole, where bodies hold no variables but the head's.
+
+Costs that do not add up tell nothing of a longer body, so every body that holds where it is wanted is
+written down: the sets of literals that are true together in some wanted case. All are priced at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsl_bench.asp.ground_program import Undecided
+from nsl_bench.las.bias.batch import Pricing
+from nsl_bench.las.enumeration.bodies import Bodies, Body
+from nsl_bench.las.enumeration.conjunctions import Interest
+from nsl_bench.las.tables.columns import Bits, unpack
+
+if TYPE_CHECKING:
+    from nsl_bench.las.enumeration.candidates import HeadForm
+
+__all__ = ["whole_bodies"]
+
+_MOST_BODIES = 1_000_000
+_BATCH = 1 << 15
+
+Literals = tuple[int, ...]
+
+
+def whole_bodies(
+    bodies: Bodies, head_types: tuple[str, ...], interest: Interest, wanted: Bits, forms: Sequence[HeadForm]
+) -> Iterator[tuple[Body, list[int]]]:
+    """Every body that holds in some wanted case, shorter ones first, with its rule's cost under each head.
+
+    Args:
+        bodies: the task's literals and limits.
+        head_types: types of the head's variables.
+        interest: where it matters whether a body holds.
+        wanted: uint64, as `interest.cells`: where holding can help.
+        forms: heads with variables of these types.
+
+    Yields:
+        A body and the costs, `FORBIDDEN` (`nsl_bench.las.bias.batch`) where a constraint of the bias says so.
+
+    Raises:
+        Undecided: bodies may have other variables, or there are too many bodies.
+    """
+    atoms = bodies.ground_parts(head_types, interest)
+    tables = np.zeros((len(atoms), len(interest.places)), np.uint64)
+    for row, atom in zip(tables, atoms, strict=True):
+        row[atom.places] = atom.holds
+    everywhere = interest.spread(np.broadcast_to(bodies.vocabulary.guard(head_types), interest.cells.shape))
+    sets = _subsets(_cases(tables, interest.spread(wanted) & everywhere), bodies.limits.literals)
+    if bodies.limits.recall:
+        limits, none = bodies.limits, bodies.nothing
+        sets = [each for each in sets if limits.allow(sum((atoms[k].used for k in each), none))]
+    names = [f"V{i + 1}" for i in range(len(head_types))]
+    texts = [_text(bodies, atom, names) for atom in atoms]
+    pricing = Pricing(bodies.vocabulary.bias, [form.text(names) for form in forms], texts)
+    for start in range(0, len(sets), _BATCH):
+        if bodies.limits.budget.expired():
+            bodies.complete = False
+            return
+        batch = sets[start : start + _BATCH]
+        held = np.zeros((len(atoms), len(batch)), np.bool_)
+        for i, chosen in enumerate(batch):
+            held[list(chosen), i] = True
+        costs = [pricing.costs(f, held).tolist() for f in range(len(forms))]
+        bodies.evaluated += len(batch)
+        for i, chosen in enumerate(batch):
+            table = everywhere
+            for k in chosen:
+                table = table & tables[k]
+            places = np.flatnonzero(table)
+            parts = tuple(part for k in chosen for part in atoms[k].parts)
+            body = Body(places, table[places], bodies.nothing, parts, head_types)
+            yield body, [each[i] for each in costs]
+
+
+def _text(bodies: Bodies, atom: Body, names: Sequence[str]) -> str:
+    literal, variables = atom.parts[0]
+    return bodies.literals[literal].text([names[v] for v in variables])
+
+
+def _cases(tables: Bits, wanted: Bits) -> set[Literals]:
+    """The literals that are true in each wanted case, each such set once."""
+    found: set[Literals] = set()
+    for place in np.flatnonzero(wanted).tolist():
+        bits = np.ascontiguousarray(tables[:, place])[:, None]
+        flags = unpack(bits, 64)
+        for case in np.flatnonzero(unpack(wanted[place : place + 1], 64)).tolist():
+            found.add(tuple(np.flatnonzero(flags[:, case]).tolist()))
+    return found
+
+
+def _subsets(cases: Iterable[Literals], limit: int | None) -> list[Literals]:
+    """All subsets of the cases with at most `limit` literals, each once, shorter ones first.
+
+    Raises:
+        Undecided: there are too many.
+    """
+    found: set[Literals] = set()
+    for case in cases:
+        for size in range(min(len(case), len(case) if limit is None else limit) + 1):
+            for chosen in itertools.combinations(case, size):
+                found.add(chosen)
+                if len(found) > _MOST_BODIES:
+                    raise Undecided("too many rule bodies, and #bias prices each as a whole")
+    return sorted(found, key=lambda each: (len(each), each))

@@ -1,0 +1,1 @@
+"""What hypotheses mean: coverage, equivalence, explanation."""

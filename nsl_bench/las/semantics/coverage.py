@@ -1,0 +1,144 @@
+"""Which examples a hypothesis covers, decided by clingo straight from the definition.
+
+A positive example is covered if some answer set of background, hypothesis and its context holds its
+inclusions and none of its exclusions; a negative one if no answer set does (Law, Russo, Broda: "The
+complexity and generality of learning answer set programs", 2018). This check knows nothing of how a
+hypothesis was found: solvers and adapters are scored by it. Many examples share one grounding (see
+`nsl_bench.asp.replicas`); large tasks are done in chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from clingo import Control
+
+from nsl_bench.asp.grounding_limit import Brake
+from nsl_bench.asp.replicas import Copies, copies
+from nsl_bench.asp.rules import parse_statements
+from nsl_bench.budget import Budget
+from nsl_bench.las.bias.hypothesis import hypothesis_cost
+from nsl_bench.las.task import LasTask
+from nsl_bench.types import WeightedExample
+
+__all__ = ["Content", "Score", "content", "covered", "joint_program", "score"]
+
+_CHUNK = 20_000
+"""Context statements that are grounded together, which bounds the memory."""
+
+Content = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a hypothesis scores on a task.
+
+    Attributes:
+        cost: what the hypothesis itself costs.
+        penalties: the summed penalties of uncovered examples.
+        covered: bool for each example of the task.
+        broken: ids of uncovered examples that must be covered; such a hypothesis is no solution.
+    """
+
+    cost: int
+    penalties: int
+    covered: tuple[bool, ...]
+    broken: tuple[str, ...]
+
+    @property
+    def total(self) -> int:
+        """Cost and penalties."""
+        return self.cost + self.penalties
+
+
+def score(task: LasTask, hypothesis: Sequence[str], budget: Budget | None = None) -> Score:
+    """Score a hypothesis.
+
+    Args:
+        task: the task.
+        hypothesis: its rules with full stops and type guards.
+        budget: when to give up; None: never.
+
+    Raises:
+        Expired: time or memory ran out.
+        UserError: a rule does not parse, is refused (`#script`) or forbidden by the bias.
+    """
+    found = covered(task, hypothesis, budget=budget)
+    open_examples = [e for e, ok in zip(task.examples, found, strict=True) if not ok]
+    return Score(
+        cost=hypothesis_cost(task, hypothesis),
+        penalties=sum(e.penalty for e in open_examples if e.penalty is not None),
+        covered=tuple(found),
+        broken=tuple(e.id for e in open_examples if e.penalty is None),
+    )
+
+
+def covered(
+    task: LasTask,
+    hypothesis: Sequence[str],
+    examples: Sequence[WeightedExample] = (),
+    budget: Budget | None = None,
+) -> list[bool]:
+    """Whether the hypothesis covers each example of the task (or each of `examples`).
+
+    Raises:
+        Expired: time or memory ran out; never without a `budget`.
+        UserError: a rule does not parse or is refused.
+    """
+    examples = examples or task.examples
+    distinct: dict[Content, int] = {}
+    for example in examples:
+        distinct.setdefault(content(example), len(distinct))
+    background = parse_statements(task.background, "the background knowledge")
+    rules = [rule for text in hypothesis for rule in parse_statements(text, "the hypothesis")]
+    program = copies([*background, *rules], (context for _, _, context in distinct))
+    bravely: dict[Content, bool] = {}
+    for chunk in _chunks(list(distinct)):
+        bravely.update(zip(chunk, _bravely(program, chunk, budget), strict=True))
+    return [bravely[content(example)] == example.positive for example in examples]
+
+
+def content(example: WeightedExample) -> Content:
+    return example.inclusions, example.exclusions, example.context
+
+
+def _chunks(contents: Sequence[Content]) -> Iterator[list[Content]]:
+    chunk: list[Content] = []
+    size = 0
+    for content in contents:
+        if chunk and size + len(content[2]) > _CHUNK:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(content)
+        size += len(content[2]) + 1
+    if chunk:
+        yield chunk
+
+
+def _bravely(program: Copies, contents: Sequence[Content], budget: Budget | None) -> list[bool]:
+    """Whether each copy has an answer set that holds its inclusions and none of its exclusions."""
+    options = ["--warn=none"]
+    if not program.deterministic:
+        options += ["--enum-mode=brave", "--heuristic=Domain"]
+    control = Control(options)
+    if budget is not None:
+        budget.check()
+        control.register_observer(Brake(budget))
+    control.configuration.solve.models = "0"  # type: ignore[union-attr]
+    control.add(joint_program(program, dict(enumerate(contents))))
+    control.add("#show _ok/1. #heuristic _ok(E) : _ex(E). [1,true]")
+    control.ground()
+    last: frozenset[int] = frozenset()
+    with control.solve(yield_=True) as handle:
+        for model in handle:
+            last = frozenset(symbol.arguments[0].number for symbol in model.symbols(shown=True))
+    return [i in last for i in range(len(contents))]
+
+
+def joint_program(program: Copies, contents: Mapping[int, Content]) -> str:
+    """The copies of the given examples as one program; `_ok(i)` says that number i is covered."""
+    lines = [program.shared, program.common, program.frame(), *(f"_ex({i})." for i in contents)]
+    for i, (inclusions, exclusions, context) in contents.items():
+        lines += [program.context(i, context), program.covered(i, inclusions, exclusions)]
+    return "\n".join(lines)

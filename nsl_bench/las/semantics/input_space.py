@@ -1,0 +1,110 @@
+"""The inputs that a task's examples suggest: a choice program over the facts of their contexts.
+
+Each predicate's facts vary over the constants seen at its arguments. Where in all contexts some arguments
+decide the others (the player his card, the cell its digit), an input too has at most one fact for them,
+and exactly one if each context has.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import lru_cache
+
+from clingo import Control, Symbol
+
+from nsl_bench.asp.rules import is_atom, parse_statements
+from nsl_bench.asp.text import parse_atom
+from nsl_bench.errors import UserError
+from nsl_bench.las.task import LasTask
+
+__all__ = ["input_space"]
+
+_MOST_FACTS = 200_000
+
+
+def input_space(task: LasTask) -> str:
+    """A choice program whose answer sets are the inputs that the task's contexts suggest.
+
+    Raises:
+        UserError: contexts hold rules, or the facts are too many; then the inputs must be given.
+    """
+    contexts = [_facts(context) for context in dict.fromkeys(e.context for e in task.examples)]
+    signatures = sorted({(s.name, len(s.arguments)) for context in contexts for s in context})
+    lines = []
+    for name, arity in signatures:
+        tables = [
+            [tuple(s.arguments) for s in context if (s.name, len(s.arguments)) == (name, arity)]
+            for context in contexts
+        ]
+        lines += _choices(name, arity, tables)
+    return "\n".join(lines)
+
+
+def _choices(name: str, arity: int, tables: Sequence[Sequence[tuple[Symbol, ...]]]) -> list[str]:
+    if arity == 0:
+        return [f"{{ {name} }}."]
+    values = [sorted({row[i] for table in tables for row in table}) for i in range(arity)]
+    key = _key(arity, tables)
+    rest = [i for i in range(arity) if key is None or i not in key]
+    per_key = 1
+    for i in rest:
+        per_key *= len(values[i])
+    keys = {tuple(row[i] for i in key or ()) for table in tables for row in table}
+    if per_key * len(keys) > _MOST_FACTS:
+        raise UserError(
+            f"The contexts suggest {per_key * len(keys)} possible facts {name}/{arity}, too many to range "
+            "over; say by an inputs program what the possible inputs are."
+        )
+    lines = [f"_value({_quoted(name, arity)},{i},{value})." for i in range(arity) for value in values[i]]
+    arguments = [f"X{i}" for i in range(arity)]
+    atom = f"{name}({','.join(arguments)})"
+    of_rest = ", ".join(f"_value({_quoted(name, arity)},{i},X{i})" for i in rest)
+    if key is None:
+        return [*lines, f"{{ {atom} : {of_rest} }}."]
+    always = all(len({tuple(row[i] for i in key) for row in table}) == len(keys) for table in tables)
+    bound = "= 1" if always else "1"
+    if not key:
+        return [*lines, f"{{ {atom} : {of_rest} }} {bound}."]
+    seen = f"_key({_quoted(name, arity)},{','.join(arguments[i] for i in key)})"
+    lines += [f"_key({_quoted(name, arity)},{','.join(map(str, values))})." for values in sorted(keys)]
+    elements = f"{atom} : {of_rest}" if of_rest else atom
+    return [*lines, f"{{ {elements} }} {bound} :- {seen}."]
+
+
+def _quoted(name: str, arity: int) -> str:
+    return f'"{name}/{arity}"'
+
+
+def _key(arity: int, tables: Sequence[Sequence[tuple[Symbol, ...]]]) -> tuple[int, ...] | None:
+    """The fewest arguments that decide the others in every context; None if only all of them do."""
+    for size in range(arity):
+        for key in itertools.combinations(range(arity), size):
+            if all(len({tuple(row[i] for i in key) for row in table}) == len(set(table)) for table in tables):
+                return key
+    return None
+
+
+def _facts(context: Sequence[str]) -> list[Symbol]:
+    found: list[Symbol] = []
+    for text in context:
+        found += _fact(text)
+    return found
+
+
+@lru_cache(maxsize=65536)
+def _fact(text: str) -> tuple[Symbol, ...]:
+    if is_atom(text):
+        symbol = parse_atom(text)
+        if symbol is not None:
+            return (symbol,)
+    control = Control(["--warn=none"])
+    parse_statements(f"{text}.", "a context")
+    control.add(f"{text}.")
+    control.ground()
+    atoms = list(control.symbolic_atoms)
+    if not atoms or not all(atom.is_fact for atom in atoms):
+        raise UserError(
+            f"'{text}' in a context is no fact; say by an inputs program what the possible inputs are."
+        )
+    return tuple(atom.symbol for atom in atoms)

@@ -1,0 +1,1 @@
+"""Choosing rules: weighted partial set cover, reduced, split and solved to a proven optimum."""

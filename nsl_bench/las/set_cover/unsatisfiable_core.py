@@ -1,0 +1,76 @@
+"""Which examples that must be covered cannot be covered together."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from nsl_bench.las.enumeration.candidates import Candidate, Cells
+from nsl_bench.las.tables.formulas import Demands, Target, demands
+
+__all__ = ["smallest_clash"]
+
+_PAIRS = 2_000
+
+
+def smallest_clash(targets: Sequence[Target], candidates: Sequence[Candidate], cells: Cells) -> list[Target]:
+    """A set of targets that no choice of candidates covers, none of which can be left out.
+
+    A single target and, among not too many, pairs are looked for first; otherwise the set is minimal,
+    but another one may be smaller.
+
+    Args:
+        targets: their conditions are `Demands` or False; together they cannot be covered.
+        candidates: the rules.
+        cells: what the candidates fill.
+    """
+    from pysat.solvers import Solver
+
+    impossible = [target for target in targets if target.condition is False]
+    if impossible:
+        return impossible[:1]
+    fillers = _fillers(targets, candidates, cells)
+    first = len(candidates) + 1
+    with Solver(name="g4") as solver:
+        for i, target in enumerate(targets):
+            asked = demands(target.condition) or Demands((), ())
+            for need in asked.needs:
+                rules = {rule for atom in need for rule in fillers[atom, target.column]}
+                solver.add_clause([-(first + i), *sorted(rules)])
+            for atom in asked.bans:
+                for rule in fillers[atom, target.column]:
+                    solver.add_clause([-(first + i), -rule])
+        core = list(range(first, first + len(targets)))
+        if solver.solve(assumptions=core):
+            return []
+        core = sorted(solver.get_core() or core)
+        for literal in list(core):
+            rest = [other for other in core if other != literal]
+            if len(core) > 1 and not solver.solve(assumptions=rest):
+                core = sorted(solver.get_core() or rest)
+        if len(core) > 2:
+            partners = range(first, first + len(targets))
+            for literal in core[: max(1, _PAIRS // len(targets))]:
+                for other in partners:
+                    if other != literal and not solver.solve(assumptions=[literal, other]):
+                        return [targets[i - first] for i in sorted((literal, other))]
+    return [targets[literal - first] for literal in core]
+
+
+def _fillers(
+    targets: Sequence[Target], candidates: Sequence[Candidate], cells: Cells
+) -> dict[tuple[int, int], list[int]]:
+    """The rules, numbered from 1, that fill each cell that a target speaks about."""
+    wanted: dict[int, dict[int, list[int]]] = {}
+    found: dict[tuple[int, int], list[int]] = {}
+    for target in targets:
+        asked = demands(target.condition) or Demands((), ())
+        for atom in [*itertools.chain.from_iterable(asked.needs), *asked.bans]:
+            rules = found.setdefault((atom, target.column), [])
+            wanted.setdefault(cells.row[atom], {})[target.column] = rules
+    for number, candidate in enumerate(candidates, start=1):
+        for row, column in zip(*(side.tolist() for side in candidate.cells()), strict=True):
+            fillers = wanted.get(row, {}).get(column)
+            if fillers is not None:
+                fillers.append(number)
+    return found

@@ -1,0 +1,1 @@
+"""Learning task files: reading and writing FastLAS's and ILASP's syntax."""

@@ -1,0 +1,118 @@
+"""What is wrong with a task that parses: modes that no rule can follow, examples that are not ground."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from clingo import ast
+
+from nsl_bench.asp.rules import arity_of, atoms_in, is_atom, parse_statements, shape_of
+from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench.las.task import LasTask, ModeAtom, ModeBody, ModeHead
+
+__all__ = ["check_task"]
+
+Signature = tuple[str, int]
+
+_FACT = re.compile(r"([a-z]\w*)(?:\(((?:-?\d+|[a-z]\w*)(?:,(?:-?\d+|[a-z]\w*))*\)))?\.")
+
+
+def check_task(task: LasTask) -> None:
+    """Refuse a task whose language bias cannot mean what it says.
+
+    In ILASP's dialect a type may be a mere label of variables that positive literals bind.
+    Propositions (predicates without arguments) may be unknown: that they hold nowhere is no sign of a
+    mistake. The contexts are only looked at until everything that the modes name has been found.
+
+    Raises:
+        UserError: a mode names a predicate that occurs nowhere else, or a type without predicate and
+            constants; or a variable of a head has neither a type guard nor a literal that binds it.
+    """
+    bias = task.bias
+    modes: list[ModeHead | ModeBody] = [*bias.heads, *bias.bodies]
+    terms = [mode.atom if isinstance(mode, ModeHead) else mode.literal for mode in modes]
+    types = {place.type for term in terms for place in term.placeholders}
+    wanted = {(kind, 1) for kind in types}
+    wanted |= {t.signature for t in terms if isinstance(t, ModeAtom) and t.arguments}
+    derived, mentioned = _in_background(task)
+    derived |= set(bias.learned)
+    missing = _not_in_contexts(task, wanted - derived)
+    guarded = {kind for kind in types if (kind, 1) not in missing}
+    constants = {kind for kind, _ in bias.constants}
+    binding = {
+        place.type
+        for body in bias.literals
+        if not body.negated and isinstance(body.literal, ModeAtom)
+        for place in body.literal.placeholders
+        if place.kind == "var"
+    }
+    for mode, term in zip(modes, terms, strict=True):
+        for place in term.placeholders:
+            label = bias.dialect == "ilasp" and place.kind == "var" and place.type in binding
+            if place.type not in guarded | constants and not label:
+                raise _at(
+                    task,
+                    mode,
+                    f"'{term}' has the type '{place.type}', which no fact, rule or #constant gives a value."
+                    f"{_close(place.type, guarded | constants)}",
+                )
+        if isinstance(term, ModeAtom) and term.signature in missing - mentioned and term.arguments:
+            name, arity = term.signature
+            known = {n for n, _ in derived | (wanted - missing)} - {name}
+            raise _at(task, mode, f"nothing derives the predicate {name}/{arity}.{_close(name, known)}")
+    for head in bias.heads:
+        for place in head.atom.placeholders:
+            if place.kind == "var" and place.type not in guarded | binding:
+                raise _at(
+                    task,
+                    head,
+                    f"a variable of the type '{place.type}' cannot be made safe: no fact or rule derives "
+                    f"{place.type}/1, and no positive body literal has such a variable.",
+                )
+
+
+def _at(task: LasTask, mode: ModeHead | ModeBody, what: str) -> UserError:
+    place = task.places.get(str(mode))
+    where = f"{task.name}, line {place[0]}, column {place[1]}" if place else f"{task.name}, {mode}"
+    return UserError(f"{where}: {what}")
+
+
+def _close(name: str, known: Iterable[str]) -> str:
+    suggestion = did_you_mean(name, known)
+    return suggestion if "Did you mean" in suggestion else ""
+
+
+def _in_background(task: LasTask) -> tuple[set[Signature], set[Signature]]:
+    """What the background derives, and what it mentions."""
+    derived: set[Signature] = set()
+    mentioned: set[Signature] = set()
+    rest: list[str] = []
+    for line in task.background.split("\n"):
+        fact = _FACT.fullmatch(line) if not rest or rest[-1].endswith(".") else None
+        if fact is None:
+            rest.append(line)
+        else:
+            derived.add((fact[1], arity_of(fact[2] or "")))
+    mentioned |= derived
+    for statement in parse_statements("\n".join(rest), "the background knowledge"):
+        if statement.ast_type == ast.ASTType.Rule:
+            derived |= shape_of(statement).derives
+            mentioned |= {(name, arity) for name, arity, _, _ in atoms_in([statement])}
+    return derived, mentioned
+
+
+def _not_in_contexts(task: LasTask, wanted: set[Signature]) -> set[Signature]:
+    """Those of `wanted` that no context derives."""
+    left = set(wanted)
+    for example in task.examples:
+        if not left:
+            break
+        for text in example.context:
+            if is_atom(text):
+                name, _, rest = text.removeprefix("-").partition("(")
+                left.discard((name.strip(), arity_of(rest)))
+            else:
+                for statement in parse_statements(f"{text}.", "a context"):
+                    left -= shape_of(statement).derives
+    return left

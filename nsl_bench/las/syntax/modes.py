@@ -1,0 +1,134 @@
+"""Reading mode declarations: an atom or comparison with ``var(type)`` and ``const(type)`` inside."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from nsl_bench.asp.syntax import parse_program
+from nsl_bench.las.syntax.scanner import Source, split_arguments
+from nsl_bench.las.task import (
+    Compound,
+    ModeAtom,
+    ModeBody,
+    ModeComparison,
+    ModeHead,
+    ModeTerm,
+    Placeholder,
+)
+
+if TYPE_CHECKING:
+    from clingo.ast import AST
+
+__all__ = ["parse_mode_body", "parse_mode_head"]
+
+_PREFIX = re.compile(r"(!=|<=|>=|==|<|>|=)\s*\((.*)\)$", re.DOTALL)
+_OPERATORS = ("=", "<", "<=", ">", ">=", "!=")
+_OPTIONS = ("positive", "negative", "anti_reflexive", "symmetric")
+
+
+def parse_mode_head(source: Source, text: str, offset: int) -> ModeHead:
+    """The ``#modeh`` statement `text` at `offset`.
+
+    Raises:
+        UserError: it has another form.
+    """
+    recall, literal, at, options = _arguments(source, text, offset, "#modeh(atom)")
+    if options or literal.startswith("not "):
+        raise source.error(at, f"'{literal}' cannot be the head of a rule; an atom can.")
+    parsed, negated = _literal(source, literal, at)
+    if negated or not isinstance(parsed, ModeAtom):
+        raise source.error(at, f"'{literal}' cannot be the head of a rule; an atom can.")
+    return ModeHead(parsed, recall)
+
+
+def parse_mode_body(source: Source, text: str, offset: int) -> ModeBody:
+    """The ``#modeb`` statement `text` at `offset`.
+
+    Raises:
+        UserError: it has another form.
+    """
+    recall, literal, at, options = _arguments(source, text, offset, "#modeb(recall, literal, (options))")
+    parsed, negated = _literal(source, literal, at)
+    return ModeBody(parsed, negated, recall, options)
+
+
+def _arguments(
+    source: Source, text: str, offset: int, shape: str
+) -> tuple[int | None, str, int, tuple[str, ...]]:
+    """Recall, literal, the literal's offset and options of a declaration."""
+    opening = text.find("(")
+    if opening < 0 or not text.rstrip().endswith(")"):
+        raise source.error(offset, f"'{' '.join(text.split())[:60]}' should have the form '{shape}.'.")
+    inner = text.rstrip()[opening + 1 : -1]
+    parts = [(part, offset + opening + 1 + at) for part, at in split_arguments(inner)]
+    recall: int | None = None
+    if len(parts) > 1 and re.fullmatch(r"\d+|\*", parts[0][0]):
+        number = parts.pop(0)[0]
+        recall = None if number == "*" else int(number)
+    options: tuple[str, ...] = ()
+    if len(parts) == 2 and parts[1][0].startswith("("):
+        words, at = parts.pop()
+        options = tuple(part for part, _ in split_arguments(words[1:-1]))
+        for option in options:
+            if option not in _OPTIONS:
+                raise source.error(at, f"option '{option}' is not known; known are {', '.join(_OPTIONS)}.")
+    if len(parts) != 1:
+        raise source.error(offset, f"'{' '.join(text.split())[:60]}' should have the form '{shape}.'.")
+    return recall, parts[0][0], parts[0][1], options
+
+
+def _literal(source: Source, text: str, offset: int) -> tuple[ModeAtom | ModeComparison, bool]:
+    from clingo.ast import ASTType, Sign
+
+    prefix = _PREFIX.match(text)
+    if prefix:
+        operands = split_arguments(prefix.group(2))
+        if len(operands) != 2:
+            raise source.error(offset, f"'{text}' should compare two terms.")
+        operator = "=" if prefix.group(1) == "==" else prefix.group(1)
+        text = f"{operands[0][0]} {operator} {operands[1][0]}"
+    statements: list[AST] = []
+    line, column = source.place(offset)
+    # ":-" before the literal, where there is room for it, keeps the places of errors exact
+    prefix_text, column = (":-", column - 2) if column > 2 else (":-", column)
+    parse_program(f"{prefix_text}{text}.", source.name, (line, column), statements.append)
+    rules = [s for s in statements if s.ast_type == ASTType.Rule]
+    if len(rules) != 1 or len(rules[0].body) != 1 or rules[0].body[0].ast_type != ASTType.Literal:
+        raise source.error(offset, f"'{text}' is not one literal.")
+    literal = rules[0].body[0]
+    if literal.sign == Sign.DoubleNegation:
+        raise source.error(offset, f"'{text}': double negation is not supported in modes.")
+    negated = literal.sign == Sign.Negation
+    atom = literal.atom
+    if atom.ast_type == ASTType.Comparison:
+        if len(atom.guards) != 1:
+            raise source.error(offset, f"'{text}' should compare two terms.")
+        guard = atom.guards[0]
+        operator = (">", "<", "<=", ">=", "!=", "=")[int(guard.comparison)]
+        left = _term(source, atom.term, offset)
+        return ModeComparison(operator, left, _term(source, guard.term, offset)), negated
+    if atom.ast_type != ASTType.SymbolicAtom or atom.symbol.ast_type != ASTType.Function:
+        raise source.error(offset, f"'{text}' is neither an atom nor a comparison.")
+    arguments = tuple(_term(source, argument, offset) for argument in atom.symbol.arguments)
+    return ModeAtom(atom.symbol.name, arguments), negated
+
+
+def _term(source: Source, term: AST, offset: int) -> ModeTerm:
+    from clingo.ast import ASTType
+
+    if term.ast_type == ASTType.Function and not term.external:
+        if term.name in ("var", "const") and len(term.arguments) == 1:
+            inner = term.arguments[0]
+            name = str(inner)
+            if not re.fullmatch(r"[a-z_]\w*", name):
+                raise source.error(offset, f"'{term}' should name a type.")
+            return Placeholder("var" if term.name == "var" else "const", name)
+        arguments = tuple(_term(source, argument, offset) for argument in term.arguments)
+        if any(not isinstance(argument, str) for argument in arguments):
+            return Compound(term.name, arguments)
+    if term.ast_type == ASTType.Variable:
+        raise source.error(offset, f"'{term}' is a variable; a mode has 'var(type)' in its place.")
+    if re.search(r"\b(var|const)\(", str(term)):
+        raise source.error(offset, f"'{term}': arithmetic on placeholders is not supported in modes.")
+    return str(term)

@@ -1,0 +1,46 @@
+"""Writing learning tasks in the syntax that `nsl_bench.las.syntax.reader` reads."""
+
+from __future__ import annotations
+
+from nsl_bench.las.task import LanguageBias, LasTask
+from nsl_bench.types import WeightedExample
+
+__all__ = ["print_bias", "print_example", "print_task"]
+
+
+def print_example(example: WeightedExample) -> str:
+    """`example` as a ``#pos`` or ``#neg`` statement."""
+    penalty = "" if example.penalty is None else f"@{example.penalty}"
+    # an id that is not a plain word is written as it is, for it is a term already
+    name = f"eg({example.id})" if example.id.replace("_", "a").isalnum() else example.id
+    context = "".join(f"\n\t{statement.rstrip('.')}." for statement in example.context)
+    return (
+        f"#{'pos' if example.positive else 'neg'}({name}{penalty}, "
+        f"{{{', '.join(example.inclusions)}}}, {{{', '.join(example.exclusions)}}}, "
+        f"{{{context}{chr(10) if context else ''}}})."
+    )
+
+
+def print_bias(bias: LanguageBias) -> str:
+    """`bias` as statements, one a line."""
+    lines = [str(mode) for mode in (*bias.heads, *bias.bodies)]
+    lines += map(str, bias.meta_rules)
+    lines += map(str, bias.meta_modes)
+    lines += map(str, bias.predicates)
+    lines += map(str, bias.rules)
+    lines += [f"#constant({kind}, {value})." for kind, value in bias.constants]
+    lines.append(f"#maxv({bias.max_variables}).")
+    if bias.max_body is not None:
+        lines.append(f"#max_body({bias.max_body}).")
+    for rule in bias.penalties or ():
+        escaped = rule.replace("\\", "\\\\").replace('"', '\\"')
+        lines.append(f'#bias("{escaped}").')
+    if bias.ground_without_replacement:
+        lines.append("#ground_without_replacement.")
+    return "\n".join(lines)
+
+
+def print_task(task: LasTask) -> str:
+    """`task` as text."""
+    examples = "\n".join(map(print_example, task.examples))
+    return f"{examples}\n\n{task.background}\n\n{print_bias(task.bias)}\n"
