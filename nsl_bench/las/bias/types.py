@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -75,3 +76,6 @@ def domains(task: LasTask) -> Domains:
                 f"#constant({placeholder.type}, value). or by facts {placeholder.type}(value)."
             )
     return Domains(guarded, {kind: tuple(values) for kind, values in constants.items()})
+
+
+atexit.register(domains.cache_clear)  # clingo cannot free its syntax trees once Python has forgotten it
