@@ -13,6 +13,7 @@ import numpy as np
 from nsl_bench.asp.ground_program import Undecided
 from nsl_bench.budget import Budget, heeding_interrupts
 from nsl_bench.errors import UserError
+from nsl_bench.las.checks import check_task
 from nsl_bench.las.enumeration.bodies import Bodies
 from nsl_bench.las.enumeration.candidates import (
     Candidate,
@@ -26,7 +27,6 @@ from nsl_bench.las.enumeration.candidates import (
 from nsl_bench.las.set_cover.maxsat import Backend
 from nsl_bench.las.set_cover.problem import CoverProblem
 from nsl_bench.las.set_cover.unsatisfiable_core import smallest_clash
-from nsl_bench.las.syntax.checks import check_task
 from nsl_bench.las.tables.columns import Columns
 from nsl_bench.las.tables.formulas import Formula, Target, assign, choice_atom, demands, evaluate, targets
 from nsl_bench.las.tables.grounding import ground

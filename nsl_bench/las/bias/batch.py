@@ -16,7 +16,7 @@ from clingo import Control, Observer, SymbolType, parse_term
 from nsl_bench.asp.ground_program import Undecided
 from nsl_bench.errors import UserError
 from nsl_bench.las.bias.costs import negative, reified
-from nsl_bench.las.tables.columns import Bits, pack, unpack
+from nsl_bench.las.bits import Bits, pack, unpack
 from nsl_bench.las.task import LanguageBias
 
 __all__ = ["FORBIDDEN", "Pricing"]

@@ -20,7 +20,7 @@ from nsl_bench.asp.program import parse
 from nsl_bench.asp.replicas import replicate
 from nsl_bench.asp.rules import parse_statements
 from nsl_bench.errors import UserError
-from nsl_bench.las.task import NEGATIVE_PENALTY, LanguageBias
+from nsl_bench.las.language_bias import NEGATIVE_PENALTY, LanguageBias
 
 __all__ = ["flat_costs", "is_monotone", "negative", "reified", "rule_costs"]
 
