@@ -18,7 +18,7 @@ import numpy.typing as npt
 from nsl_bench.asp.ground_program import Undecided
 from nsl_bench.budget import Budget
 from nsl_bench.errors import UserError
-from nsl_bench.las.bias.additive import additive_costs
+from nsl_bench.las.bias.additive import additive_costs, all_heads, sharings
 from nsl_bench.las.tables.columns import Bits, Columns, indices, pack, unpack
 from nsl_bench.las.tables.grounding import Grounding
 from nsl_bench.las.task import (
@@ -199,12 +199,17 @@ class Vocabulary:
             else:
                 made = self._atom(mode, mode.literal)
             found += [(mode, constants, types, table) for constants, table in made]
-        names = [f"V{i + 1}" for i in range(8)]
-        texts = [literal_text(mode, iter(names), iter(constants)) for mode, constants, _, _ in found]
-        costs = additive_costs(self.bias, [], texts)
-        self.additive = costs is not None
-        of_literals = [0] * len(found) if costs is None else costs[1]
-        return [BodyLiteral(*entry, cost) for entry, cost in zip(found, of_literals, strict=True)]
+        texts: list[list[str]] = []
+        for mode, constants, types, _ in found:
+            patterns = [[f"V{v + 1}" for v in blocks] for blocks in sharings(types)]
+            texts.append([literal_text(mode, iter(names), iter(constants)) for names in patterns])
+        heads = all_heads(self.bias, self.constants)
+        costs = additive_costs(self.bias, heads, [text for group in texts for text in group])
+        of_texts = iter(costs[1] if costs is not None else [0] * sum(map(len, texts)))
+        of_literals = [[next(of_texts) for _ in group] for group in texts]
+        self.additive = costs is not None and all(len(set(group)) == 1 for group in of_literals)
+        priced = [group[0] if self.additive else 0 for group in of_literals]
+        return [BodyLiteral(*entry, cost) for entry, cost in zip(found, priced, strict=True)]
 
     def head_costs(self, texts: Sequence[str]) -> list[int]:
         """What the heads add to the costs of rules, where those are sums."""
