@@ -15,20 +15,16 @@ from nsl_bench.budget import Budget, heeding_interrupts
 from nsl_bench.errors import UserError
 from nsl_bench.las.checks import check_task
 from nsl_bench.las.enumeration.bodies import Bodies
-from nsl_bench.las.enumeration.candidates import (
-    Candidate,
-    Cells,
-    Rule,
-    candidates,
-    given_candidates,
-    head_forms,
-    rule_text,
-)
+from nsl_bench.las.enumeration.candidates import Candidate, candidates, given_candidates
+from nsl_bench.las.enumeration.cells import Cells
+from nsl_bench.las.enumeration.heads import head_forms
+from nsl_bench.las.enumeration.rules import Rule, rule_text
 from nsl_bench.las.set_cover.maxsat import Backend
 from nsl_bench.las.set_cover.problem import CoverProblem
 from nsl_bench.las.set_cover.unsatisfiable_core import smallest_clash
 from nsl_bench.las.tables.columns import Columns
-from nsl_bench.las.tables.formulas import Formula, Target, assign, choice_atom, demands, evaluate, targets
+from nsl_bench.las.tables.conditions import Target, choice_atom, targets
+from nsl_bench.las.tables.formulas import Formula, assign, demands, evaluate
 from nsl_bench.las.tables.grounding import ground
 from nsl_bench.las.tables.literals import Vocabulary
 from nsl_bench.las.task import LasTask, Solution, WeightedRule
@@ -120,7 +116,7 @@ class _Fast:
     def solve(self) -> Solution:
         task = self.task
         columns = Columns.of(task.examples)
-        grounding = ground(task, columns, [rule.rule for rule in self.given], self.budget)
+        grounding = ground(task, columns, self.given, self.budget)
         self._lap("grounding")
         goals = targets(task, grounding, len(self.given), self.budget)
         branches = self._branches(goals)
