@@ -38,7 +38,7 @@ _OUT_OF_MEMORY = ("allocate memory", "bad_alloc", "out of memory", "outofmemory"
 PRELOADED = (
     *("clingo", "clingo.ast", "numba", "pandas", "pyarrow.parquet", "pysat.solvers", "scipy.sparse"),
     *("sklearn.ensemble", "sklearn.tree", "torch"),
-    *("nsl_bench.inference.crisp", "nsl_bench.inference.program.rules", "nsl_bench.las.enumeration.kernels"),
+    *("nsl_bench.inference.crisp", "nsl_bench.asp.program", "nsl_bench.las.enumeration.kernels"),
     *("nsl_bench.las.solver", "nsl_bench.las.clingo_tiers.one_shot"),
     *(f"nsl_bench.learners.{name}" for name in ("ffnsl", "forest", "majority", "neural", "rules", "trees")),
 )

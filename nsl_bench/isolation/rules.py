@@ -42,10 +42,9 @@ def one_by_one(text: str, what: str = _THE_HYPOTHESIS) -> tuple[str, ...]:
 
 
 def _one_by_one(text: str, what: str) -> list[str]:
-    from nsl_bench.inference.program.rules import Program
+    from nsl_bench.asp.program import parse
 
-    program = Program.parse(text, what)
-    return [str(node) for node in (*program.constants, *(rule.node for rule in program.rules))]
+    return [str(node) for node in parse(text, what).nodes]
 
 
 def counted(
@@ -68,13 +67,13 @@ def counted(
 
 
 def _counted(rules: tuple[str, ...], bias: tuple[str, str, str] | None, what: str) -> dict[str, Any]:
-    from nsl_bench.inference.program.rules import Program
+    from nsl_bench.asp.program import parse
 
-    program = Program.parse("\n".join(rules), what)
+    program = parse("\n".join(rules), what)
     if len(rules) != len(program.rules) + len(program.constants):
-        rules = tuple(str(node) for node in (*program.constants, *(rule.node for rule in program.rules)))
+        rules = tuple(str(node) for node in program.nodes)
     if bias is None:
-        atoms = sum(len(rule.node.body) + bool(rule.heads) for rule in program.rules)
+        atoms = sum(len(rule.node.body) + bool(rule.derives) for rule in program.rules)
     else:
         from nsl_bench.las.bias.hypothesis import count_atoms
 
@@ -94,15 +93,11 @@ def subjects(rules: Sequence[str]) -> frozenset[str]:
 
 
 def _subjects(rules: tuple[str, ...]) -> list[str]:
-    from nsl_bench.inference.program.rules import Program
+    from nsl_bench.asp.program import parse
 
-    program = Program.parse("\n".join(rules), "a hypothesis")
+    program = parse("\n".join(rules), "a hypothesis")
     return sorted(
-        {
-            name
-            for rule in program.rules
-            for name, _ in (rule.positive | rule.negative if rule.node.body else rule.heads)
-        }
+        {name for rule in program.rules for name, _ in (rule.body if rule.node.body else rule.derives)}
     )
 
 
