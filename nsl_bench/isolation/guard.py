@@ -361,7 +361,9 @@ class _Call:
 
     def _starved(self) -> Ended:
         gib = f"{self._memory / (1 << 30):.3g} GiB"
-        return Ended("out_of_memory", f"{self._doing} takes more than the {gib} of memory allowed; {_REMEDY}.")
+        return Ended(
+            "out_of_memory", f"{self._doing} takes more than the {gib} of memory allowed; {_REMEDY}."
+        )
 
     def _death(self) -> Ended:
         """Why the child is gone."""
