@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from clingo import ast
 
-from nsl_bench.asp.graph import strong_components
+from nsl_bench.asp.dependencies import strong_components
 from nsl_bench.asp.text import check_text, directive
 from nsl_bench.errors import UserError
 

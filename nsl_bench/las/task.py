@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from nsl_bench.asp.program import Program, Rule, parse
 from nsl_bench.types import WeightedExample
 
 __all__ = [
@@ -41,6 +43,10 @@ Status = Literal["optimal", "feasible", "unsatisfiable"]
 Tier = Literal["A", "B", "C", "D"]
 
 DEFAULT_MAX_VARIABLES = 3
+MOST_VARIABLES = 1_000
+"""The largest `#maxv`."""
+LARGEST = 2**31 - 1
+"""The largest penalty, cost or bound that a task may state; clingo's integers end there."""
 ILASP_MAX_BODY = 3
 NEGATIVE_PENALTY = (
     "a penalty is an integer of at least 0: if a rule cost less than nothing, the best hypothesis would be "
@@ -236,6 +242,11 @@ class WeightedRule:
     cost: int
     rule: str
 
+    @cached_property
+    def parsed(self) -> Rule:
+        """The rule, read once."""
+        return parse(self.rule, f"the rule '{self.rule}'").rules[0]
+
     def __str__(self) -> str:
         return f"{self.cost} ~ {self.rule}"
 
@@ -271,6 +282,11 @@ class LanguageBias:
     penalties: tuple[str, ...] | None = None
     ground_without_replacement: bool = False
     dialect: Dialect = "fastlas"
+
+    @cached_property
+    def scoring(self) -> Program:
+        """The ``#bias`` statements as one program, read once."""
+        return parse("\n".join(self.penalties or ()), "#bias")
 
     @property
     def body_limit(self) -> int | None:
@@ -353,27 +369,43 @@ class LasTask:
     warnings: tuple[str, ...] = ()
     places: Mapping[str, tuple[int, int]] = field(default_factory=dict, compare=False, repr=False)
 
+    @cached_property
+    def program(self) -> Program:
+        """The background knowledge, read once."""
+        return parse(self.background, "the background knowledge")
+
+    def with_program(self, program: Program) -> LasTask:
+        """The task, for whoever has read its background already."""
+        self.__dict__["program"] = program
+        return self
+
     @classmethod
-    def parse(cls, text: str, name: str = "task.las") -> LasTask:
+    def parse(cls, text: str, name: str = "task.las", dialect: Dialect | None = None) -> LasTask:
         """The task that `text` states in FastLAS's or ILASP's syntax.
+
+        Args:
+            text: the task.
+            name: what messages call it.
+            dialect: whose defaults hold where the text is silent; None: ILASP's if it has ``#modem``,
+                ``#predicate`` or ``(positive)``, else FastLAS's.
 
         Raises:
             UserError: it does not parse; the sentence gives line and column.
         """
         from nsl_bench.las.syntax.reader import parse_task
 
-        return parse_task(text, name)
+        return parse_task(text, name, dialect)
 
     @classmethod
-    def read(cls, path: str | Path) -> LasTask:
-        """The task in the file at `path`.
+    def read(cls, path: str | Path, dialect: Dialect | None = None) -> LasTask:
+        """The task in the file at `path`; `dialect` is as for `parse`.
 
         Raises:
             UserError: there is no such file, or it does not parse.
         """
         from nsl_bench.las.syntax.reader import read_task
 
-        return read_task(Path(path))
+        return read_task(Path(path), dialect)
 
     @classmethod
     def build(

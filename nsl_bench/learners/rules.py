@@ -33,9 +33,9 @@ class Rules:
 
     def fit(self, train: View) -> Rules:
         """Check the rules."""
-        from nsl_bench.inference.program.rules import Program
+        from nsl_bench.asp.program import parse
 
-        program = Program.parse(self._text, "the given rules")
+        program = parse(self._text, "the given rules")
         self._rules = tuple(str(rule.node) for rule in program.rules)
         self._background = train.background
         return self

@@ -7,7 +7,7 @@ import time
 import pytest
 from clingo import Control
 
-from nsl_bench.asp.grounding_limit import Brake
+from nsl_bench.asp.ground_program import GroundProgram
 from nsl_bench.budget import Budget, Expired
 from nsl_bench.las.bias.space import hypothesis_space
 from nsl_bench.las.clingo_tiers.conflict_driven import solve_tier_d
@@ -80,7 +80,7 @@ def test_out_of_time_is_the_best_so_far_with_a_bound(solver) -> None:  # type: i
 @pytest.mark.parametrize("budget", [Budget(deadline=0.0), Budget(interrupted=True), Budget(memory=0)])
 def test_grounding_is_ended_from_within(budget: Budget) -> None:
     control = Control()
-    control.register_observer(Brake(budget))
+    control.register_observer(GroundProgram(check=budget.check, keep=False))
     control.add("p(1..100). q(X,Y) :- p(X), p(Y).")
     with pytest.raises(Expired):
         control.ground()

@@ -260,7 +260,7 @@ def test_missing_predictions(forest: Path, contests: tuple[Contest, ...], resign
     [
         ("#script (python) import os; os.system('true') #end.", ("#script", "run no code")),
         ('#include "/etc/passwd".', ("#include",)),
-        ("invalid :- digit(A, B", ("Syntax error",)),
+        ("invalid :- digit(A, B", ("syntax error",)),
         ("invalid :- not digit(X, Y).", ("unsafe",)),
     ],
 )

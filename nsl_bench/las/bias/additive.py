@@ -49,10 +49,7 @@ def additive_costs(
 
 def _is_additive(bias: LanguageBias) -> bool:
     """Whether each penalty is the rule's own or one literal's, and no two of them coincide."""
-    from nsl_bench.asp.syntax import parse_program
-
-    statements: list[AST] = []
-    parse_program("\n".join(dict.fromkeys(bias.penalties or ())), "#bias", None, statements.append)
+    statements: list[AST] = [*bias.scoring.constants, *(rule.node for rule in bias.scoring.rules)]
     shapes: set[str] = set()
     for statement in statements:
         if str(statement) == "#program base.":

@@ -16,7 +16,8 @@ from functools import lru_cache
 
 from clingo import Control, SymbolType, ast
 
-from nsl_bench.asp.replicas import copies
+from nsl_bench.asp.program import parse
+from nsl_bench.asp.replicas import replicate
 from nsl_bench.asp.rules import parse_statements
 from nsl_bench.errors import UserError
 from nsl_bench.las.task import NEGATIVE_PENALTY, LanguageBias
@@ -105,12 +106,18 @@ def rule_costs(bias: LanguageBias, rules: Sequence[Shape]) -> list[int | None]:
     else:
         plain = [0] * len(rules)
     facts = [_facts(head, body) for head, body in rules]
-    program = copies(statements, facts)
+    program = replicate(parse("\n".join(bias.penalties or ()), "#bias"), facts)
     if not program.deterministic:
         raise UserError("A choice or a cycle through negation in #bias is not supported.")
     messages: list[str] = []
     control = Control(["--warn=none"], logger=lambda _, message: messages.append(message))
-    lines = [program.shared, program.common, program.frame(), "#show.", f"_ex(0..{len(rules) - 1})."]
+    lines = [
+        program.shared,
+        program.common,
+        program.frame(),
+        "#show.",
+        f"{program.example(f'0..{len(rules) - 1}')}.",
+    ]
     lines += [program.context(i, context) for i, context in enumerate(facts)]
     control.add("\n".join(lines))
     try:
@@ -120,9 +127,9 @@ def rule_costs(bias: LanguageBias, rules: Sequence[Shape]) -> list[int | None]:
         raise UserError(f"#bias cannot be evaluated: {detail}.") from None
     for symbolic in control.symbolic_atoms:
         name, arguments = symbolic.symbol.name, symbolic.symbol.arguments
-        if name == "_bad" and symbolic.is_fact:
+        if name == program.names("violated") and symbolic.is_fact:
             plain[arguments[0].number] = None
-    for name, shared in (("_c_penalty", False), ("penalty", True)):
+    for name, shared in ((program.predicate("penalty"), False), ("penalty", True)):
         for symbolic in control.symbolic_atoms.by_signature(name, 2 if shared else 3):
             arguments = list(symbolic.symbol.arguments)
             number = range(len(rules)) if shared else [arguments.pop(0).number]
@@ -132,7 +139,7 @@ def rule_costs(bias: LanguageBias, rules: Sequence[Shape]) -> list[int | None]:
                 cost = plain[i]
                 if cost is not None:
                     plain[i] = cost + arguments[0].number
-    for name, shared in (("_c_invert", False), ("invert", True)):
+    for name, shared in ((program.predicate("invert"), False), ("invert", True)):
         for symbolic in control.symbolic_atoms.by_signature(name, 1 if shared else 2):
             arguments = list(symbolic.symbol.arguments)
             for i in range(len(rules)) if shared else [arguments.pop(0).number]:

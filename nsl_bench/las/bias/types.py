@@ -7,8 +7,7 @@ from functools import lru_cache
 
 from clingo import Control
 
-from nsl_bench.asp.replicas import copies
-from nsl_bench.asp.rules import parse_statements
+from nsl_bench.asp.replicas import replicate
 from nsl_bench.errors import UserError
 from nsl_bench.las.task import LasTask
 
@@ -42,9 +41,8 @@ def domains(task: LasTask) -> Domains:
     terms = [mode.atom for mode in bias.heads] + [mode.literal for mode in bias.bodies]
     used = [placeholder for term in terms for placeholder in term.placeholders]
     types = {placeholder.type for placeholder in used}
-    background = parse_statements(task.background, "the background knowledge")
     contexts = list(dict.fromkeys(example.context for example in task.examples))
-    program = copies(background, contexts)
+    program = replicate(task.program, contexts)
     guarded = frozenset(
         name for name, arity in program.derived | bias.learned if arity == 1 and name in types
     )
@@ -53,13 +51,21 @@ def domains(task: LasTask) -> Domains:
         constants.setdefault(kind, {})[value] = None
     if any(placeholder.kind == "const" for placeholder in used):
         control = Control(["--warn=none"])
-        lines = [program.shared, program.common, program.frame(), f"_ex(0..{max(len(contexts) - 1, 0)})."]
+        lines = [
+            program.shared,
+            program.common,
+            program.frame(),
+            f"{program.example(f'0..{max(len(contexts) - 1, 0)}')}.",
+        ]
         lines += [program.context(i, context) for i, context in enumerate(contexts)]
         control.add("\n".join(lines))
         control.ground()
         for kind in sorted({p.type for p in used if p.kind == "const"} & guarded):
             found = {a.symbol.arguments[-1] for a in control.symbolic_atoms.by_signature(kind, 1)}
-            found |= {a.symbol.arguments[-1] for a in control.symbolic_atoms.by_signature(f"_c_{kind}", 2)}
+            found |= {
+                a.symbol.arguments[-1]
+                for a in control.symbolic_atoms.by_signature(program.predicate(kind), 2)
+            }
             for symbol in sorted(found):
                 constants[kind][str(symbol)] = None
     for placeholder in used:

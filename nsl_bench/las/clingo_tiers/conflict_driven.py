@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from clingo import Backend, Model, Observer
 
+from nsl_bench.asp.names import Names
 from nsl_bench.budget import Budget
 from nsl_bench.errors import UserError
 from nsl_bench.las.bias.space import SpaceRule
@@ -114,13 +115,18 @@ class _Search:
         self._oracle: Joint | None = None
         self._observer = _Ground()
         self._grounds: dict[int, slice] = {}
-        lines = []
         negative = [demand for demand in wanted if demand.negative]
-        for i, demand in enumerate(negative):
-            if demand.uncovered:
-                lines.append(f"{{ _pay({i}) }}. :~ _pay({i}). [{demand.uncovered},p({i})]")
+
+        def payments(names: Names) -> str:
+            pay = names("pay")
+            return "\n".join(
+                f"{{ {pay}({i}) }}. :~ {pay}({i}). [{demand.uncovered},p({i})]"
+                for i, demand in enumerate(negative)
+                if demand.uncovered
+            )
+
         self._index = {demand.content: i for i, demand in enumerate(negative)}
-        self.joint = Joint(task, rules, more="\n".join(lines))
+        self.joint = Joint(task, rules, more=payments)
         if self.joint.deterministic:
             chosen = list(wanted)
         else:
@@ -149,7 +155,7 @@ class _Search:
                 number = oracle.numbers[demand.content]
                 self._grounds[number] = slice(before, len(self._observer.rules))
         picked = set(chosen)
-        rules = {k: oracle.literal("_in", k) for k in range(len(oracle.rules))}
+        rules = {k: oracle.literal("in", k) for k in range(len(oracle.rules))}
         fixed = [literal if k in picked else -literal for k, literal in rules.items()]
         oracle.control.configuration.solve.opt_mode = "ignore"  # type: ignore[union-attr]
         done = 0
@@ -165,7 +171,7 @@ class _Search:
                 nonlocal true
                 true = {atom for atom in atoms if model.is_true(atom)}
 
-            assumed = [*fixed, oracle.literal("_ok", number)]
+            assumed = [*fixed, oracle.literal("covered", number)]
             with oracle.control.solve(assumed, on_model=keep, async_=True) as handle:
                 await_search(handle, self._budget)
             if true is None:
@@ -199,9 +205,7 @@ class _Search:
         for choice, heads, lower, body in ground:
             if len(heads) > 1 and not choice:
                 raise UserError("Disjunctive heads are not supported together with #neg examples.")
-            conditions = [
-                self.joint.literal("_in", owner[literal]) for literal, _ in body if literal in owner
-            ]
+            conditions = [self.joint.literal("in", owner[literal]) for literal, _ in body if literal in owner]
             rest = [(literal, weight) for literal, weight in body if literal not in owner]
             if lower is None:
                 if not all(holds(literal) for literal, _ in rest):
@@ -222,6 +226,6 @@ class _Search:
         stays = backend.add_atom()
         backend.add_rule([stays], [-broken, *derived.values()])
         if demand.must_not:
-            backend.add_rule([], [stays, -self.joint.literal("_relax")])
+            backend.add_rule([], [stays, -self.joint.literal("relax")])
         if demand.uncovered:
-            backend.add_rule([], [stays, -self.joint.literal("_pay", self._index[demand.content])])
+            backend.add_rule([], [stays, -self.joint.literal("pay", self._index[demand.content])])

@@ -1,7 +1,7 @@
 """A learning task as one optimisation on clingo: choose rules, cover examples, pay for the rest.
 
-Each rule of the space is a choice `_in(k)`; every example has a guarded copy of the program
-(`nsl_bench.asp.replicas`) whose `_ok(i)` says that it is covered. Because positive examples are brave, one
+Each rule of the space is a choice `in(k)`; every example has a guarded copy of the program
+(`nsl_bench.asp.replicas`) whose `covers(i)` says that it is covered. Because positive examples are brave, one
 answer set of the whole is a hypothesis with a witness for each covered example, and weak constraints make
 the cheapest one best. The control is multi-shot: examples are grounded in chunks, so that time and memory
 can be watched between them, and more of them, or of anything else, can follow.
@@ -10,14 +10,14 @@ can be watched between them, and more of them, or of anything else, can follow.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from clingo import Control, Function, Model, Number, Observer, SolveHandle, SolveResult, Symbol
 
-from nsl_bench.asp.grounding_limit import Brake
-from nsl_bench.asp.replicas import Copies, copies
-from nsl_bench.asp.rules import parse_statements
+from nsl_bench.asp.ground_program import GroundProgram
+from nsl_bench.asp.names import Names
+from nsl_bench.asp.replicas import Replicas, replicate
 from nsl_bench.budget import Budget, Expired
 from nsl_bench.las.bias.space import SpaceRule
 from nsl_bench.las.semantics.coverage import Content, content
@@ -105,23 +105,32 @@ class Joint:
         task: the task.
         rules: the rules to choose from.
         observer: is told the ground rules.
-        more: statements for the base program.
+        more: makes statements for the base program, given the names of ours.
     """
 
     def __init__(
-        self, task: LasTask, rules: Sequence[SpaceRule], observer: Observer | None = None, more: str = ""
+        self,
+        task: LasTask,
+        rules: Sequence[SpaceRule],
+        observer: Observer | None = None,
+        more: Callable[[Names], str] | None = None,
     ) -> None:
-        background = parse_statements(task.background, "the background knowledge")
-        contexts = dict.fromkeys(example.context for example in task.examples)
-        self.program: Copies = copies(background, contexts, rules)
+        self.program: Replicas = replicate(
+            task.program,
+            dict.fromkeys(example.context for example in task.examples),
+            rules,
+            asked=dict.fromkeys(a for e in task.examples for a in (*e.inclusions, *e.exclusions)),
+            derived_sets=task.bias.dialect == "fastlas",
+        )
         self.rules = rules
         self.control = Control(["--warn=none", "--opt-strategy=usc,stratify", "--stats"])
-        self._brake = Brake(Budget())
-        self.control.register_observer(self._brake)
+        self._limit = GroundProgram(keep=False)
+        self.control.register_observer(self._limit)  # type: ignore[arg-type]
         if observer is not None:
             self.control.register_observer(observer)
         self.numbers: dict[Content, int] = {}
-        self._more = more
+        self._names = self.program.names
+        self._more = more(self._names) if more else ""
         self._prepared = False
         self._chunk = _FIRST_CHUNK if len(rules) < _MANY_RULES else 1
 
@@ -132,7 +141,8 @@ class Joint:
 
     def literal(self, name: str, *numbers: int) -> int:
         """The program literal of the atom `name(numbers)`, which must have been grounded."""
-        atom = self.control.symbolic_atoms[Function(name, [Number(i) for i in numbers])]
+        own = self._names(name)
+        atom = self.control.symbolic_atoms[Function(own, [Number(i) for i in numbers])]
         if atom is None:
             raise KeyError(name)
         return int(atom.literal)
@@ -154,7 +164,7 @@ class Joint:
                 number = self.numbers[demand.content] = len(self.numbers)
                 name = f"example{number}"
                 self.control.add(name, [], self._example(number, demand))
-                parts += [(name, []), ("copy", [Number(number)])]
+                parts += [(name, []), ("replica", [Number(number)])]
             started = time.monotonic()
             if not self._ground(parts, budget):
                 return False
@@ -165,24 +175,28 @@ class Joint:
 
     def _prepare(self, budget: Budget) -> bool:
         """Ground what all copies share; False if time or memory ran out."""
-        program, rules = self.program, self.rules
-        lines = [program.shared, self._more, "{ _relax }.", "#show.", "#show K : _in(K)."]
+        program, rules, chosen = self.program, self.rules, self._names("in")
+        number = self._names.variable("number")
+        lines = [program.shared, self._more, f"{{ {self._names('relax')} }}.", "#show."]
+        lines.append(f"#show {number} : {chosen}({number}).")
         if rules:
-            lines.append(f"{{ _in(0..{len(rules) - 1}) }}.")
-        lines += [f":~ _in({k}). [{rule.cost},r({k})]" for k, rule in enumerate(rules) if rule.cost]
+            lines.append(f"{{ {chosen}(0..{len(rules) - 1}) }}.")
+        lines += [f":~ {chosen}({k}). [{rule.cost},r({k})]" for k, rule in enumerate(rules) if rule.cost]
         self.control.add("base", [], "\n".join(lines))
-        copied = [program.rule(statement, copy="_e") for statement in program.local]
+        example = self._names("e")
+        copied = [program.rule(rule, number=example) for rule in program.local]
         for k, rule in enumerate(rules):
             if k % _MANY_RULES == 0 and budget.expired():
                 return False
-            copied.append(program.learned(rule, copy="_e", condition=f"_in({k})"))
-        self.control.add("copy", ["_e"], "\n".join(["_ex(_e).", program.frame("_e"), *copied]))
+            copied.append(program.learned(rule, number=example, condition=f"{chosen}({k})"))
+        frame = [f"{program.example(example)}.", program.frame(example)]
+        self.control.add("replica", [example], "\n".join([*frame, *copied]))
         self._prepared = self._ground([("base", [])], budget)
         return self._prepared
 
     def _ground(self, parts: Sequence[tuple[str, Sequence[Symbol]]], budget: Budget) -> bool:
         """Ground; False if time or memory ran out, and the control is spent then."""
-        self._brake.budget = budget
+        self._limit.check = budget.check
         try:
             self.control.ground(parts)
         except Expired:
@@ -191,19 +205,20 @@ class Joint:
 
     def _example(self, number: int, demand: Demand) -> str:
         inclusions, exclusions, context = demand.content
+        covered, relax = self.program.covers(number), self._names("relax")
         lines = [
             self.program.context(number, context),
             self.program.covered(number, inclusions, exclusions),
         ]
         if demand.must:
-            lines.append(f":- not _ok({number}), not _relax.")
+            lines.append(f":- not {covered}, not {relax}.")
         if demand.covered:
-            lines.append(f":~ not _ok({number}). [{demand.covered},c({number})]")
+            lines.append(f":~ not {covered}. [{demand.covered},c({number})]")
         if self.deterministic:
             if demand.must_not:
-                lines.append(f":- _ok({number}), not _relax.")
+                lines.append(f":- {covered}, not {relax}.")
             if demand.uncovered:
-                lines.append(f":~ _ok({number}). [{demand.uncovered},u({number})]")
+                lines.append(f":~ {covered}. [{demand.uncovered},u({number})]")
         return "\n".join(lines)
 
     def optimise(self, budget: Budget, upper: int | None = None) -> Outcome:
@@ -246,7 +261,7 @@ class Joint:
             outcome.chosen = tuple(sorted(symbol.number for symbol in model.symbols(shown=True)))
             outcome.cost = sum(model.cost)
 
-        relax = [(Function("_relax"), False)]
+        relax = [(Function(self._names("relax")), False)]
         with self.control.solve(relax, on_model=keep, async_=True) as handle:
             await_search(handle, budget)
             result: SolveResult = handle.get()
@@ -275,14 +290,14 @@ class Joint:
         """The part of `wanted` that clingo used to refute it; None if it can be met or time is up."""
         literals = {}
         for demand in wanted:
-            symbol = Function("_ok", [Number(self.numbers[demand.content])])
+            symbol = Function(self._names("covered"), [Number(self.numbers[demand.content])])
             atom = self.control.symbolic_atoms[symbol]
             if atom is None or (atom.is_fact and demand.must_not):
                 if atom is not None or demand.must:
                     return [demand]
                 continue
             literals[atom.literal if demand.must else -atom.literal] = demand
-        relax = self.control.symbolic_atoms[Function("_relax")]
+        relax = self.control.symbolic_atoms[Function(self._names("relax"))]
         assumptions = [*literals, *([relax.literal] if relax is not None else [])]
         with self.control.solve(assumptions, async_=True) as handle:
             await_search(handle, budget)

@@ -14,7 +14,7 @@ from typing import Literal
 
 from clingo import Control, HeuristicType, Model, Symbol, ast
 
-from nsl_bench.asp.replicas import renamed
+from nsl_bench.asp.renaming import Renaming
 from nsl_bench.asp.rules import (
     arity_of,
     atoms_in,
@@ -280,7 +280,11 @@ def _doubled(statement: ast.AST, apart: frozenset[str], number: int, k: int) -> 
     Where the hypotheses agree, clingo decides these atoms first: then it takes one decision for each
     ground rule to refute that one hypothesis derives more than the other.
     """
-    changed = renamed(statement, apart, number)
+    argument = parse_statements(f":- p({number}).", "a number")[0].body[0].atom.symbol.arguments[0]
+    renaming = Renaming(
+        lambda s, classical: ("_n_" if classical else "_c_") + s[0] if s[0] in apart else None, argument
+    )
+    changed: ast.AST = renaming.visit(statement)
     if statement.ast_type != ast.ASTType.Rule:
         return [str(changed)]
     if not _heads(statement):

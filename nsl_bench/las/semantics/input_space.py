@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from clingo import Control, Symbol
 
+from nsl_bench.asp.atoms import parse_atom
 from nsl_bench.asp.rules import is_atom, parse_statements
-from nsl_bench.asp.text import parse_atom
 from nsl_bench.errors import UserError
 from nsl_bench.las.task import LasTask
 

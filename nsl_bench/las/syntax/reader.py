@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from nsl_bench.asp.syntax import check_program
-from nsl_bench.asp.text import check_characters, stray
+from nsl_bench.asp import program as asp
+from nsl_bench.asp.program import parse
+from nsl_bench.asp.text import check_characters, read_text, stray
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.las.syntax.modes import parse_mode_body, parse_mode_head
 from nsl_bench.las.syntax.scanner import Source, Statement, split_arguments
 from nsl_bench.las.task import (
     DEFAULT_MAX_VARIABLES,
+    LARGEST,
+    MOST_VARIABLES,
     NEGATIVE_PENALTY,
     Dialect,
     LanguageBias,
@@ -74,48 +77,45 @@ _OWN = (
 )
 
 
-def read_task(path: Path) -> LasTask:
+def read_task(path: Path, dialect: Dialect | None = None) -> LasTask:
     """The task in the file at `path`; see `LasTask.read`."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise UserError(f"There is no task file '{path}'.") from error
-    except IsADirectoryError as error:
-        raise UserError(f"'{path}' is a folder, but a task file is needed.") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"'{path}' is not text in UTF-8, as a task file has to be.") from error
-    except OSError as error:
-        raise UserError(f"The task file '{path}' cannot be read: {error.strerror}.") from error
-    return parse_task(text, path.name)
+    return parse_task(read_text(path), path.name, dialect)
 
 
-def parse_task(text: str, name: str) -> LasTask:
+def parse_task(text: str, name: str, dialect: Dialect | None = None) -> LasTask:
     """The task that `text` states; see `LasTask.parse`."""
-    return _Reader(Source(text, name)).task()
+    return _Reader(Source(text, name), dialect).task()
 
 
 def build_task(
     examples: tuple[WeightedExample, ...], background: str, language_bias: str, name: str
 ) -> LasTask:
     """A task of `examples` and the two texts; see `LasTask.build`."""
-    reader = _Reader(Source(f"{background}\n{language_bias}", name))
-    task = reader.task()
-    contexts = {statement: None for example in examples for statement in example.context}
+    task = _Reader(Source(f"{background}\n{language_bias}", name)).task()
+    contexts = {text: None for example in examples for text in example.context}
     for text in {t: None for e in examples for t in (*e.context, *e.inclusions, *e.exclusions)}:
         check_characters(text, f"{name}, '{text[:60]}'")
-    odd = [statement for statement in contexts if not _PLAIN_FACT.match(statement)]
-    for statement in odd:
-        check_program(statement.rstrip(".") + ".", f"{name}, context '{statement[:60]}'")
+    for text in contexts:
+        if not _PLAIN_FACT.match(text):
+            asp.statement(text.rstrip("."))
+    for example in examples:
+        _check_penalty(example, name)
     examples, repeated = _unique_ids((*task.examples, *examples))
-    return LasTask(examples, task.background, task.bias, name, (*task.warnings, *repeated), task.places)
+    return replace(task, examples=examples, warnings=(*task.warnings, *repeated)).with_program(task.program)
+
+
+def _check_penalty(example: WeightedExample, name: str) -> None:
+    penalty = example.penalty
+    if penalty is not None and not 0 < penalty <= LARGEST:
+        raise UserError(
+            f"{name}: the penalty of example '{example.id}' must be between 1 and {LARGEST}; got {penalty}."
+        )
 
 
 def _unique_ids(
     examples: Sequence[WeightedExample],
 ) -> tuple[tuple[WeightedExample, ...], tuple[str, ...]]:
     """The examples with distinct ids, and a warning if some were not."""
-    from dataclasses import replace
-
     seen = {example.id for example in examples}
     if len(seen) == len(examples):
         return tuple(examples), ()
@@ -138,6 +138,7 @@ class _Reader:
     """Collects the statements of one source."""
 
     source: Source
+    dialect: Dialect | None = None
     examples: list[WeightedExample] = field(default_factory=list)
     heads: list[ModeHead] = field(default_factory=list)
     bodies: list[ModeBody] = field(default_factory=list)
@@ -147,6 +148,7 @@ class _Reader:
     rules: list[WeightedRule] = field(default_factory=list)
     constants: dict[tuple[str, str], None] = field(default_factory=dict)
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    ignored: dict[str, None] = field(default_factory=dict)
     penalties: list[str] | None = None
     max_variables: int | None = None
     max_body: int | None = None
@@ -168,7 +170,7 @@ class _Reader:
                 stop = statement.offset + len(statement.text)
                 spans.append((statement.offset, stop if statement.example else stop + 1))
         background = self.source.blanked(spans)
-        check_program(background, self.source.name)
+        program = parse(background, self.source.name)
         self._check_contexts()
         lines: list[str] = []
         for number, line in enumerate(background.split("\n"), start=1):
@@ -178,12 +180,18 @@ class _Reader:
                 self.places.setdefault(stripped, (number, line.index(stripped) + 1))
         examples, repeated = _unique_ids(self.examples)
         text = "\n".join(lines)
-        return LasTask(examples, text, self._bias(), self.source.name, repeated, self.places)
+        warnings = (*self._ignored_directives(), *repeated)
+        task = LasTask(examples, text, self._bias(), self.source.name, warnings, self.places)
+        return task.with_program(program)
+
+    def _ignored_directives(self) -> tuple[str, ...]:
+        words = ", ".join(f"#{word}" for word in self.ignored)
+        return (f"{words} says nothing of the score and is ignored.",) if words else ()
 
     def _bias(self) -> LanguageBias:
         options = any("positive" in mode.options for mode in self.bodies)
         ilasp = bool(self.meta_modes or self.predicates or options)
-        dialect: Dialect = "ilasp" if ilasp else "fastlas"
+        guessed: Dialect = "ilasp" if ilasp else "fastlas"
         return LanguageBias(
             heads=tuple(dict.fromkeys(self.heads)),
             bodies=tuple(self.bodies),
@@ -196,7 +204,7 @@ class _Reader:
             max_body=self.max_body,
             penalties=None if self.penalties is None else tuple(self.penalties),
             ground_without_replacement=self.without_replacement,
-            dialect=dialect,
+            dialect=self.dialect or guessed,
         )
 
     def _directive(self, statement: Statement) -> bool:
@@ -212,11 +220,10 @@ class _Reader:
             return True
         weighted = _WEIGHTED_RULE.match(text)
         if weighted:
-            if weighted.group(1).startswith("-"):
-                raise self.source.error(offset, "a rule's cost has to be at least 0.")
+            cost = self._number(weighted.group(1), "the cost of a rule", offset)
             rule = text[weighted.end() :].strip() + "."
-            check_program(rule, self.source.name, self.source.place(offset + weighted.end()))
-            self.rules.append(WeightedRule(int(weighted.group(1)), rule))
+            parse(rule, self.source.name, self.source.place(offset + weighted.end()))
+            self.rules.append(WeightedRule(cost, rule))
             return True
         return False
 
@@ -227,6 +234,8 @@ class _Reader:
         if word in _ASP_DIRECTIVES:
             return False
         if word in _DROPPED:
+            if word != "show":
+                self.ignored.setdefault(word)
             return True
         if word in _REFUSED:
             raise self.source.error(offset, _REFUSED[word])
@@ -247,12 +256,14 @@ class _Reader:
         elif word == "predicate":
             declared = self._match(_PREDICATE, statement, "#predicate(kind, name/arity)")
             kind, name, arity = declared.groups()
-            self.predicates.append(PredicateDeclaration(kind, name, int(arity)))
+            number = self._number(arity, "the arity of a predicate", offset)
+            self.predicates.append(PredicateDeclaration(kind, name, number))
         elif word == "constant":
             kind, value = self._match(_CONSTANT, statement, "#constant(type, value)").groups()
             self.constants[(kind, value)] = None
         elif word in ("maxv", "max_body"):
-            number = int(self._match(_NUMBER, statement, f"#{word}(number)").group(1))
+            digits = self._match(_NUMBER, statement, f"#{word}(number)").group(1)
+            number = self._number(digits, f"'#{word}'", offset, MOST_VARIABLES if word == "maxv" else LARGEST)
             if word == "maxv":
                 self.max_variables = number
             else:
@@ -260,6 +271,13 @@ class _Reader:
         else:
             self._penalty(statement)
         return True
+
+    def _number(self, digits: str, what: str, offset: int, most: int = LARGEST) -> int:
+        """A natural number; many digits are refused before they are read."""
+        if digits.startswith("-") or len(digits.lstrip("0")) > len(str(most)) or int(digits) > most:
+            shown = digits if len(digits) <= 20 else f"{digits[:8]}... ({len(digits)} digits)"
+            raise self.source.error(offset, f"{what} must be between 0 and {most}; got {shown}.")
+        return int(digits)
 
     def _match(self, pattern: re.Pattern[str], statement: Statement, shape: str) -> re.Match[str]:
         match = pattern.match(statement.text.strip())
@@ -275,7 +293,7 @@ class _Reader:
             raise self.source.error(statement.offset, "the argument of '#bias' has to be a string.")
         rule = "".join(strings).replace('\\"', '"').replace("\\\\", "\\").strip()
         rule = rule if rule.endswith(".") else rule + "."
-        check_program(rule, self.source.name, self.source.place(statement.offset))
+        parse(rule, f"{self.source.name}, #bias", self.source.place(statement.offset))
         if _NEGATIVE.match(rule):
             raise self.source.error(statement.offset, NEGATIVE_PENALTY)
         self.penalties = [*(self.penalties or []), rule]
@@ -288,8 +306,9 @@ class _Reader:
             pair = re.fullmatch(r"([a-z_]\w*)\s*/\s*(\d+)", part)
             if pair is None:
                 raise self.source.error(offset, f"'{part}' should have the form 'kind/arity' in '{shape}.'.")
-            kinds.append((pair.group(1), int(pair.group(2))))
-        self.meta_modes.append(MetaMode(int(match.group(1) or 1), match.group(2), tuple(kinds)))
+            kinds.append((pair.group(1), self._number(pair.group(2), "the arity of a predicate", offset)))
+        cost = self._number(match.group(1) or "1", "the cost of a meta-rule", offset)
+        self.meta_modes.append(MetaMode(cost, match.group(2), tuple(kinds)))
 
     def _meta_rule(self, text: str, offset: int) -> None:
         """Takes the atom whose arguments are exactly the predicate variables as the binding one."""
@@ -305,7 +324,9 @@ class _Reader:
                 rest = ", ".join(" ".join(part.split()) for j, (part, _) in enumerate(literals) if j != i)
                 rule = head.strip() + (f" :- {rest}" if rest else "")
                 meta = MetaRule(rule, match.group(1), variables)
-                check_program(meta.instance(dict.fromkeys(variables, "p")), self.source.name, None)
+                parse(
+                    meta.instance(dict.fromkeys(variables, "p")), self.source.name, self.source.place(offset)
+                )
                 self.meta_rules.append(meta)
                 return
         raise self.source.error(
@@ -371,8 +392,7 @@ class _Reader:
         self._add(offset, text[1:4], name, penalty, self._atoms(*sets[0]), self._atoms(*sets[1]), context)
 
     def _context(self, text: str, offset: int) -> tuple[str, ...]:
-        line, column = self.source.place(offset)
-        check_program(text, self.source.name, (line, column))
+        parse(text, self.source.name, self.source.place(offset))
         inner = Source(text, self.source.name)
         return tuple(" ".join(statement.text.split()) for statement in inner.statements())
 
@@ -397,11 +417,9 @@ class _Reader:
     ) -> None:
         name = (name or "").strip() or f"example_{len(self.examples) + 1}"
         wrapped = _WRAPPED.fullmatch(name)
-        weight = int(penalty) if penalty is not None else 0
-        if weight < 0:
-            raise self.source.error(
-                offset, f"the penalty of example '{name}' is {weight}, but must not be negative."
-            )
+        weight = 0
+        if penalty is not None:
+            weight = self._number(penalty, f"the penalty of example '{name}'", offset)
         self.examples.append(
             WeightedExample(
                 id=wrapped.group(1) if wrapped else name,
@@ -418,7 +436,7 @@ class _Reader:
         for piece, offset in self.first_places.items():
             if not _PLAIN_FACT.match(piece):
                 position = max(self.source.text.find(piece, offset), offset)
-                check_program(piece + ".", self.source.name, self.source.place(position))
+                parse(piece + ".", self.source.name, self.source.place(position))
                 if ":-" not in piece and _VARIABLE.search(_QUOTED.sub("", piece)):
                     raise self.source.error(position, f"the context's fact '{piece[:60]}' has a variable.")
         for atom, offset in self.atom_places.items():
@@ -428,7 +446,7 @@ class _Reader:
     def _check_ground(self, atom: str, offset: int) -> None:
         from clingo import MessageCode, parse_term
 
-        check_program(atom + ".", self.source.name, self.source.place(offset))
+        parse(atom + ".", self.source.name, self.source.place(offset))
 
         def silent(code: MessageCode, message: str) -> None:
             """The sentence below says it better."""

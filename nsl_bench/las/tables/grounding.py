@@ -159,8 +159,8 @@ def ground(task: LasTask, columns: Columns, choices: Sequence[str], budget: Budg
         raise Undecided(str(error)) from error
     except RuntimeError as error:
         raise UserError(_explain(task, messages, text)) from error
-    if program.undecided:
-        raise Undecided(program.undecided)
+    if program.open:
+        raise Undecided(program.open)
     return _evaluate(task, columns, control, program, budget)
 
 
@@ -271,6 +271,8 @@ def _evaluate(
     for number, group in enumerate(program.ordered()):
         if number % _EVERY == 0:
             budget.check()
+        if len(group) > 1 and program.recursive_through_negation(group):
+            raise Undecided("recursion through negation or an aggregate")
         state.run(group)
     return Grounding(
         columns,
