@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import clingo
 from clingo import ast
 
-from nsl_bench.las.semantics.verification.reading import OPERATORS, Reader, Reading, is_constraint, variables_of
+from nsl_bench.las.semantics.verification.reading import (
+    OPERATORS,
+    Reader,
+    Reading,
+    is_constraint,
+    variables_of,
+)
 from nsl_bench.las.semantics.verification.statements import (
     Statements,
     Unverifiable,
@@ -130,9 +136,7 @@ class Pricing:
         return price(self._bias, head, body, self._stop)
 
 
-def price(
-    bias: LanguageBias, head: str | None, body: Sequence[str], stop: Callable[[], None]
-) -> int | None:
+def price(bias: LanguageBias, head: str | None, body: Sequence[str], stop: Callable[[], None]) -> int | None:
     """What `#bias` says that a rule costs, its variables standing as constants; None if it forbids the rule.
 
     Args:
@@ -210,6 +214,10 @@ def normal_form(text: str) -> str:
     forms = []
     for order in itertools.permutations(range(len(variables))):
         names = {variable: f"V{i + 1}" for variable, i in zip(variables, order, strict=True)}
-        renamed = [_VARIABLE.sub(lambda m, names=names: names.get(m.group(), m.group()), t) for t in texts]
-        forms.append(" ".join([renamed[0], *sorted(renamed[1:])]))
+        first, *rest = (_renamed(each, names) for each in texts)
+        forms.append(" ".join([first, *sorted(rest)]))
     return min(forms)
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    return _VARIABLE.sub(lambda match: names.get(match.group(), match.group()), text)

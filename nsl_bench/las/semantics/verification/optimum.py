@@ -46,7 +46,7 @@ class Optimum:
 def find_better(
     task: LasTask, rules: Mapping[str, int], most: int | None, stop: Callable[[], None]
 ) -> Optimum | None:
-    """The best hypothesis of at most a given score.
+    """A hypothesis of least score; None if that is more than a given score.
 
     Args:
         task: the task.
@@ -59,20 +59,23 @@ def find_better(
     """
     search = _Search(task, list(rules.items()), most, stop)
     best: Optimum | None = None
+    limit = most
     for _ in range(_MOST_PROPOSALS):
-        found = search.propose(None if best is None else best.score - 1)
+        found = search.propose(limit)
         if found is None:
             return best
         chosen, cost = found
         hypothesis = tuple(search.rules[k][0] for k in chosen)
         penalty = search.penalty_of_negatives(hypothesis)
-        if penalty is not None and (best is None or cost + penalty < best.score):
-            if most is None or cost + penalty <= most:
-                best = Optimum(cost + penalty, hypothesis)
+        if penalty is not None and (limit is None or cost + penalty <= limit):
+            best = Optimum(cost + penalty, hypothesis)
+            limit = best.score - 1
         if not search.negative:
             return best
         search.exclude(chosen)
-    raise Unverifiable(f"more than {_MOST_PROPOSALS:,} hypotheses would have to be tried on negative examples")
+    raise Unverifiable(
+        f"more than {_MOST_PROPOSALS:,} hypotheses would have to be tried on negative examples"
+    )
 
 
 class _Search:
@@ -88,9 +91,7 @@ class _Search:
         for example in task.examples:
             if example.positive:
                 known = wanted.get(asked := asked_by(example), 0)
-                wanted[asked] = (
-                    None if known is None or example.penalty is None else known + example.penalty
-                )
+                wanted[asked] = None if known is None or example.penalty is None else known + example.penalty
         self._total = sum(cost for _, cost in rules) + sum(p or 0 for p in wanted.values())
         if most is None and self._total > _LARGEST_WEIGHT:
             raise Unverifiable("costs and penalties add up to more than clingo can hold")
@@ -123,24 +124,23 @@ class _Search:
 
     def propose(self, most: int | None) -> tuple[tuple[int, ...], int] | None:
         """The cheapest choice of rules by positive examples, of at most so much; None if there is none."""
+        if most is not None and most < 0:
+            return None
+        if most is not None and most > _LARGEST_WEIGHT:
+            raise Unverifiable("the score is more than clingo can hold")
         found: list[tuple[tuple[int, ...], int]] = []
 
         def keep(model: clingo.Model) -> None:
             chosen = tuple(sorted(symbol.arguments[0].number for symbol in model.symbols(shown=True)))
             found.append((chosen, sum(model.cost)))
 
-        bound = min((b for b in (most, self._most) if b is not None), default=None)
-        if bound is not None and bound < 0:
-            return None
-        if bound is not None and bound > _LARGEST_WEIGHT:
-            raise Unverifiable("the score is more than clingo can hold")
-        mode = "opt" if bound is None else f"opt,{bound}"
+        mode = "opt" if most is None else f"opt,{most}"
         self._control.configuration.solve.opt_mode = mode  # type: ignore[union-attr]
         try:
             result = solved(self._control, keep, self._stop)
         except RuntimeError as error:
             raise Unverifiable(f"clingo cannot weigh it ({error})") from None
-        if not result.exhausted:
+        if not result.exhausted and not (found and found[-1][1] == 0):
             raise Unverifiable("clingo gave up")
         return found[-1] if found else None
 

@@ -113,7 +113,9 @@ class Reader:
         bias = self._bias
         types = reading.types
         counted = {str(literal): mode for literal, mode in reading.counted}
-        if any(types.get(variable) != kind or not self._is_guarded(kind) for kind, variable in reading.guards):
+        if any(
+            types.get(variable) != kind or not self._is_guarded(kind) for kind, variable in reading.guards
+        ):
             return False
         if set(variables_of(rule)) - set(types) or len(types) > bias.max_variables:
             return False
@@ -128,7 +130,6 @@ class Reader:
         if any(self._is_guarded(kind) and f"{kind}({v})" not in texts for v, kind in types.items()):
             return False
         return {_sides(x) for x in reading.inequalities} <= _replacements([x for x, _ in reading.counted])
-
 
     def _matches(self, atom: ast.AST, mode: ModeAtom | ModeComparison, types: Types) -> Types | None:
         """All types, if an atom or comparison is an instance of a declaration with types known before."""
@@ -217,7 +218,9 @@ def _replacements(literals: Sequence[ast.AST]) -> set[Sides]:
     for literal in literals:
         if literal.atom.ast_type == ast.ASTType.SymbolicAtom:
             symbol = literal.atom.symbol
-            atoms.append(((symbol.name, len(symbol.arguments), literal.sign), list(map(str, symbol.arguments))))
+            atoms.append(
+                ((symbol.name, len(symbol.arguments), literal.sign), list(map(str, symbol.arguments)))
+            )
     found = set()
     for (one, left), (two, right) in itertools.combinations(atoms, 2):
         if one == two:

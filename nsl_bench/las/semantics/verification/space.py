@@ -13,6 +13,7 @@ from nsl_bench.las.task import Compound, LasTask, ModeAtom, ModeComparison, Mode
 
 __all__ = ["rules_with_costs"]
 
+_ATOM = re.compile(r"((?:not )?\w+)\((.*)\)")
 _MOST_SETS = 200_000
 """Sets of literals that are looked at, before equal rules are recognised."""
 
@@ -65,11 +66,13 @@ class _Space:
                 if safe is not None:
                     self._stop()
                     offer(safe, self._pricing.of_shape(head, texts))
-        return {text: cost for text, cost in found.values()}
+        return dict(found.values())
 
     def _shapes(self, types: Sequence[str]) -> Iterator[tuple[str | None, list[tuple[str, ModeLiteral]]]]:
         """Heads with bodies over variables ``V1``, ``V2`` ... of the given types."""
-        heads: list[str | None] = [t for mode in self._bias.heads for t in self._instances(mode.atom, types, False)]
+        heads: list[str | None] = []
+        for head in self._bias.heads:
+            heads += self._instances(head.atom, types, False)
         if not self._bias.heads and not self._bias.meta_modes:
             heads = [None]
         literals: dict[str, list[ModeLiteral]] = {}
@@ -150,7 +153,7 @@ def _inequalities(body: Sequence[str]) -> list[str]:
     """What keeps two atoms of one predicate and sign from grounding to the same atom."""
     found = []
     for one, two in itertools.combinations(body, 2):
-        first, second = re.fullmatch(r"((?:not )?\w+)\((.*)\)", one), re.fullmatch(r"((?:not )?\w+)\((.*)\)", two)
+        first, second = _ATOM.fullmatch(one), _ATOM.fullmatch(two)
         if first and second and first[1] == second[1] and _commas(first[2]) == _commas(second[2]):
             found.append(f"f({first[2]}) != f({second[2]})")
     return found

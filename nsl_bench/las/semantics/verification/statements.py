@@ -109,7 +109,8 @@ def solved(
     with control.solve(on_model=keep, async_=True) as handle:
         while not handle.wait(_POLL):
             stop()
-        return handle.get()
+        result: clingo.SolveResult = handle.get()
+        return result
 
 
 def answer_sets(lines: Iterable[str], most: int, stop: Callable[[], None]) -> list[list[clingo.Symbol]]:
@@ -204,7 +205,7 @@ def _is_plain(rule: ast.AST) -> bool:
     if head.ast_type != ast.ASTType.Literal or head.sign != ast.Sign.NoSign:
         return False
     if head.atom.ast_type == ast.ASTType.BooleanConstant:
-        return head.atom.value == 0
+        return bool(head.atom.value == 0)
     return bool(head.atom.ast_type == ast.ASTType.SymbolicAtom)
 
 
@@ -237,8 +238,12 @@ class Statements:
         texts = dict.fromkeys(text for e in task.examples for text in (*e.inclusions, *e.exclusions))
         asked = {_read_atom(text) for text in texts}
         self._signatures = found.found | facts | {(name, len(arguments)) for _, name, arguments in asked}
-        self._negated = found.negated | {(name, len(arguments)) for negative, name, arguments in asked if negative}
-        self._extended = any((name, 1) in self._signatures for name in _DERIVED_SETS)
+        self._negated = found.negated | {
+            (name, len(arguments)) for negative, name, arguments in asked if negative
+        }
+        self._extended = task.bias.dialect == "fastlas" and any(
+            (name, 1) in self._signatures for name in _DERIVED_SETS
+        )
         self._copied: frozenset[Signature] | None = None
         if not copy_all and all(map(_is_plain, everything)):
             touched = derived_by([*in_contexts, *(rule for each in self.learned for rule in each)])
@@ -355,4 +360,3 @@ def _closure(rules: Sequence[ast.AST], given: set[Signature]) -> frozenset[Signa
     while more := {s for heads, body in parts if body & found for s in heads} - found:
         found |= more
     return frozenset(found)
-
