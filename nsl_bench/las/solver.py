@@ -1,20 +1,17 @@
-"""Solving a learning task: tables where they apply, clingo where they do not, and a check of the answer."""
+"""Solving a learning task: tables where they apply, clingo where they do not, and a check of the answer.
+
+What most tasks need none of is imported where it is used: starting takes longer than solving a small task.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import get_args
 
 from nsl_bench.budget import Budget, Undecided, heeding_interrupts
 from nsl_bench.errors import UserError
-from nsl_bench.las.bias.space import Space
-from nsl_bench.las.clingo_tiers.conflict_driven import search_by_conflicts
-from nsl_bench.las.clingo_tiers.demands import Demand, Problem
-from nsl_bench.las.clingo_tiers.incumbent import Incumbent
-from nsl_bench.las.clingo_tiers.one_shot import search_at_once
-from nsl_bench.las.clingo_tiers.space_parts import space_parts
-from nsl_bench.las.semantics.verification import verify
+from nsl_bench.las.semantics.verification import is_small
 from nsl_bench.las.set_cover.maxsat import Backend
 from nsl_bench.las.syntax.checks import check_task
 from nsl_bench.las.tabular import solve_by_tables, tabular_tier
@@ -23,7 +20,6 @@ from nsl_bench.las.task import LARGEST, LasTask, Solution, Tier
 __all__ = ["solve"]
 
 _TIERS: tuple[Tier, ...] = get_args(Tier)
-_Search = Callable[[Problem, Iterable[Space], Incumbent, Budget, dict[str, float]], tuple[Demand, ...] | None]
 
 
 def solve(
@@ -56,6 +52,10 @@ def solve(
     with heeding_interrupts(budget):
         _check(task)
         solution = _search(task, budget, backend, say, first_tier)
+        if not verified and not is_small(task, solution):
+            return solution
+        from nsl_bench.las.semantics.verification.check import verify
+
         if verified:
             say("verification")
         return verify(task, solution, budget, thorough=verified)
@@ -108,26 +108,28 @@ def _by_clingo(
         first_tier: ``"C"`` or ``"D"``.
         before: why the tiers before do not apply.
     """
+    from nsl_bench.las.clingo_tiers.conflict_driven import search_by_conflicts
+    from nsl_bench.las.clingo_tiers.demands import Problem
+    from nsl_bench.las.clingo_tiers.incumbent import Incumbent
+    from nsl_bench.las.clingo_tiers.one_shot import search_at_once
+    from nsl_bench.las.clingo_tiers.space_parts import space_parts
+
     problem = Problem.of(task)
     incumbent = Incumbent(task, budget)
     statistics: dict[str, float] = {"distinct_examples": len(problem.demands)}
     notes = [before] if before else []
-    for tier, search in _searches(first_tier):
+    for tier in _TIERS[_TIERS.index(first_tier) :]:
+        search = search_at_once if tier == "C" else search_by_conflicts
         say(f"tier {tier}{', for: ' + notes[-1] if notes else ''}")
         incumbent.enter(tier)
         try:
             core = search(problem, space_parts(task, budget, statistics), incumbent, budget, statistics)
         except Undecided as reason:
-            notes.append(f"Tier {tier} gave up: {reason}.")
+            if not budget.expired():
+                notes.append(f"Tier {tier} gave up: {reason}.")
             continue
         if core is not None:
             return incumbent.unsatisfiable(core, statistics)
         break
-    ended = [budget.ended_by] if budget.ended_by and not incumbent.is_proven else notes
-    return incumbent.answer(statistics, " ".join(ended))
-
-
-def _searches(first_tier: Tier) -> Iterator[tuple[Tier, _Search]]:
-    if first_tier != "D":
-        yield "C", search_at_once
-    yield "D", search_by_conflicts
+    ended = "" if incumbent.is_proven else budget.ended_by
+    return incumbent.answer(statistics, " ".join([ended, *notes]).strip())

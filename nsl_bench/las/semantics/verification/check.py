@@ -13,18 +13,16 @@ from dataclasses import dataclass, replace
 
 from nsl_bench.budget import Budget, Expired
 from nsl_bench.las.semantics.verification.costs import Pricing
-from nsl_bench.las.semantics.verification.coverage import covered_examples, size
+from nsl_bench.las.semantics.verification.coverage import covered_examples
 from nsl_bench.las.semantics.verification.optimum import find_better
 from nsl_bench.las.semantics.verification.space import rules_with_costs
 from nsl_bench.las.semantics.verification.statements import Unverifiable
 from nsl_bench.las.task import LasTask, Solution
 
-__all__ = ["MOST_RULES", "SMALL", "verify"]
+__all__ = ["MOST_RULES", "verify"]
 
-SMALL = 400
-"""Statements of all distinct examples up to which every answer's score is checked."""
 _SECONDS = 0.2
-"""What that check may take."""
+"""What the check of a score that nobody asked for may take."""
 _THOROUGH_SECONDS = 300.0
 MOST_RULES = 2_000
 """Rules of the largest hypothesis space over which optimality is confirmed."""
@@ -55,13 +53,13 @@ def verify(task: LasTask, solution: Solution, budget: Budget, *, thorough: bool 
         solution: what a rule learner answered.
         budget: when to give up.
         thorough: check the score of a task of any size, and optimality and unsatisfiability where the space
-            is small enough; else only the score, and only of small tasks (`SMALL`).
+            is small enough; else only the score.
 
     Returns:
         The solution with `verified` set, and with the reason in `unverified` where a thorough check could not
         go further. A contradicted answer is ``"feasible"``, with its true score and a message.
     """
-    if not thorough and (solution.score is None or size(task, solution.hypothesis) > SMALL):
+    if solution.score is None and not thorough:
         return solution
     seconds = _THOROUGH_SECONDS if thorough else _SECONDS
     stop = _stop(budget.with_grace(_GRACE) if thorough else budget, seconds)

@@ -17,17 +17,10 @@ from nsl_bench.las.semantics.verification.statements import (
 )
 from nsl_bench.las.task import LasTask
 
-__all__ = ["covered_examples", "size"]
+__all__ = ["covered_examples"]
 
 _TOGETHER = 20_000
 """Statements of contexts in one program, which bounds its memory."""
-
-
-def size(task: LasTask, hypothesis: Sequence[str]) -> int:
-    """How many statements the copies of all distinct examples hold, roughly."""
-    rules = len(hypothesis) + 1
-    distinct = {asked_by(example) for example in task.examples}
-    return sum(rules + len(a) + len(b) + len(context) for a, b, context in distinct)
 
 
 def covered_examples(task: LasTask, hypothesis: Sequence[str], stop: Callable[[], None]) -> list[bool]:

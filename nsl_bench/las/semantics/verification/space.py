@@ -71,8 +71,8 @@ class _Space:
     def _shapes(self, types: Sequence[str]) -> Iterator[tuple[str | None, list[tuple[str, ModeLiteral]]]]:
         """Heads with bodies over variables ``V1``, ``V2`` ... of the given types."""
         heads: list[str | None] = []
-        for head in self._bias.heads:
-            heads += self._instances(head.atom, types, False)
+        for declared in self._bias.heads:
+            heads += self._instances(declared.atom, types, False)
         if not self._bias.heads and not self._bias.meta_modes:
             heads = [None]
         literals: dict[str, list[ModeLiteral]] = {}
