@@ -182,8 +182,8 @@ class _Child:
             os.dup2(nothing, 0)
             for descriptor in (1, 2):
                 os.dup2(self.output.sink, descriptor)
-            sys.stdout = open(1, "w", closefd=False, encoding="utf-8", errors="replace")  # noqa: PTH123, SIM115
-            sys.stderr = open(2, "w", closefd=False, encoding="utf-8", errors="replace")  # noqa: PTH123, SIM115
+            sys.stdout = open(1, "w", closefd=False, encoding="utf-8", errors="replace")  # noqa: SIM115
+            sys.stderr = open(2, "w", closefd=False, encoding="utf-8", errors="replace")  # noqa: SIM115
             kept = theirs.fileno()
             os.closerange(3, kept)
             os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
@@ -328,7 +328,8 @@ class _Call:
             selector.register(child.channel, selectors.EVENT_READ)
             selector.register(child.output.descriptor, selectors.EVENT_READ)
             while True:
-                while (message := child.decoder.next()) is not None:
+                while (found := child.decoder.next()) is not None:
+                    message: dict[str, Any] = found
                     if "stage" in message:
                         self._doing, self._seconds = message["stage"], message["seconds"]
                         deadline = self._deadline()
