@@ -43,7 +43,7 @@ ARITHMETIC = {
     "max_body_of_5000_digits": TASK + f"#max_body({DIGITS}).",
     "recall_of_5000_digits": TASK + f"#modeb({DIGITS}, s(var(n))). s(1).",
     "weight_of_5000_digits": TASK + f"{DIGITS} ~ p(1).",
-    "meta_cost_of_5000_digits": f"#modem({DIGITS}, m(p/1, q/1)). P(X) :- Q(X), m(P,Q). #pos(x, {{p(1)}}, {{}}).",
+    "meta_cost_of_5000_digits": TASK + f"#modem({DIGITS}, m(p/1, q/1)). P(X) :- Q(X), m(P,Q).",
     "number_of_5000_digits": TASK + f"s({DIGITS}).",
     "number_of_5000_digits_in_a_context": TASK + f"#pos(x, {{p(1)}}, {{}}, {{s({DIGITS}).}}).",
     "number_beyond_31_bits_in_a_bias": TASK + '#bias("penalty(99999999999, head).").',
