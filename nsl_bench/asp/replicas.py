@@ -7,8 +7,9 @@ share nothing that is open, an answer set of the program is one answer set for e
 
 An inconsistent replica must not make the program inconsistent: constraints derive ``violated(E)``, and rules
 that can contradict themselves (cycles through negation, bounds of choices) only apply while ``active(E)``
-holds, which is free (and left out where no rule can). ``covered(E)`` says that example E's inclusions and exclusions hold in a consistent
-replica, so E is bravely covered exactly if some answer set of the program holds ``covered(E)``.
+holds, which is free, and is left out where no rule can. ``covered(E)`` says that example E's inclusions and
+exclusions hold in a consistent replica, so E is bravely covered exactly if some answer set of the program
+holds ``covered(E)``.
 
 All these names begin with a prefix that occurs nowhere in the user's texts (`nsl_bench.asp.names`).
 """

@@ -334,7 +334,8 @@ class _Call:
             selector.register(child.channel, selectors.EVENT_READ)
             selector.register(child.output.descriptor, selectors.EVENT_READ)
             while True:
-                while (message := child.decoder.next()) is not None:
+                while (found := child.decoder.next()) is not None:
+                    message: dict[str, Any] = found
                     if "stage" in message:
                         self._doing, self._seconds = message["stage"], message["seconds"]
                         self._grace = message["grace"]

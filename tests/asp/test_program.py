@@ -84,9 +84,9 @@ def test_what_is_no_rule_is_refused(text: str, sentence: str) -> None:
 
 
 def test_places_are_those_of_the_file() -> None:
-    with pytest.raises(UserError, match="t.las, line 7, column 13: syntax error"):
+    with pytest.raises(UserError, match=r"t\.las, line 7, column 13: syntax error"):
         parse("a :- b c.", "t.las", (7, 6))
-    with pytest.raises(UserError, match="t.las, line 8, column 3: syntax error"):
+    with pytest.raises(UserError, match=r"t\.las, line 8, column 3: syntax error"):
         parse("a.\nb c.", "t.las", (7, 6))
 
 

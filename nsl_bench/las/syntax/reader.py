@@ -15,16 +15,13 @@ from nsl_bench.asp import program as asp
 from nsl_bench.asp.program import parse
 from nsl_bench.asp.text import check_characters, read_text, stray
 from nsl_bench.errors import UserError, unknown
-from nsl_bench.las.syntax.modes import parse_mode_body, parse_mode_head
-from nsl_bench.las.syntax.scanner import Source, Statement, split_arguments
-from nsl_bench.las.task import (
+from nsl_bench.las.language_bias import (
     DEFAULT_MAX_VARIABLES,
     LARGEST,
     MOST_VARIABLES,
     NEGATIVE_PENALTY,
     Dialect,
     LanguageBias,
-    LasTask,
     MetaMode,
     MetaRule,
     ModeBody,
@@ -32,9 +29,11 @@ from nsl_bench.las.task import (
     PredicateDeclaration,
     WeightedRule,
 )
+from nsl_bench.las.syntax.modes import parse_mode_body, parse_mode_head
+from nsl_bench.las.syntax.scanner import Source, Statement, split_arguments
 from nsl_bench.types import WeightedExample
 
-__all__ = ["build_task", "parse_task", "read_task"]
+__all__ = ["TaskText", "build_task", "parse_task", "read_task"]
 
 _WRAPPED = re.compile(r"eg\(\s*(\w+)\s*\)")
 _DIRECTIVE = re.compile(r"#([a-z_]+)")
@@ -77,19 +76,42 @@ _OWN = (
 )
 
 
-def read_task(path: Path, dialect: Dialect | None = None) -> LasTask:
+@dataclass(frozen=True)
+class TaskText:
+    """What the text of a task says.
+
+    Attributes:
+        examples: its examples, with distinct ids.
+        background: everything that is ASP, a statement a line.
+        program: the same, parsed.
+        bias: the directives of the language bias.
+        name: what messages call the text.
+        warnings: what the user should be told.
+        places: line and column of mode declarations and lines of the background, by their text.
+    """
+
+    examples: tuple[WeightedExample, ...]
+    background: str
+    program: asp.Program
+    bias: LanguageBias
+    name: str
+    warnings: tuple[str, ...]
+    places: dict[str, tuple[int, int]]
+
+
+def read_task(path: Path, dialect: Dialect | None = None) -> TaskText:
     """The task in the file at `path`; see `LasTask.read`."""
     return parse_task(read_text(path), path.name, dialect)
 
 
-def parse_task(text: str, name: str, dialect: Dialect | None = None) -> LasTask:
+def parse_task(text: str, name: str, dialect: Dialect | None = None) -> TaskText:
     """The task that `text` states; see `LasTask.parse`."""
     return _Reader(Source(text, name), dialect).task()
 
 
 def build_task(
     examples: tuple[WeightedExample, ...], background: str, language_bias: str, name: str
-) -> LasTask:
+) -> TaskText:
     """A task of `examples` and the two texts; see `LasTask.build`."""
     task = _Reader(Source(f"{background}\n{language_bias}", name)).task()
     contexts = {text: None for example in examples for text in example.context}
@@ -101,7 +123,7 @@ def build_task(
     for example in examples:
         _check_penalty(example, name)
     examples, repeated = _unique_ids((*task.examples, *examples))
-    return replace(task, examples=examples, warnings=(*task.warnings, *repeated)).with_program(task.program)
+    return replace(task, examples=examples, warnings=(*task.warnings, *repeated))
 
 
 def _check_penalty(example: WeightedExample, name: str) -> None:
@@ -158,7 +180,7 @@ class _Reader:
     read_contexts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     read_atoms: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def task(self) -> LasTask:
+    def task(self) -> TaskText:
         if found := stray(self.source.text):
             offset, shown = found
             raise self.source.error(
@@ -181,8 +203,7 @@ class _Reader:
         examples, repeated = _unique_ids(self.examples)
         text = "\n".join(lines)
         warnings = (*self._ignored_directives(), *repeated)
-        task = LasTask(examples, text, self._bias(), self.source.name, warnings, self.places)
-        return task.with_program(program)
+        return TaskText(examples, text, program, self._bias(), self.source.name, warnings, self.places)
 
     def _ignored_directives(self) -> tuple[str, ...]:
         words = ", ".join(f"#{word}" for word in self.ignored)
