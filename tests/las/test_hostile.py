@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from nsl_bench.cli import run
-from nsl_bench.las import isolated
+from nsl_bench.isolation import learning
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
 
@@ -145,7 +145,7 @@ def ends(words: list[object], capsys: pytest.CaptureFixture[str]) -> tuple[int, 
 @pytest.fixture(autouse=True)
 def little_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """What does not heed its time limit is ended soon."""
-    monkeypatch.setattr(isolated, "_GRACE", 1.0)
+    monkeypatch.setattr(learning, "_GRACE", 1.0)
 
 
 @pytest.fixture

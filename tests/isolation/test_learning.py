@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from nsl_bench.errors import UserError
+from nsl_bench.isolation import learning
 from nsl_bench.isolation.guard import Ended
-from nsl_bench.las import LasTask, isolated, solve
-from nsl_bench.las.isolated import solve_isolated
+from nsl_bench.isolation.learning import solve_isolated
+from nsl_bench.las import LasTask, Solution, solve
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
 
@@ -58,7 +59,7 @@ def test_what_is_wrong_with_a_task_is_told() -> None:
 
 
 def test_a_time_limit_ends_what_does_not_heed_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolated, "_GRACE", 0.5)
+    monkeypatch.setattr(learning, "_GRACE", 0.5)
     started = time.monotonic()
     with pytest.raises(Ended, match=r"^Solving the task takes longer than the 1 s allowed; "):
         solve_isolated(TASK + "m(1..5000). s :- m(A), m(B), m(C), A+B+C = -1.", time_limit=1)
@@ -70,9 +71,9 @@ import sys, os
 from dataclasses import replace
 from nsl_bench import registry
 from nsl_bench.cli import run
-from nsl_bench.las import isolated
+from nsl_bench.isolation import learning
 
-isolated._GRACE = 0.5
+learning._GRACE = 0.5
 
 def solver(task, *, time_limit=None, memory_limit=None, found):
     from nsl_bench.las.task import Solution
@@ -105,3 +106,12 @@ def test_the_best_so_far_is_printed(how: str, sentence: str, tmp_path: Path) -> 
     assert last.startswith("So far. Solving ") and sentence in last
     done = subprocess.run([*words, "--json"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and json.loads(done.stdout)["uncovered"] == {"two": 6}
+
+
+@pytest.mark.parametrize("tier", ["C", "D"])
+def test_each_better_answer_is_told(tier: str) -> None:
+    told: list[Solution] = []
+    solution = solve(LasTask.parse(TASK), first_tier=tier, found=told.append)  # type: ignore[arg-type]
+    scores = [each.score or 0 for each in told]
+    assert scores == sorted(scores, reverse=True) and scores[0] > scores[-1] == solution.score == 5
+    assert told[0].hypothesis == () and told[0].status == "feasible"
