@@ -11,6 +11,9 @@ from nsl_bench.errors import UserError
 
 __all__ = ["command"]
 
+_GRACE = 5.0
+"""Seconds beyond the time limit after which a comparison that does not heed it is ended."""
+
 
 @click.command(
     cls=Command,
@@ -53,40 +56,70 @@ def command(
     hypothesis can derive, or inputs of which none is possible, are an error.
     """
     from nsl_bench.asp.text import read_text
-    from nsl_bench.las.bias.hypothesis import parse_rules
-    from nsl_bench.las.semantics.equivalence import equivalent
-    from nsl_bench.las.task import LasTask
+    from nsl_bench.isolation.guard import Allowance, guarded
 
     if task is not None and benchmark is not None:
-        raise UserError("Give --task or --benchmark, not both: either says what is possible and compared.")
+        raise UserError("Give --task or --benchmark, not both: each says what is possible and compared.")
     if task is None and benchmark is None and (inputs is None or not atoms):
         raise UserError(
             "Give --benchmark or --task, or else --inputs (what is possible) and --atom (what is compared)."
         )
-    known: tuple[str, ...] = ()
     texts = {
         "background": None if background is None else read_text(background),
         "inputs": None if inputs is None else read_text(inputs),
     }
+    known: tuple[str, ...] = ()
     if benchmark is not None:
         from nsl_bench import registry
 
         chosen = registry.create("benchmark", benchmark)
         known = tuple(atom for atom in chosen.labels.atoms if atom is not None)
         atoms = atoms or known
-        texts = {name: text or getattr(chosen, name) for name, text in texts.items()}
-    found = equivalent(
-        parse_rules(read_text(first), str(first)),
-        parse_rules(read_text(second), str(second)),
-        None if task is None else LasTask.read(task),
+        texts = {name: getattr(chosen, name) if text is None else text for name, text in texts.items()}
+    found = guarded(
+        _difference,
+        (first, second),
+        task,
+        atoms,
+        known,
+        time_limit,
         background=texts["background"],
         inputs=texts["inputs"],
-        atoms=atoms,
-        known=known,
-        time_limit=time_limit,
+        doing=f"Comparing {first} and {second}",
+        allowance=Allowance(None if time_limit is None else time_limit + _GRACE),
     )
     if found is None:
         click.echo("equivalent")
         return
     click.echo(f"not equivalent\n{found}")
     click.get_current_context().exit(1)
+
+
+def _difference(
+    hypotheses: tuple[Path, Path],
+    task: Path | None,
+    atoms: tuple[str, ...],
+    known: tuple[str, ...],
+    time_limit: float | None,
+    *,
+    background: str | None,
+    inputs: str | None,
+) -> str | None:
+    """An input on which hypotheses differ, for people; None if there is none."""
+    from nsl_bench.asp.text import read_text
+    from nsl_bench.las.bias.hypothesis import parse_rules
+    from nsl_bench.las.semantics.equivalence import equivalent
+    from nsl_bench.las.task import LasTask
+
+    first, second = (parse_rules(read_text(path), str(path)) for path in hypotheses)
+    found = equivalent(
+        first,
+        second,
+        None if task is None else LasTask.read(task),
+        background=background,
+        inputs=inputs,
+        atoms=atoms,
+        known=known,
+        time_limit=time_limit,
+    )
+    return None if found is None else str(found)

@@ -11,11 +11,12 @@ from typing import get_args
 
 from nsl_bench.budget import Budget, Undecided, heeding_interrupts
 from nsl_bench.errors import UserError
+from nsl_bench.las.checks import check_task
+from nsl_bench.las.language_bias import LARGEST
 from nsl_bench.las.semantics.verification import is_small
 from nsl_bench.las.set_cover.maxsat import Backend
-from nsl_bench.las.syntax.checks import check_task
 from nsl_bench.las.tabular import solve_by_tables, tabular_tier
-from nsl_bench.las.task import LARGEST, LasTask, Solution, Tier
+from nsl_bench.las.task import LasTask, Solution, Tier
 
 __all__ = ["solve"]
 

@@ -11,22 +11,20 @@ import numpy as np
 
 from nsl_bench.budget import Budget, Undecided
 from nsl_bench.las.enumeration.bodies import Bodies
-from nsl_bench.las.enumeration.candidates import (
-    Cells,
-    Rule,
-    candidates,
-    given_candidates,
-    head_forms,
-    rule_text,
-)
+from nsl_bench.las.enumeration.candidates import candidates, given_candidates
+from nsl_bench.las.enumeration.cells import Cells
+from nsl_bench.las.enumeration.heads import head_forms
+from nsl_bench.las.enumeration.rules import Rule, rule_text
+from nsl_bench.las.language_bias import WeightedRule
 from nsl_bench.las.set_cover.maxsat import Backend
 from nsl_bench.las.set_cover.problem import CoverProblem
 from nsl_bench.las.set_cover.unsatisfiable_core import smallest_clash
 from nsl_bench.las.tables.columns import Columns
-from nsl_bench.las.tables.formulas import Formula, Target, assign, choice_atom, demands, evaluate, targets
+from nsl_bench.las.tables.conditions import Target, choice_atom, targets
+from nsl_bench.las.tables.formulas import Formula, assign, demands, evaluate
 from nsl_bench.las.tables.grounding import ground
 from nsl_bench.las.tables.literals import Vocabulary
-from nsl_bench.las.task import LasTask, Solution, Tier, WeightedRule
+from nsl_bench.las.task import LasTask, Solution, Tier
 
 __all__ = ["solve_by_tables", "tabular_tier"]
 
@@ -116,7 +114,7 @@ class _TabularSearch:
         """See `solve_by_tables`."""
         task, budget = self._task, self._budget
         columns = Columns.of(task.examples)
-        grounding = ground(task, columns, [rule.rule for rule in self._given], budget)
+        grounding = ground(task, columns, self._given, budget)
         self._lap("grounding")
         branches = self._branches(targets(task, grounding, len(self._given), budget))
         self._cells = Cells([branch.targets for branch in branches], columns.words, columns.n)

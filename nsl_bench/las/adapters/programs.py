@@ -27,7 +27,6 @@ from nsl_bench.errors import UserError
 from nsl_bench.las.bias.hypothesis import parse_rules, with_type_guards
 from nsl_bench.las.bias.types import domains
 from nsl_bench.las.semantics.coverage import score
-from nsl_bench.las.syntax.writer import print_task
 from nsl_bench.las.task import LasTask, Solution
 
 __all__ = ["PROGRAMS", "Program", "describe", "fastlas", "find", "ilasp"]
@@ -181,7 +180,7 @@ def _fastlas_text(task: LasTask) -> str:
         heads=tuple(replace(mode, recall=None) for mode in bias.heads),
         constants=(),
     )
-    text = print_task(replace(_numbered(task), bias=plain, background="\n".join([task.background, *facts])))
+    text = replace(_numbered(task), bias=plain, background="\n".join([task.background, *facts])).to_las()
     text = re.sub(r"\bconst\((\w+)\)", lambda m: _typed("const", m.group(1), kinds), text)
     text = re.sub(r"\bvar\((\w+)\)", lambda m: _typed("var", m.group(1), kinds - derived), text)
     # FastLAS --nopl mistakes an id that is a compound term
@@ -205,7 +204,7 @@ def _ilasp_text(task: LasTask) -> str:
         raise UserError(
             f"{task.name} prices rules by #bias in a way that ILASP, which counts literals, cannot."
         )
-    return print_task(replace(_numbered(task), bias=replace(task.bias, penalties=None, max_body=None)))
+    return replace(_numbered(task), bias=replace(task.bias, penalties=None, max_body=None)).to_las()
 
 
 def _numbered(task: LasTask) -> LasTask:

@@ -22,8 +22,8 @@ from nsl_bench.budget import Budget, Expired
 from nsl_bench.errors import UserError
 from nsl_bench.las.bias.space import SpaceRule
 from nsl_bench.las.clingo_tiers.demands import Demand, Problem
+from nsl_bench.las.language_bias import LARGEST
 from nsl_bench.las.semantics.coverage import Content
-from nsl_bench.las.task import LARGEST
 
 __all__ = ["Encoding"]
 
