@@ -22,7 +22,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nsl_bench.asp.rules import atoms_in, parse_statements
 from nsl_bench.errors import UserError
 from nsl_bench.las.bias.hypothesis import parse_rules, with_type_guards
 from nsl_bench.las.bias.types import domains
@@ -154,8 +153,7 @@ def ilasp(
 def _feeds_itself(task: LasTask) -> bool:
     """Whether a learned predicate occurs in background rules or bodies, or an example is negative."""
     names = {name for name, _ in task.bias.learned}
-    rules = [s for s in parse_statements(task.background, "the background") if "#false" not in str(s)[:6]]
-    found = {name for rule in rules for name, *_ in atoms_in([rule])}
+    found = {name for rule in task.program.rules if rule.derives for name, _ in rule.signatures}
     found |= {getattr(mode.literal, "predicate", "") for mode in task.bias.bodies}
     return bool(names & found) or any(not example.positive for example in task.examples)
 
