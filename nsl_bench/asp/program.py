@@ -6,6 +6,7 @@ every other part of the project works on.
 
 from __future__ import annotations
 
+import atexit
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -371,3 +372,6 @@ def statement(text: str) -> Program:
         UserError: it does not parse.
     """
     return parse(f"{text}.", f"the context's statement '{text[:60]}'")
+
+
+atexit.register(statement.cache_clear)  # clingo cannot free its syntax trees once Python has forgotten it

@@ -7,8 +7,9 @@ share nothing that is open, an answer set of the program is one answer set for e
 
 An inconsistent replica must not make the program inconsistent: constraints derive ``violated(E)``, and rules
 that can contradict themselves (cycles through negation, bounds of choices) only apply while ``active(E)``
-holds, which is free. ``covered(E)`` says that example E's inclusions and exclusions hold in a consistent
-replica, so E is bravely covered exactly if some answer set of the program holds ``covered(E)``.
+holds, which is free, and is left out where no rule can. ``covered(E)`` says that example E's inclusions and
+exclusions hold in a consistent replica, so E is bravely covered exactly if some answer set of the program
+holds ``covered(E)``.
 
 All these names begin with a prefix that occurs nowhere in the user's texts (`nsl_bench.asp.names`).
 """
@@ -26,6 +27,7 @@ from nsl_bench.asp.atoms import Atom, read_atom, read_literal
 from nsl_bench.asp.names import Names
 from nsl_bench.asp.program import Program, Rule, Signature, statement
 from nsl_bench.asp.renaming import Renaming
+from nsl_bench.errors import UserError
 
 __all__ = ["LearnedRule", "Replicas", "replicate"]
 
@@ -66,6 +68,7 @@ class Replicas:
     _contradictory: frozenset[Signature] = frozenset()
     _extends: bool = False
     _signatures: frozenset[Signature] = frozenset()
+    _facts: dict[str, tuple[str, str]] = field(default_factory=dict)
     _templates: dict[tuple[str, str], tuple[ast.AST, ...]] = field(default_factory=dict)
 
     @property
@@ -151,16 +154,21 @@ class Replicas:
         """One example's context as text; `statements` come without their full stops."""
         out: list[str] = []
         for text in statements:
-            atom = read_atom(text)
-            if atom is not None:
-                out.append(f"{self._of(number, atom)}.")
-            else:
-                out += [self.rule(rule, number=number) for rule in statement(text).rules]
+            sides = self._facts.get(text)
+            if sides is None:
+                atom = read_atom(text)
+                if atom is None:
+                    out += [self.rule(rule, number=number) for rule in statement(text).rules]
+                    continue
+                name = self.predicate(atom.name, classical=atom.classical)
+                sides = self._facts[text] = f"{name}(", f",{atom.arguments})." if atom.arity else ")."
+            out.append(f"{sides[0]}{number}{sides[1]}")
         return "\n".join(out)
 
     def covered(self, number: int, inclusions: Sequence[str], exclusions: Sequence[str]) -> str:
         """The rule that derives `covers(number)`."""
-        literals = [self.example(number), self.active(number), f"not {self.violated(number)}"]
+        literals = [self.example(number), f"not {self.violated(number)}"]
+        literals += [] if self.deterministic else [self.active(number)]
         literals += [self.atom(number, text) for text in inclusions]
         literals += [f"not {self.atom(number, text)}" for text in exclusions]
         return f"{self.covers(number)} :- {', '.join(literals)}."
@@ -168,7 +176,9 @@ class Replicas:
     def atom(self, number: int | str, text: str) -> str:
         """A ground atom's replica, as text."""
         atom = read_atom(text)
-        return text if atom is None else self._of(number, atom)
+        if atom is None:
+            raise UserError(f"'{text}' is not a ground atom, as inclusions and exclusions must be.")
+        return self._of(number, atom)
 
     def _of(self, number: int | str, atom: Atom) -> str:
         name = self._renamed(atom.signature, atom.classical)
@@ -183,8 +193,7 @@ class Replicas:
             number: the term that stands for an example; None: a variable.
         """
         term = self.any_example if number is None else number
-        free = self.active(term) if self.deterministic else f"{{ {self.active(term)} }}"
-        lines = [f"{free} :- {self.example(term)}."]
+        lines = [] if self.deterministic else [f"{{ {self.active(term)} }} :- {self.example(term)}."]
         for signature in sorted(self._contradictory):
             arguments = ",".join([term, *_variables(signature[1])])
             sides = [f"{self._renamed(signature, classical)}({arguments})" for classical in (False, True)]

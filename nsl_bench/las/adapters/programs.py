@@ -22,12 +22,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nsl_bench.asp.rules import atoms_in, parse_statements
 from nsl_bench.errors import UserError
 from nsl_bench.las.bias.hypothesis import parse_rules, with_type_guards
 from nsl_bench.las.bias.types import domains
 from nsl_bench.las.semantics.coverage import score
-from nsl_bench.las.syntax.writer import print_task
 from nsl_bench.las.task import LasTask, Solution
 
 __all__ = ["PROGRAMS", "Program", "describe", "fastlas", "find", "ilasp"]
@@ -155,8 +153,7 @@ def ilasp(
 def _feeds_itself(task: LasTask) -> bool:
     """Whether a learned predicate occurs in background rules or bodies, or an example is negative."""
     names = {name for name, _ in task.bias.learned}
-    rules = [s for s in parse_statements(task.background, "the background") if "#false" not in str(s)[:6]]
-    found = {name for rule in rules for name, *_ in atoms_in([rule])}
+    found = {name for rule in task.program.rules if rule.derives for name, _ in rule.signatures}
     found |= {getattr(mode.literal, "predicate", "") for mode in task.bias.bodies}
     return bool(names & found) or any(not example.positive for example in task.examples)
 
@@ -181,7 +178,7 @@ def _fastlas_text(task: LasTask) -> str:
         heads=tuple(replace(mode, recall=None) for mode in bias.heads),
         constants=(),
     )
-    text = print_task(replace(_numbered(task), bias=plain, background="\n".join([task.background, *facts])))
+    text = replace(_numbered(task), bias=plain, background="\n".join([task.background, *facts])).to_las()
     text = re.sub(r"\bconst\((\w+)\)", lambda m: _typed("const", m.group(1), kinds), text)
     text = re.sub(r"\bvar\((\w+)\)", lambda m: _typed("var", m.group(1), kinds - derived), text)
     # FastLAS --nopl mistakes an id that is a compound term
@@ -205,7 +202,7 @@ def _ilasp_text(task: LasTask) -> str:
         raise UserError(
             f"{task.name} prices rules by #bias in a way that ILASP, which counts literals, cannot."
         )
-    return print_task(replace(_numbered(task), bias=replace(task.bias, penalties=None, max_body=None)))
+    return replace(_numbered(task), bias=replace(task.bias, penalties=None, max_body=None)).to_las()
 
 
 def _numbered(task: LasTask) -> LasTask:

@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from nsl_bench.asp.parsing import parse_text
-from nsl_bench.las.syntax.scanner import Source, split_arguments
-from nsl_bench.las.task import (
+from nsl_bench.las.language_bias import (
     Compound,
     ModeAtom,
     ModeBody,
@@ -16,6 +15,7 @@ from nsl_bench.las.task import (
     ModeTerm,
     Placeholder,
 )
+from nsl_bench.las.syntax.scanner import Source, split_arguments
 
 if TYPE_CHECKING:
     from clingo.ast import AST

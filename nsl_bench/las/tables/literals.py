@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from nsl_bench.asp.ground_program import Undecided
 from nsl_bench.budget import Budget
 from nsl_bench.errors import UserError
-from nsl_bench.las.bias.additive import additive_costs
+from nsl_bench.las.bias.additive import additive_costs, all_heads
 from nsl_bench.las.tables.columns import Bits, Columns
 from nsl_bench.las.tables.domains import Domain, atom_table, comparison_table, make_domain
 from nsl_bench.las.tables.grounding import Grounding
@@ -239,7 +239,7 @@ class Vocabulary:
         keys = [(i, pattern) for i, lit in enumerate(literals) for pattern in patterns(lit.types, most)]
         names = [f"V{i + 1}" for i in range(most)]
         texts = [literals[i].text([names[v] for v in pattern]) for i, pattern in keys]
-        found = additive_costs(self.bias, [], texts)
+        found = additive_costs(self.bias, all_heads(self.bias, self.constants), texts)
         # less than nothing for a literal is no sum to count on: a longer body might cost less
         self.additive = found is not None and min(found[1], default=0) >= 0
         costs: list[dict[Pattern, int]] = [{} for _ in literals]
