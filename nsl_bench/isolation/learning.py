@@ -17,7 +17,7 @@ from nsl_bench.isolation.guard import Allowance, Ended, guarded
 from nsl_bench.isolation.guard_worker import stage, tell
 
 if TYPE_CHECKING:
-    from nsl_bench.las.task import LasTask, Solution
+    from nsl_bench.las.task import Dialect, LasTask, Solution
 
 __all__ = ["Learned", "solve_isolated"]
 
@@ -43,6 +43,7 @@ class Learned:
         explanation: the same for people.
         ended: a sentence if something ended the process before it was done; `answer` is then the best
             hypothesis so far.
+        dialect: in whose dialect the task was read.
     """
 
     answer: Mapping[str, Any]
@@ -50,6 +51,7 @@ class Learned:
     rules: tuple[Mapping[str, Any], ...] = ()
     explanation: str | None = None
     ended: str = ""
+    dialect: str = ""
 
     @property
     def solution(self) -> Solution:
@@ -72,6 +74,8 @@ def solve_isolated(
     memory_limit: int | None = None,
     options: Mapping[str, Any] | None = None,
     explain: bool = False,
+    verify: bool = False,
+    dialect: Dialect | None = None,
     heard: Callable[[str, str], None] = lambda kind, words: None,
 ) -> Learned:
     """Solve the task in a file.
@@ -85,6 +89,8 @@ def solve_isolated(
         memory_limit: bytes; where the process takes much more, it is ended.
         options: further arguments of the solver.
         explain: say what each rule is for.
+        verify: check the answer by the definition (`nsl_bench.las.semantics.verification`).
+        dialect: in whose dialect the task is read; None: as its statements suggest.
         heard: is handed ``"warning"`` or ``"progress"`` and what is to be said.
 
     Raises:
@@ -94,10 +100,13 @@ def solve_isolated(
     started = time.monotonic()
     late = None if time_limit is None else time_limit * (1 + _GRACE_SHARE) + _GRACE
     best: dict[str, Any] = {}
+    read = {"dialect": ""}
 
     def hear(event: dict[str, Any]) -> None:
         if "solution" in event:
             best.update(event["solution"], seconds=time.monotonic() - started)
+        elif "dialect" in event:
+            read.update(event)
         else:
             heard(event["kind"], event["words"])
 
@@ -108,7 +117,8 @@ def solve_isolated(
             rule_learner,
             (time_limit, memory_limit, late),
             dict(options or {}),
-            explain,
+            (explain, verify),
+            dialect,
             doing=f"Reading {path}",
             allowance=Allowance(late, None if memory_limit is None else int(_MORE_MEMORY * memory_limit)),
             heard=hear,
@@ -119,8 +129,9 @@ def solve_isolated(
             raise
         seconds = best.pop("seconds")
         best["message"] = " ".join(filter(None, [best["message"], str(ended)]))
-        return Learned(best, seconds, ended=str(ended))
-    return Learned(best, best.pop("seconds"), tuple(told["rules"]), told["explanation"])
+        return Learned(best, seconds, ended=str(ended), dialect=read["dialect"])
+    seconds = best.pop("seconds")
+    return Learned(best, seconds, tuple(told["rules"]), told["explanation"], dialect=read["dialect"])
 
 
 def _solve(
@@ -128,27 +139,47 @@ def _solve(
     rule_learner: str,
     limits: tuple[float | None, int | None, float | None],
     options: dict[str, Any],
-    explained: bool,
+    wanted: tuple[bool, bool],
+    dialect: Dialect | None,
 ) -> dict[str, Any]:
     """Solve a task and tell what is found, in the child."""
     from nsl_bench import registry
     from nsl_bench.las.task import LasTask
 
     time_limit, memory_limit, late = limits
+    explained, verified = wanted
     solver = registry.factory("rule_learner", rule_learner)
     stage(f"Reading {path}", late)
-    task = LasTask.read(path)
+    task = LasTask.read(path, dialect)
+    tell({"dialect": task.bias.dialect})
     for warning in task.warnings:
         tell({"kind": "warning", "words": warning})
     if rule_learner == "exact":
         options["progress"] = lambda words: tell({"kind": "progress", "words": words})
     stage(f"Solving {path}", late)
+    started = time.monotonic()
     solution = solver(task, time_limit=time_limit, memory_limit=memory_limit, **options)
     tell({"solution": {each.name: getattr(solution, each.name) for each in fields(solution)}})
+    if verified:
+        stage(f"Verifying the answer to {path}", late)
+        left = None if time_limit is None else max(0.0, started + time_limit - time.monotonic())
+        solution = _verified(task, solution, left, memory_limit)
+        tell({"solution": {each.name: getattr(solution, each.name) for each in fields(solution)}})
     if not explained or solution.score is None:
         return {"rules": [], "explanation": None}
     stage(f"Explaining the hypothesis of {path}", _EXPLAINING_SECONDS)
     return _explained(task, solution)
+
+
+def _verified(
+    task: LasTask, solution: Solution, time_limit: float | None, memory_limit: int | None
+) -> Solution:
+    from nsl_bench.budget import Budget, heeding_interrupts
+    from nsl_bench.las.semantics.verification.check import checked
+
+    budget = Budget.of(time_limit, memory_limit)
+    with heeding_interrupts(budget):
+        return checked(task, solution, budget, thorough=True)
 
 
 def _explained(task: LasTask, solution: Solution) -> dict[str, Any]:
