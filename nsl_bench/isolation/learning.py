@@ -167,7 +167,7 @@ def _solve(
         tell({"solution": {each.name: getattr(solution, each.name) for each in fields(solution)}})
     if not explained or solution.score is None:
         return {"rules": [], "explanation": None}
-    stage(f"Explaining the hypothesis of {path}", _EXPLAINING_SECONDS)
+    stage(f"Explaining the hypothesis of {path}", _EXPLAINING_SECONDS + _GRACE)
     return _explained(task, solution)
 
 
@@ -183,7 +183,11 @@ def _verified(
 
 
 def _explained(task: LasTask, solution: Solution) -> dict[str, Any]:
+    from nsl_bench.budget import Budget, Expired
     from nsl_bench.las.semantics.explanation import explain
 
-    found = explain(task, solution)
+    try:
+        found = explain(task, solution, Budget.of(_EXPLAINING_SECONDS, None))
+    except Expired as reason:
+        return {"rules": [], "explanation": f"No explanation: {reason}."}
     return {"rules": [asdict(rule) for rule in found.rules], "explanation": str(found)}
