@@ -26,7 +26,7 @@ from nsl_bench.source import ImageSource
 from nsl_bench.types import AMBIGUOUS, UNDECIDED, Part, Split
 
 from .contests import Cell, Contest, contest_of
-from .judge import Judge, JudgementError
+from .judge import JudgementError, judged
 from .reading import Predicted, Run, read_manifest, read_predictions, read_runs
 from .submission import Manifest
 from .untrusted import LIMITS, Limits, Rejected, opened, quoted
@@ -239,25 +239,24 @@ def _judge_rules(
     """Atoms and rules of every hypothesis, and whether ASP rules say what the predictions say."""
     answers: dict[tuple[str, int, tuple[str, ...]], tuple[npt.NDArray[np.int16], int, int]] = {}
     differing = []
-    with Judge(limits.solver_seconds) as judge:
-        for run in runs:
-            mine = numbers[run.id]
-            if run.language == "tree":
-                mine["rules"], mine["atoms"] = float(len(run.rules)), float(_tests(run))
-            if run.language != "asp":
-                continue
-            key = (run.job.benchmark, run.job.seed, run.rules)
-            try:
-                if key not in answers:
-                    answers[key] = judge(*key)
-            except JudgementError as error:
-                raise Rejected(f"The rules of the run {run.id} ({run.job}): {error}") from error
-            labels, atoms, rules = answers[key]
-            mine["rules"], mine["atoms"] = float(rules), float(atoms)
-            if run.id in crisp:
-                mine["rules_agreement"] = float(np.mean(labels == crisp[run.id]))
-                if mine["rules_agreement"] < 1:
-                    differing.append(str(run.job))
+    for run in runs:
+        mine = numbers[run.id]
+        if run.language == "tree":
+            mine["rules"], mine["atoms"] = float(len(run.rules)), float(_tests(run))
+        if run.language != "asp":
+            continue
+        key = (run.job.benchmark, run.job.seed, run.rules)
+        try:
+            if key not in answers:
+                answers[key] = judged(*key, limits.solver_seconds)
+        except JudgementError as error:
+            raise Rejected(f"The rules of the run {run.id} ({run.job}): {error}") from error
+        labels, atoms, rules = answers[key]
+        mine["rules"], mine["atoms"] = float(rules), float(atoms)
+        if run.id in crisp:
+            mine["rules_agreement"] = float(np.mean(labels == crisp[run.id]))
+            if mine["rules_agreement"] < 1:
+                differing.append(str(run.job))
     if not differing:
         return []
     return [

@@ -11,6 +11,9 @@ from nsl_bench.errors import UserError
 
 __all__ = ["command"]
 
+_GRACE = 5.0
+"""Seconds beyond the time limit after which a comparison that does not heed it is ended."""
+
 
 @click.command(
     cls=Command,
@@ -43,24 +46,50 @@ def command(
 
     Exit code 0 if they do; 1 if not, and an input is printed on which they differ.
     """
-    from nsl_bench.asp.text import read_text
-    from nsl_bench.las.bias.hypothesis import parse_rules
-    from nsl_bench.las.semantics.equivalence import equivalent
-    from nsl_bench.las.task import LasTask
+    from nsl_bench.isolation.guard import Allowance, guarded
 
     if task is None and (inputs is None or not atoms):
         raise UserError("Give --task, or else --inputs (what is possible) and --atom (what is compared).")
-    found = equivalent(
-        parse_rules(read_text(first), str(first)),
-        parse_rules(read_text(second), str(second)),
-        None if task is None else LasTask.read(task),
-        background=None if background is None else read_text(background),
-        inputs=None if inputs is None else read_text(inputs),
-        atoms=atoms,
-        time_limit=time_limit,
+    found = guarded(
+        _difference,
+        (first, second),
+        task,
+        background,
+        inputs,
+        atoms,
+        time_limit,
+        doing=f"Comparing {first} and {second}",
+        allowance=Allowance(None if time_limit is None else time_limit + _GRACE),
     )
     if found is None:
         click.echo("equivalent")
         return
     click.echo(f"not equivalent\n{found}")
     click.get_current_context().exit(1)
+
+
+def _difference(
+    hypotheses: tuple[Path, Path],
+    task: Path | None,
+    background: Path | None,
+    inputs: Path | None,
+    atoms: tuple[str, ...],
+    time_limit: float | None,
+) -> str | None:
+    """An input on which hypotheses differ, for people; None if there is none."""
+    from nsl_bench.asp.text import read_text
+    from nsl_bench.las.bias.hypothesis import parse_rules
+    from nsl_bench.las.semantics.equivalence import equivalent
+    from nsl_bench.las.task import LasTask
+
+    first, second = (parse_rules(read_text(path), str(path)) for path in hypotheses)
+    found = equivalent(
+        first,
+        second,
+        None if task is None else LasTask.read(task),
+        background=None if background is None else read_text(background),
+        inputs=None if inputs is None else read_text(inputs),
+        atoms=atoms,
+        time_limit=time_limit,
+    )
+    return None if found is None else str(found)

@@ -59,16 +59,16 @@ def command(
     out: Path | None,
 ) -> None:
     """Show EXAMPLE (train-0, test-17 ...): images, concepts, the rules that fire, the labels' probability."""
+    from nsl_bench.isolation.guard import prepare
+
+    prepare()
     import numpy as np
 
     from nsl_bench import registry
     from nsl_bench.asp.text import read_text
     from nsl_bench.data.splits import make_source, make_split
-    from nsl_bench.inference.crisp import crisp_labels
-    from nsl_bench.inference.engines import infer
-    from nsl_bench.inference.explanation import fired
-    from nsl_bench.inference.program.ground import underivable
     from nsl_bench.inference.query import Query
+    from nsl_bench.isolation.rules import crisp, doubt, fired, inferred
     from nsl_bench.perception.library import trained
     from nsl_bench.perception.predict import predictions_of
     from nsl_bench.pictures import check_ending, save
@@ -109,12 +109,12 @@ def command(
     split = whole.take(np.array([int(found[2])]))
     seen = predictions_of(split, pool, change, trained(network, task, pool))
     query = Query.of(task, rules or (task.true_rule,))
-    if doubt := underivable(query):
-        click.echo(f"Note: {doubt}", err=True)
+    if note := doubt(query):
+        click.echo(f"Note: {note}", err=True)
     metadata = {name: column[0].item() for name, column in split.metadata.items()}
     context = task.context(seen.concepts[0], metadata)
-    answer = infer(engine, query, seen.probabilities, [task.metadata_facts(metadata)])
-    label = int(crisp_labels(query.rules, task.background, [context], task.labels)[0])
+    answer = inferred(engine, query, seen.probabilities, [task.metadata_facts(metadata)])
+    label = int(crisp(query.rules, task.background, [context], task.labels)[0])
 
     names = task.concept_space.concepts
     state = f", shifted by {shift}" if split.shifted[0] else ""

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from nsl_bench.cli import Command
 from nsl_bench.errors import UserError
-
-if TYPE_CHECKING:
-    from nsl_bench.las.task import Solution
 
 __all__ = ["command"]
 
@@ -53,69 +49,67 @@ def command(
     Ctrl-C ends the search; what was found by then is printed, with a lower bound of the score. Exits with
     2 if no hypothesis covers all the examples that must be covered.
     """
-    from nsl_bench import registry
-    from nsl_bench.las.task import LasTask
+    from nsl_bench.las.isolated import solve_isolated
 
-    started = time.monotonic()
-    solver = registry.factory("rule_learner", rule_learner)
-    read = LasTask.read(task)
-    for warning in read.warnings:
-        click.echo(f"Note: {warning}", err=True)
     options: dict[str, Any] = {}
     if executable is not None:
         if rule_learner == "exact":
             raise UserError("--executable goes with --rule-learner fastlas or ilasp.")
         options["executable"] = executable
-    if progress and rule_learner == "exact":
-        options["progress"] = partial(click.echo, err=True)
-    memory = None if memory_limit is None else memory_limit * _MEBIBYTE
-    solution: Solution = solver(read, time_limit=time_limit, memory_limit=memory, **options)
-    seconds = time.monotonic() - started
-    explanation = None
-    if with_explanation and solution.score is not None:
-        from nsl_bench.las.semantics.explanation import explain
 
-        explanation = explain(read, solution)
+    def hear(kind: str, words: str) -> None:
+        if kind == "warning":
+            click.echo(f"Note: {words}", err=True)
+        elif progress:
+            click.echo(words, err=True)
+
+    learned = solve_isolated(
+        task,
+        rule_learner=rule_learner,
+        time_limit=time_limit,
+        memory_limit=None if memory_limit is None else memory_limit * _MEBIBYTE,
+        options=options,
+        explain=with_explanation,
+        heard=hear,
+    )
+    found = learned.answer
     if as_json:
         answer: dict[str, Any] = {
-            "status": solution.status,
-            "score": solution.score,
-            "hypothesis": list(solution.hypothesis),
-            "seconds": round(seconds, 3),
-            "bound": solution.bound,
-            "cost": solution.cost,
-            "tier": solution.tier,
-            "uncovered": dict(solution.uncovered),
-            "message": solution.message,
-            "statistics": dict(solution.statistics),
+            "status": found["status"],
+            "score": found["score"],
+            "hypothesis": list(found["hypothesis"]),
+            "seconds": round(learned.seconds, 3),
+            "bound": found["bound"],
+            "cost": found["cost"],
+            "tier": found["tier"],
+            "uncovered": dict(found["uncovered"]),
+            "message": found["message"],
+            "statistics": dict(found["statistics"]),
         }
-        if explanation is not None:
-            answer["rules"] = [
-                {"rule": r.rule, "cost": r.cost, "covers": list(r.covers), "spoils": list(r.spoils)}
-                for r in explanation.rules
-            ]
+        if learned.explanation is not None:
+            answer["rules"] = list(learned.rules)
         click.echo(json.dumps(answer))
     else:
-        _print(solution, seconds)
-        if explanation is not None:
-            click.echo(f"\n{explanation}")
-    return 2 if solution.status == "unsatisfiable" else 0
+        _print(found, learned.seconds)
+        if learned.explanation is not None:
+            click.echo(f"\n{learned.explanation}")
+    return 2 if found["status"] == "unsatisfiable" or learned.ended else 0
 
 
-def _print(solution: Solution, seconds: float) -> None:
-    if solution.status == "unsatisfiable":
+def _print(found: Mapping[str, Any], seconds: float) -> None:
+    if found["status"] == "unsatisfiable":
         click.echo("unsatisfiable")
-        click.echo(solution.message or "No hypothesis covers every example that must be covered.", err=True)
+        click.echo(found["message"] or "No hypothesis covers every example that must be covered.", err=True)
         return
-    for rule in solution.hypothesis:
+    for rule in found["hypothesis"]:
         click.echo(rule)
-    if not solution.hypothesis and solution.score is not None:
+    if not found["hypothesis"] and found["score"] is not None:
         click.echo("% the empty hypothesis")
-    if solution.score is None:
+    if found["score"] is None:
         click.echo("% no hypothesis found")
     else:
-        proof = "optimal" if solution.status == "optimal" else f"feasible, at least {solution.bound}"
-        parts = f"rules cost {solution.cost}, {len(solution.uncovered)} examples uncovered"
-        click.echo(f"% score {solution.score} ({proof}): {parts}; {seconds:.2f} s, tier {solution.tier}")
-    if solution.message:
-        click.echo(solution.message, err=True)
+        proof = "optimal" if found["status"] == "optimal" else f"feasible, at least {found['bound']}"
+        parts = f"rules cost {found['cost']}, {len(found['uncovered'])} examples uncovered"
+        click.echo(f"% score {found['score']} ({proof}): {parts}; {seconds:.2f} s, tier {found['tier']}")
+    if found["message"]:
+        click.echo(found["message"], err=True)

@@ -1,0 +1,158 @@
+"""Solving a learning task in a process that may die: what ``nsl-bench learn`` does.
+
+A task's text can make clingo ground without end, or end the process that it runs in. The file is therefore
+read, solved and explained in a child process (`nsl_bench.isolation.guard`). It tells its best hypothesis as
+soon as it has one, so that it is known even where a time limit, which grounding cannot heed, ends the child.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsl_bench.isolation.guard import Allowance, Ended, guarded
+from nsl_bench.isolation.guard_worker import stage, tell
+
+if TYPE_CHECKING:
+    from nsl_bench.las.task import LasTask, Solution
+
+__all__ = ["Learned", "solve_isolated"]
+
+_GRACE = 5.0
+"""Seconds that a solver may take beyond its time limit: scoring what it found takes up to three."""
+
+_GRACE_SHARE = 0.1
+"""Of the time limit, which it may take besides."""
+
+_EXPLAINING_SECONDS = 60.0
+_MORE_MEMORY = 1.25
+"""A solver that keeps an eye on its memory has stopped before it takes so many times its limit."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What solving a task gave.
+
+    Attributes:
+        answer: the fields of a `Solution`, as JSON has them.
+        seconds: wall time from the call to the answer, reading included.
+        rules: what each rule is for (the fields of a `RuleExplanation`), if that was asked and found.
+        explanation: the same for people.
+        ended: a sentence if something ended the process before it was done; `answer` is then the best
+            hypothesis so far.
+    """
+
+    answer: Mapping[str, Any]
+    seconds: float
+    rules: tuple[Mapping[str, Any], ...] = ()
+    explanation: str | None = None
+    ended: str = ""
+
+    @property
+    def solution(self) -> Solution:
+        """The answer as a value."""
+        from nsl_bench.las.task import Solution
+
+        lists = {
+            name: tuple(tuple(each) if isinstance(each, list) else each for each in value)
+            for name, value in self.answer.items()
+            if isinstance(value, list)
+        }
+        return Solution(**{**self.answer, **lists})
+
+
+def solve_isolated(
+    path: Path,
+    *,
+    rule_learner: str = "exact",
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    explain: bool = False,
+    heard: Callable[[str, str], None] = lambda kind, words: None,
+) -> Learned:
+    """Solve the task in a file.
+
+    The first Ctrl-C makes the solver finish with the best so far, where it can; a second one ends it.
+
+    Args:
+        path: a task file.
+        rule_learner: name of the solver.
+        time_limit: seconds for solving; where the process takes much longer, it is ended.
+        memory_limit: bytes; where the process takes much more, it is ended.
+        options: further arguments of the solver.
+        explain: say what each rule is for.
+        heard: is handed ``"warning"`` or ``"progress"`` and what is to be said.
+
+    Raises:
+        UserError: the task cannot be read or solved.
+        Ended: the process ended before any hypothesis was known.
+    """
+    started = time.monotonic()
+    late = None if time_limit is None else time_limit * (1 + _GRACE_SHARE) + _GRACE
+    best: dict[str, Any] = {}
+
+    def hear(event: dict[str, Any]) -> None:
+        if "solution" in event:
+            best.update(event["solution"], seconds=time.monotonic() - started)
+        else:
+            heard(event["kind"], event["words"])
+
+    try:
+        told = guarded(
+            _solve,
+            path,
+            rule_learner,
+            (time_limit, memory_limit, late),
+            dict(options or {}),
+            explain,
+            doing=f"Reading {path}",
+            allowance=Allowance(late, None if memory_limit is None else int(_MORE_MEMORY * memory_limit)),
+            heard=hear,
+            interruptible=True,
+        )
+    except Ended as ended:
+        if not best:
+            raise
+        seconds = best.pop("seconds")
+        best["message"] = " ".join(filter(None, [best["message"], str(ended)]))
+        return Learned(best, seconds, ended=str(ended))
+    return Learned(best, best.pop("seconds"), tuple(told["rules"]), told["explanation"])
+
+
+def _solve(
+    path: Path,
+    rule_learner: str,
+    limits: tuple[float | None, int | None, float | None],
+    options: dict[str, Any],
+    explained: bool,
+) -> dict[str, Any]:
+    """Solve a task and tell what is found, in the child."""
+    from nsl_bench import registry
+    from nsl_bench.las.task import LasTask
+
+    time_limit, memory_limit, late = limits
+    solver = registry.factory("rule_learner", rule_learner)
+    stage(f"Reading {path}", late)
+    task = LasTask.read(path)
+    for warning in task.warnings:
+        tell({"kind": "warning", "words": warning})
+    if rule_learner == "exact":
+        options["progress"] = lambda words: tell({"kind": "progress", "words": words})
+    stage(f"Solving {path}", late)
+    solution = solver(task, time_limit=time_limit, memory_limit=memory_limit, **options)
+    tell({"solution": {each.name: getattr(solution, each.name) for each in fields(solution)}})
+    if not explained or solution.score is None:
+        return {"rules": [], "explanation": None}
+    stage(f"Explaining the hypothesis of {path}", _EXPLAINING_SECONDS)
+    return _explained(task, solution)
+
+
+def _explained(task: LasTask, solution: Solution) -> dict[str, Any]:
+    from nsl_bench.las.semantics.explanation import explain
+
+    found = explain(task, solution)
+    return {"rules": [asdict(rule) for rule in found.rules], "explanation": str(found)}
