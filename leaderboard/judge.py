@@ -47,7 +47,9 @@ def judged(
     """
     allowance = Allowance(seconds, _MEMORY_BYTES)
     try:
-        told = guarded(_judge, benchmark, seed, list(rules), doing="Answering with the rules", allowance=allowance)
+        told = guarded(
+            _judge, benchmark, seed, list(rules), doing="Answering with the rules", allowance=allowance
+        )
     except UserError as error:
         raise JudgementError(textwrap.shorten(str(error), _LONGEST_ERROR, placeholder=" ... .")) from None
     return told["labels"], told["atoms"], told["rules"]

@@ -14,7 +14,7 @@ import re
 import reprlib
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_type_hints
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Declared",
     "Is",
+    "Open",
     "Written",
     "checked",
     "from_json",
@@ -59,6 +60,7 @@ class Is:
         least, most: of a number; None: no such bound.
         shortest, longest: of a text in characters, or of a list.
         test: whether a value of the right type is one of them.
+        before: makes a value of the right type of one that stands for it; its `ValueError` says why not.
         make: makes the value that is kept; its `ValueError` says why there is none.
         schema: what the JSON Schema says besides.
     """
@@ -69,6 +71,7 @@ class Is:
     shortest: int | None = None
     longest: int | None = None
     test: Callable[[Any], bool] | None = None
+    before: Callable[[Any], Any] | None = None
     make: Callable[[Any], Any] | None = None
     schema: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
@@ -78,9 +81,13 @@ class Is:
 
         def check(value: Any, inner: Any) -> Any:
             try:
-                found = inner(value)
-            except ValidationError:
+                found = inner(value if self.before is None else self.before(value))
+            except ValidationError as error:
+                if any(one["type"] in _WORDED for one in error.errors(include_url=False)):
+                    raise
                 found = _WRONG
+            except ValueError as error:
+                raise PydanticCustomError("why", "{why}", {"why": str(error)}) from None
             if found is _WRONG or (self.test is not None and not self.test(found)):
                 raise PydanticCustomError("is", "{words}", {"words": self.words})
             if self.make is None:
@@ -99,6 +106,9 @@ class Is:
 
 
 _WRONG = object()
+_WORDED = ("is", "why")
+
+_UNKNOWN = "unexpected_keyword_argument"
 
 _RIGHT = {
     "string_type": "a text",
@@ -118,13 +128,25 @@ _RIGHT = {
 
 
 class Declared:
-    """A dataclass that is the form of something in a file; keys that it does not name are errors."""
+    """A dataclass that is the form of something in a file; keys that it does not name are errors.
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"strict": True, "allow_inf_nan": False, "extra": "forbid"}
+    A field must be there if it has no default, or ``"required"`` among its ``metadata``.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {
+        "strict": True,
+        "allow_inf_nan": False,
+        "extra": "forbid",
+    }
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        return {**handler(source), "strict": False}  # an object's keys make it, not only one that is made
+        found = handler(source)
+        required = {f.name for f in fields(cls) if cls._is_required(f)}  # type: ignore[arg-type]
+        for one in found["schema"]["fields"]:
+            if one["schema"]["type"] == "default" and one["name"] in required:
+                one["schema"] = one["schema"]["schema"]
+        return {**found, "strict": False}  # an object's keys make it, not only one that is made
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
@@ -135,36 +157,43 @@ class Declared:
         found["description"] = (cls.__doc__ or "").partition("\n")[0]
         return found
 
+    @classmethod
+    def _is_required(cls, given: Field[Any]) -> bool:
+        return "required" in given.metadata
 
-class Written(Declared):
+
+class Open(Declared):
+    """A form in which keys that it does not name are ignored."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {**Declared.__pydantic_config__, "extra": "ignore"}
+
+
+class Written(Open):
     """The form of what this program writes, whole, and reads in every version.
 
     Every field must be there, whatever its default, except those that a later version added: their
     ``metadata`` has the version under ``"since"``. Keys of versions yet to come are ignored.
     """
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"strict": True, "allow_inf_nan": False, "extra": "ignore"}
-
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        found = super().__get_pydantic_core_schema__(source, handler)
-        later = {f.name for f in fields(cls) if "since" in f.metadata}  # type: ignore[arg-type]
-        for one in found["schema"]["fields"]:
-            if one["schema"]["type"] == "default" and one["name"] not in later:
-                one["schema"] = one["schema"]["schema"]
-        return found
+    def _is_required(cls, given: Field[Any]) -> bool:
+        return "since" not in given.metadata
 
 
 @cache
-def _attributes(cls: type) -> dict[str, str]:
+def _attributes(cls: Any) -> dict[str, str]:
     """What a class's docstring says of its attributes."""
     _, _, section = (cls.__doc__ or "").partition("Attributes:\n")
     found = re.findall(r"^ {8}(\w+(?:, \w+)*): (.+(?:\n {9,}.+)*)", section, flags=re.MULTILINE)
-    return {name: " ".join(text.replace("`", "").split()).rstrip(".") for names, text in found for name in names.split(", ")}
+    return {
+        name: " ".join(text.replace("`", "").split()).rstrip(".")
+        for names, text in found
+        for name in names.split(", ")
+    }
 
 
 @cache
-def _adapter(form: type[T]) -> TypeAdapter[T]:
+def _adapter(form: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(form)
@@ -184,9 +213,10 @@ def checked(form: type[T], values: Any, where: str = "") -> T:
     from pydantic import ValidationError
 
     try:
-        return _adapter(form).validate_python(_frozen(values))
+        found: T = _adapter(form).validate_python(_frozen(values))
     except ValidationError as error:
         raise UserError(f"{where}{_sentence(form, error)}") from None
+    return found
 
 
 def from_json(form: type[T], text: bytes | str) -> T:
@@ -198,9 +228,10 @@ def from_json(form: type[T], text: bytes | str) -> T:
     from pydantic import ValidationError
 
     try:
-        return _adapter(form).validate_json(text)
+        found: T = _adapter(form).validate_json(text)
     except ValidationError as error:
         raise ValueError(_sentence(form, error).rstrip(".")) from None
+    return found
 
 
 def _frozen(value: Any) -> Any:
@@ -213,8 +244,9 @@ def _frozen(value: Any) -> Any:
 
 
 def _sentence(form: Any, error: ValidationError) -> str:
-    """The first error as a sentence."""
-    first = error.errors(include_url=False)[0]
+    """The first error as a sentence; a key that nobody knows may be the one that is missing."""
+    errors = error.errors(include_url=False)
+    first = next((one for one in errors if one["type"] == _UNKNOWN), errors[0])
     place = [part for part in first["loc"] if part != "[key]"]
     name = "".join(f"[{p}]" if isinstance(p, int) else f".{_cut(p)}" for p in place).lstrip(".") or "it"
     kind, message, value = first["type"], first["msg"], first["input"]
@@ -223,7 +255,7 @@ def _sentence(form: Any, error: ValidationError) -> str:
     if kind == "missing":
         words = _words(form, name)
         return f"{name} is missing{f'; it must be {words}' if words else ''}."
-    if kind == "unexpected_keyword_argument":
+    if kind == _UNKNOWN:
         return f"unknown key {quoted(place[-1])}.{did_you_mean(str(place[-1]), _names(form, place[:-1]))}"
     if kind == "why":
         return f"{name} {message}."
@@ -271,9 +303,7 @@ def json_schema(form: Any) -> dict[str, Any]:
         if "$ref" in value:
             piece = pieces[value["$ref"].rpartition("/")[2]]
             value = {**piece, **{key: one for key, one in value.items() if key != "$ref"}}
-        return {
-            key: inlined(one) for key, one in value.items() if key != "title" or not isinstance(one, str)
-        }
+        return {key: inlined(one) for key, one in value.items() if key != "title" or not isinstance(one, str)}
 
     result: dict[str, Any] = inlined(found)
     return result

@@ -345,9 +345,7 @@ def _measure(
             answers[name] = labels_of(learner, view, probabilities), probabilities
     with _blaming("rules"):
         hypothesis = hypothesis_of(learner, benchmark)
-    told = account(
-        benchmark, test.split, test.predictions, hypothesis, answers, allowance=allowance
-    )
+    told = account(benchmark, test.split, test.predictions, hypothesis, answers, allowance=allowance)
     numbers = {"learning_time": float(getattr(learner, "learning_time", learning_time))}
     frames = []
     for name in reversed(answers):
@@ -372,9 +370,7 @@ def _measure(
         if hypothesis.language == "asp":
             # Rules may be beyond deciding (not stratified, too hard): then the number is left out.
             with contextlib.suppress(UserError):
-                numbers["equivalent"] = float(
-                    is_true_rule(hypothesis.rules, job.benchmark, allowance.memory)
-                )
+                numbers["equivalent"] = float(is_true_rule(hypothesis.rules, job.benchmark, allowance.memory))
     if hasattr(learner, "examples_"):
         numbers.update(example_quality(learner.examples_, benchmark))
     late = bool(getattr(learner, "timed_out_", False))

@@ -95,7 +95,9 @@ class Record(Written):
     key: Annotated[str, Is("20 hexadecimal digits", test=_is_key, schema={"pattern": _KEY})] = field(
         default="", compare=False
     )
-    schema: Literal[1, 2] = field(default=SCHEMA, compare=False)
+    schema: Annotated[int, Is("1 or 2", least=1, most=SCHEMA, schema={"enum": [*range(1, SCHEMA + 1)]})] = (
+        field(default=SCHEMA, compare=False)
+    )
 
     def __post_init__(self) -> None:
         if not self.key:

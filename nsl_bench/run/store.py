@@ -10,8 +10,9 @@
 =======================  ====================================================================
 
 A line is written in one piece, under a lock and synced to the disk, so several processes can write at once
-and a killed one loses nothing but the run it was in; one that the disk has no room for is taken back. A line
-that is no record (cut short, edited) is named on standard error and left out. The last record of a key counts.
+and a killed one loses nothing but the run it was in; one that the disk has no room for is taken back. A
+line that is no record (cut short, edited) is named on standard error and left out. The last record of a key
+counts.
 """
 
 from __future__ import annotations
@@ -243,9 +244,6 @@ class Store:
         Raises:
             UserError: the disk is full or the folder cannot be written.
         """
-        import pyarrow as pa
-        import pyarrow.parquet
-
         try:
             with uninterrupted(), cache.lock(self.records_file):
                 content = self.records_file.read_bytes() if self.records_file.is_file() else b""
@@ -327,7 +325,9 @@ def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
             frame = frame.drop(columns="key").dropna(axis="columns", how="all")
     except Exception as error:  # a damaged file raises almost anything
         reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise UserError(f"The predictions {path} cannot be read ({type(error).__name__}: {reason}).") from error
+        raise UserError(
+            f"The predictions {path} cannot be read ({type(error).__name__}: {reason})."
+        ) from error
     if frame.empty and key is not None:
         return frame
     columns = [name for name in frame.columns if str(name).startswith("p_")]
@@ -336,9 +336,10 @@ def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
     right = all(column is not None and pd.api.types.is_string_dtype(column) for column in texts.values())
     right = right and bool(columns) and all(frame[name].dtype.kind == "f" for name in columns)
     if not right or not bool(np.isfinite(frame[columns].to_numpy(np.float64)).all()):
+        found = quoted([f"{name}: {kind}" for name, kind in frame.dtypes.items()])
         raise UserError(
-            f"The predictions {path} must have the texts evaluation, example and predicted, and a number p_LABEL "
-            f"for each label; got the columns {quoted([f'{name}: {kind}' for name, kind in frame.dtypes.items()])}."
+            f"The predictions {path} must have the texts evaluation, example and predicted, and a number "
+            f"p_LABEL for each label; got the columns {found}."
         )
     known = {"predicted": [*labels, "undecided", "ambiguous"], "label": labels}
     for name, allowed in known.items():
@@ -361,7 +362,9 @@ def _compacted(path: Path, left_out: Callable[[str, str], None]) -> list[str]:
             raise KeyError(f"the column record is of the type {column.type}")
         return [text or "" for text in column.to_pylist()]
     except (pa.ArrowException, OSError, KeyError, ValueError, MemoryError) as error:
-        left_out(path.name, f"it cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]})")
+        left_out(
+            path.name, f"it cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
+        )
         return []
 
 
@@ -398,9 +401,12 @@ def _holds_files(path: Path) -> bool:
 
 def _schema(marker: Path) -> int:
     try:
-        found = checked(_Marker, parse_json(marker.read_bytes()), f"{marker}: ").schema
-    except (OSError, ValueError) as error:
-        raise UserError(f"{marker} is broken ({error}); a results folder's store.json holds its schema.") from error
+        found = checked(_Marker, parse_json(marker.read_bytes())).schema
+    except (OSError, ValueError, UserError) as error:
+        reason = str(error).rstrip(".")
+        raise UserError(
+            f"{marker} is broken ({reason}); a results folder's store.json holds its schema."
+        ) from error
     if not 1 <= found <= SCHEMA:
         raise UserError(
             f"The results in {marker.parent} are of another version (schema {found}; nsl-bench {__version__} "
