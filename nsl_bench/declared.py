@@ -15,7 +15,6 @@ import reprlib
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_type_hints
 
@@ -180,7 +179,6 @@ class Written(Open):
         return "since" not in given.metadata
 
 
-@cache
 def _attributes(cls: Any) -> dict[str, str]:
     """What a class's docstring says of its attributes."""
     _, _, section = (cls.__doc__ or "").partition("Attributes:\n")
@@ -192,11 +190,15 @@ def _attributes(cls: Any) -> dict[str, str]:
     }
 
 
-@cache
+_adapters: dict[Any, TypeAdapter[Any]] = {}
+
+
 def _adapter(form: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(form)
+    if form not in _adapters:
+        _adapters[form] = TypeAdapter(form)
+    return _adapters[form]
 
 
 def checked(form: type[T], values: Any, where: str = "") -> T:
