@@ -49,7 +49,7 @@ def command(
     Ctrl-C ends the search; what was found by then is printed, with a lower bound of the score. Exits with
     2 if no hypothesis covers all the examples that must be covered.
     """
-    from nsl_bench.las.isolated import solve_isolated
+    from nsl_bench.isolation.learning import solve_isolated
 
     options: dict[str, Any] = {}
     if executable is not None:

@@ -45,13 +45,16 @@ _MOST_KEPT = 1 << 30
 
 _LARGEST_ANSWER = 4 << 30
 _POLL = (0.01, 0.1)
+_START_SECONDS = 120.0
+"""What importing a function may take, on a machine that does much else."""
+
 _GRACE_SECONDS = 0.5
 _FRESH = "import sys; from nsl_bench.isolation.guard_worker import main; main(int(sys.argv[1]))"
 _POSIX = os.name == "posix"
 _REMEDY = "rules with fewer variables, or smaller numbers in them, need less"
 
 _CRASHES = {
-    "SIGFPE": "an integer division overflows or divides by zero, as -2147483648 / -1 and 1 \\ 0 do",
+    "SIGFPE": "an integer division overflows or divides by zero, as in -2147483648 / -1 or 1 \\ 0",
     "SIGSEGV": "terms and statements that are nested less deep may help",
     "SIGKILL": "somebody else killed it; was there enough memory?",
 }
@@ -64,10 +67,12 @@ class Allowance:
     Attributes:
         seconds: wall time; None: any.
         memory: bytes that the child may take beyond what it holds at the start; None: half of the machine's.
+        grace: seconds more before a function is ended that is to heed its time itself.
     """
 
     seconds: float | None = GROUNDING_SECONDS
     memory: int | None = None
+    grace: float = 0.0
 
 
 class Ended(UserError):
@@ -97,6 +102,7 @@ def guarded(
 
     Args:
         function: one that a module defines. It gives what JSON can say, with arrays; tuples become lists.
+            What it imports late it may name (`nsl_bench.isolation.guard_worker.needing`).
         arguments: what pickle takes.
         doing: what a sentence on its end begins with, e.g. ``"Grounding the hypothesis"``.
         allowance: what it may use.
@@ -114,7 +120,9 @@ def guarded(
             return function(*arguments, **named)
     call = pickle.dumps((function, arguments, named), pickle.HIGHEST_PROTOCOL)
     with _pool.child() as child:
-        return _Call(child, doing, allowance or Allowance(), heard, remedy).run(call, interruptible=interruptible)
+        return _Call(child, doing, allowance or Allowance(), heard, remedy).run(
+            call, interruptible=interruptible
+        )
 
 
 def prepare() -> None:
@@ -184,8 +192,8 @@ class _Child:
             os.dup2(nothing, 0)
             for descriptor in (1, 2):
                 os.dup2(self.output.sink, descriptor)
-            sys.stdout = open(1, "w", closefd=False, encoding="utf-8", errors="replace")  # noqa: PTH123, SIM115
-            sys.stderr = open(2, "w", closefd=False, encoding="utf-8", errors="replace")  # noqa: PTH123, SIM115
+            sys.stdout = open(1, "w", closefd=False, encoding="utf-8", errors="replace")  # noqa: SIM115
+            sys.stderr = open(2, "w", closefd=False, encoding="utf-8", errors="replace")  # noqa: SIM115
             kept = theirs.fileno()
             os.closerange(3, kept)
             os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
@@ -283,7 +291,7 @@ class _Call:
         remedy: str,
     ) -> None:
         self._child, self._doing, self._heard, self._remedy = child, doing, heard, remedy
-        self._seconds = allowance.seconds
+        self._seconds, self._grace = allowance.seconds, allowance.grace
         self._memory = max(_LEAST_MEMORY, allowance.memory or _half_of_memory())
         self._base = resident(child.process)
         self._most = 0
@@ -328,17 +336,21 @@ class _Call:
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def _wait(self) -> dict[str, Any]:
+    def _wait(self) -> Any:
         """The answer, once it is there; on the way, what the function tells."""
         child, pause = self._child, _POLL[0]
-        deadline = self._deadline()
+        deadline = time.monotonic() + _START_SECONDS
         with selectors.DefaultSelector() as selector:
             selector.register(child.channel, selectors.EVENT_READ)
             selector.register(child.output.descriptor, selectors.EVENT_READ)
             while True:
-                while (message := child.decoder.next()) is not None:
+                while (found := child.decoder.next()) is not None:
+                    message: dict[str, Any] = found
                     if "stage" in message:
                         self._doing, self._seconds = message["stage"], message["seconds"]
+                        self._grace = message["grace"]
+                        deadline = self._deadline()
+                    elif "begun" in message:
                         deadline = self._deadline()
                     elif "event" not in message:
                         return message
@@ -356,10 +368,13 @@ class _Call:
                 self._look()
 
     def _late(self) -> str:
-        return f"{self._doing} takes longer than the {self._seconds:g} s allowed; {self._remedy}."
+        seconds = _START_SECONDS if self._seconds is None else self._seconds
+        return f"{self._doing} takes longer than the {seconds:g} s allowed; {self._remedy}."
 
     def _deadline(self) -> float:
-        return float("inf") if self._seconds is None else time.monotonic() + self._seconds
+        if self._seconds is None:
+            return float("inf")
+        return time.monotonic() + self._seconds + self._grace
 
     def _look(self) -> None:
         """Hold the child to its memory."""
@@ -369,7 +384,9 @@ class _Call:
 
     def _starved(self) -> Ended:
         gib = f"{self._memory / (1 << 30):.3g} GiB"
-        return Ended("out_of_memory", f"{self._doing} takes more than the {gib} of memory allowed; {self._remedy}.")
+        return Ended(
+            "out_of_memory", f"{self._doing} takes more than the {gib} of memory allowed; {self._remedy}."
+        )
 
     def _death(self) -> Ended:
         """Why the child is gone."""
@@ -385,9 +402,9 @@ class _Call:
         except ValueError:
             name = f"exit code {code}"
         why = _CRASHES.get(name) or lines or "no reason was given"
-        return Ended("crashed", f"{self._doing} ended the process that did it ({name}): {why}.")
+        return Ended("crashed", f"{self._doing} crashed clingo ({name}): {why}.")
 
-    def _result(self, message: dict[str, Any]) -> Any:
+    def _result(self, message: Any) -> Any:
         self._child.output.drain()
         if printed := self._child.output.take():
             sys.stderr.write(printed)

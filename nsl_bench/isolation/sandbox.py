@@ -190,4 +190,3 @@ def apply(reach: Reach, *, memory: int | None, network: bool) -> dict[str, str]:
         kernel.deny_calls(sockets=not network)
         force["calls"] = "seccomp"
     return force
-

@@ -12,8 +12,6 @@ from las.strategies import FLAVOURS, tasks
 
 from nsl_bench.errors import UserError
 from nsl_bench.las.adapters.programs import PROGRAMS, fastlas, find, ilasp
-from nsl_bench.las.clingo_tiers.conflict_driven import solve_tier_d
-from nsl_bench.las.clingo_tiers.one_shot import solve_tier_c
 from nsl_bench.las.semantics.coverage import score
 from nsl_bench.las.solver import solve
 from nsl_bench.las.task import LasTask, Solution
@@ -53,8 +51,8 @@ def check(text: str) -> None:
         assume(len(reference.space(task)) <= MOST_CAUTIOUS_RULES)
     want = reference.least_score(task)
     agree(task, solve(task), want)
-    agree(task, solve_tier_c(task), want)
-    agree(task, solve_tier_d(task), want)
+    agree(task, solve(task, first_tier="C"), want)
+    agree(task, solve(task, first_tier="D"), want)
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)

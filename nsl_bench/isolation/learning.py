@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from nsl_bench.isolation.guard import Allowance, Ended, guarded
 from nsl_bench.isolation.guard_worker import stage, tell
 
 if TYPE_CHECKING:
-    from nsl_bench.las.task import LasTask, Solution
+    from nsl_bench.las.task import Dialect, LasTask, Solution
 
 __all__ = ["Learned", "solve_isolated"]
 
@@ -65,8 +66,9 @@ class Learned:
 
 
 def solve_isolated(
-    path: Path,
+    source: Path | str,
     *,
+    dialect: Dialect | None = None,
     rule_learner: str = "exact",
     time_limit: float | None = None,
     memory_limit: int | None = None,
@@ -74,15 +76,16 @@ def solve_isolated(
     explain: bool = False,
     heard: Callable[[str, str], None] = lambda kind, words: None,
 ) -> Learned:
-    """Solve the task in a file.
+    """Solve a task.
 
     The first Ctrl-C makes the solver finish with the best so far, where it can; a second one ends it.
 
     Args:
-        path: a task file.
+        source: a task file, or the text of a task.
+        dialect: how it is read (`LasTask.read`).
         rule_learner: name of the solver.
-        time_limit: seconds for solving; where the process takes much longer, it is ended.
-        memory_limit: bytes; where the process takes much more, it is ended.
+        time_limit: seconds for solving; a process that takes some seconds more is ended.
+        memory_limit: bytes; a process that takes much more is ended.
         options: further arguments of the solver.
         explain: say what each rule is for.
         heard: is handed ``"warning"`` or ``"progress"`` and what is to be said.
@@ -92,7 +95,6 @@ def solve_isolated(
         Ended: the process ended before any hypothesis was known.
     """
     started = time.monotonic()
-    late = None if time_limit is None else time_limit * (1 + _GRACE_SHARE) + _GRACE
     best: dict[str, Any] = {}
 
     def hear(event: dict[str, Any]) -> None:
@@ -101,16 +103,14 @@ def solve_isolated(
         else:
             heard(event["kind"], event["words"])
 
+    work = _Work(source, dialect, rule_learner, time_limit, memory_limit, dict(options or {}), explain)
+    memory = None if memory_limit is None else int(_MORE_MEMORY * memory_limit)
     try:
         told = guarded(
             _solve,
-            path,
-            rule_learner,
-            (time_limit, memory_limit, late),
-            dict(options or {}),
-            explain,
-            doing=f"Reading {path}",
-            allowance=Allowance(late, None if memory_limit is None else int(_MORE_MEMORY * memory_limit)),
+            work,
+            doing=f"Reading {work.name}",
+            allowance=Allowance(time_limit, memory, work.grace),
             heard=hear,
             interruptible=True,
         )
@@ -123,32 +123,59 @@ def solve_isolated(
     return Learned(best, best.pop("seconds"), tuple(told["rules"]), told["explanation"])
 
 
-def _solve(
-    path: Path,
-    rule_learner: str,
-    limits: tuple[float | None, int | None, float | None],
-    options: dict[str, Any],
-    explained: bool,
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Work:
+    """What the child is asked to do: the arguments of `solve_isolated`."""
+
+    source: Path | str
+    dialect: Dialect | None
+    rule_learner: str
+    time_limit: float | None
+    memory_limit: int | None
+    options: dict[str, Any]
+    explain: bool
+
+    @property
+    def name(self) -> str:
+        """Of the task, in a sentence."""
+        return str(self.source) if isinstance(self.source, Path) else "the task"
+
+    @property
+    def grace(self) -> float:
+        """Seconds beyond its time limit after which a solver does not heed it."""
+        return _GRACE + _GRACE_SHARE * (self.time_limit or 0)
+
+
+def _solve(work: _Work) -> dict[str, Any]:
     """Solve a task and tell what is found, in the child."""
     from nsl_bench import registry
     from nsl_bench.las.task import LasTask
 
-    time_limit, memory_limit, late = limits
-    solver = registry.factory("rule_learner", rule_learner)
-    stage(f"Reading {path}", late)
-    task = LasTask.read(path)
+    solver = registry.factory("rule_learner", work.rule_learner)
+    stage(f"Reading {work.name}", work.time_limit, work.grace)
+    if isinstance(work.source, Path):
+        task = LasTask.read(work.source, dialect=work.dialect)
+    else:
+        task = LasTask.parse(work.source, dialect=work.dialect)
     for warning in task.warnings:
         tell({"kind": "warning", "words": warning})
-    if rule_learner == "exact":
+    options = dict(work.options)
+    known = signature(solver).parameters
+    if "progress" in known:
         options["progress"] = lambda words: tell({"kind": "progress", "words": words})
-    stage(f"Solving {path}", late)
-    solution = solver(task, time_limit=time_limit, memory_limit=memory_limit, **options)
-    tell({"solution": {each.name: getattr(solution, each.name) for each in fields(solution)}})
-    if not explained or solution.score is None:
+    if "found" in known:
+        options["found"] = _tell_solution
+    stage(f"Solving {work.name}", work.time_limit, work.grace)
+    solution = solver(task, time_limit=work.time_limit, memory_limit=work.memory_limit, **options)
+    _tell_solution(solution)
+    if not work.explain or solution.score is None:
         return {"rules": [], "explanation": None}
-    stage(f"Explaining the hypothesis of {path}", _EXPLAINING_SECONDS)
+    stage(f"Explaining the hypothesis of {work.name}", _EXPLAINING_SECONDS)
     return _explained(task, solution)
+
+
+def _tell_solution(solution: Solution) -> None:
+    tell({"solution": {each.name: getattr(solution, each.name) for each in fields(solution)}})
 
 
 def _explained(task: LasTask, solution: Solution) -> dict[str, Any]:
