@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from nsl_bench.declared import Is, Open, checked, parse_json, quoted
+from nsl_bench.declared import Is, Open, as_written, checked, parse_json, quoted
 from nsl_bench.errors import UserError
 from nsl_bench.run.job import Job
 
@@ -192,7 +192,7 @@ def _check_words(job: Job, where: str, limits: Limits) -> None:
     if job.track == "pretrained" and not (job.network and _NETWORK.fullmatch(job.network)):
         raise Rejected(
             f"{where}job.network must be the spec of the perception network in the track pretrained: at most "
-            f"100 letters, digits, spaces and .,:+/=@~-_; got {quoted(job.network)}."
+            f"100 letters, digits, spaces and .,:+/=@~-_; got {as_written(job.network)}."
         )
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "Is",
     "Open",
     "Written",
+    "as_written",
     "checked",
     "from_json",
     "json_schema",
@@ -262,10 +263,10 @@ def _sentence(form: Any, error: ValidationError) -> str:
     if kind == "why":
         return f"{name} {message}."
     right = _RIGHT.get(kind) or message.removeprefix("Input should be ")
-    return f"{name} must be {right}; got {_as_written(value)}."
+    return f"{name} must be {right}; got {as_written(value)}."
 
 
-def _as_written(value: Any) -> str:
+def as_written(value: Any) -> str:
     """A value as its file has it, in short."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
