@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy import Patches, patches
+from toy import Patches, patches, view
 
 from nsl_bench import registry
 from nsl_bench.cli import equivalent as comparing
@@ -21,10 +21,12 @@ from nsl_bench.cli import run
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import rules as asked
 from nsl_bench.learners.base import hypothesis_of
+from nsl_bench.learners.rules import Rules
 from nsl_bench.report.analysis import holds
-from nsl_bench.run import quality
+from nsl_bench.run import folders, quality
 from nsl_bench.run.account import account
-from nsl_bench.types import Hypothesis, Predictions
+from nsl_bench.run.store import Store
+from nsl_bench.types import Hypothesis, Predictions, WeightedExample
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
 
@@ -83,8 +85,8 @@ REFUSED = {
     "literals": f"winner(1) :- {', '.join(['card(1,_,_)'] * 20_000)}.",
 }
 
-COMPARED = {"a_function", "a_negated_atom", "a_weak_constraint"}
-"""What two hypotheses may hold: it matters to nobody there."""
+COMPARED = {"a_negated_atom"}
+"""What two hypotheses may hold."""
 
 ANSWERED = {
     "nothing": "",
@@ -249,7 +251,7 @@ class TestRuns:
             rules = ("differ :- patch(left,X), shelf(N), N != 7 - 5.",)
 
         class Dear(Patches):
-            bias = Patches.bias + f' #bias("penalty(1, b) :- in_body(patch(_,_)), X = {OVERFLOW}.").'
+            bias = Patches.bias + ' #bias("penalty(1, b) :- in_body(patch(_,_)), X = (-2147483647-1) / -1.").'
 
         assert hypothesis_of(Learner(), Patches()) is not None
         with pytest.raises(
@@ -260,3 +262,34 @@ class TestRuns:
     def test_rules_are_read_there(self) -> None:
         assert holds(["a :- b(1), not c.", "d."], "c") and holds(["a :- b.", "d."], "d")
         assert not holds(["a :- "], "a")
+
+    def test_examples_are_judged_there(self) -> None:
+        example = WeightedExample("a", 1, ("differ",), (), (f"patch(left,{OVERFLOW})",))
+        with pytest.raises(UserError, match="the examples that the learner generated crashed clingo"):
+            quality.example_quality([example], Patches())
+
+    def test_constants_count(self, tmp_path: Path) -> None:
+        path = tmp_path / "hypothesis.lp"
+        path.write_text("#const k = 2. differ :- shelf(k).")
+        assert folders.read_rules(path) == ["#const k = 2.", "differ :- shelf(k)."]
+        learner = Rules(path).fit(view(patches()))
+        test = patches("test")
+        assert (learner.predict(view(test)) == (test.metadata["shelf"] == 2)).all()
+
+
+@pytest.mark.slow
+def test_a_sweep_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rules that end on each trick, but not over all that tricks may show, cost a run only numbers."""
+    monkeypatch.setattr(quality, "GROUNDING_SECONDS", 1.0)
+    monkeypatch.setattr(quality, "_EQUIVALENCE_SECONDS", 0.5)
+    path = tmp_path / "hypothesis.lp"
+    path.write_text(ENDLESS["a_sum"])
+    words = ["run", "follow_suit", "--learner", f"rules:{path}", "--percents", "0", "--repeats", "1"]
+    with pytest.raises(SystemExit) as left:
+        run([*words, "--jobs", "1", "--allow", f"read={path}", "--out", str(tmp_path / "results")])
+    assert left.value.code == 0, capsys.readouterr().err
+    (record,) = Store(tmp_path / "results").latest().values()
+    assert record.status == "ok" and "equivalent" not in record.metrics
+    assert record.inference["engine"] == "crisp" and "takes longer than" in record.inference["reason"]
