@@ -168,7 +168,8 @@ def test_a_symmetric_star_that_binds_one_of_its_variables() -> None:
     same, q = "p(1,1). p(2,2).", "q(1,1). q(2,2)."
     full = "q(1,1). q(1,2). q(2,1). q(2,2)."
     examples = (
-        f"#pos(e1@50,{{h(1)}},{{h(2)}},{{{same} {q} s(1).}}). #pos(e2@50,{{h(2)}},{{h(1)}},{{{same} {q} s(2).}})."
+        f"#pos(e1@50,{{h(1)}},{{h(2)}},{{{same} {q} s(1).}})."
+        f"#pos(e2@50,{{h(2)}},{{h(1)}},{{{same} {q} s(2).}})."
         f"#pos(e3@50,{{}},{{h(1),h(2)}},{{{same} {full} s(1). s(2).}})."
         f"#pos(e4@50,{{}},{{h(1),h(2)}},{{{same} {q}}}). #pos(e5@50,{{}},{{h(1),h(2)}},{{{q} s(1). s(2).}})."
     )
