@@ -17,6 +17,7 @@ import numpy.typing as npt
 from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.guard import Allowance, guarded
+from nsl_bench.isolation.guard_worker import needing
 
 __all__ = ["JudgementError", "judged"]
 
@@ -55,6 +56,7 @@ def judged(
     return told["labels"], told["atoms"], told["rules"]
 
 
+@needing("nsl_bench.data.splits", "nsl_bench.inference.crisp", "nsl_bench.las.bias.hypothesis")
 def _judge(benchmark: str, seed: int, rules: Sequence[str]) -> dict[str, Any]:
     from nsl_bench.data.splits import symbolic_split
     from nsl_bench.inference.crisp import crisp_labels

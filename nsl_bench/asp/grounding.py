@@ -9,7 +9,7 @@ from nsl_bench.asp.parsing import grounding_message
 from nsl_bench.errors import UserError
 
 if TYPE_CHECKING:
-    from clingo import Control, Symbol
+    from clingo import Control
     from clingo.ast import AST
 
     from nsl_bench.asp.ground_program import GroundProgram
@@ -23,8 +23,6 @@ def grounded(
     nodes: Iterable[AST] = (),
     text: str = "",
     *,
-    facts: Iterable[Symbol] = (),
-    choices: Iterable[Symbol] = (),
     arguments: Sequence[str] = (),
     observer: GroundProgram | None = None,
 ) -> Control:
@@ -34,8 +32,6 @@ def grounded(
         what: how the sentence begins that says why it cannot be grounded, e.g. ``"The hypothesis"``.
         nodes: statements as syntax trees.
         text: further statements.
-        facts: atoms that hold, which need not be ones that a program can write.
-        choices: atoms that may hold.
         arguments: clingo's options.
         observer: collects the ground rules.
 
@@ -52,10 +48,6 @@ def grounded(
     )
     if observer is not None:
         control.register_observer(observer)  # type: ignore[arg-type]
-    with control.backend() as backend:
-        for choice, symbols in ((False, facts), (True, choices)):
-            for symbol in symbols:
-                backend.add_rule([backend.add_atom(symbol)], [], choice)
     try:
         with ProgramBuilder(control) as builder:
             for node in nodes:

@@ -8,6 +8,7 @@ import click
 
 from nsl_bench.cli import Command
 from nsl_bench.errors import UserError
+from nsl_bench.isolation.guard_worker import needing
 
 __all__ = ["command"]
 
@@ -86,7 +87,7 @@ def command(
         background=texts["background"],
         inputs=texts["inputs"],
         doing=f"Comparing {first} and {second}",
-        allowance=Allowance(None if time_limit is None else time_limit + _GRACE),
+        allowance=Allowance(time_limit, grace=_GRACE),
     )
     if found is None:
         click.echo("equivalent")
@@ -95,6 +96,7 @@ def command(
     click.get_current_context().exit(1)
 
 
+@needing("nsl_bench.las.bias.hypothesis", "nsl_bench.las.semantics.equivalence", "nsl_bench.las.task")
 def _difference(
     hypotheses: tuple[Path, Path],
     task: Path | None,

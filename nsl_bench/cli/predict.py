@@ -47,7 +47,7 @@ def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...
 @click.option(
     "--time-limit",
     type=click.FloatRange(min=0, min_open=True),
-    help="Seconds for inference; grounding the rules has 60 at most.",
+    help="Seconds for grounding the rules (60 by default), and as many for inference (any by default).",
 )
 @click.option("--memory-limit", type=click.IntRange(min=1), help="Megabytes for grounding and inference.")
 def command(
@@ -94,9 +94,14 @@ def command(
         seen = trained(network, task, pool)
         examples = from_folder(task, images, pool.shape, seen, metadata)
     memory = None if memory_limit is None else memory_limit * _MEBIBYTE
-    allowance = Allowance(time_limit, memory)
     answer = inferred(
-        engine, query, examples.probabilities, examples.facts, what=str(hypothesis), allowance=allowance
+        engine,
+        query,
+        examples.probabilities,
+        examples.facts,
+        what=str(hypothesis),
+        allowance=Allowance(time_limit, memory),
+        grounding=time_limit,
     )
     best = [None if k < 0 else task.labels.names[k] for k in most_probable(answer.probabilities).tolist()]
     rows = [

@@ -45,13 +45,16 @@ _MOST_KEPT = 1 << 30
 
 _LARGEST_ANSWER = 4 << 30
 _POLL = (0.01, 0.1)
+_START_SECONDS = 120.0
+"""What importing a function may take, on a machine that does much else."""
+
 _GRACE_SECONDS = 0.5
 _FRESH = "import sys; from nsl_bench.isolation.guard_worker import main; main(int(sys.argv[1]))"
 _POSIX = os.name == "posix"
 _REMEDY = "rules with fewer variables, or smaller numbers in them, need less"
 
 _CRASHES = {
-    "SIGFPE": "an integer division overflows or divides by zero, as -2147483648 / -1 and 1 \\ 0 do",
+    "SIGFPE": "an integer division overflows or divides by zero, as in -2147483648 / -1 or 1 \\ 0",
     "SIGSEGV": "terms and statements that are nested less deep may help",
     "SIGKILL": "somebody else killed it; was there enough memory?",
 }
@@ -64,10 +67,12 @@ class Allowance:
     Attributes:
         seconds: wall time; None: any.
         memory: bytes that the child may take beyond what it holds at the start; None: half of the machine's.
+        grace: seconds more before a function is ended that is to heed its time itself.
     """
 
     seconds: float | None = GROUNDING_SECONDS
     memory: int | None = None
+    grace: float = 0.0
 
 
 class Ended(UserError):
@@ -96,6 +101,7 @@ def guarded(
 
     Args:
         function: one that a module defines. It gives what JSON can say, with arrays; tuples become lists.
+            What it imports late it may name (`nsl_bench.isolation.guard_worker.needing`).
         arguments: what pickle takes.
         doing: what a sentence on its end begins with, e.g. ``"Grounding the hypothesis"``.
         allowance: what it may use.
@@ -275,7 +281,7 @@ class _Call:
         self, child: _Child, doing: str, allowance: Allowance, heard: Callable[[Any], None] | None
     ) -> None:
         self._child, self._doing, self._heard = child, doing, heard
-        self._seconds = allowance.seconds
+        self._seconds, self._grace = allowance.seconds, allowance.grace
         self._memory = max(_LEAST_MEMORY, allowance.memory or _half_of_memory())
         self._base = resident(child.process)
         self._most = 0
@@ -320,10 +326,10 @@ class _Call:
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def _wait(self) -> dict[str, Any]:
+    def _wait(self) -> Any:
         """The answer, once it is there; on the way, what the function tells."""
         child, pause = self._child, _POLL[0]
-        deadline = self._deadline()
+        deadline = time.monotonic() + _START_SECONDS
         with selectors.DefaultSelector() as selector:
             selector.register(child.channel, selectors.EVENT_READ)
             selector.register(child.output.descriptor, selectors.EVENT_READ)
@@ -332,6 +338,9 @@ class _Call:
                     message: dict[str, Any] = found
                     if "stage" in message:
                         self._doing, self._seconds = message["stage"], message["seconds"]
+                        self._grace = message["grace"]
+                        deadline = self._deadline()
+                    elif "begun" in message:
                         deadline = self._deadline()
                     elif "event" not in message:
                         return message
@@ -349,10 +358,13 @@ class _Call:
                 self._look()
 
     def _late(self) -> str:
-        return f"{self._doing} takes longer than the {self._seconds:g} s allowed; {_REMEDY}."
+        seconds = _START_SECONDS if self._seconds is None else self._seconds
+        return f"{self._doing} takes longer than the {seconds:g} s allowed; {_REMEDY}."
 
     def _deadline(self) -> float:
-        return float("inf") if self._seconds is None else time.monotonic() + self._seconds
+        if self._seconds is None:
+            return float("inf")
+        return time.monotonic() + self._seconds + self._grace
 
     def _look(self) -> None:
         """Hold the child to its memory."""
@@ -380,9 +392,9 @@ class _Call:
         except ValueError:
             name = f"exit code {code}"
         why = _CRASHES.get(name) or lines or "no reason was given"
-        return Ended("crashed", f"{self._doing} ended the process that did it ({name}): {why}.")
+        return Ended("crashed", f"{self._doing} crashed clingo ({name}): {why}.")
 
-    def _result(self, message: dict[str, Any]) -> Any:
+    def _result(self, message: Any) -> Any:
         self._child.output.drain()
         if printed := self._child.output.take():
             sys.stderr.write(printed)

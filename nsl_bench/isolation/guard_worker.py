@@ -8,6 +8,7 @@ notices the end of its parent even while clingo grounds.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import pickle
 import queue
@@ -18,18 +19,21 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from nsl_bench.errors import UserError
 from nsl_bench.interrupts import uninterrupted
 from nsl_bench.isolation import wire
 from nsl_bench.isolation.memory import own_data
 
-__all__ = ["HEAD", "inside", "main", "serve", "stage", "tell", "told_to"]
+__all__ = ["HEAD", "inside", "main", "needing", "serve", "stage", "tell", "told_to"]
 
 HEAD = struct.Struct("!Q")
 """How a request begins: its length."""
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+_NEEDS = "needs"
 _OUT_OF_MEMORY = ("bad_alloc", "allocate memory", "out of memory")
 _LONGEST_ERROR = 4000
 
@@ -46,6 +50,16 @@ def inside() -> bool:
     return _State.channel is not None
 
 
+def needing(*modules: str) -> Callable[[F], F]:
+    """Mark a function whose modules are to be imported before its time is counted."""
+
+    def marked(function: F) -> F:
+        setattr(function, _NEEDS, modules)
+        return function
+
+    return marked
+
+
 def tell(event: Any) -> None:
     """Tell the caller of the function that runs now something before it ends.
 
@@ -58,15 +72,16 @@ def tell(event: Any) -> None:
         _State.heard(event)
 
 
-def stage(doing: str, seconds: float | None) -> None:
+def stage(doing: str, seconds: float | None, grace: float = 0.0) -> None:
     """Say that the function that runs now begins with something else, whose time is counted anew.
 
     Args:
         doing: what, as a sentence begins, e.g. ``"Grounding the hypothesis"``.
         seconds: wall seconds that it may take; None: any.
+        grace: seconds more before it is ended.
     """
     if _State.channel is not None:
-        _send(_State.channel, {"stage": doing, "seconds": seconds})
+        _send(_State.channel, {"stage": doing, "seconds": seconds, "grace": grace})
 
 
 @contextlib.contextmanager
@@ -132,6 +147,10 @@ def _reply(request: bytes) -> dict[str, Any]:
             _hold(room)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             function, arguments, named = pickle.loads(call)
+            for name in getattr(function, _NEEDS, ()):
+                importlib.import_module(name)
+            if _State.channel is not None:
+                _send(_State.channel, {"begun": True})
             return {"done": function(*arguments, **named)}
         finally:
             _be_deaf()

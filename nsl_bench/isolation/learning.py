@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,30 +68,30 @@ class Learned:
 
 
 def solve_isolated(
-    path: Path,
+    source: Path | str,
     *,
+    dialect: Dialect | None = None,
     rule_learner: str = "exact",
     time_limit: float | None = None,
     memory_limit: int | None = None,
     options: Mapping[str, Any] | None = None,
     explain: bool = False,
     verify: bool = False,
-    dialect: Dialect | None = None,
     heard: Callable[[str, str], None] = lambda kind, words: None,
 ) -> Learned:
-    """Solve the task in a file.
+    """Solve a task.
 
     The first Ctrl-C makes the solver finish with the best so far, where it can; a second one ends it.
 
     Args:
-        path: a task file.
+        source: a task file, or the text of a task.
+        dialect: how it is read (`LasTask.read`).
         rule_learner: name of the solver.
-        time_limit: seconds for solving; where the process takes much longer, it is ended.
-        memory_limit: bytes; where the process takes much more, it is ended.
+        time_limit: seconds for solving; a process that takes some seconds more is ended.
+        memory_limit: bytes; a process that takes much more is ended.
         options: further arguments of the solver.
         explain: say what each rule is for.
         verify: check the answer by the definition (`nsl_bench.las.semantics.verification`).
-        dialect: in whose dialect the task is read; None: as its statements suggest.
         heard: is handed ``"warning"`` or ``"progress"`` and what is to be said.
 
     Raises:
@@ -98,7 +99,6 @@ def solve_isolated(
         Ended: the process ended before any hypothesis was known.
     """
     started = time.monotonic()
-    late = None if time_limit is None else time_limit * (1 + _GRACE_SHARE) + _GRACE
     best: dict[str, Any] = {}
     read = {"dialect": ""}
 
@@ -110,17 +110,16 @@ def solve_isolated(
         else:
             heard(event["kind"], event["words"])
 
+    work = _Work(
+        source, dialect, rule_learner, time_limit, memory_limit, dict(options or {}), explain, verify
+    )
+    memory = None if memory_limit is None else int(_MORE_MEMORY * memory_limit)
     try:
         told = guarded(
             _solve,
-            path,
-            rule_learner,
-            (time_limit, memory_limit, late),
-            dict(options or {}),
-            (explain, verify),
-            dialect,
-            doing=f"Reading {path}",
-            allowance=Allowance(late, None if memory_limit is None else int(_MORE_MEMORY * memory_limit)),
+            work,
+            doing=f"Reading {work.name}",
+            allowance=Allowance(time_limit, memory, work.grace),
             heard=hear,
             interruptible=True,
         )
@@ -134,50 +133,75 @@ def solve_isolated(
     return Learned(best, seconds, tuple(told["rules"]), told["explanation"], dialect=read["dialect"])
 
 
-def _solve(
-    path: Path,
-    rule_learner: str,
-    limits: tuple[float | None, int | None, float | None],
-    options: dict[str, Any],
-    wanted: tuple[bool, bool],
-    dialect: Dialect | None,
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Work:
+    """What the child is asked to do: the arguments of `solve_isolated`."""
+
+    source: Path | str
+    dialect: Dialect | None
+    rule_learner: str
+    time_limit: float | None
+    memory_limit: int | None
+    options: dict[str, Any]
+    explain: bool
+    verify: bool
+
+    @property
+    def name(self) -> str:
+        """Of the task, in a sentence."""
+        return str(self.source) if isinstance(self.source, Path) else "the task"
+
+    @property
+    def grace(self) -> float:
+        """Seconds beyond its time limit after which a solver does not heed it."""
+        return _GRACE + _GRACE_SHARE * (self.time_limit or 0)
+
+
+def _solve(work: _Work) -> dict[str, Any]:
     """Solve a task and tell what is found, in the child."""
     from nsl_bench import registry
     from nsl_bench.las.task import LasTask
 
-    time_limit, memory_limit, late = limits
-    explained, verified = wanted
-    solver = registry.factory("rule_learner", rule_learner)
-    stage(f"Reading {path}", late)
-    task = LasTask.read(path, dialect)
+    solver = registry.factory("rule_learner", work.rule_learner)
+    stage(f"Reading {work.name}", work.time_limit, work.grace)
+    if isinstance(work.source, Path):
+        task = LasTask.read(work.source, dialect=work.dialect)
+    else:
+        task = LasTask.parse(work.source, dialect=work.dialect)
     tell({"dialect": task.bias.dialect})
     for warning in task.warnings:
         tell({"kind": "warning", "words": warning})
-    if rule_learner == "exact":
+    options = dict(work.options)
+    known = signature(solver).parameters
+    if "progress" in known:
         options["progress"] = lambda words: tell({"kind": "progress", "words": words})
-    stage(f"Solving {path}", late)
+    if "found" in known:
+        options["found"] = _tell_solution
+    stage(f"Solving {work.name}", work.time_limit, work.grace)
     started = time.monotonic()
-    solution = solver(task, time_limit=time_limit, memory_limit=memory_limit, **options)
-    tell({"solution": {each.name: getattr(solution, each.name) for each in fields(solution)}})
-    if verified:
-        stage(f"Verifying the answer to {path}", late)
-        left = None if time_limit is None else max(0.0, started + time_limit - time.monotonic())
-        solution = _verified(task, solution, left, memory_limit)
-        tell({"solution": {each.name: getattr(solution, each.name) for each in fields(solution)}})
-    if not explained or solution.score is None:
+    solution = solver(task, time_limit=work.time_limit, memory_limit=work.memory_limit, **options)
+    _tell_solution(solution)
+    if work.verify:
+        stage(f"Verifying the answer to {work.name}", work.time_limit, work.grace)
+        solution = _verified(task, solution, work, started)
+        _tell_solution(solution)
+    if not work.explain or solution.score is None:
         return {"rules": [], "explanation": None}
-    stage(f"Explaining the hypothesis of {path}", _EXPLAINING_SECONDS + _GRACE)
+    stage(f"Explaining the hypothesis of {work.name}", _EXPLAINING_SECONDS, _GRACE)
     return _explained(task, solution)
 
 
-def _verified(
-    task: LasTask, solution: Solution, time_limit: float | None, memory_limit: int | None
-) -> Solution:
+def _tell_solution(solution: Solution) -> None:
+    tell({"solution": {each.name: getattr(solution, each.name) for each in fields(solution)}})
+
+
+def _verified(task: LasTask, solution: Solution, work: _Work, started: float) -> Solution:
+    """The answer, checked by the definition in what is left of the time."""
     from nsl_bench.budget import Budget, heeding_interrupts
     from nsl_bench.las.semantics.verification.check import checked
 
-    budget = Budget.of(time_limit, memory_limit)
+    left = None if work.time_limit is None else max(0.0, started + work.time_limit - time.monotonic())
+    budget = Budget.of(left, work.memory_limit)
     with heeding_interrupts(budget):
         return checked(task, solution, budget, thorough=True)
 

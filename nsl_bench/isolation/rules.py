@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from nsl_bench.isolation.guard import GROUNDING_SECONDS, Allowance, guarded
-from nsl_bench.isolation.guard_worker import stage
+from nsl_bench.isolation.guard_worker import needing, stage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +41,7 @@ def one_by_one(text: str, what: str = _THE_HYPOTHESIS) -> tuple[str, ...]:
     return tuple(guarded(_one_by_one, text, what, doing=f"Reading {what}"))
 
 
+@needing("nsl_bench.asp.program")
 def _one_by_one(text: str, what: str) -> list[str]:
     from nsl_bench.asp.program import parse
 
@@ -66,6 +67,7 @@ def counted(
     return tuple(told["rules"]), int(told["atoms"])
 
 
+@needing("nsl_bench.asp.program", "nsl_bench.las.bias.hypothesis")
 def _counted(rules: tuple[str, ...], bias: tuple[str, str, str] | None, what: str) -> dict[str, Any]:
     from nsl_bench.asp.program import parse
 
@@ -92,6 +94,7 @@ def subjects(rules: Sequence[str]) -> frozenset[str]:
     return frozenset(guarded(_subjects, tuple(rules), doing="Reading a hypothesis"))
 
 
+@needing("nsl_bench.asp.program")
 def _subjects(rules: tuple[str, ...]) -> list[str]:
     from nsl_bench.asp.program import parse
 
@@ -118,6 +121,7 @@ def crisp(
     return found
 
 
+@needing("nsl_bench.inference.crisp")
 def _crisp(*given: Any) -> Any:
     from nsl_bench.inference.crisp import crisp_labels
 
@@ -130,6 +134,7 @@ def doubt(query: Query) -> str | None:
     return told
 
 
+@needing("nsl_bench.inference.program.ground")
 def _doubt(query: Query) -> str | None:
     from nsl_bench.inference.program.ground import underivable
 
@@ -144,6 +149,7 @@ def inferred(
     *,
     what: str = _THE_HYPOTHESIS,
     allowance: Allowance | None = None,
+    grounding: float | None = None,
 ) -> Answer:
     """An engine's answer (`nsl_bench.inference.engines.infer`).
 
@@ -153,14 +159,15 @@ def inferred(
         probabilities: as for `nsl_bench.inference.engines.infer`.
         facts: as for `nsl_bench.inference.engines.infer`.
         what: the hypothesis's name in a sentence.
-        allowance: its time is that of inference, once the rules have been grounded, which may take
-            `nsl_bench.isolation.guard.GROUNDING_SECONDS` or this time, whichever is less.
+        allowance: its time is that of inference, once the rules have been grounded.
+        grounding: seconds that grounding may take, no more than inference; None: `GROUNDING_SECONDS`.
     """
     from nsl_bench.inference.query import Answer
 
     allowance = allowance or Allowance(None)
     seconds = allowance.seconds
-    grounding = GROUNDING_SECONDS if seconds is None else min(GROUNDING_SECONDS, seconds)
+    grounding = grounding or GROUNDING_SECONDS
+    grounding = grounding if seconds is None else min(grounding, seconds)
     told = guarded(
         _inferred,
         engine,
@@ -175,6 +182,7 @@ def inferred(
     return Answer(**{**told, "engines": tuple(told["engines"])})
 
 
+@needing("nsl_bench.inference.engines")
 def _inferred(
     engine: str,
     query: Query,
@@ -206,6 +214,7 @@ def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list
     return told
 
 
+@needing("nsl_bench.inference.explanation")
 def _fired(*given: Any) -> list[str]:
     from nsl_bench.inference import explanation
 
@@ -239,6 +248,7 @@ def equivalence(
     return None if told is None else Counterexample(*map(tuple, told))
 
 
+@needing("nsl_bench.las.semantics.equivalence")
 def _equivalence(
     first: Sequence[str], second: Sequence[str], background: str, inputs: str, atoms: Any, time_limit: float
 ) -> list[Sequence[str]] | None:

@@ -32,6 +32,7 @@ def solve(
     progress: Callable[[str], None] | None = None,
     verify: bool = False,
     first_tier: Tier = "A",
+    found: Callable[[Solution], None] | None = None,
 ) -> Solution:
     """The hypothesis of least score.
 
@@ -44,6 +45,7 @@ def solve(
         verify: check score and optimality by the definition (`nsl_bench.las.semantics.verification`), as far
             as the task is small enough; else only the score is checked, and only of very small tasks.
         first_tier: tiers before it are not tried.
+        found: is handed the best answer so far where something may still follow that no limit ends.
 
     Raises:
         UserError: the task is not one that can be learned from, e.g. it has no examples.
@@ -52,17 +54,19 @@ def solve(
     say = progress or _say_nothing
     with heeding_interrupts(budget):
         _check(task)
-        solution = _search(task, budget, backend, say, first_tier)
+        tell = found or _say_nothing
+        solution = _search(task, budget, backend, say, first_tier, tell)
         if not verify and not is_small(task, solution):
             return solution
         from nsl_bench.las.semantics.verification.check import checked
 
+        tell(solution)
         if verify:
             say("verification")
         return checked(task, solution, budget, thorough=verify)
 
 
-def _say_nothing(words: str) -> None:
+def _say_nothing(said: object) -> None:
     """Tells nobody."""
 
 
@@ -82,23 +86,33 @@ def _check(task: LasTask) -> None:
 
 
 def _search(
-    task: LasTask, budget: Budget, backend: Backend, say: Callable[[str], None], first_tier: Tier
+    task: LasTask,
+    budget: Budget,
+    backend: Backend,
+    say: Callable[[str], None],
+    first_tier: Tier,
+    tell: Callable[[Solution], None],
 ) -> Solution:
     """The answer of the first tier that takes the task, or the best that the last ones found."""
     if first_tier not in _TIERS[:2]:
-        return _by_clingo(task, budget, say, first_tier, "")
+        return _by_clingo(task, budget, say, first_tier, "", tell)
     tier = tabular_tier(task)
     say(f"{len(task.examples)} examples, tier A or B")
     try:
         return solve_by_tables(task, budget, backend)
     except Undecided as reason:
         why = f"Tier {tier} does not apply: {reason}."
-    solution = _by_clingo(task, budget, say, "C", why)
+    solution = _by_clingo(task, budget, say, "C", why, tell)
     return replace(solution, tiers=(tier, *solution.tiers))
 
 
 def _by_clingo(
-    task: LasTask, budget: Budget, say: Callable[[str], None], first_tier: Tier, before: str
+    task: LasTask,
+    budget: Budget,
+    say: Callable[[str], None],
+    first_tier: Tier,
+    before: str,
+    tell: Callable[[Solution], None],
 ) -> Solution:
     """The answer of tier C, or of tier D where that gives up.
 
@@ -108,6 +122,7 @@ def _by_clingo(
         say: is told in a few words what begins.
         first_tier: ``"C"`` or ``"D"``.
         before: why the tiers before do not apply.
+        tell: is handed each better answer.
     """
     from nsl_bench.las.clingo_tiers.conflict_driven import search_by_conflicts
     from nsl_bench.las.clingo_tiers.demands import Problem
@@ -116,7 +131,7 @@ def _by_clingo(
     from nsl_bench.las.clingo_tiers.space_parts import space_parts
 
     problem = Problem.of(task)
-    incumbent = Incumbent(task, budget)
+    incumbent = Incumbent(task, budget, tell)
     statistics: dict[str, float] = {"distinct_examples": len(problem.demands)}
     notes = [before] if before else []
     for tier in _TIERS[_TIERS.index(first_tier) :]:

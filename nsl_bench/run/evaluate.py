@@ -24,7 +24,7 @@ from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.command import CommandLearner
-from nsl_bench.isolation.guard import Allowance
+from nsl_bench.isolation.guard import Allowance, Ended
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Failure, Limits, Lost
 from nsl_bench.learners.base import InvalidOutput, Unanswered, hypothesis_of, labels_of, probabilities_of
@@ -372,7 +372,8 @@ def _measure(
             with contextlib.suppress(UserError):
                 numbers["equivalent"] = float(is_true_rule(hypothesis.rules, job.benchmark, allowance.memory))
     if hasattr(learner, "examples_"):
-        numbers.update(example_quality(learner.examples_, benchmark))
+        with _blaming("examples_"):
+            numbers.update(example_quality(learner.examples_, benchmark))
     late = bool(getattr(learner, "timed_out_", False))
     frame = pd.concat(frames, ignore_index=True)
     return _Measured(numbers, hypothesis, frame, late, told.inference, perception)
@@ -389,6 +390,8 @@ def _blaming(doing: str) -> Iterator[None]:
         raise Failure(failure.status, f"{doing}: {failure}", failure.output) from failure
     except MemoryError as error:
         raise Failure("out_of_memory", f"{doing}: Out of memory: {error}".removesuffix(": ")) from error
+    except Ended as ended:
+        raise Failure(ended.status, f"{doing}: {ended}") from ended
     except UserError as error:
         raise Failure("crashed", f"{doing}: {error}") from error
     except Exception as error:  # a learner may be anybody's code, and may raise anything

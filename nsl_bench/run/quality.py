@@ -10,7 +10,7 @@ from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.guard import GROUNDING_SECONDS, Allowance
-from nsl_bench.isolation.rules import equivalence
+from nsl_bench.isolation.rules import crisp, equivalence
 from nsl_bench.types import WeightedExample
 
 __all__ = ["example_quality", "is_true_rule"]
@@ -20,13 +20,16 @@ _EQUIVALENCE_SECONDS = 20.0
 
 
 def example_quality(examples: list[WeightedExample], benchmark: Benchmark) -> dict[str, float]:
-    """`weight_penalty_ratio` and `incorrect_examples`: does the true rule give the examples' labels?"""
-    from nsl_bench.inference.crisp import crisp_labels
+    """`weight_penalty_ratio` and `incorrect_examples`: does the true rule give the examples' labels?
 
+    Raises:
+        UserError: the examples' contexts cannot be used.
+    """
     if not examples:
         return {}
     contexts = [example.context for example in examples]
-    derived = crisp_labels([benchmark.true_rule], benchmark.background, contexts, benchmark.labels)
+    what = "the true rule, on the examples that the learner generated"
+    derived = crisp([benchmark.true_rule], benchmark.background, contexts, benchmark.labels, what=what)
     correct = np.array(
         [
             label >= 0

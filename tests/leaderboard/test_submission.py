@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import zipfile
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -18,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from nsl_bench.leaderboard.contests import Contest
-from nsl_bench.leaderboard.judge import Judge, JudgementError
+from nsl_bench.leaderboard.judge import JudgementError, judged
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, write_submission
 from nsl_bench.leaderboard.untrusted import LIMITS, Limits
@@ -294,17 +293,16 @@ def test_a_hypothesis_that_is_none(
 
 
 def test_rules_that_crash_the_process_that_answers_them() -> None:
-    with Judge() as judge:
-        judge("sudoku_4x4", 0, ["invalid."])
-        os.kill(judge._process.pid, signal.SIGSEGV)
-        with pytest.raises(JudgementError, match="crash clingo"):
-            judge("sudoku_4x4", 0, ["invalid."])
+    judged("sudoku_4x4", 0, ["invalid."], 60)
+    with pytest.raises(JudgementError, match="crashed clingo"):
+        judged("sudoku_4x4", 0, ["invalid :- digit(X,Y), Y*65536*65536 = 0."], 60)
+    assert judged("sudoku_4x4", 0, ["invalid."], 60)[1:] == (1, 1)
 
 
 def test_rules_that_never_end(rules: Path, contests: tuple[Contest, ...], resign: Change) -> None:
     edit_runs(rules, lambda runs: runs[0]["hypothesis"]["rules"].extend(["n(0).", "n(X + 1) :- n(X)."]))
     resign(rules)
-    refused(score(rules, contests, Limits(solver_seconds=2)), "take more than the")
+    refused(score(rules, contests, Limits(solver_seconds=2)), "takes longer than the 2 s allowed")
 
 
 def test_a_giant_rule_text(rules: Path, contests: tuple[Contest, ...], resign: Change) -> None:

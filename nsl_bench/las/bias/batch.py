@@ -18,7 +18,7 @@ from nsl_bench.asp.grounding import grounded
 from nsl_bench.budget import Undecided
 from nsl_bench.errors import UserError
 from nsl_bench.las.bias.program import MOST_GROUND_RULES, BiasProgram, bias_program
-from nsl_bench.las.bias.reification import in_body, in_head
+from nsl_bench.las.bias.reification import atoms_as_rules, in_body, in_head
 from nsl_bench.las.language_bias import NEGATIVE_PENALTY, LanguageBias
 
 __all__ = ["FORBIDDEN", "GroundBias", "Pricing"]
@@ -60,8 +60,9 @@ class GroundBias:
         self._bias = bias
         facts, choices = tuple(facts), tuple(choices)
         self._n_facts = len(facts)
+        nodes = [*bias.program.nodes, *atoms_as_rules(facts), *atoms_as_rules(choices, choice=True)]
         program = GroundProgram(MOST_GROUND_RULES, check or _carry_on)
-        control = grounded("#bias", bias.program.nodes, facts=facts, choices=choices, observer=program)
+        control = grounded("#bias", nodes, observer=program)
         found = {atom.symbol: atom.literal for atom in control.symbolic_atoms}
         program.rules = [rule for rule in program.rules if not rule.choice]
         self._groups = program.ordered()

@@ -16,7 +16,7 @@ from clingo import Function, Number, String, Symbol, SymbolType, ast
 
 from nsl_bench.asp.parsing import parse_text
 
-__all__ = ["in_body", "in_head", "renamed", "variables_of"]
+__all__ = ["atoms_as_rules", "in_body", "in_head", "renamed", "variables_of"]
 
 _OPERATORS = {
     ast.ComparisonOperator.Equal: "=",
@@ -54,6 +54,23 @@ def in_body(literal: str) -> Symbol:
     """The atom `in_body(...)` of a body literal, given as text, e.g. ``"not row(V1,V2)"``."""
     node = _parsed(f":- {literal}.").body[0]
     return Function("in_body", [_Reification().literal(node)])
+
+
+def atoms_as_rules(atoms: Iterable[Symbol], *, choice: bool = False) -> Iterator[ast.AST]:
+    """Statements that say that the atoms ``in_head(...)`` and ``in_body(...)`` hold, or that they may hold.
+
+    They are syntax trees, for there is no text of such terms. (Atoms that clingo gets by its backend would
+    not do: it matches literals with anonymous variables against the first of them alone.)
+    """
+    place = ast.Location(ast.Position("<rule>", 1, 1), ast.Position("<rule>", 1, 1))
+    terms: dict[str, list[ast.AST]] = {}
+    for atom in atoms:
+        terms.setdefault(atom.name, []).append(ast.SymbolicTerm(place, atom.arguments[0]))
+    for name, pool in terms.items():
+        function = ast.Function(place, name, [ast.Pool(place, pool)], 0)
+        literal = ast.Literal(place, ast.Sign.NoSign, ast.SymbolicAtom(function))
+        element = ast.ConditionalLiteral(place, literal, [])
+        yield ast.Rule(place, ast.Aggregate(place, None, [element], None) if choice else literal, [])
 
 
 def _parsed(rule: str) -> ast.AST:

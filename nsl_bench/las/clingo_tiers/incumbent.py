@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from nsl_bench.budget import Budget, Expired
 from nsl_bench.las.bias.space import Space
@@ -24,14 +24,18 @@ class Incumbent:
     Args:
         task: the task.
         budget: when to stop; what was found by then is still scored, for some seconds.
+        tell: is handed each better answer.
 
     Attributes:
         bound: no hypothesis has a score below this one.
         contradiction: what shows that bound or score is wrong, if something does; nothing is optimal then.
     """
 
-    def __init__(self, task: LasTask, budget: Budget) -> None:
+    def __init__(
+        self, task: LasTask, budget: Budget, tell: Callable[[Solution], None] = lambda solution: None
+    ) -> None:
         self._task = task
+        self._tell = tell
         self._budget = budget.with_grace(_GRACE)
         self._rules: tuple[str, ...] | None = None
         self._score: Score | None = None
@@ -55,6 +59,8 @@ class Incumbent:
     def enter(self, tier: Tier) -> None:
         """A tier begins: what is found and proven from now on is its work."""
         self._tiers.append(tier)
+        if self._score is not None:
+            self._tell(self.answer({}))
 
     def offer(self, rules: tuple[str, ...]) -> Score | None:
         """Score a hypothesis and keep it if it is better; its score, None if there is no time for that."""
@@ -66,6 +72,8 @@ class Incumbent:
             self._rules, self._score = rules, found
             self._found_by = self._tiers[-1] if self._tiers else None
             self._compare()
+            if self._tiers:
+                self._tell(self.answer({}))
         return found
 
     def missed(self, found: Score, *, positive: bool) -> set[Content]:
