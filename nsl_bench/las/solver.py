@@ -96,11 +96,11 @@ def _search(
     """The answer of the first tier that takes the task, or the best that the last ones found."""
     if first_tier not in _TIERS[:2]:
         return _by_clingo(task, budget, say, first_tier, "", tell)
-    tier = tabular_tier(task)
     say(f"{len(task.examples)} examples, tier A or B")
     try:
         return solve_by_tables(task, budget, backend)
     except Undecided as reason:
+        tier = tabular_tier(task)
         why = f"Tier {tier} does not apply: {reason}."
     solution = _by_clingo(task, budget, say, "C", why, tell)
     return replace(solution, tiers=(tier, *solution.tiers))
