@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -15,6 +15,7 @@ from nsl_bench.errors import UserError
 __all__ = ["command"]
 
 _MEBIBYTE = 2**20
+_DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
 
 
 @click.command(
@@ -23,6 +24,7 @@ _MEBIBYTE = 2**20
         "nsl-bench learn task.las",
         "nsl-bench learn task.las --json --time-limit 60",
         "nsl-bench learn task.las --explain",
+        "nsl-bench learn task.las --verify     # check the answer by the definition, apart from the search",
         "nsl-bench learn task.las --rule-learner fastlas --executable ~/bin/FastLAS",
     ],
 )
@@ -30,19 +32,29 @@ _MEBIBYTE = 2**20
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--time-limit", type=click.FloatRange(min=0), help="Seconds; then the best so far is printed.")
 @click.option("--memory-limit", type=click.IntRange(min=1), help="Megabytes.")
+@click.option(
+    "--dialect",
+    type=click.Choice(["ilasp", "fastlas"]),
+    help="Whose syntax the file is in, which decides defaults; by default what its statements suggest.",
+)
 @click.option("--rule-learner", default="exact", show_default=True, help="exact, fastlas or ilasp.")
 @click.option("--executable", type=click.Path(path_type=Path), help="FastLAS or ILASP, if not on the PATH.")
 @click.option("--progress", is_flag=True, help="Say on standard error what is being done.")
 @click.option("--explain", "with_explanation", is_flag=True, help="Say which examples each rule covers.")
+@click.option(
+    "--verify", is_flag=True, help="Check score and, if the space is small, optimality by the definition."
+)
 def command(
     task: Path,
     as_json: bool,
     time_limit: float | None,
     memory_limit: int | None,
+    dialect: Literal["ilasp", "fastlas"] | None,
     rule_learner: str,
     executable: Path | None,
     progress: bool,
     with_explanation: bool,
+    verify: bool,
 ) -> int:
     """Learn the hypothesis of least score from the learning task in the file TASK.
 
@@ -70,6 +82,8 @@ def command(
         memory_limit=None if memory_limit is None else memory_limit * _MEBIBYTE,
         options=options,
         explain=with_explanation,
+        verify=verify,
+        dialect=dialect,
         heard=hear,
     )
     found = learned.answer
@@ -82,6 +96,11 @@ def command(
             "bound": found["bound"],
             "cost": found["cost"],
             "tier": found["tier"],
+            "tiers": list(found["tiers"]),
+            "solver": found["solver"],
+            "dialect": learned.dialect,
+            "verified": found["verified"],
+            "unverified": found["unverified"],
             "uncovered": dict(found["uncovered"]),
             "message": found["message"],
             "statistics": dict(found["statistics"]),
@@ -90,13 +109,24 @@ def command(
             answer["rules"] = list(learned.rules)
         click.echo(json.dumps(answer))
     else:
-        _print(found, learned.seconds)
+        _print(found, learned.seconds, learned.dialect)
+        if verify:
+            click.echo(f"% {_verification(found)}")
         if learned.explanation is not None:
             click.echo(f"\n{learned.explanation}")
     return 2 if found["status"] == "unsatisfiable" or learned.ended else 0
 
 
-def _print(found: Mapping[str, Any], seconds: float) -> None:
+def _verification(found: Mapping[str, Any]) -> str:
+    """What was verified, and why no more was."""
+    if found["verified"] == "optimality":
+        return "verified: " + ("unsatisfiable" if found["score"] is None else "score and optimality")
+    if found["verified"] == "score":
+        return f"verified: score only: {found['unverified'] or 'the check contradicts the search'}"
+    return f"not verified: {found['unverified'] or 'the check contradicts the search'}"
+
+
+def _print(found: Mapping[str, Any], seconds: float, dialect: str) -> None:
     if found["status"] == "unsatisfiable":
         click.echo("unsatisfiable")
         click.echo(found["message"] or "No hypothesis covers every example that must be covered.", err=True)
@@ -105,11 +135,14 @@ def _print(found: Mapping[str, Any], seconds: float) -> None:
         click.echo(rule)
     if not found["hypothesis"] and found["score"] is not None:
         click.echo("% the empty hypothesis")
+    by = f"tier {found['tier']}" if found["tier"] else found["solver"]
+    read = f"{_DIALECTS[dialect]} dialect" if dialect else "unread"
     if found["score"] is None:
-        click.echo("% no hypothesis found")
+        known = "its score is not known" if found["hypothesis"] else "no hypothesis found"
+        click.echo(f"% {known}; {seconds:.2f} s, {by}, {read}")
     else:
         proof = "optimal" if found["status"] == "optimal" else f"feasible, at least {found['bound']}"
         parts = f"rules cost {found['cost']}, {len(found['uncovered'])} examples uncovered"
-        click.echo(f"% score {found['score']} ({proof}): {parts}; {seconds:.2f} s, tier {found['tier']}")
+        click.echo(f"% score {found['score']} ({proof}): {parts}; {seconds:.2f} s, {by}, {read}")
     if found["message"]:
         click.echo(found["message"], err=True)

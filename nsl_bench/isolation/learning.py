@@ -44,6 +44,7 @@ class Learned:
         explanation: the same for people.
         ended: a sentence if something ended the process before it was done; `answer` is then the best
             hypothesis so far.
+        dialect: in whose dialect the task was read.
     """
 
     answer: Mapping[str, Any]
@@ -51,6 +52,7 @@ class Learned:
     rules: tuple[Mapping[str, Any], ...] = ()
     explanation: str | None = None
     ended: str = ""
+    dialect: str = ""
 
     @property
     def solution(self) -> Solution:
@@ -74,6 +76,7 @@ def solve_isolated(
     memory_limit: int | None = None,
     options: Mapping[str, Any] | None = None,
     explain: bool = False,
+    verify: bool = False,
     heard: Callable[[str, str], None] = lambda kind, words: None,
 ) -> Learned:
     """Solve a task.
@@ -82,12 +85,13 @@ def solve_isolated(
 
     Args:
         source: a task file, or the text of a task.
-        dialect: how it is read (`LasTask.read`).
+        dialect: in whose dialect it is read; None: as its statements suggest.
         rule_learner: name of the solver.
         time_limit: seconds for solving; a process that takes some seconds more is ended.
         memory_limit: bytes; a process that takes much more is ended.
         options: further arguments of the solver.
         explain: say what each rule is for.
+        verify: check the answer by the definition (`nsl_bench.las.semantics.verification`).
         heard: is handed ``"warning"`` or ``"progress"`` and what is to be said.
 
     Raises:
@@ -96,14 +100,19 @@ def solve_isolated(
     """
     started = time.monotonic()
     best: dict[str, Any] = {}
+    read = {"dialect": ""}
 
     def hear(event: dict[str, Any]) -> None:
         if "solution" in event:
             best.update(event["solution"], seconds=time.monotonic() - started)
+        elif "dialect" in event:
+            read.update(event)
         else:
             heard(event["kind"], event["words"])
 
-    work = _Work(source, dialect, rule_learner, time_limit, memory_limit, dict(options or {}), explain)
+    work = _Work(
+        source, dialect, rule_learner, time_limit, memory_limit, dict(options or {}), explain, verify
+    )
     memory = None if memory_limit is None else int(_MORE_MEMORY * memory_limit)
     try:
         told = guarded(
@@ -119,8 +128,9 @@ def solve_isolated(
             raise
         seconds = best.pop("seconds")
         best["message"] = " ".join(filter(None, [best["message"], str(ended)]))
-        return Learned(best, seconds, ended=str(ended))
-    return Learned(best, best.pop("seconds"), tuple(told["rules"]), told["explanation"])
+        return Learned(best, seconds, ended=str(ended), dialect=read["dialect"])
+    seconds = best.pop("seconds")
+    return Learned(best, seconds, tuple(told["rules"]), told["explanation"], dialect=read["dialect"])
 
 
 @dataclass(frozen=True)
@@ -134,6 +144,7 @@ class _Work:
     memory_limit: int | None
     options: dict[str, Any]
     explain: bool
+    verify: bool
 
     @property
     def name(self) -> str:
@@ -157,6 +168,7 @@ def _solve(work: _Work) -> dict[str, Any]:
         task = LasTask.read(work.source, dialect=work.dialect)
     else:
         task = LasTask.parse(work.source, dialect=work.dialect)
+    tell({"dialect": task.bias.dialect})
     for warning in task.warnings:
         tell({"kind": "warning", "words": warning})
     options = dict(work.options)
@@ -166,11 +178,17 @@ def _solve(work: _Work) -> dict[str, Any]:
     if "found" in known:
         options["found"] = _tell_solution
     stage(f"Solving {work.name}", work.time_limit, work.grace)
+    started = time.monotonic()
     solution = solver(task, time_limit=work.time_limit, memory_limit=work.memory_limit, **options)
     _tell_solution(solution)
+    if work.verify:
+        left = None if work.time_limit is None else max(0.0, started + work.time_limit - time.monotonic())
+        stage(f"Verifying the answer to {work.name}", left, work.grace)
+        solution = _verified(task, solution, left, work.memory_limit)
+        _tell_solution(solution)
     if not work.explain or solution.score is None:
         return {"rules": [], "explanation": None}
-    stage(f"Explaining the hypothesis of {work.name}", _EXPLAINING_SECONDS)
+    stage(f"Explaining the hypothesis of {work.name}", _EXPLAINING_SECONDS + _GRACE)
     return _explained(task, solution)
 
 
@@ -178,8 +196,23 @@ def _tell_solution(solution: Solution) -> None:
     tell({"solution": {each.name: getattr(solution, each.name) for each in fields(solution)}})
 
 
+def _verified(
+    task: LasTask, solution: Solution, time_limit: float | None, memory_limit: int | None
+) -> Solution:
+    from nsl_bench.budget import Budget, heeding_interrupts
+    from nsl_bench.las.semantics.verification.check import checked
+
+    budget = Budget.of(time_limit, memory_limit)
+    with heeding_interrupts(budget):
+        return checked(task, solution, budget, thorough=True)
+
+
 def _explained(task: LasTask, solution: Solution) -> dict[str, Any]:
+    from nsl_bench.budget import Budget, Expired
     from nsl_bench.las.semantics.explanation import explain
 
-    found = explain(task, solution)
+    try:
+        found = explain(task, solution, Budget.of(_EXPLAINING_SECONDS, None))
+    except Expired as reason:
+        return {"rules": [], "explanation": f"No explanation: {reason}."}
     return {"rules": [asdict(rule) for rule in found.rules], "explanation": str(found)}

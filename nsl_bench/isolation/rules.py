@@ -255,6 +255,6 @@ def _equivalence(
     from nsl_bench.las.semantics.equivalence import equivalent
 
     found = equivalent(
-        first, second, background=background, inputs=inputs, atoms=atoms, time_limit=time_limit
+        first, second, background=background, inputs=inputs, atoms=atoms, known=atoms, time_limit=time_limit
     )
     return None if found is None else [found.inputs, found.first, found.second]

@@ -30,7 +30,7 @@ def solve(
     memory_limit: int | None = None,
     backend: Backend = "rc2",
     progress: Callable[[str], None] | None = None,
-    verified: bool = False,
+    verify: bool = False,
     first_tier: Tier = "A",
     found: Callable[[Solution], None] | None = None,
 ) -> Solution:
@@ -42,8 +42,8 @@ def solve(
         memory_limit: bytes that this process may hold.
         backend: MaxSAT solver.
         progress: is told in a few words what begins.
-        verified: check the answer by the definition, however long it takes (`nsl_bench.las.semantics.
-            verification`); else only the score, and only of small tasks.
+        verify: check score and optimality by the definition (`nsl_bench.las.semantics.verification`), as far
+            as the task is small enough; else only the score is checked, and only of very small tasks.
         first_tier: tiers before it are not tried.
         found: is handed the best answer so far where something may still follow that no limit ends.
 
@@ -56,14 +56,14 @@ def solve(
         _check(task)
         tell = found or _say_nothing
         solution = _search(task, budget, backend, say, first_tier, tell)
-        if not verified and not is_small(task, solution):
+        if not verify and not is_small(task, solution):
             return solution
         tell(solution)
-        from nsl_bench.las.semantics.verification.check import verify
+        from nsl_bench.las.semantics.verification.check import checked
 
-        if verified:
+        if verify:
             say("verification")
-        return verify(task, solution, budget, thorough=verified)
+        return checked(task, solution, budget, thorough=verify)
 
 
 def _say_nothing(said: object) -> None:

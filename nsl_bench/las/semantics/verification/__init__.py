@@ -1,6 +1,6 @@
 """Checking answers by the definition: nothing here is shared with what searches for them.
 
-`is_small` decides, at once, which answers are checked without being asked for; `check.verify` checks.
+`is_small` decides, at once, which answers are checked without being asked for; `check.checked` checks.
 """
 
 from __future__ import annotations
