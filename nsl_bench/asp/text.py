@@ -6,9 +6,10 @@ nested so deep that its parser runs out of stack; what follows a NUL it never re
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from pathlib import Path
-from typing import Any
 
 from nsl_bench.errors import UserError
 
@@ -17,8 +18,6 @@ __all__ = [
     "check_text",
     "code_of",
     "directive",
-    "goal_of",
-    "parse_atom",
     "read_text",
     "stray",
 ]
@@ -31,6 +30,7 @@ _OPERATOR = re.compile(r"[-+*/\\&?^~|]|\.\.")
 _BRACKET = re.compile(r"[(\[{]|[)\]}]")
 _PART = re.compile(r"[,;:<>=!]")
 _SHORT = 100
+_MOST_BYTES = 1 << 30
 _MOST_NESTED, _MOST_OPERATORS, _MOST_PARTS = 60, 120, 10_000
 """Of one statement. clingo's walk over a syntax tree takes up to five of Python's 1,000 calls a level."""
 
@@ -96,9 +96,9 @@ def check_text(text: str, what: str) -> None:
             or len(_PART.findall(statement)) > _MOST_PARTS
         ):
             raise UserError(
-                f"The statement '{' '.join(statement.split())[:40]}...' in {what} is too long: at most "
-                f"{_MOST_NESTED} brackets stand in each other, and it has at most {_MOST_OPERATORS} "
-                f"operators and {_MOST_PARTS} literals or arguments."
+                f"{what[:1].upper() + what[1:] if what.startswith('the ') else what}: the statement "
+                f"'{' '.join(statement.split())[:40]}...' is too long; a statement may have {_MOST_NESTED} "
+                f"nested brackets, {_MOST_OPERATORS} operators and {_MOST_PARTS} literals or arguments."
             )
 
 
@@ -111,38 +111,31 @@ def _depth(statement: str) -> int:
     return most
 
 
-def parse_atom(text: str) -> Any | None:
-    """The `clingo.Symbol` of a ground atom, classically negated or not; None if the text is none."""
-    import clingo
-
-    try:
-        check_text(text, "an atom")
-        symbol = clingo.parse_term(text, logger=lambda *_: None)
-    except (RuntimeError, UserError):
-        return None
-    return symbol if symbol.type == clingo.SymbolType.Function and symbol.name else None
-
-
-def goal_of(text: str) -> Any:
-    """The `clingo.Symbol` by which a label is derived.
-
-    Raises:
-        UserError: it is no ground atom.
-    """
-    symbol = parse_atom(text)
-    if symbol is None:
-        raise UserError(f"A label's atom is '{text}', which is no ground atom such as winner(1).")
-    return symbol
-
-
 def read_text(path: Path) -> str:
     """The text of a file in UTF-8, without the mark that some editors begin it with.
 
     Raises:
-        UserError: it cannot be read.
+        UserError: there is no such file, it is no regular file (a folder, a pipe, a device), it has more
+            than 1 GiB, or it is not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        # a pipe that nobody writes to must not hold this up
+        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                what = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
+                raise UserError(f"{path} is {what}; a text file is needed.")
+            if found.st_size > _MOST_BYTES:
+                raise UserError(
+                    f"{path} must have at most {_MOST_BYTES >> 20} MiB; it has {found.st_size >> 20}."
+                )
+            return file.read().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise UserError(f"There is no file {path}.") from None
+    except IsADirectoryError:
+        raise UserError(f"{path} is a folder; a text file is needed.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} cannot be read: it is not UTF-8 text.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise UserError(f"{path} cannot be read: {reason}.") from None

@@ -100,7 +100,7 @@ def test_unsatisfiable_is_an_answer(tmp_path: Path) -> None:
         ("#script (python)\n#end.", "line 1, column 1.*refused"),
         ('#include "x".', "line 1, column 1.*refused"),
         ("#modeh(p).\n#pos(x@y, {p}, {}, {}).", "line 2, column 1.*penalty 'y'"),
-        ("#modeh(p).\n#pos(x@-3, {p}, {}, {}).", "line 2, column 1.*is -3"),
+        ("#modeh(p).\n#pos(x@-3, {p}, {}, {}).", "line 2, column 1.*got -3"),
         ("#modeh(p).\n#pos(x, {p}, {}, {a. q(X).}).", "line 2, column 22.*'q.X.' has a variable"),
         ('#modeh(p).\n#bias("penalty(-1, uni).").\n#pos(x, {p}, {}, {}).', "line 2, column 1.*at least 0"),
     ],
@@ -116,7 +116,7 @@ def test_bad_input_is_one_sentence_with_its_place(tmp_path: Path, text: str, sen
 def test_unknown_learners_and_files_are_told(task: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="Did you mean 'fastlas'"):
         CliRunner().invoke(learn, [str(task), "--rule-learner", "fastlass"], catch_exceptions=False)
-    with pytest.raises(UserError, match="There is no task file"):
+    with pytest.raises(UserError, match="There is no file"):
         CliRunner().invoke(learn, [str(tmp_path / "none.las")], catch_exceptions=False)
 
 
@@ -183,9 +183,9 @@ def test_bad_hypotheses_are_told(task: Path, tmp_path: Path, text: str, sentence
     with pytest.raises(UserError, match=sentence):
         CliRunner().invoke(equivalent, [str(bad), str(good), "--task", str(task)], catch_exceptions=False)
     folder = str(tmp_path)
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match="is a folder"):
         CliRunner().invoke(equivalent, [folder, str(good), "--task", str(task)], catch_exceptions=False)
-    with pytest.raises(UserError, match="Give --task"):
+    with pytest.raises(UserError, match="Give --benchmark or --task"):
         CliRunner().invoke(equivalent, [str(good), str(good)], catch_exceptions=False)
 
 

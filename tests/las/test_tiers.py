@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from clingo import Control
 
-from nsl_bench.asp.grounding_limit import Brake
+from nsl_bench.asp.ground_program import GroundProgram
 from nsl_bench.budget import Budget, Expired
 from nsl_bench.las.bias.space import hypothesis_space
-from nsl_bench.las.clingo_tiers.conflict_driven import solve_tier_d
-from nsl_bench.las.clingo_tiers.one_shot import solve_tier_c
 from nsl_bench.las.semantics.explanation import explain
-from nsl_bench.las.task import LasTask
+from nsl_bench.las.solver import solve
+from nsl_bench.las.task import LasTask, Tier
 
 PATHS = """
 node(1..4).
@@ -39,21 +36,21 @@ ok :- not bad.
 """
 
 
-@pytest.mark.parametrize("solver", [solve_tier_c, solve_tier_d])
-def test_recursion_is_learned(solver) -> None:  # type: ignore[no-untyped-def]
-    found = solver(LasTask.parse(PATHS))
+@pytest.mark.parametrize("tier", ["C", "D"])
+def test_recursion_is_learned(tier: Tier) -> None:
+    found = solve(LasTask.parse(PATHS), first_tier=tier)
     assert (found.status, found.score) == ("optimal", 5)
     assert any(rule.count("path") == 2 for rule in found.hypothesis)
 
 
 def test_colouring_is_learned_from_negative_examples() -> None:
-    found = solve_tier_c(LasTask.parse(COLOURS))
+    found = solve(LasTask.parse(COLOURS), first_tier="C")
     assert (found.status, found.tier, found.score) == ("optimal", "D", 4)
     assert len(found.hypothesis) == 1
 
 
-@pytest.mark.parametrize("solver", [solve_tier_c, solve_tier_d])
-def test_hard_examples_that_clash_are_named(solver) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("tier", ["C", "D"])
+def test_hard_examples_that_clash_are_named(tier: Tier) -> None:
     task = LasTask.parse(
         """
         #modeh(p). #modeb(a). #modeb(p). #maxv(0).
@@ -62,16 +59,16 @@ def test_hard_examples_that_clash_are_named(solver) -> None:  # type: ignore[no-
         #pos(no, {}, {p}, {a.}).
         """
     )
-    found = solver(task)
+    found = solve(task, first_tier=tier)
     assert found.status == "unsatisfiable"
     assert "no" in found.message
     assert not ("easy" in found.message and "yes" in found.message)
 
 
-@pytest.mark.parametrize("solver", [solve_tier_c, solve_tier_d])
-def test_out_of_time_is_the_best_so_far_with_a_bound(solver) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("tier", ["C", "D"])
+def test_out_of_time_is_the_best_so_far_with_a_bound(tier: Tier) -> None:
     task = LasTask.parse(PATHS.replace("#pos(a,", "#pos(a@7,").replace("#pos(b,", "#pos(b@7,"))
-    found = solver(task, Budget(deadline=time.monotonic()))
+    found = solve(task, time_limit=0.0, first_tier=tier)
     assert found.status == "feasible"
     assert found.score is not None
     assert found.bound <= 5 <= found.score
@@ -80,7 +77,7 @@ def test_out_of_time_is_the_best_so_far_with_a_bound(solver) -> None:  # type: i
 @pytest.mark.parametrize("budget", [Budget(deadline=0.0), Budget(interrupted=True), Budget(memory=0)])
 def test_grounding_is_ended_from_within(budget: Budget) -> None:
     control = Control()
-    control.register_observer(Brake(budget))
+    control.register_observer(GroundProgram(check=budget.check, keep=False))
     control.add("p(1..100). q(X,Y) :- p(X), p(Y).")
     with pytest.raises(Expired):
         control.ground()
@@ -94,7 +91,7 @@ def test_a_score_may_come_a_little_late_but_not_for_ever() -> None:
 
 
 def test_out_of_memory_goes_to_another_tier() -> None:
-    found = solve_tier_c(LasTask.parse(PATHS.replace("#pos(a,", "#pos(a@7,")), Budget(memory=1))
+    found = solve(LasTask.parse(PATHS.replace("#pos(a,", "#pos(a@7,")), memory_limit=1, first_tier="C")
     assert found.tier == "D"
     assert found.status == "feasible"
     assert "memory" in found.message
@@ -108,7 +105,7 @@ def test_a_cut_space_still_proves_a_cheap_optimum() -> None:
     )
     space = hypothesis_space(task, 600)
     assert space.horizon == 4
-    found = solve_tier_c(task)
+    found = solve(task, first_tier="C")
     assert (found.status, found.score) == ("optimal", 2)
 
 
