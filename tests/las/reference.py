@@ -279,7 +279,10 @@ def _by_copies(task: LasTask, choices: Sequence[Choice]) -> int | None:
         inclusions, exclusions, context = content
         parts = [*common, *(_template(f"{s}.", f"cov({_COPY})") for s in context)]
         for k, choice in enumerate(choices):
-            parts += [_template(text, f"cov({_COPY}), in(r0ule)").replace("r0ule", str(k)) for text in choice.within(context)]
+            parts += [
+                _template(text, f"cov({_COPY}), in(r0ule)").replace("r0ule", str(k))
+                for text in choice.within(context)
+            ]
         parts += [_template(f":- not {atom}.", f"cov({_COPY})") for atom in inclusions]
         parts += [_template(f":- {atom}.", f"cov({_COPY})") for atom in exclusions]
         lines.append("\n".join(parts).replace(f"({_COPY})", f"({i})").replace(_COPY, f"u{i}_"))
@@ -323,7 +326,11 @@ def _is_plain(task: LasTask, known: Effects) -> bool:
     for statement in program_statements(task):
         if statement.ast_type == clingo.ast.ASTType.Rule:
             heads = head_predicates(statement)
-            if not heads or "-" in str(statement).replace(":-", "") or known.learned & predicates(list(statement.body)):
+            if (
+                not heads
+                or "-" in str(statement).replace(":-", "")
+                or known.learned & predicates(list(statement.body))
+            ):
                 return False
             if statement.head.ast_type != clingo.ast.ASTType.Literal:
                 return False
@@ -406,7 +413,9 @@ def _chosen(
             if None in penalties:
                 lines.append(f":- {sign}ok({i}).")
             elif penalties:
-                lines.append(_weak(f"{sign}ok({i})", sum(p or 0 for p in penalties), f"e({i},{int(positive)})"))
+                lines.append(
+                    _weak(f"{sign}ok({i})", sum(p or 0 for p in penalties), f"e({i},{int(positive)})")
+                )
     for owner, number in groups.items():
         lines += [f"derived({number}) :- in({k})." for k in sorted(owner)]
     return _optimum("\n".join(lines))

@@ -78,9 +78,7 @@ def effects(task: LasTask, rules: Sequence[Rule]) -> Effects:
         if derived:
             key = frozenset(derived.items())
             cheapest[key] = min(rule.cost, cheapest.get(key, rule.cost))
-    return Effects(
-        contexts, tuple(models), tuple(cheapest), tuple(cheapest.values()), frozenset(learned)
-    )
+    return Effects(contexts, tuple(models), tuple(cheapest), tuple(cheapest.values()), frozenset(learned))
 
 
 def _needed(task: LasTask, given: Sequence[clingo.ast.AST]) -> Signatures:
@@ -111,7 +109,11 @@ def _upstream(task: LasTask, context: Sequence[str], needed: Signatures) -> str:
     """The rules of the needed predicates, and definitions."""
     found = []
     for text in (task.background, *(f"{s}." for s in context)):
-        found += [str(s) for s in parsed(text) if s.ast_type != clingo.ast.ASTType.Rule or head_predicates(s) & needed]
+        found += [
+            str(s)
+            for s in parsed(text)
+            if s.ast_type != clingo.ast.ASTType.Rule or head_predicates(s) & needed
+        ]
     return "\n".join(found)
 
 
@@ -177,7 +179,9 @@ class _World:
             if len(values) < len(domains):
                 for value, guard in domains[len(values)]:
                     assign((*values, value), mask & guard)
-            elif all(self._symbol(a.arguments(values)) != self._symbol(b.arguments(values)) for a, b in pairs):
+            elif all(
+                self._symbol(a.arguments(values)) != self._symbol(b.arguments(values)) for a, b in pairs
+            ):
                 assert rule.head is not None
                 head = atom_symbol(rule.head.text(values), self._definitions)
                 found[head] = found.get(head, 0) | mask

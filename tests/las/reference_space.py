@@ -79,9 +79,7 @@ def space(task: LasTask) -> list[Rule]:
     Raises:
         TooLarge: there are more than `MOST_RULES`.
     """
-    whole = [
-        Rule(rule.rule, rule.cost, given=True) for rule in (*task.bias.rules, *task.bias.instances())
-    ]
+    whole = [Rule(rule.rule, rule.cost, given=True) for rule in (*task.bias.rules, *task.bias.instances())]
     shapes = list(dict.fromkeys(_shapes(task)))
     costs = prices(task, [(head, body) for head, body, _ in shapes])
     guards = {kind for kind in _types(task) if is_derived(task, kind)}
@@ -338,9 +336,7 @@ def constant_texts(task: LasTask, kind: str) -> list[str]:
     return sorted(found)
 
 
-def prices(
-    task: LasTask, rules: Sequence[tuple[Literal | None, Sequence[Literal]]]
-) -> list[int | None]:
+def prices(task: LasTask, rules: Sequence[tuple[Literal | None, Sequence[Literal]]]) -> list[int | None]:
     """What each rule costs by the definition of FastLAS's scoring; None where the bias forbids it."""
     lines = task.bias.penalties
     each = int(task.bias.dialect == "ilasp")
@@ -375,7 +371,9 @@ def prices(
 
 
 def _reified(literal: Literal) -> str:
-    names = [f"oracle__v{p}" for p in range(1 + max((p for p in literal.places if isinstance(p, int)), default=-1))]
+    names = [
+        f"oracle__v{p}" for p in range(1 + max((p for p in literal.places if isinstance(p, int)), default=-1))
+    ]
     mode = literal.mode
     if isinstance(mode, ModeComparison):
         filling = iter([names[p] if isinstance(p, int) else p for p in literal.places])

@@ -90,24 +90,51 @@ FLAVOURS = {
     "observational": Flavour(),
     "many_contexts": Flavour(examples=(65, 110), contexts=(1, 7), modes=(1, 4), target=0.9, body=(1, 3)),
     "wide_bodies": Flavour(
-        examples=(2, 12), variables=(4, 6), body=(2, 4), modes=(1, 2), roles=("e", "t", "c", "r", "a"),
-        contexts=(2, 9), target=0.8, names=0.05, terms=0.05,
+        examples=(2, 12),
+        variables=(4, 6),
+        body=(2, 4),
+        modes=(1, 2),
+        roles=("e", "t", "c", "r", "a"),
+        contexts=(2, 9),
+        target=0.8,
+        names=0.05,
+        terms=0.05,
     ),
     "leaf_types": Flavour(
-        examples=(2, 12), contexts=(1, 6), variables=(2, 5), body=(1, 3), roles=("c", "d2", "l", "o", "a", "y"),
-        leaf=1.0, target=0.8, modes=(2, 3),
+        examples=(2, 12),
+        contexts=(1, 6),
+        variables=(2, 5),
+        body=(1, 3),
+        roles=("c", "d2", "l", "o", "a", "y"),
+        leaf=1.0,
+        target=0.8,
+        modes=(2, 3),
     ),
     "local_types": Flavour(
-        examples=(2, 12), contexts=(1, 5), variables=(1, 3), body=(1, 3), local=0.7, target=0.8, modes=(1, 3),
+        examples=(2, 12),
+        contexts=(1, 5),
+        variables=(1, 3),
+        body=(1, 3),
+        local=0.7,
+        target=0.8,
+        modes=(1, 3),
     ),
     "large": Flavour(
-        examples=(200, 200), contexts=(0, 7), modes=(2, 4), variables=(0, 3), body=(1, 3), target=1.0, odd=0.02,
+        examples=(200, 200),
+        contexts=(0, 7),
+        modes=(2, 4),
+        variables=(0, 3),
+        body=(1, 3),
+        target=1.0,
+        odd=0.02,
     ),
     "priced": Flavour(biases=tuple(PRICED), variables=(0, 2), body=(1, 3), modes=(1, 4), replacement=0.02),
     "names": Flavour(pieces=ALL, names=1.0, recursive=True, given=0.1, ilasp=0.2),
     "names_closed": Flavour(pieces=(*FED, "count", "path", "arithmetic"), names=1.0, given=0.1, ilasp=0.2),
     "terms": Flavour(terms=1.0, names=0.3, variables=(1, 2), roles=("a", "e", "c", "x", "y", "r"), ilasp=0.2),
-    "terms_open": Flavour(pieces=ALL, terms=1.0, names=0.2, recursive=True, roles=("a", "e", "c", "x", "y", "r")),
+    "terms_open": Flavour(
+        pieces=ALL, terms=1.0, names=0.2, recursive=True, roles=("a", "e", "c", "x", "y", "r")
+    ),
     "feeding": Flavour(pieces=FED),
     "feeding_many": Flavour(pieces=FED, examples=(65, 90), contexts=(1, 6), target=0.8, body=(1, 2)),
     "ilasp": Flavour(ilasp=1.0, meta=0.5, body=(0, 3)),
@@ -118,10 +145,18 @@ FLAVOURS = {
     "open": Flavour(pieces=ALL, recursive=True, given=0.1, ilasp=0.2),
     "open_priced": Flavour(pieces=ALL, recursive=True, biases=tuple(PRICED), ilasp=0.1),
     "cautious_closed": Flavour(pieces=CLOSED, negative=True, modes=(1, 2)),
-    "cautious": Flavour(pieces=ALL, negative=True, recursive=True, modes=(1, 2), variables=(0, 1), body=(0, 1)),
+    "cautious": Flavour(
+        pieces=ALL, negative=True, recursive=True, modes=(1, 2), variables=(0, 1), body=(0, 1)
+    ),
     "cautious_many": Flavour(negative=True, examples=(40, 90), contexts=(1, 6), target=0.8),
     "cautious_names": Flavour(
-        pieces=ALL, negative=True, recursive=True, modes=(1, 2), variables=(0, 1), body=(0, 1), names=1.0,
+        pieces=ALL,
+        negative=True,
+        recursive=True,
+        modes=(1, 2),
+        variables=(0, 1),
+        body=(0, 1),
+        names=1.0,
         terms=0.5,
     ),
 }
@@ -186,7 +221,9 @@ class _Maker:
         if not self._chance(0.05) or flavour.variables[1] > 2 or flavour.body[1] > 2:
             lines.append(f"#max_body({rng.randint(*flavour.body)}).")
         if not self.ilasp or self._chance(0.2):
-            quoted = {role: name.replace("\\", "\\\\").replace('"', '\\"') for role, name in self.names.items()}
+            quoted = {
+                role: name.replace("\\", "\\\\").replace('"', '\\"') for role, name in self.names.items()
+            }
             lines.append(rng.choice(flavour.biases).format_map(quoted))
         if self._chance(flavour.replacement):
             lines.append("#ground_without_replacement.")
@@ -260,7 +297,11 @@ class _Maker:
                 if self._chance(0.3):
                     literal = f"not {literal}"
                 literals.append((literal, role))
-            recall = f"{rng.randint(int(rng.random() < 0.95), 2)}, " if self._chance(0.5 if self.ilasp else 0.1) else ""
+            recall = (
+                f"{rng.randint(int(rng.random() < 0.95), 2)}, "
+                if self._chance(0.5 if self.ilasp else 0.1)
+                else ""
+            )
             plain = not literal.startswith("not ") and "(" in literal
             option = ""
             if self.ilasp and plain and self._chance(0.5) and literals and literals[-1][0] == literal:
@@ -276,7 +317,9 @@ class _Maker:
         operator = rng.choice(["!=", "!=", "<", "=", "<=", ">", ">="])
         sides = [f"var({self.names[kind]})", f"var({self.names[kind]})"]
         if self._chance(0.3):
-            sides[rng.randint(0, 1)] = rng.choice([f"const({self.names[kind]})", rng.choice(self.values[kind])])
+            sides[rng.randint(0, 1)] = rng.choice(
+                [f"const({self.names[kind]})", rng.choice(self.values[kind])]
+            )
         sign = "not " if self._chance(0.1) else ""
         if self._chance(0.2) and not sign:
             return f"{operator}({sides[0]},{sides[1]})"
@@ -342,7 +385,9 @@ class _Maker:
         said: dict[str, frozenset[str]] = {}
         for number in range(rng.randint(*flavour.examples)):
             context = self._context(pool)
-            signed = {atom: self._chance(0.5) for atom in rng.sample(atoms, min(len(atoms), rng.randint(1, 2)))}
+            signed = {
+                atom: self._chance(0.5) for atom in rng.sample(atoms, min(len(atoms), rng.randint(1, 2)))
+            }
             if target is not None:
                 key = " ".join(f"{s}." for s in context)
                 if key not in said:
@@ -367,7 +412,12 @@ class _Maker:
         if self._chance(self.odd):
             n, values = self.names, self.values["n"]
             options = [
-                *("{b}({X}) :- {a}({X})", "{r} :- not {s}", "{s} :- {a}({v1}), not {b}({v1})", "{a}({v1};{v2})"),
+                *(
+                    "{b}({X}) :- {a}({X})",
+                    "{r} :- not {s}",
+                    "{s} :- {a}({v1}), not {b}({v1})",
+                    "{a}({v1};{v2})",
+                ),
                 *("{n}(extra)", "{h}({v1})", "{p}", ":- {b}({v2}), not {r}", "{a}({X}) :- {n}({X})"),
             ]
             if self.numeric:
@@ -388,7 +438,11 @@ class _Maker:
     def _example(self, number: int, context: Sequence[str], signed: dict[str, bool]) -> str:
         rng = self.rng
         large = self.flavour.examples[1] > 20
-        penalty = rng.choice(["@1", "@2", "@3", "@5", "@10"] if large else ["", "@0", "@1", "@1", "@2", "@2", "@3", "@5", "@8", "@13"])
+        penalty = rng.choice(
+            ["@1", "@2", "@3", "@5", "@10"]
+            if large
+            else ["", "@0", "@1", "@1", "@2", "@2", "@3", "@5", "@8", "@13"]
+        )
         if large and self._chance(0.002):
             penalty = ""
         kind = "neg" if self.flavour.negative and self._chance(0.5) else "pos"

@@ -17,7 +17,7 @@ from nsl_bench.las.semantics.coverage import score
 from nsl_bench.las.solver import solve
 from nsl_bench.las.task import LasTask, Solution, Tier
 
-FEW = 10
+FEW = 5
 """Tasks of each flavour that every run solves."""
 MANY = 20_000 // len(FLAVOURS) + 1
 """Tasks of each flavour that the nightly run solves: 20,000 in all."""

@@ -88,7 +88,11 @@ BACKGROUND: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "odd_loop": ("{z} :- {p}, not {z}.", (), ()),
     "loop_on_learned": ("{u} :- not {v}, {p}. {v} :- not {u}.", ("u", "v"), ("u",)),
     "disjunction": ("{u} ; {v} :- {r}.", ("u", "v"), ("v",)),
-    "choice_aggregate": ("{{ {w1}({X}) : {n}({X}) }}. {z} :- #sum {{ 1,{X} : {w1}({X}) }} = 1.", ("w1",), ("z",)),
+    "choice_aggregate": (
+        "{{ {w1}({X}) : {n}({X}) }}. {z} :- #sum {{ 1,{X} : {w1}({X}) }} = 1.",
+        ("w1",),
+        ("z",),
+    ),
 }
 """Pieces of background knowledge: text, the roles that bodies may use, the roles that examples may ask for."""
 
@@ -104,7 +108,22 @@ HOSTILE_NAMES = [
     *("_bad", "_ex", "_act", "_ok", "_in", "_relax", "_pay", "_c_p", "_n_p", "_c_h", "_c_penalty", "_holds"),
     *("_says", "_differ", "_value", "_key", "nsl__rule", "nsl__context", "nsl__var_n", "nsl__const_n"),
     *("in_head", "in_body", "penalty", "invert", "neg", "binop", "head", "body", "cov", "in", "e1", "_e"),
-    *("v_a_r_v1", "rc", "uc", "v1", "f", "u0_p", "_c__c_p", "var", "const", "p'", "_", "cell", "_x1", "nsl__x"),
+    *(
+        "v_a_r_v1",
+        "rc",
+        "uc",
+        "v1",
+        "f",
+        "u0_p",
+        "_c__c_p",
+        "var",
+        "const",
+        "p'",
+        "_",
+        "cell",
+        "_x1",
+        "nsl__x",
+    ),
     *("bad", "act", "ok", "ex", "active", "holds", "covered", "example", "copy", "rule", "_rule", "_copy"),
 ]
 HOSTILE_NAMES = [name for name in HOSTILE_NAMES if name not in ("_", "var", "const")]
