@@ -3,6 +3,7 @@
 Texts name predicates by role (`{a}`), which stands for the role's own name or for another one.
 """
 
+# ruff: noqa: E501 (programs stand on one line each, however long)
 from __future__ import annotations
 
 ROLES: dict[str, tuple[str, tuple[str, ...]]] = {
