@@ -204,7 +204,7 @@ def _control(task: LasTask, choices: Sequence[Choice], example: WeightedExample)
 
 
 def _extension(task: LasTask, rules: Sequence[str], prefix: str) -> list[str]:
-    """What an answer set must hold beside the example's own atoms: inclusions and exclusions that it derives."""
+    """What an answer set must hold beside the example's own atoms: what it derives as inclusions."""
     signatures = _all_predicates(task, tuple(sorted(set(rules))))
     if task.bias.dialect != "fastlas" or not signatures & {("inclusion", 1), ("exclusion", 1)}:
         return []

@@ -7,7 +7,6 @@ atoms that they derive from it; of those that derive the same the cheapest will 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -348,7 +348,7 @@ class _Maker:
         way = self.rng.random()
         if kind in self.local:
             return f"% {name} is a matter of contexts"
-        if self.ilasp and way < 0.2 or way < 0.02:
+        if (self.ilasp and way < 0.2) or way < 0.02:
             return "\n".join(f"#constant({name}, {value})." for value in values)
         if all(value.isdigit() for value in values) and way < 0.6:
             return f"{name}({values[0]}..{values[-1]})."

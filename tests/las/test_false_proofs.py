@@ -6,7 +6,7 @@ import pytest
 from las import reference
 
 from nsl_bench.las.solver import solve
-from nsl_bench.las.task import LasTask, Solution
+from nsl_bench.las.task import LasTask, Tier
 
 FAULTS: dict[str, tuple[int, str]] = {
     "issue_cost_by_constant": (

@@ -6,7 +6,6 @@ ILASP, where they are installed, are asked for the same tasks' scores.
 
 from __future__ import annotations
 
-
 import pytest
 from las import reference
 from las.strategies import FLAVOURS, shrunk, task_text

@@ -3,6 +3,8 @@
 Texts name predicates by role (`{a}`), which stands for the role's own name or for another one.
 """
 
+# Programs stand on one line each, however long.
+# ruff: noqa: E501
 from __future__ import annotations
 
 ROLES: dict[str, tuple[str, tuple[str, ...]]] = {
