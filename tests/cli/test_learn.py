@@ -185,7 +185,7 @@ def test_bad_hypotheses_are_told(task: Path, tmp_path: Path, text: str, sentence
     folder = str(tmp_path)
     with pytest.raises(UserError, match="is a folder"):
         CliRunner().invoke(equivalent, [folder, str(good), "--task", str(task)], catch_exceptions=False)
-    with pytest.raises(UserError, match="Give --task"):
+    with pytest.raises(UserError, match="Give --benchmark or --task"):
         CliRunner().invoke(equivalent, [str(good), str(good)], catch_exceptions=False)
 
 

@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.budget import Budget
-from nsl_bench.las.enumeration.candidates import Candidate, Cells
+from nsl_bench.las.enumeration.candidates import Candidate
+from nsl_bench.las.enumeration.cells import Cells
 from nsl_bench.las.set_cover.instance import Choice, Flags, Instance, prune, solve_part, split
 from nsl_bench.las.set_cover.maxsat import Backend
-from nsl_bench.las.tables.formulas import Demands, Target, demands
+from nsl_bench.las.tables.conditions import Target
+from nsl_bench.las.tables.formulas import Demands, demands
 
 __all__ = ["Choice", "CoverProblem"]
 
