@@ -28,7 +28,7 @@ __all__ = ["FORBIDDEN", "GroundBias", "Pricing"]
 FORBIDDEN = -1
 """The cost of a rule that a constraint of the bias forbids."""
 
-_MOST_GROUND_RULES = 5_000_000
+_MOST_GROUND_RULES = 1_000_000
 """Ground rules that the program may have for many rules together."""
 
 _MOST_SUMMED = 10

@@ -99,6 +99,7 @@ def _atoms(head: str | None, body: Iterable[str]) -> Atoms:
 
 def _costs(program: BiasProgram, rules: Sequence[Atoms], budget: Budget | None) -> list[int | None]:
     if len(rules) > _FEW:
+        _alone(program, rules[0], budget)  # a program that grounds without end is told from one rule
         choices = tuple(dict.fromkeys(atom for rule in rules for atom in sorted(rule)))
         if not program.enumerates_sums or len(choices) <= _MOST_SUMMED:
             check = None if budget is None else budget.check
