@@ -37,7 +37,8 @@ def tabular_tier(task: LasTask) -> Tier:
     given = [rule.parsed for rule in (*task.bias.instances(), *task.bias.rules)]
     learned = task.bias.learned.union(*(rule.derives for rule in given))
     feeding = [rule.body for rule in (*task.program.rules, *given) if rule.derives]
-    feeding += [{mode.literal.signature} for mode in task.bias.bodies if isinstance(mode.literal, ModeAtom)]
+    modes = [mode.literal for mode in task.bias.bodies if isinstance(mode.literal, ModeAtom)]
+    feeding += [frozenset({mode.signature}) for mode in modes]
     return "B" if any(body & learned for body in feeding) else "A"
 
 
