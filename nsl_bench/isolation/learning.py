@@ -85,7 +85,7 @@ def solve_isolated(
 
     Args:
         source: a task file, or the text of a task.
-        dialect: in whose dialect it is read; None: as its statements suggest.
+        dialect: how it is read (`LasTask.read`).
         rule_learner: name of the solver.
         time_limit: seconds for solving; a process that takes some seconds more is ended.
         memory_limit: bytes; a process that takes much more is ended.
@@ -182,13 +182,12 @@ def _solve(work: _Work) -> dict[str, Any]:
     solution = solver(task, time_limit=work.time_limit, memory_limit=work.memory_limit, **options)
     _tell_solution(solution)
     if work.verify:
-        left = None if work.time_limit is None else max(0.0, started + work.time_limit - time.monotonic())
-        stage(f"Verifying the answer to {work.name}", left, work.grace)
-        solution = _verified(task, solution, left, work.memory_limit)
+        stage(f"Verifying the answer to {work.name}", work.time_limit, work.grace)
+        solution = _verified(task, solution, work, started)
         _tell_solution(solution)
     if not work.explain or solution.score is None:
         return {"rules": [], "explanation": None}
-    stage(f"Explaining the hypothesis of {work.name}", _EXPLAINING_SECONDS + _GRACE)
+    stage(f"Explaining the hypothesis of {work.name}", _EXPLAINING_SECONDS, _GRACE)
     return _explained(task, solution)
 
 
@@ -196,13 +195,13 @@ def _tell_solution(solution: Solution) -> None:
     tell({"solution": {each.name: getattr(solution, each.name) for each in fields(solution)}})
 
 
-def _verified(
-    task: LasTask, solution: Solution, time_limit: float | None, memory_limit: int | None
-) -> Solution:
+def _verified(task: LasTask, solution: Solution, work: _Work, started: float) -> Solution:
+    """The answer, checked by the definition in what is left of the time."""
     from nsl_bench.budget import Budget, heeding_interrupts
     from nsl_bench.las.semantics.verification.check import checked
 
-    budget = Budget.of(time_limit, memory_limit)
+    left = None if work.time_limit is None else max(0.0, started + work.time_limit - time.monotonic())
+    budget = Budget.of(left, work.memory_limit)
     with heeding_interrupts(budget):
         return checked(task, solution, budget, thorough=True)
 

@@ -58,9 +58,9 @@ def solve(
         solution = _search(task, budget, backend, say, first_tier, tell)
         if not verify and not is_small(task, solution):
             return solution
-        tell(solution)
         from nsl_bench.las.semantics.verification.check import checked
 
+        tell(solution)
         if verify:
             say("verification")
         return checked(task, solution, budget, thorough=verify)
@@ -96,11 +96,11 @@ def _search(
     """The answer of the first tier that takes the task, or the best that the last ones found."""
     if first_tier not in _TIERS[:2]:
         return _by_clingo(task, budget, say, first_tier, "", tell)
-    tier = tabular_tier(task)
     say(f"{len(task.examples)} examples, tier A or B")
     try:
         return solve_by_tables(task, budget, backend)
     except Undecided as reason:
+        tier = tabular_tier(task)
         why = f"Tier {tier} does not apply: {reason}."
     solution = _by_clingo(task, budget, say, "C", why, tell)
     return replace(solution, tiers=(tier, *solution.tiers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from nsl_bench.las.tables.conditions import Target, choice_atom, targets
 from nsl_bench.las.tables.formulas import Formula, assign, demands, evaluate
 from nsl_bench.las.tables.grounding import ground
 from nsl_bench.las.tables.literals import Vocabulary
-from nsl_bench.las.task import LasTask, Solution, Tier
+from nsl_bench.las.task import LasTask, ModeAtom, Solution, Tier
 
 __all__ = ["solve_by_tables", "tabular_tier"]
 
@@ -36,8 +36,11 @@ def tabular_tier(task: LasTask) -> Tier:
     """``"B"`` if a predicate that may be learned feeds another predicate, else ``"A"``."""
     given = [rule.parsed for rule in (*task.bias.instances(), *task.bias.rules)]
     learned = task.bias.learned.union(*(rule.derives for rule in given))
-    feeding = [rule for rule in (*task.program.rules, *given) if rule.derives]
-    return "B" if any(rule.body & learned for rule in feeding) else "A"
+    feeding = [rule.body for rule in (*task.program.rules, *given) if rule.derives]
+    feeding += [
+        frozenset({mode.literal.signature}) for mode in task.bias.bodies if isinstance(mode.literal, ModeAtom)
+    ]
+    return "B" if any(body & learned for body in feeding) else "A"
 
 
 def solve_by_tables(task: LasTask, budget: Budget, backend: Backend = "rc2") -> Solution:
@@ -135,7 +138,14 @@ class _TabularSearch:
         )
         best = self._choose(branches)
         self._lap("choice")
-        return self._solution(best)
+        found = self._solution(best)
+        if not self._bodies.failure:
+            return found
+        self._statistics["compiled"] = 0
+        note = f"Note: large tables were computed by numpy, which is slower: {self._bodies.failure}."
+        return replace(
+            found, statistics=dict(self._statistics), message=" ".join([found.message, note]).strip()
+        )
 
     def _branches(self, goals: Sequence[Target]) -> list[_Branch]:
         """Choices of given rules that leave no more than needs and bans to the rest.

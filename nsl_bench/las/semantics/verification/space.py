@@ -43,30 +43,36 @@ class _Space:
 
     def rules(self) -> dict[str, int]:
         """Every rule with its cost."""
-        found: dict[str, tuple[str, int]] = {}
-
-        def offer(text: str, cost: int | None) -> None:
-            if cost is not None:
-                form = normal_form(text)
-                if form not in found or cost < found[form][1]:
-                    found[form] = text, cost
-            if len(found) > self._most:
-                raise Unverifiable(f"the hypothesis space has more than {self._most:,} rules")
-
-        for whole in (*self._bias.rules, *self._bias.instances()):
-            offer(whole.rule, whole.cost)
-        priced: set[tuple[str, frozenset[str]]] = set()
+        texts: dict[str, str] = {}
+        given: dict[str, list[int]] = {}
+        shapes: dict[str, list[tuple[str | None, tuple[str, ...]]]] = {}
+        for each in (*self._bias.rules, *self._bias.instances()):
+            form = self._enter(texts, each.rule)
+            given.setdefault(form, []).append(each.cost)
+        seen: set[tuple[str, frozenset[str]]] = set()
         for types in itertools.product(self._types or [""], repeat=self._bias.max_variables):
             for head, body in self._shapes(types):
-                texts = [text for text, _ in body]
-                if (head or "", frozenset(texts)) in priced:
-                    continue
-                priced.add((head or "", frozenset(texts)))
-                safe = self._safe(head, body, types)
-                if safe is not None:
-                    self._stop()
-                    offer(safe, self._pricing.of_shape(head, texts))
-        return dict(found.values())
+                literals = tuple(text for text, _ in body)
+                shape = (head or "", frozenset(literals))
+                if shape not in seen and (safe := self._safe(head, body, types)) is not None:
+                    seen.add(shape)
+                    shapes.setdefault(self._enter(texts, safe), []).append((head, literals))
+        found: dict[str, int] = {}
+        for form, text in texts.items():
+            self._stop()
+            priced = (self._pricing.of_shape(head, body) for head, body in shapes.get(form, ()))
+            costs = [*given.get(form, ()), *(cost for cost in priced if cost is not None)]
+            if costs:
+                found[text] = min(costs)
+        return found
+
+    def _enter(self, texts: dict[str, str], text: str) -> str:
+        """Take a rule in, unless one that is equal was before; what equal rules have in common."""
+        form = normal_form(text)
+        texts.setdefault(form, text)
+        if len(texts) > self._most:
+            raise Unverifiable(f"the hypothesis space has more than {self._most:,} rules")
+        return form
 
     def _shapes(self, types: Sequence[str]) -> Iterator[tuple[str | None, list[tuple[str, ModeLiteral]]]]:
         """Heads with bodies over variables ``V1``, ``V2`` ... of the given types."""
