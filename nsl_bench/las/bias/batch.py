@@ -7,13 +7,15 @@ of bit vectors with one bit for each rule of the hypothesis space that is priced
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from clingo import Symbol, SymbolType
+from clingo import Symbol, SymbolicAtoms, SymbolType
 
-from nsl_bench.asp.ground_program import GroundProgram, GroundRule, WeightRule
+from nsl_bench.asp.dependencies import strong_components
+from nsl_bench.asp.ground_program import GroundProgram
 from nsl_bench.asp.grounding import grounded
 from nsl_bench.budget import Undecided
 from nsl_bench.errors import UserError
@@ -26,6 +28,9 @@ __all__ = ["FORBIDDEN", "GroundBias", "Pricing"]
 FORBIDDEN = -1
 """The cost of a rule that a constraint of the bias forbids."""
 
+_MOST_GROUND_RULES = 5_000_000
+"""Ground rules that the program may have for many rules together."""
+
 _MOST_SUMMED = 10
 """Body literals over which a sum may be assigned to a variable: clingo grounds one rule a possible sum."""
 
@@ -34,6 +39,92 @@ Bits = npt.NDArray[np.uint8]
 
 Weights = dict[int, int]
 """What each choice of a ground program adds to a rule's cost, by clingo's number of the atom."""
+
+
+@dataclass(slots=True)
+class _Definition:
+    """All ground rules with one head.
+
+    Attributes:
+        atom: the head; 0 for constraints.
+        units: the bodies that are one positive atom.
+        bodies: other bodies: clingo's literals, an atom under ``not`` being negative.
+        sums: bodies that ask for a sum: the bound, and literals with their weights.
+    """
+
+    atom: int
+    units: list[int] = field(default_factory=list)
+    bodies: list[tuple[int, ...]] = field(default_factory=list)
+    sums: list[tuple[int, tuple[tuple[int, int], ...]]] = field(default_factory=list)
+
+    def atoms(self) -> Iterator[int]:
+        """The atoms of its bodies."""
+        yield from self.units
+        for body in self.bodies:
+            yield from map(abs, body)
+        for _, weighted in self.sums:
+            yield from (abs(literal) for literal, _ in weighted)
+
+
+class _Definitions(GroundProgram):
+    """The ground rules by head, as clingo makes them; choices are left out.
+
+    A program may have hundreds of thousands of rules, most with one atom as their body.
+    """
+
+    def __init__(self, most: int, check: Callable[[], None]) -> None:
+        super().__init__(most, check, keep=False)
+        self._by_head: dict[int, _Definition] = {}
+
+    def rule(self, choice: bool, head: Sequence[int], body: Sequence[int]) -> None:
+        """Takes a rule in."""
+        self._count()
+        if not choice:
+            definition = self._definition(head)
+            if len(body) == 1 and body[0] > 0:
+                definition.units.append(body[0])
+            else:
+                definition.bodies.append(tuple(body))
+
+    def weight_rule(
+        self, choice: bool, head: Sequence[int], lower_bound: int, body: Sequence[tuple[int, int]]
+    ) -> None:
+        """Takes a rule with a weight constraint in."""
+        self._count()
+        weighted = tuple((literal, weight) for literal, weight in body)
+        self._definition(head).sums.append((lower_bound, weighted))
+
+    def _definition(self, head: Sequence[int]) -> _Definition:
+        """The definition of a rule's head, moved to the end: where its last rule is."""
+        atom = head[0] if head else 0
+        found = self._by_head.pop(atom, None) or _Definition(atom)
+        self._by_head[atom] = found
+        return found
+
+    def in_order(self) -> list[list[_Definition]]:
+        """The definitions in groups, each after those that it depends on; constraints come last.
+
+        The members of a group of several depend on each other, or its only one on itself: it is then there
+        twice.
+        """
+        constraints = self._by_head.pop(0, None)
+        last = [] if constraints is None else [[constraints]]
+        place = {atom: i for i, atom in enumerate(self._by_head)}
+        if all(
+            max((place.get(atom, -1) for atom in each.atoms()), default=-1) < place[each.atom]
+            for each in self._by_head.values()
+        ):
+            return [[each] for each in self._by_head.values()] + last
+        graph = {
+            head: [atom for atom in each.atoms() if atom in place] for head, each in self._by_head.items()
+        }
+        groups: dict[int, list[_Definition]] = {}
+        for atom, component in strong_components(graph).items():
+            groups.setdefault(component, []).append(self._by_head[atom])
+        for group in groups.values():
+            if group[0].atom in graph[group[0].atom] and len(group) == 1:
+                group.append(group[0])
+        return list(groups.values()) + last
 
 
 class GroundBias:
@@ -61,18 +152,14 @@ class GroundBias:
         facts, choices = tuple(facts), tuple(choices)
         self._n_facts = len(facts)
         nodes = [*bias.program.nodes, *atoms_as_rules(facts), *atoms_as_rules(choices, choice=True)]
-        program = GroundProgram(MOST_GROUND_RULES, check or _carry_on)
+        most = _MOST_GROUND_RULES if choices else MOST_GROUND_RULES
+        program = _Definitions(most, check or _carry_on)
         control = grounded("#bias", nodes, observer=program)
-        found = {atom.symbol: atom.literal for atom in control.symbolic_atoms}
-        program.rules = [rule for rule in program.rules if not rule.choice]
-        self._groups = program.ordered()
-        self.choices = [found[symbol] for symbol in choices]
-        self._penalties: list[tuple[int, Symbol]] = [
-            (atom.literal, atom.symbol) for atom in control.symbolic_atoms.by_signature("penalty", 2)
-        ]
-        self._inverts: list[tuple[int, Symbol]] = [
-            (atom.literal, atom.symbol) for atom in control.symbolic_atoms.by_signature("invert", 1)
-        ]
+        atoms = control.symbolic_atoms
+        self.choices = [_number(atoms, symbol) for symbol in choices]
+        self._penalties = [(atom.literal, atom.symbol) for atom in atoms.by_signature("penalty", 2)]
+        self._inverts = [(atom.literal, atom.symbol) for atom in atoms.by_signature("invert", 1)]
+        self._groups = program.in_order()
 
     def penalties_by_choice(self) -> Iterator[tuple[int, Symbol]]:
         """Each penalty that depends on a choice, after the number of the choice; where costs are sums."""
@@ -97,18 +184,25 @@ class GroundBias:
             return None
         source = {choice: choice for choice in self.choices}
         for group in self._groups:
-            rule = group[0]
-            if len(group) > 1 or not isinstance(rule, GroundRule) or not rule.head:
+            each = group[0]
+            if len(group) > 1 or each.sums or not each.atom:
                 return None
-            origins = {source[atom] for atom in rule.positive if atom in source} - {0}
-            impossible = any(atom not in source for atom in rule.positive)
-            if impossible and not rule.negative:
-                continue
-            if rule.negative or len(origins) > 1:
+            found = {source[atom] for atom in each.units if atom in source}
+            for body in each.bodies:
+                if min(body, default=1) < 0:
+                    return None
+                if all(atom in source for atom in body):
+                    origins = {source[atom] for atom in body} - {0}
+                    if len(origins) > 1:
+                        return None
+                    found |= origins or {0}
+            if each.atom in source:
+                found.add(each.atom)
+            elif 0 in found:
+                found = {0}
+            if len(found) > 1:
                 return None
-            origin = origins.pop() if origins else 0
-            if source.setdefault(rule.head, origin) not in (origin, 0):
-                return None
+            source |= dict.fromkeys([each.atom] if found else [], *found)
         return source
 
     def weights(self) -> tuple[int, Weights] | None:
@@ -142,18 +236,21 @@ class GroundBias:
             UserError: a penalty of one of them is no natural number, or it has several ``invert(number)``.
         """
         n = held.shape[1]
-        values = self._evaluate(held)
+        values = _Values(n)
+        for choice, bits in zip(self.choices, np.packbits(held, axis=-1), strict=True):
+            values.add(choice, bits)
+        for group in self._groups:
+            values.define(group)
         total = np.zeros(n, np.int64)
         if not self._bias.prices:
             total += self._bias.unpriced * (self._n_facts + held.sum(axis=0))
         for atom, symbol in self._penalties:
-            if values.holds(atom).any():
-                total += _weight(symbol) * _unpack(values.holds(atom), n)
-        forbidden = _unpack(values.holds(0), n)
+            if (here := values.where(atom)).any():
+                total += _weight(symbol) * here
+        forbidden = values.where(0)
         inverted = np.zeros(n, np.int64)
         for atom, symbol in self._inverts:
-            if values.holds(atom).any():
-                here = _unpack(values.holds(atom), n)
+            if (here := values.where(atom)).any():
                 inverted += here
                 numerator = _numerator(symbol)
                 forbidden = forbidden | (here & (total == 0))
@@ -161,21 +258,6 @@ class GroundBias:
         if (inverted > 1).any():
             raise UserError("#bias derives more than one invert(number); a rule's cost has one at most.")
         return np.where(forbidden, FORBIDDEN, total)
-
-    def _evaluate(self, held: npt.NDArray[np.bool_]) -> _Values:
-        values = _Values(held.shape[1])
-        for choice, bits in zip(self.choices, np.packbits(held, axis=-1), strict=True):
-            values.add(choice, bits)
-        for group in self._groups:
-            if len(group) == 1:
-                values.add(group[0].head, values.body(group[0]))
-                continue
-            changed = True
-            while changed:
-                changed = False
-                for rule in group:
-                    changed |= values.add(rule.head, values.body(rule))
-        return values
 
 
 class _Values:
@@ -188,34 +270,53 @@ class _Values:
         self._values: dict[int, Bits] = {}
         self._counts: dict[tuple[tuple[int, int], ...], npt.NDArray[np.int64]] = {}
 
-    def holds(self, literal: int) -> Bits:
-        """Where a literal holds; atom 0 is the head of constraints."""
+    def where(self, atom: int) -> npt.NDArray[np.bool_]:
+        """bool [n]: where an atom holds; for atom 0, where a constraint is violated."""
+        return np.unpackbits(self._holds(atom), count=self._n).view(np.bool_)
+
+    def _holds(self, literal: int) -> Bits:
         found = self._values.get(abs(literal), self._nothing)
         return found if literal >= 0 else self._full & ~found
 
-    def add(self, atom: int, bits: Bits) -> bool:
-        """Say that an atom holds there too; whether it did not before."""
+    def add(self, atom: int, bits: Bits) -> None:
+        """Say that an atom holds there too."""
         known = self._values.get(atom)
-        if known is None:
-            self._values[atom] = bits.copy()
-            return bool(bits.any())
-        changed = bool((bits & ~known).any())
-        known |= bits
-        return changed
+        self._values[atom] = bits if known is None else known | bits
 
-    def body(self, rule: GroundRule | WeightRule) -> Bits:
-        """Where the body of a rule holds."""
-        if isinstance(rule, WeightRule):
-            count = self._counts.get(rule.body)
-            if count is None:
-                count = self._counts[rule.body] = np.zeros(self._n, np.int64)
-                for literal, weight in rule.body:
-                    count += weight * _unpack(self.holds(literal), self._n)
-            return np.packbits(count >= rule.bound)
-        found = self._full.copy()
-        for literal in rule.literals:
-            found &= self.holds(literal)
-        return found
+    def define(self, group: Sequence[_Definition]) -> None:
+        """Say that atoms hold where one of their bodies does; of recursive ones, the least such values."""
+        changed = True
+        while changed:
+            changed = False
+            for each in group:
+                before = self._holds(each.atom)
+                self._define_once(each)
+                changed |= len(group) > 1 and not np.array_equal(before, self._values[each.atom])
+
+    def _define_once(self, definition: _Definition) -> None:
+        values = self._values
+        found = self._holds(definition.atom).copy()
+        for atom in definition.units:
+            known = values.get(atom)
+            if known is not None:
+                np.bitwise_or(found, known, out=found)
+        for body in definition.bodies:
+            everywhere = self._full.copy()
+            for literal in body:
+                everywhere &= self._holds(literal)
+            found |= everywhere
+        for bound, weighted in definition.sums:
+            found |= np.packbits(self._count(weighted) >= bound)
+        values[definition.atom] = found
+
+    def _count(self, weighted: tuple[tuple[int, int], ...]) -> npt.NDArray[np.int64]:
+        count = self._counts.get(weighted)
+        if count is None:
+            count = self._counts[weighted] = np.zeros(self._n, np.int64)
+            for literal, weight in weighted:
+                bits = np.unpackbits(self._holds(literal), count=self._n)
+                count += weight * bits.view(np.bool_)
+        return count
 
 
 class Pricing:
@@ -266,8 +367,10 @@ def _carry_on() -> None:
     """Sets no limit."""
 
 
-def _unpack(bits: Bits, n: int) -> npt.NDArray[np.bool_]:
-    return np.unpackbits(bits, count=n).view(np.bool_)
+def _number(atoms: SymbolicAtoms, symbol: Symbol) -> int:
+    atom = atoms[symbol]
+    assert atom is not None
+    return atom.literal
 
 
 def _is_natural(weight: Symbol) -> bool:

@@ -28,7 +28,7 @@ PENALTY: Signature = ("penalty", 2)
 INVERT: Signature = ("invert", 1)
 
 MOST_GROUND_RULES = 200_000
-"""Ground rules that the program may have."""
+"""Ground rules that the program may have for one rule."""
 
 _MOST_VALUES = 1_000_000
 _NUMBER = re.compile(r"(?<![\w'])(?:0x[0-9a-fA-F]+|0o[0-7]+|0b[01]+|\d+)")
@@ -38,6 +38,7 @@ _ORDERS = (
     ast.ComparisonOperator.GreaterThan,
     ast.ComparisonOperator.GreaterEqual,
 )
+_ORDER_SIGNS = ("<", ">", "#min", "#max")
 _SUMS = (ast.AggregateFunction.Sum, ast.AggregateFunction.SumPlus)
 _EXTREMES = (ast.AggregateFunction.Min, ast.AggregateFunction.Max)
 
@@ -85,12 +86,12 @@ class BiasProgram:
 
         Comparing with a term of its own is harmless: names of variables are in one place among all terms.
         """
-        return any(_orders_terms(rule.node) for rule in self.program.rules)
+        return any(_orders_terms(rule) for rule in self.program.rules)
 
     @cached_property
     def enumerates_sums(self) -> bool:
         """Whether a variable may stand for a sum over what a rule holds, which grounds to every such sum."""
-        found = _Aggregates([rule.node for rule in self.program.rules]).found
+        found = _Aggregates([rule.node for rule in self.program.rules if "#sum" in rule.text]).found
         return any(
             aggregate.function in _SUMS
             and any(_assigns(guard) for guard in (aggregate.left_guard, aggregate.right_guard) if guard)
@@ -113,6 +114,8 @@ class BiasProgram:
             return False
         if rule.negative & self.dependent:
             return False
+        if len(rule.node.body) < 2 or not rule.positive & self.dependent:
+            return True
         return sum(bool(signatures_in([node]) & self.dependent) for node in rule.node.body) <= 1
 
     @cached_property
@@ -207,7 +210,7 @@ def bias_program(bias: LanguageBias) -> BiasProgram:
     for rule in program.rules:
         if rule.is_open:
             raise UserError(f"A choice or a disjunction in #bias is not supported; got '{rule.text}'.")
-        if _size_of_intervals(rule.node) > _MOST_VALUES:
+        if _size_of_intervals(rule) > _MOST_VALUES:
             raise UserError(
                 f"The intervals of a #bias statement must have at most {_MOST_VALUES:,} values; got "
                 f"'{rule.text}'."
@@ -270,9 +273,10 @@ class _Orders(ast.Transformer):
         return node
 
 
-def _orders_terms(rule: ast.AST) -> bool:
+def _orders_terms(rule: Rule) -> bool:
     orders = _Orders()
-    orders.visit(rule)
+    if any(sign in rule.text for sign in _ORDER_SIGNS):  # most have none, and clingo's trees are slow
+        orders.visit(rule.node)
     return orders.found
 
 
@@ -384,7 +388,8 @@ class _Intervals(ast.Transformer):
         return node
 
 
-def _size_of_intervals(rule: ast.AST) -> int:
+def _size_of_intervals(rule: Rule) -> int:
     intervals = _Intervals()
-    intervals.visit(rule)
+    if ".." in rule.text:
+        intervals.visit(rule.node)
     return intervals.size
