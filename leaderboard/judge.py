@@ -53,6 +53,9 @@ def judged(
         )
     except UserError as error:
         raise JudgementError(textwrap.shorten(str(error), _LONGEST_ERROR, placeholder=" ... .")) from None
+    except (RuntimeError, ValueError, OverflowError) as error:  # clingo raises them for whatever it cannot do
+        text = f"The rules cannot be used: {type(error).__name__}: {error}"
+        raise JudgementError(textwrap.shorten(text, _LONGEST_ERROR, placeholder=" ...") + ".") from None
     return told["labels"], told["atoms"], told["rules"]
 
 

@@ -95,6 +95,7 @@ def guarded(
     allowance: Allowance | None = None,
     heard: Callable[[Any], None] | None = None,
     interruptible: bool = False,
+    remedy: str = _REMEDY,
     **named: Any,
 ) -> Any:
     """``function(*arguments, **named)``, called in a process that may die.
@@ -106,6 +107,7 @@ def guarded(
         doing: what a sentence on its end begins with, e.g. ``"Grounding the hypothesis"``.
         allowance: what it may use.
         heard: is handed what the function tells before its end (`nsl_bench.isolation.guard_worker.tell`).
+        remedy: what needs less time or memory, as a sentence ends.
         interruptible: the first Ctrl-C is the function's to hear, a second one ends it; else the first does.
         named: further arguments.
 
@@ -118,7 +120,9 @@ def guarded(
             return function(*arguments, **named)
     call = pickle.dumps((function, arguments, named), pickle.HIGHEST_PROTOCOL)
     with _pool.child() as child:
-        return _Call(child, doing, allowance or Allowance(), heard).run(call, interruptible=interruptible)
+        return _Call(child, doing, allowance or Allowance(), heard, remedy).run(
+            call, interruptible=interruptible
+        )
 
 
 def prepare() -> None:
@@ -275,12 +279,18 @@ class _Call:
         doing: what it does, as a sentence begins.
         allowance: what it may use.
         heard: is handed what it tells.
+        remedy: what needs less.
     """
 
     def __init__(
-        self, child: _Child, doing: str, allowance: Allowance, heard: Callable[[Any], None] | None
+        self,
+        child: _Child,
+        doing: str,
+        allowance: Allowance,
+        heard: Callable[[Any], None] | None,
+        remedy: str,
     ) -> None:
-        self._child, self._doing, self._heard = child, doing, heard
+        self._child, self._doing, self._heard, self._remedy = child, doing, heard, remedy
         self._seconds, self._grace = allowance.seconds, allowance.grace
         self._memory = max(_LEAST_MEMORY, allowance.memory or _half_of_memory())
         self._base = resident(child.process)
@@ -359,7 +369,7 @@ class _Call:
 
     def _late(self) -> str:
         seconds = _START_SECONDS if self._seconds is None else self._seconds
-        return f"{self._doing} takes longer than the {seconds:g} s allowed; {_REMEDY}."
+        return f"{self._doing} takes longer than the {seconds:g} s allowed; {self._remedy}."
 
     def _deadline(self) -> float:
         if self._seconds is None:
@@ -375,7 +385,7 @@ class _Call:
     def _starved(self) -> Ended:
         gib = f"{self._memory / (1 << 30):.3g} GiB"
         return Ended(
-            "out_of_memory", f"{self._doing} takes more than the {gib} of memory allowed; {_REMEDY}."
+            "out_of_memory", f"{self._doing} takes more than the {gib} of memory allowed; {self._remedy}."
         )
 
     def _death(self) -> Ended:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,8 +37,9 @@ def tabular_tier(task: LasTask) -> Tier:
     given = [rule.parsed for rule in (*task.bias.instances(), *task.bias.rules)]
     learned = task.bias.learned.union(*(rule.derives for rule in given))
     feeding = [rule.body for rule in (*task.program.rules, *given) if rule.derives]
-    modes = [mode.literal for mode in task.bias.bodies if isinstance(mode.literal, ModeAtom)]
-    feeding += [frozenset({mode.signature}) for mode in modes]
+    feeding += [
+        frozenset({mode.literal.signature}) for mode in task.bias.bodies if isinstance(mode.literal, ModeAtom)
+    ]
     return "B" if any(body & learned for body in feeding) else "A"
 
 
@@ -137,7 +138,14 @@ class _TabularSearch:
         )
         best = self._choose(branches)
         self._lap("choice")
-        return self._solution(best)
+        found = self._solution(best)
+        if not self._bodies.failure:
+            return found
+        self._statistics["compiled"] = 0
+        note = f"Note: large tables were computed by numpy, which is slower: {self._bodies.failure}."
+        return replace(
+            found, statistics=dict(self._statistics), message=" ".join([found.message, note]).strip()
+        )
 
     def _branches(self, goals: Sequence[Target]) -> list[_Branch]:
         """Choices of given rules that leave no more than needs and bans to the rest.

@@ -10,6 +10,7 @@ from las.plain_bodies import PlainBody, PlainSpace
 
 from nsl_bench.budget import Budget
 from nsl_bench.las import LasTask, solve
+from nsl_bench.las.enumeration import compiled
 from nsl_bench.las.enumeration.bodies import Bodies
 from nsl_bench.las.enumeration.components import Body
 from nsl_bench.las.enumeration.conjunctions import Relevance
@@ -168,7 +169,8 @@ def test_a_symmetric_star_that_binds_one_of_its_variables() -> None:
     same, q = "p(1,1). p(2,2).", "q(1,1). q(2,2)."
     full = "q(1,1). q(1,2). q(2,1). q(2,2)."
     examples = (
-        f"#pos(e1@50,{{h(1)}},{{h(2)}},{{{same} {q} s(1).}}). #pos(e2@50,{{h(2)}},{{h(1)}},{{{same} {q} s(2).}})."
+        f"#pos(e1@50,{{h(1)}},{{h(2)}},{{{same} {q} s(1).}})."
+        f"#pos(e2@50,{{h(2)}},{{h(1)}},{{{same} {q} s(2).}})."
         f"#pos(e3@50,{{}},{{h(1),h(2)}},{{{same} {full} s(1). s(2).}})."
         f"#pos(e4@50,{{}},{{h(1),h(2)}},{{{same} {q}}}). #pos(e5@50,{{}},{{h(1),h(2)}},{{{q} s(1). s(2).}})."
     )
@@ -191,3 +193,12 @@ def test_whole_prices_tell_mirrored_literals_apart() -> None:
     examples = "#pos(z@50,{h(1,2)},{},{e(1,2). e(2,1).}). #pos(y@50,{},{h(1,2)},{})."
     modes = "#modeh(h(var(t),var(t))). #modeb(e(var(t),var(t))). #maxv(2)."
     assert score(f"t(1..2). {modes} {examples}", costs) == 2
+
+
+def test_kernels_that_cannot_be_compiled_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"t(1..2). #modeh(p). #modeb(q(var(t))). #maxv(1). #pos(a@9,{{p}},{{}},{{q(1).}}). {COSTS}"
+    monkeypatch.setattr(compiled, "_COMPILED_BYTES", 0)
+    monkeypatch.setattr(compiled, "compiled_kernels", lambda: (None, "ImportError: no numba"))
+    solution = solve(LasTask.parse(text))
+    assert (solution.score, solution.statistics["compiled"]) == (1, 0)
+    assert "ImportError: no numba" in solution.message

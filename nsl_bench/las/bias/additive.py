@@ -33,7 +33,7 @@ def all_heads(bias: LanguageBias, constants: Callable[[str], Iterable[str]]) -> 
         slots = mode.atom.placeholders
         kinds = [slot.type for slot in slots if slot.kind == "var"]
         allowed = [list(constants(slot.type)) for slot in slots if slot.kind == "const"]
-        for blocks in sharings(kinds):
+        for blocks in sharings(kinds, bias.max_variables):
             if max(blocks, default=-1) < bias.max_variables:
                 names = [f"V{block + 1}" for block in blocks]
                 for values in itertools.product(*allowed):
@@ -41,13 +41,19 @@ def all_heads(bias: LanguageBias, constants: Callable[[str], Iterable[str]]) -> 
     return list(found)
 
 
-def sharings(kinds: Sequence[str]) -> Iterator[tuple[int, ...]]:
-    """The ways in which places of these types may share variables: the variable of each place."""
+def sharings(kinds: Sequence[str], most: int | None = None) -> Iterator[tuple[int, ...]]:
+    """The ways in which places of these types may share variables: the variable of each place.
+
+    Args:
+        kinds: types of the places.
+        most: the most variables; None: no limit.
+    """
     if not kinds:
         yield ()
         return
-    for rest in sharings(kinds[:-1]):
-        for variable in range(max(rest, default=-1) + 2):
+    for rest in sharings(kinds[:-1], most):
+        known = max(rest, default=-1) + 2
+        for variable in range(known if most is None else min(known, most)):
             if variable not in rest or kinds[rest.index(variable)] == kinds[-1]:
                 yield (*rest, variable)
 

@@ -298,12 +298,14 @@ class _Encoding:
 
     def stated(self, control: Control) -> list[tuple[int, int]]:
         """(program atom, statement) of each external that stands for a context's statement."""
-        from clingo import Function, Number, parse_term
+        from clingo import Function, Number
 
         found = []
         for i, (text, atom) in enumerate(zip(self._statements, self._plain, strict=True)):
-            symbol = parse_term(text) if atom else Function(self.names("context"), [Number(i)])
-            known = control.symbolic_atoms[symbol]
+            own = Function(self.names("context"), [Number(i)])
+            symbol = _symbol(control, text, False) if atom else own
+            # clingo leaves out a fact without a value, such as b(1/0)
+            known = None if symbol is None else control.symbolic_atoms[symbol]
             if known is not None and not known.is_fact:
                 found.append((known.literal, i))
         return found
