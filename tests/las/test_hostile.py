@@ -165,7 +165,6 @@ def test_arithmetic(name: str, learn: Callable[[str], tuple[int, str, str]]) -> 
     learn(ARITHMETIC[name])
 
 
-@pytest.mark.xfail(reason="clingo takes numbers modulo 2**32, and nobody refuses them yet")
 @pytest.mark.parametrize("name", [name for name in sorted(ARITHMETIC) if name.startswith("number_")])
 def test_numbers_that_clingo_cannot_hold(name: str, learn: Callable[[str], tuple[int, str, str]]) -> None:
     assert learn(ARITHMETIC[name])[0] == 2
