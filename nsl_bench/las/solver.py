@@ -26,7 +26,7 @@ from nsl_bench.las.enumeration.candidates import (
 )
 from nsl_bench.las.set_cover.maxsat import Backend
 from nsl_bench.las.set_cover.problem import CoverProblem
-from nsl_bench.las.set_cover.unsatisfiable_core import smallest_clash
+from nsl_bench.las.set_cover.unsatisfiable_core import unsatisfiable_core
 from nsl_bench.las.tables.columns import Columns
 from nsl_bench.las.tables.formulas import Formula, Target, assign, choice_atom, demands, evaluate, targets
 from nsl_bench.las.tables.grounding import ground
@@ -230,7 +230,7 @@ class _Fast:
     def _clash(self, branch: _Branch, rules: Sequence[Candidate], cells: Cells) -> str:
         """Which examples cannot be covered together."""
         hard = [target for target in branch.targets if target.penalty is None]
-        names = [f"'{self.task.examples[t.examples[0]].id}'" for t in smallest_clash(hard, rules, cells)]
+        names = [f"'{self.task.examples[t.examples[0]].id}'" for t in unsatisfiable_core(hard, rules, cells)]
         if len(names) == 1:
             return f"no hypothesis covers example {names[0]}, which must be covered."
         listed = ", ".join(names[:-1]) + f" and {names[-1]}"
