@@ -160,7 +160,7 @@ def _counted(sets: Flags, rows: Flags) -> npt.NDArray[np.float32]:
 
 
 def _irredundant(sets: Flags, supports: Flags) -> Flags:
-    """bool [s]: sets of rules (bool [s, r]) each of which is the only one to support some need (bool [k, r])."""
+    """bool [s]: sets of rules (bool [s, r]), each of them alone in supporting some need (bool [k, r])."""
     alone = _counted(sets, supports) == 1
     useful = sets & (_counted(alone, supports.T) > 0)
     kept: Flags = useful.sum(axis=1) == sets.sum(axis=1)

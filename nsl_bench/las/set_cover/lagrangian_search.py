@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.budget import Budget
-from nsl_bench.las.set_cover.configurations import Configurations, configurations
+from nsl_bench.las.set_cover.configurations import configurations
 from nsl_bench.las.set_cover.instance import Choice, Flags, Indices, Instance
 from nsl_bench.las.set_cover.local_search import tabu_search
 from nsl_bench.las.set_cover.relaxation import Regrets, Relaxation, Split
@@ -207,7 +207,7 @@ class _Search:
     def _usage(
         self, node: _Node, relaxation: Relaxation, split: Split
     ) -> tuple[npt.NDArray[np.float64], Flags]:
-        """How often each block incurs each unpaid charge [blocks, c], and which charges any block may incur."""
+        """How often each block incurs each unpaid charge [blocks, c], and which charges any may incur."""
         whole = self.whole
         picked = np.full(len(whole.block), -1.0)
         picked[relaxation.rows] = split.usage

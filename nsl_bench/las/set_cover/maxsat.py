@@ -1,6 +1,7 @@
 """Weighted partial MaxSAT: one small interface, two solvers.
 
-RC2 of python-sat does the work; clingo's optimisation is the alternative, for weights of 32 bits.
+RC2 of python-sat does the work. clingo's optimisation is the alternative where all weights together fit into
+32 bits.
 """
 
 from __future__ import annotations
@@ -58,11 +59,11 @@ class MaxSat:
         """Solves it.
 
         Args:
-            backend: which solver; RC2 stands in for clingo where a weight exceeds 32 bits.
+            backend: which solver; RC2 stands in for clingo where the weights together exceed 32 bits.
             budget: when to stop; None: never.
             conflicts: of the solver, after which to stop; None: never.
         """
-        if backend == "clingo" and max(self.soft.values(), default=0) <= _CLINGO_MOST:
+        if backend == "clingo" and sum(self.soft.values()) <= _CLINGO_MOST:
             return self._clingo(budget, conflicts)
         return self._rc2(budget, conflicts)
 

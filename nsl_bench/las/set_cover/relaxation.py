@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -81,7 +82,7 @@ class Relaxation:
         own: int64 [s]: the weight of what a configuration incurs and no other block may incur.
         charges: intp [m], ascending: the charges that several blocks may incur.
         weights: int64 [m]: what they cost, 0 where they are paid.
-        matrix: float32 [s, blocks * m]: 1 for the charges that a configuration incurs, in its block's columns.
+        matrix: float32 [s, blocks * m]: 1 for charges that a configuration incurs, in its block's columns.
         constant: what is paid in any case.
     """
 
@@ -193,9 +194,8 @@ class Relaxation:
             weight = np.float32(float(step) ** _POWER / passed)
             mean_shares += (shares - mean_shares) * weight
             mean_usage += (usage - mean_usage) * weight
-            if step % _CHECKED == 0:
-                if self._rough_bound(mean_shares) > goal - 1 or (budget is not None and budget.expired()):
-                    break
+            if step % _CHECKED == 0 and self._is_enough(mean_shares, goal, budget):
+                break
         stopped = Regrets(self.charges, of_charges, of_configurations)
         return Split(self.bound(mean_shares), self._estimate(mean_usage), mean_usage, stopped)
 
@@ -234,8 +234,10 @@ class Relaxation:
         found: Floats = self._float_own + self.matrix @ shares.ravel()
         return found
 
-    def _rough_bound(self, shares: Floats) -> float:
-        return float(np.minimum.reduceat(self._costs(shares), self.starts).sum()) + self.constant
+    def _is_enough(self, shares: Floats, goal: int, budget: Budget | None) -> bool:
+        """Whether the bound seems to reach the goal, or the budget is used up."""
+        bound = float(np.minimum.reduceat(self._costs(shares), self.starts).sum()) + self.constant
+        return bound > goal - 1 or (budget is not None and budget.expired())
 
     def _estimate(self, usage: Floats) -> float:
         shared = self._used(usage).max(axis=0) @ self._float_weights if len(self.charges) else 0.0
@@ -249,8 +251,8 @@ class Relaxation:
         """
         total = int(self.own.max(initial=0)) * self.n_blocks + int(self.weights.sum())
         bits = max(0, min(_MOST_BITS, 61 - total.bit_length()))
-        exact: npt.NDArray[np.float64] = shares.astype(np.float64)
-        parts = exact / np.maximum(exact.sum(axis=0), float(_TINY))
+        doubles: Any = shares.astype(np.float64)
+        parts = doubles / np.maximum(doubles.sum(axis=0), float(_TINY))
         units = np.floor(parts * ((self.weights << bits) * (1 - 2.0**-30))).astype(np.int64)
         units[:, units.sum(axis=0) > self.weights << bits] = 0
         matrix = sparse.csr_matrix(

@@ -1,9 +1,9 @@
 """Chooses rules at a proven optimum: from cheap methods to dear ones, as far as it takes.
 
-First come reduction, a greedy choice and independent parts. A part goes to branch and bound by price, which is
-quick where few rules compete under heavy noise, and to MaxSAT, which is quick where many rules hardly interact.
-Where many rules compete for the same examples, neither finishes within the work that it is allowed; then
-branch and bound with cost splitting goes on.
+First come reduction, a greedy choice and independent parts. A part goes to branch and bound by price, which
+is quick where few rules compete under heavy noise, and to MaxSAT, which is quick where many rules hardly
+interact. Where many rules compete for the same examples, neither finishes within the work that it is allowed;
+then branch and bound with cost splitting goes on.
 """
 
 from __future__ import annotations
