@@ -18,7 +18,7 @@ from nsl_bench.las.enumeration.rules import Rule, rule_text
 from nsl_bench.las.language_bias import WeightedRule
 from nsl_bench.las.set_cover.maxsat import Backend
 from nsl_bench.las.set_cover.problem import CoverProblem
-from nsl_bench.las.set_cover.unsatisfiable_core import smallest_clash
+from nsl_bench.las.set_cover.unsatisfiable_core import unsatisfiable_core
 from nsl_bench.las.tables.columns import Columns
 from nsl_bench.las.tables.conditions import Target, choice_atom, targets
 from nsl_bench.las.tables.formulas import Formula, assign, demands, evaluate
@@ -221,7 +221,7 @@ class _TabularSearch:
     def _core(self, branch: _Branch) -> str:
         """Which examples cannot be covered together."""
         hard = [target for target in branch.targets if target.penalty is None]
-        core = smallest_clash(hard, self._rules, self._cells)
+        core = unsatisfiable_core(hard, self._rules, self._cells)
         names = [f"'{self._task.examples[target.examples[0]].id}'" for target in core]
         if len(names) == 1:
             return f"no hypothesis covers example {names[0]}, which must be covered."
