@@ -75,6 +75,7 @@ class Entry:
         values: contest's name to float64 [cells, metrics], NaN where there is none; cells in the order of
             `Contest.cells_of`, metrics in that of `METRICS`.
         spans: contest's name to each cell's place in the submission's scores: begin and length in bytes.
+        runs: contest's name to each cell's run, as the submitter names it; empty where there is none.
     """
 
     slug: str
@@ -84,6 +85,7 @@ class Entry:
     folder: Path
     values: Mapping[str, npt.NDArray[np.float64]]
     spans: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    runs: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def track(self) -> str:
@@ -345,6 +347,7 @@ def _entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
         column = {name: k for k, name in enumerate(_NAMES)}
         values: dict[str, dict[str, npt.NDArray[np.float64]]] = {}
         spans: dict[str, dict[str, list[tuple[int, int]]]] = {}
+        runs: dict[str, dict[str, list[str]]] = {}
         begin = 0
         with (folder / SCORES).open("rb") as file:
             for line in file:
@@ -358,6 +361,7 @@ def _entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
                     )
                     places = spans.setdefault(network, {}).setdefault(contest, [(0, 0)] * n)
                     places[row] = (begin, len(line))
+                    runs.setdefault(network, {}).setdefault(contest, [""] * n)[row] = run["run"]
                     for name, value in run["metrics"].items():
                         if name in column:
                             mine[row, column[name]] = value
@@ -377,6 +381,7 @@ def _entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
             folder=folder,
             values=values[network],
             spans=spans[network],
+            runs=runs[network],
         )
         for network in sorted(values)
     ]

@@ -9,9 +9,10 @@ unpacked, and what is unpacked has only so much memory.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -134,6 +135,36 @@ def _is_wanted(
     return True
 
 
+class _Group(NamedTuple):
+    """What a row group is said to hold.
+
+    Attributes:
+        rows: how many.
+        columns: name to the number of values and the bytes that they unpack to.
+    """
+
+    rows: int
+    columns: Mapping[str, tuple[int, int]]
+
+    @classmethod
+    def of(cls, group: Any) -> _Group:
+        """Of pyarrow's object, which is much larger."""
+        columns = {}
+        for k in range(group.num_columns):
+            chunk = group.column(k)
+            name = chunk.path_in_schema.partition(".")[0]
+            columns[sys.intern(name)] = chunk.num_values, chunk.total_uncompressed_size
+        return cls(group.num_rows, columns)
+
+    def count_of(self, name: str) -> int:
+        """The values of a column."""
+        return self.columns[name][0]
+
+    def size_of(self, name: str) -> int:
+        """The bytes of a column, unpacked."""
+        return self.columns[name][1]
+
+
 class _Opened:
     """A parquet file whose end was measured before it was read.
 
@@ -194,22 +225,17 @@ class _Opened:
                 f"{PREDICTIONS} has {metadata.num_rows:,} rows in {metadata.num_row_groups:,} row groups, "
                 f"more than the {most:,} allowed for {n_runs:,} runs; write a row group for each run."
             )
-        self._chunks: list[dict[str, Any]] = []
-        rows, unpacked = 0, 0
-        for number in range(metadata.num_row_groups):
-            group = metadata.row_group(number)
-            chunks = {c.path_in_schema.split(".")[0]: c for c in map(group.column, range(group.num_columns))}
-            self._chunks.append({"rows": group.num_rows, **chunks})
-            rows += group.num_rows
+        self._groups = [_Group.of(metadata.row_group(k)) for k in range(metadata.num_row_groups)]
+        rows = sum(group.rows for group in self._groups)
+        unpacked = sum(group.size_of(name) for group in self._groups for name in _NAMES)
+        for number, group in enumerate(self._groups):
             for name in _NAMES:
-                chunk = chunks[name]
-                unpacked += chunk.total_uncompressed_size
-                most_bytes = 4096 + _NAME_BYTES * group.num_rows
-                if chunk.num_values != group.num_rows or chunk.total_uncompressed_size > most_bytes:
+                most_bytes = 4096 + _NAME_BYTES * group.rows
+                if group.count_of(name) != group.rows or group.size_of(name) > most_bytes:
                     raise Rejected(
-                        f"{PREDICTIONS}, row group {number}: {chunk.num_values:,} values and "
-                        f"{chunk.total_uncompressed_size:,} bytes of {name} for {group.num_rows:,} rows, "
-                        f"more than the {most_bytes:,} bytes allowed."
+                        f"{PREDICTIONS}, row group {number}: {group.count_of(name):,} values and "
+                        f"{group.size_of(name):,} bytes of {name} for {group.rows:,} rows, more than the "
+                        f"{most_bytes:,} bytes allowed."
                     )
         if rows != metadata.num_rows or unpacked > limits.unpacked_bytes:
             raise Rejected(
@@ -219,7 +245,7 @@ class _Opened:
 
     def names(self, group: int) -> list[tuple[Any, Any]]:
         """Run and evaluation of each row of a group."""
-        claimed = self._chunks[group]["rows"]
+        claimed = self._groups[group].rows
         if claimed == 0:
             return []
         table = self._file.read_row_group(group, columns=_NAMES, use_threads=False)
@@ -237,19 +263,19 @@ class _Opened:
         Raises:
             Rejected: more than the rows can have.
         """
-        chunks = self._chunks[group]
-        others = chunks["rows"] - len(sizes)
+        claimed = self._groups[group]
+        others = claimed.rows - len(sizes)
         counts = {"predicted": [n for n, _ in sizes], "probabilities": [n * k for n, k in sizes]}
         for name, each in counts.items():
-            chunk = chunks[name]
-            most = sum(each) + others * max(each) + chunks["rows"]
+            count, size = claimed.count_of(name), claimed.size_of(name)
+            most = sum(each) + others * max(each) + claimed.rows
             most_bytes = 65536 + _VALUE_BYTES * most
-            self._left -= chunk.total_uncompressed_size
-            if chunk.num_values > most or chunk.total_uncompressed_size > most_bytes or self._left < 0:
+            self._left -= size
+            if count > most or size > most_bytes or self._left < 0:
                 raise Rejected(
-                    f"{PREDICTIONS}, row group {group}: {chunk.num_values:,} values and "
-                    f"{chunk.total_uncompressed_size:,} bytes of {name}, more than the {most:,} values and "
-                    f"{min(most_bytes, max(0, self._left)):,} bytes that {chunks['rows']:,} rows may have."
+                    f"{PREDICTIONS}, row group {group}: {count:,} values and {size:,} bytes of {name}, more "
+                    f"than the {most:,} values and {min(most_bytes, max(0, self._left + size)):,} bytes that "
+                    f"{claimed.rows:,} rows may have."
                 )
 
     def values(

@@ -26,6 +26,7 @@ _STRINGS_AND_COMMENTS = re.compile(r'"(?:\\["\\n]|[^"\\\n])*"|%\*.*?\*%|%[^\n]*'
 _DIRECTIVE = re.compile(r"#\s*(script|include)\b")
 _NUL, _STRAY = re.compile("\0"), re.compile(r"[^\x00-\x7f]")
 _STOP = re.compile(r"(?<!\.)\.(?!\.)")
+_LONG_NUMBER = re.compile(r"(?<![\w.])\d{10,}(?!\w)")
 _OPERATOR = re.compile(r"[-+*/\\&?^~|]|\.\.")
 _BRACKET = re.compile(r"[(\[{]|[)\]}]")
 _PART = re.compile(r"[,;:<>=!]")
@@ -87,6 +88,8 @@ def check_text(text: str, what: str) -> None:
         UserError: it is none that clingo can take.
     """
     check_characters(text, what)
+    if _LONG_NUMBER.search(text):
+        _check_numbers(code_of(text), what)
     if len(text) <= _SHORT:
         return
     for statement in _STOP.split(code_of(text)):
@@ -96,10 +99,30 @@ def check_text(text: str, what: str) -> None:
             or len(_PART.findall(statement)) > _MOST_PARTS
         ):
             raise UserError(
-                f"{what[:1].upper() + what[1:] if what.startswith('the ') else what}: the statement "
+                f"{_title(what)}: the statement "
                 f"'{' '.join(statement.split())[:40]}...' is too long; a statement may have {_MOST_NESTED} "
                 f"nested brackets, {_MOST_OPERATORS} operators and {_MOST_PARTS} literals or arguments."
             )
+
+
+def _check_numbers(code: str, what: str) -> None:
+    """Refuse integers that clingo would take modulo 2^32."""
+    for match in _LONG_NUMBER.finditer(code):
+        digits = match.group().lstrip("0")
+        least = digits == "2147483648" and code[: match.start()].rstrip().endswith("-")
+        if len(digits) > 10 or (len(digits) == 10 and digits > "2147483647" and not least):
+            shown = digits if len(digits) <= 20 else f"{digits[:8]}... ({len(digits)} digits)"
+            line = code.count("\n", 0, match.start()) + 1
+            column = match.start() - code.rfind("\n", 0, match.start())
+            raise UserError(
+                f"{_title(what)}, line {line}, column {column}: integers must be between -2147483648 and "
+                f"2147483647; got {shown}."
+            )
+
+
+def _title(what: str) -> str:
+    """A text's name as a sentence begins."""
+    return what[:1].upper() + what[1:] if what.startswith("the ") else what
 
 
 def _depth(statement: str) -> int:

@@ -5,8 +5,7 @@ integer division that overflows ends the process that clingo runs in. `guarded` 
 in a child process, which is held to a wall time and to memory and is kept for the next call. Rules are no
 code: the child is not shut in as a learner's process is (`nsl_bench.isolation.sandbox`).
 
-The child is a fork of this process where that is cheap and safe, that is as long as this process has one
-thread; else it is a fresh process. Where the system knows no process groups, functions run in this process.
+Where the system knows no process groups, functions run in this process.
 """
 
 from __future__ import annotations
@@ -15,10 +14,8 @@ import atexit
 import contextlib
 import os
 import pickle
-import select
 import selectors
 import signal
-import socket
 import sys
 import threading
 import time
@@ -26,13 +23,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 from nsl_bench.errors import UserError
-from nsl_bench.interrupts import uninterrupted
-from nsl_bench.isolation import guard_worker, wire
+from nsl_bench.isolation import guard_worker
+from nsl_bench.isolation.guard_process import Child
 from nsl_bench.isolation.memory import resident
-from nsl_bench.isolation.output import Output
 
 __all__ = ["GROUNDING_SECONDS", "Allowance", "Ended", "call_here", "guarded", "prepare"]
 
@@ -43,13 +39,10 @@ _LEAST_MEMORY = 512 << 20
 _MOST_KEPT = 1 << 30
 """A child that holds more between two calls is replaced, in bytes."""
 
-_LARGEST_ANSWER = 4 << 30
 _POLL = (0.01, 0.1)
 _START_SECONDS = 120.0
 """What importing a function may take, on a machine that does much else."""
 
-_GRACE_SECONDS = 0.5
-_FRESH = "import sys; from nsl_bench.isolation.guard_worker import main; main(int(sys.argv[1]))"
 _POSIX = os.name == "posix"
 _REMEDY = "rules with fewer variables, or smaller numbers in them, need less"
 
@@ -141,136 +134,6 @@ def call_here() -> None:
 _in_place = False
 
 
-class _Child:
-    """A child process and the line to it."""
-
-    def __init__(self) -> None:
-        self.output = Output()
-        self.channel, theirs = socket.socketpair()
-        self.decoder = wire.Decoder(_LARGEST_ANSWER)
-        self._code: int | None = None
-        try:
-            with theirs, uninterrupted():
-                self._popen: Any = None
-                if _has_one_thread():
-                    self.process = self._fork(theirs)
-                else:
-                    import subprocess
-
-                    self._popen = subprocess.Popen(
-                        [sys.executable, "-P", "-c", _FRESH, str(theirs.fileno())],
-                        pass_fds=[theirs.fileno()],
-                        stdin=subprocess.DEVNULL,
-                        stdout=self.output.sink,
-                        stderr=self.output.sink,
-                        start_new_session=True,
-                    )
-                    self.process = self._popen.pid
-        except OSError as error:
-            self.output.close()
-            raise UserError(f"No process can be started: {error.strerror}.") from error
-        os.close(self.output.sink)
-        self.output.sink = -1
-        self.channel.setblocking(True)
-
-    def _fork(self, theirs: socket.socket) -> int:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):  # what is written there is not the child's to write again
-                stream.flush()
-        process = os.fork()
-        if process == 0:
-            self._live(theirs)
-        return process
-
-    def _live(self, theirs: socket.socket) -> NoReturn:
-        """Be the child."""
-        try:
-            os.setsid()
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                signal.signal(number, signal.SIG_DFL)
-            nothing = os.open(os.devnull, os.O_RDONLY)
-            os.dup2(nothing, 0)
-            for descriptor in (1, 2):
-                os.dup2(self.output.sink, descriptor)
-            sys.stdout = open(1, "w", closefd=False, encoding="utf-8", errors="replace")  # noqa: SIM115
-            sys.stderr = open(2, "w", closefd=False, encoding="utf-8", errors="replace")  # noqa: SIM115
-            kept = theirs.fileno()
-            os.closerange(3, kept)
-            os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
-            guard_worker.serve(theirs)
-        finally:
-            os._exit(70)
-
-    @property
-    def alive(self) -> bool:
-        """Whether it has not ended."""
-        return self.code() is None
-
-    def code(self) -> int | None:
-        """Its exit code, less than 0 for a signal; None as long as it lives."""
-        if self._code is None:
-            if self._popen is not None:
-                self._code = self._popen.poll()
-            else:
-                try:
-                    process, status = os.waitpid(self.process, os.WNOHANG)
-                except ChildProcessError:  # somebody else took its exit code
-                    process, status = self.process, 0
-                if process:
-                    self._code = os.waitstatus_to_exitcode(status)
-        return self._code
-
-    def receive(self) -> bool:
-        """Take what it has sent; False if it is gone."""
-        try:
-            data = self.channel.recv(1 << 20)
-        except OSError:
-            data = b""
-        self.decoder.feed(data)
-        return bool(data)
-
-    def signal(self, number: int) -> None:
-        """Send it a signal."""
-        if self.alive:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(self.process, number)
-
-    def wait(self, seconds: float) -> bool:
-        """Whether it ends in time."""
-        deadline = time.monotonic() + seconds
-        while self.alive and time.monotonic() < deadline:
-            time.sleep(0.005)
-        return not self.alive
-
-    def close(self, *, asked: bool = False) -> None:
-        """End it.
-
-        Args:
-            asked: it hears SIGINT first, that it may end what it has started.
-        """
-        if asked:
-            self.signal(signal.SIGINT)
-            with contextlib.suppress(OSError):
-                select.select([self.channel], [], [], _GRACE_SECONDS)
-        self.channel.close()
-        if self.alive:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process, signal.SIGKILL)
-            self.signal(signal.SIGKILL)
-            self.wait(10.0)
-        self.output.close()
-
-
-def _has_one_thread() -> bool:
-    """Whether this process can be forked: it has no other thread, which would be missing in the child."""
-    if sys.platform != "linux" or threading.active_count() > 1:
-        return False
-    try:
-        return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208
-    except OSError:
-        return False
-
-
 class _Call:
     """One call of a function in a child.
 
@@ -284,7 +147,7 @@ class _Call:
 
     def __init__(
         self,
-        child: _Child,
+        child: Child,
         doing: str,
         allowance: Allowance,
         heard: Callable[[Any], None] | None,
@@ -440,13 +303,13 @@ class _Pool:
 
     def __init__(self) -> None:
         self._owner = os.getpid()
-        self._idle: list[_Child] = []
+        self._idle: list[Child] = []
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def child(self) -> Iterator[_Child]:
+    def child(self) -> Iterator[Child]:
         """A child for the block."""
-        child = self._take() or _Child()
+        child = self._take() or Child()
         try:
             yield child
         finally:
@@ -458,7 +321,7 @@ class _Pool:
                 with self._lock:
                     self._idle.append(child)
 
-    def _take(self) -> _Child | None:
+    def _take(self) -> Child | None:
         with self._lock:
             if self._owner != os.getpid():  # forked: the parent's children are not ours
                 self._owner, self._idle = os.getpid(), []

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import get_args
 
-from nsl_bench.budget import Budget, Undecided, heeding_interrupts
+from nsl_bench.budget import Budget, Expired, Undecided, heeding_interrupts
 from nsl_bench.errors import UserError
 from nsl_bench.las.checks import check_task
 from nsl_bench.las.language_bias import LARGEST
@@ -101,7 +101,8 @@ def _search(
         return solve_by_tables(task, budget, backend)
     except Undecided as reason:
         tier = tabular_tier(task)
-        why = f"Tier {tier} does not apply: {reason}."
+        timed_out = isinstance(reason, Expired) and budget.expired()
+        why = "" if timed_out else f"Tier {tier} does not apply: {reason}."
     solution = _by_clingo(task, budget, say, "C", why, tell)
     return replace(solution, tiers=(tier, *solution.tiers))
 

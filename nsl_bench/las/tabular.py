@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from nsl_bench.las.enumeration.rules import Rule, rule_text
 from nsl_bench.las.language_bias import WeightedRule
 from nsl_bench.las.set_cover.maxsat import Backend
 from nsl_bench.las.set_cover.problem import CoverProblem
-from nsl_bench.las.set_cover.unsatisfiable_core import smallest_clash
+from nsl_bench.las.set_cover.unsatisfiable_core import unsatisfiable_core
 from nsl_bench.las.tables.columns import Columns
 from nsl_bench.las.tables.conditions import Target, choice_atom, targets
 from nsl_bench.las.tables.formulas import Formula, assign, demands, evaluate
@@ -37,9 +37,8 @@ def tabular_tier(task: LasTask) -> Tier:
     given = [rule.parsed for rule in (*task.bias.instances(), *task.bias.rules)]
     learned = task.bias.learned.union(*(rule.derives for rule in given))
     feeding = [rule.body for rule in (*task.program.rules, *given) if rule.derives]
-    feeding += [
-        frozenset({mode.literal.signature}) for mode in task.bias.bodies if isinstance(mode.literal, ModeAtom)
-    ]
+    modes = [mode.literal for mode in task.bias.bodies if isinstance(mode.literal, ModeAtom)]
+    feeding += [frozenset({mode.signature}) for mode in modes]
     return "B" if any(body & learned for body in feeding) else "A"
 
 
@@ -138,14 +137,7 @@ class _TabularSearch:
         )
         best = self._choose(branches)
         self._lap("choice")
-        found = self._solution(best)
-        if not self._bodies.failure:
-            return found
-        self._statistics["compiled"] = 0
-        note = f"Note: large tables were computed by numpy, which is slower: {self._bodies.failure}."
-        return replace(
-            found, statistics=dict(self._statistics), message=" ".join([found.message, note]).strip()
-        )
+        return self._solution(best)
 
     def _branches(self, goals: Sequence[Target]) -> list[_Branch]:
         """Choices of given rules that leave no more than needs and bans to the rest.
@@ -229,7 +221,7 @@ class _TabularSearch:
     def _core(self, branch: _Branch) -> str:
         """Which examples cannot be covered together."""
         hard = [target for target in branch.targets if target.penalty is None]
-        core = smallest_clash(hard, self._rules, self._cells)
+        core = unsatisfiable_core(hard, self._rules, self._cells)
         names = [f"'{self._task.examples[target.examples[0]].id}'" for target in core]
         if len(names) == 1:
             return f"no hypothesis covers example {names[0]}, which must be covered."

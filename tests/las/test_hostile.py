@@ -165,6 +165,11 @@ def test_arithmetic(name: str, learn: Callable[[str], tuple[int, str, str]]) -> 
     learn(ARITHMETIC[name])
 
 
+@pytest.mark.parametrize("name", [name for name in sorted(ARITHMETIC) if name.startswith("number_")])
+def test_numbers_that_clingo_cannot_hold(name: str, learn: Callable[[str], tuple[int, str, str]]) -> None:
+    assert learn(ARITHMETIC[name])[0] == 2
+
+
 @pytest.mark.parametrize("name", sorted(TEXTS))
 def test_texts(name: str, learn: Callable[[str], tuple[int, str, str]]) -> None:
     learn(TEXTS[name])

@@ -15,7 +15,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-from nsl_bench.asp.names import Names
 from nsl_bench.budget import Budget, Undecided
 from nsl_bench.las.bias.space import Space, SpaceRule
 from nsl_bench.las.clingo_tiers.counterexamples import Oracle, forbid
@@ -77,11 +76,9 @@ class _Search:
         self._budget = budget
         self._oracle: Oracle | None = None
         negative = [demand for demand in problem.demands if demand.negative]
-        self._payments = {d.content: i for i, d in enumerate(negative) if d.price}
-        self._proposer = Encoding(problem, space.rules, more=lambda names: _payments(names, negative))
-        for demand in negative:
-            if demand.price:
-                self._proposer.weigh("paid", self._payments[demand.content], True, demand.price)
+        priced = [demand for demand in negative if demand.price]
+        self._payments = {demand.content: i for i, demand in enumerate(priced)}
+        self._proposer = Encoding(problem, space.rules, prices=[demand.price for demand in priced])
         grounded = list(problem.demands)
         self._cautious: list[Demand] = []
         if not self._proposer.deterministic:
@@ -170,13 +167,3 @@ class _Search:
         if oracle.is_spent:
             self._oracle = None
         return len(witnesses)
-
-
-def _payments(names: Names, negative: Sequence[Demand]) -> str:
-    """The choices to pay for negative examples."""
-    paid = names("paid")
-    return "\n".join(
-        f"{{ {paid}({i}) }}. :~ {paid}({i}). [{demand.price},p({i})]"
-        for i, demand in enumerate(negative)
-        if demand.price
-    )

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from clingo import Control, Function, Model, Number, SolveHandle, SolveResult, Symbol
 
 from nsl_bench.asp.ground_program import GroundProgram
-from nsl_bench.asp.names import Names
 from nsl_bench.asp.replicas import Replicas, replicate
 from nsl_bench.budget import Budget, Expired
 from nsl_bench.errors import UserError
@@ -40,16 +39,13 @@ class Encoding:
         problem: the problem.
         rules: the rules to choose from.
         observer: is told the ground rules.
-        more: makes statements for the base program, given the names of ours.
+        prices: weights that are paid where ``paid(i)`` is chosen, a weight each.
 
     Attributes:
         control: the control.
         names: the names of the encoding's own predicates.
         numbers: the number of each example that has been grounded.
         total: the sum of all weights that have been grounded.
-
-    Raises:
-        UserError: a cost or penalty is larger than clingo can hold.
     """
 
     def __init__(
@@ -57,7 +53,7 @@ class Encoding:
         problem: Problem,
         rules: Sequence[SpaceRule],
         observer: GroundProgram | None = None,
-        more: Callable[[Names], str] | None = None,
+        prices: Sequence[int] = (),
     ) -> None:
         self._problem = problem
         self._replicas: Replicas = replicate(
@@ -77,15 +73,9 @@ class Encoding:
         self.numbers: dict[Content, int] = {}
         self.total = sum(rule.cost for rule in rules)
         self._soft: list[tuple[Symbol, bool, int]] = []
-        self._more = more(self.names) if more else ""
+        self._prices = prices
         self._prepared = False
         self._chunk = _FIRST_CHUNK if len(rules) < _MANY_RULES else 1
-        for weight in (*(rule.cost for rule in rules), *(max(d.penalty, d.price) for d in problem.demands)):
-            if weight > LARGEST:
-                raise UserError(
-                    f"{problem.name}: a rule or equal examples together weigh {weight}; tiers C and D of the "
-                    f"rule learner can weigh at most {LARGEST}. Scale costs and penalties down."
-                )
 
     @property
     def deterministic(self) -> bool:
@@ -138,11 +128,16 @@ class Encoding:
         """Ground what all examples share; False if time or memory ran out."""
         replicas, rules, chosen = self._replicas, self.rules, self.names("chosen")
         number = self.names.variable("number")
-        lines = [replicas.shared, self._more, f"{{ {self.names('relaxed')} }}.", "#show."]
+        lines = [replicas.shared, f"{{ {self.names('relaxed')} }}.", "#show."]
         lines.append(f"#show {number} : {chosen}({number}).")
         if rules:
             lines.append(f"{{ {chosen}(0..{len(rules) - 1}) }}.")
-        lines += [f":~ {chosen}({k}). [{rule.cost},r({k})]" for k, rule in enumerate(rules) if rule.cost]
+        for k, rule in enumerate(rules):
+            lines += self._weak(f"{chosen}({k})", rule.cost, f"r({k})")
+        for i, price in enumerate(self._prices):
+            paid = f"{self.names('paid')}({i})"
+            lines += [f"{{ {paid} }}.", *self._weak(paid, price, f"p({i})")]
+            self._take_note("paid", i, True, price)
         self.control.add("base", [], "\n".join(lines))
         example = self.names("e")
         replicated = [replicas.rule(rule, number=example) for rule in replicas.local]
@@ -174,18 +169,31 @@ class Encoding:
         if demand.required:
             lines.append(f":- not {covered}, not {relaxed}.")
         if demand.penalty:
-            lines.append(f":~ not {covered}. [{demand.penalty},c({number})]")
-            self.weigh("covered", number, False, demand.penalty)
+            lines += self._weak(f"not {covered}", demand.penalty, f"c({number})")
+            self._take_note("covered", number, False, demand.penalty)
         if self.deterministic:
             if demand.forbidden:
                 lines.append(f":- {covered}, not {relaxed}.")
             if demand.price:
-                lines.append(f":~ {covered}. [{demand.price},u({number})]")
-                self.weigh("covered", number, True, demand.price)
+                lines += self._weak(covered, demand.price, f"u({number})")
+                self._take_note("covered", number, True, demand.price)
         return "\n".join(lines)
 
-    def weigh(self, name: str, number: int, holds: bool, weight: int) -> None:
-        """Take note of a weak constraint: a weight that is paid where an atom holds, or does not."""
+    def _weak(self, literal: str, weight: int, name: str) -> list[str]:
+        """The weak constraints by which a literal costs a weight, one for each part that clingo can hold."""
+        if weight <= LARGEST:
+            return [f":~ {literal}. [{weight},{name}]"] if weight else []
+        lines: list[str] = []
+        while weight > 0:
+            part = f"{self.names('part')}({name},{len(lines)})"
+            lines.append(
+                f"{{ {part} }}. :- {literal}, not {part}. :~ {part}. [{min(weight, LARGEST)},{part}]"
+            )
+            weight -= LARGEST
+        return lines
+
+    def _take_note(self, name: str, number: int, holds: bool, weight: int) -> None:
+        """Take note of a weight that is paid where an atom holds, or does not."""
         self._soft.append((self._symbol(name, number), holds, weight))
         self.total += weight
 

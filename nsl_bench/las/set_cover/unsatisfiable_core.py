@@ -10,12 +10,14 @@ from nsl_bench.las.enumeration.cells import Cells
 from nsl_bench.las.tables.conditions import Target
 from nsl_bench.las.tables.formulas import Demands, demands
 
-__all__ = ["smallest_clash"]
+__all__ = ["unsatisfiable_core"]
 
 _PAIRS = 2_000
 
 
-def smallest_clash(targets: Sequence[Target], candidates: Sequence[Candidate], cells: Cells) -> list[Target]:
+def unsatisfiable_core(
+    targets: Sequence[Target], candidates: Sequence[Candidate], cells: Cells
+) -> list[Target]:
     """A set of targets that no choice of candidates covers, none of which can be left out.
 
     A single target and, among not too many, pairs are looked for first; otherwise the set is minimal,

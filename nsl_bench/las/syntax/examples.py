@@ -17,7 +17,7 @@ __all__ = ["PLAIN_FACT", "ExampleReader", "unique_ids"]
 
 _WRAPPED = re.compile(r"eg\(\s*(\w+)\s*\)")
 _VARIABLE = re.compile(r"\b_*[A-Z]\w*|\b_\b")
-_TERM = r"(?:-?\d+|_*[a-z][\w']*|\"[^\"\\\n]*\")"
+_TERM = r"(?:-?\d{1,9}|_*[a-z][\w']*|\"[^\"\\\n]*\")"
 PLAIN_FACT = re.compile(rf"_*[a-z][\w']*(?:\(\s*{_TERM}(?:\s*,\s*{_TERM})*\s*\))?$")
 _SIMPLE_CONTEXT = re.compile(r"(?:[\w\s.,()'-]|\"[^\"\\\n]*\")*")
 _STATEMENT = re.compile(r"(?:[^.\"]|\"[^\"]*\")*[^.\"\s](?:[^.\"]|\"[^\"]*\")*|\"[^\"]*\"")

@@ -33,7 +33,7 @@ from nsl_bench.las.task import LanguageBias, LasTask, WeightedRule
 
 __all__ = ["Pricing", "normal_form", "price"]
 
-_VARIABLE = re.compile(r"\b[_']*[A-Z][\w']*")
+_STRING_OR_VARIABLE = re.compile(r'"(?:\\.|[^"\\])*"|\b[_\']*[A-Z][\w\']*')
 _FACT = re.compile(r"([a-z]\w*)(?:\(([\w\s,+-]+)\))?")
 _MOST_PERMUTED = 6
 
@@ -220,4 +220,5 @@ def normal_form(text: str) -> str:
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-    return _VARIABLE.sub(lambda match: names.get(match.group(), match.group()), text)
+    """A text with its variables renamed, strings aside."""
+    return _STRING_OR_VARIABLE.sub(lambda match: names.get(match.group(), match.group()), text)

@@ -36,10 +36,11 @@ def covered_examples(task: LasTask, hypothesis: Sequence[str], stop: Callable[[]
     """
     statements = Statements(task, hypothesis)
     satisfied: dict[Asked, bool] = {}
+    shared = [*statements.common(), *statements.hypothesis()]
     for group in _groups(list(dict.fromkeys(map(asked_by, task.examples)))):
         known = _together(statements, group, stop)
         if known is None:
-            known = [_alone(statements, asked, stop) for asked in group]
+            known = [_alone(statements, shared, asked, stop) for asked in group]
         satisfied.update(zip(group, known, strict=True))
     return [satisfied[asked_by(example)] == example.positive for example in task.examples]
 
@@ -73,9 +74,9 @@ def _together(statements: Statements, group: Sequence[Asked], stop: Callable[[],
     return [i in found for i in range(len(group))]
 
 
-def _alone(statements: Statements, asked: Asked, stop: Callable[[], None]) -> bool:
+def _alone(statements: Statements, shared: Sequence[str], asked: Asked, stop: Callable[[], None]) -> bool:
     """Whether some answer set of one example's program satisfies it."""
     stop()
-    lines = ["copy(0).", *statements.common(), *statements.hypothesis(), *statements.context(0, asked[2])]
+    lines = ["copy(0).", *shared, *statements.context(0, asked[2])]
     lines += [f":- not {literal}." for literal in statements.satisfied(0, asked)]
     return bool(answer_sets([*lines, "#show."], 1, stop))

@@ -13,6 +13,7 @@ from nsl_bench.las.task import Compound, LasTask, ModeAtom, ModeComparison, Mode
 
 __all__ = ["rules_with_costs"]
 
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _ATOM = re.compile(r"((?:not )?\w+)\((.*)\)")
 _MOST_SETS = 200_000
 """Sets of literals that are looked at, before equal rules are recognised."""
@@ -111,13 +112,13 @@ class _Space:
     ) -> str | None:
         """The rule with its guards and inequalities; None if a variable is bound by nothing."""
         texts = [text for text, _ in body]
-        used = sorted(set(re.findall(r"\bV\d+\b", " ".join([head or "", *texts]))))
+        used = sorted(_own_variables(" ".join([head or "", *texts])))
         kinds = {name: types[int(name[1:]) - 1] for name in used}
         guards = [f"{kind}({name})" for name, kind in kinds.items() if self._pricing.is_guarded(kind)]
         bound = {name for name, kind in kinds.items() if self._pricing.is_guarded(kind)}
         for text, mode in body:
             if not mode.negated and isinstance(mode.literal, ModeAtom):
-                bound |= set(re.findall(r"\bV\d+\b", text))
+                bound |= _own_variables(text)
         if set(used) - bound:
             return None
         unequal = _inequalities(texts) if self._bias.ground_without_replacement else []
@@ -155,6 +156,11 @@ def _filled(term: ModeTerm, filling: Iterator[str]) -> str:
     return next(filling)
 
 
+def _own_variables(text: str) -> set[str]:
+    """The variables in a text, strings aside."""
+    return set(re.findall(r"\bV\d+\b", _STRING.sub("", text)))
+
+
 def _inequalities(body: Sequence[str]) -> list[str]:
     """What keeps two atoms of one predicate and sign from grounding to the same atom."""
     found = []
@@ -166,6 +172,7 @@ def _inequalities(body: Sequence[str]) -> list[str]:
 
 
 def _commas(arguments: str) -> int:
-    while (shorter := re.sub(r'"[^"]*"|\([^()]*\)', "_", arguments)) != arguments:
+    arguments = _STRING.sub("_", arguments)
+    while (shorter := re.sub(r"\([^()]*\)", "_", arguments)) != arguments:
         arguments = shorter
     return arguments.count(",")
