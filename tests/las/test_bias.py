@@ -97,7 +97,8 @@ def cost(bias: LanguageBias, head: str | None, body: Sequence[str]) -> int | Non
             if "penalty(" not in "".join(bias.penalties or ()):
                 total = len(facts) if bias.dialect == "ilasp" else 0
             inverted = [a.arguments[0].number for a in atoms if a.match("invert", 1)]
-            assume(len(inverted) < 2)
+            if len(inverted) > 1:
+                assume(False)
             if inverted:
                 return int(inverted[0]) // total if total else None
             return total
