@@ -12,10 +12,8 @@ from nsl_bench.errors import UserError
 
 __all__ = ["Atom", "goal_of", "parse_atom", "read_atom", "read_literal"]
 
-_PLAIN = r'[^()";{}|:]|"[^"\\]*"'
-_NESTED = rf"(?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*\))*\))*"
-_ATOM = re.compile(rf"(-?)\s*([_']*[a-z][\w']*)\s*(?:\(({_NESTED})\))?")
-_INNER = re.compile(r'"[^"\\]*"|\([^()]*\)')
+_NAME = re.compile(r"(-?)\s*([_']*[a-z][\w']*)\s*(\()?")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(),;:|{}"%]', re.DOTALL)
 _REMEMBERED = 1 << 16
 
 
@@ -48,11 +46,25 @@ class Atom:
 @lru_cache(maxsize=_REMEMBERED)
 def read_atom(text: str) -> Atom | None:
     """The atom that `text` is; None for a comparison, a rule, a pool, an aggregate or a nested negation."""
-    found = _ATOM.fullmatch(text.strip())
+    text = text.strip()
+    found = _NAME.match(text)
     if found is None or found[2] == "not":
         return None
-    arguments = (found[3] or "").strip()
-    return Atom(found[2], arguments, _count(arguments), bool(found[1]))
+    if found[3] is None:
+        return Atom(found[2], "", 0, bool(found[1])) if found.end() == len(text) else None
+    depth, commas = 1, 0
+    for token in _TOKEN.finditer(text, found.end()):
+        mark = token.group()
+        if mark in ";:|{}%" or mark == '"':
+            return None
+        depth += (mark == "(") - (mark == ")")
+        commas += mark == "," and depth == 1
+        if not depth:
+            arguments = text[found.end() : token.start()].strip()
+            whole = token.end() == len(text)
+            arity = commas + 1 if arguments else 0
+            return Atom(found[2], arguments, arity, bool(found[1])) if whole else None
+    return None
 
 
 def read_literal(text: str) -> tuple[bool, Atom | None]:
@@ -60,14 +72,6 @@ def read_literal(text: str) -> tuple[bool, Atom | None]:
     stripped = text.strip()
     positive = stripped.removeprefix("not ")
     return positive is not stripped and positive != stripped, read_atom(positive)
-
-
-def _count(arguments: str) -> int:
-    if not arguments:
-        return 0
-    while (shorter := _INNER.sub("_", arguments)) != arguments:
-        arguments = shorter
-    return arguments.count(",") + 1
 
 
 def parse_atom(text: str) -> Any | None:

@@ -27,6 +27,7 @@ from nsl_bench.asp.atoms import Atom, read_atom, read_literal
 from nsl_bench.asp.names import Names
 from nsl_bench.asp.program import Program, Rule, Signature, statement
 from nsl_bench.asp.renaming import Renaming
+from nsl_bench.errors import UserError
 
 __all__ = ["LearnedRule", "Replicas", "replicate"]
 
@@ -175,7 +176,9 @@ class Replicas:
     def atom(self, number: int | str, text: str) -> str:
         """A ground atom's replica, as text."""
         atom = read_atom(text)
-        return text if atom is None else self._of(number, atom)
+        if atom is None:
+            raise UserError(f"'{text}' is not a ground atom, as inclusions and exclusions must be.")
+        return self._of(number, atom)
 
     def _of(self, number: int | str, atom: Atom) -> str:
         name = self._renamed(atom.signature, atom.classical)

@@ -51,11 +51,13 @@ __all__ = [
     "Placeholder",
     "PredicateDeclaration",
     "Solution",
+    "Tier",
     "WeightedRule",
     "placeholders",
 ]
 
 Status = Literal["optimal", "feasible", "unsatisfiable"]
+Tier = Literal["A", "B", "C", "D"]
 
 
 @dataclass(frozen=True)
@@ -146,11 +148,17 @@ class Solution:
         bound: no hypothesis has a score below this one.
         hypothesis: its rules, with full stops and type guards.
         cost: what the hypothesis itself costs.
-        tier: which method solved it, ``"A"`` to ``"D"``.
+        tier: whose answer it is: the tier that proved it, or else the one that found the hypothesis; None if
+            no tier did, but another program.
         covered: ids of covered examples.
         uncovered: ids of uncovered examples with their penalties.
         statistics: seconds and counts of each phase, by name.
         message: a sentence for the user, e.g. which examples clash.
+        solver: who solved it: ``"exact"``, or the name of another program.
+        tiers: the tiers that were tried, in order.
+        verified: what was checked by the definition, apart from the search: ``"score"``, or ``"optimality"``
+            (of an unsatisfiable task: that it is one).
+        unverified: why no more was verified, where that was asked for.
     """
 
     status: Status
@@ -158,11 +166,15 @@ class Solution:
     bound: int
     hypothesis: tuple[str, ...] = ()
     cost: int = 0
-    tier: Literal["A", "B", "C", "D"] = "A"
+    tier: Tier | None = None
     covered: tuple[str, ...] = ()
     uncovered: tuple[tuple[str, int], ...] = ()
     statistics: Mapping[str, float] = field(default_factory=dict)
     message: str = ""
+    solver: str = "exact"
+    tiers: tuple[Tier, ...] = ()
+    verified: Literal["score", "optimality"] | None = None
+    unverified: str = ""
 
     @property
     def gap(self) -> int | None:

@@ -67,15 +67,12 @@ def holds(rules: Iterable[str], predicate: str) -> bool:
 @lru_cache(maxsize=4096)
 def _subjects(rules: tuple[str, ...]) -> frozenset[str]:
     """The predicates that rules are about; none if they do not parse."""
-    from nsl_bench.asp.program import parse
+    from nsl_bench.isolation import rules as asked
 
     try:
-        program = parse("\n".join(rules), "a hypothesis")
+        return asked.subjects(rules)
     except UserError:
         return frozenset()
-    return frozenset(
-        name for rule in program.rules for name, _ in (rule.body if rule.node.body else rule.derives)
-    )
 
 
 def subjects(store: Store) -> frozenset[str]:

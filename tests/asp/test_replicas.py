@@ -33,8 +33,34 @@ STATEMENTS = [
     "q :- a(NSL_EXAMPLE), b(NSL_EXAMPLE). k(E__) :- a(E__).",
     "nsl_p_a(0,1) :- s. q :- nsl_p_a(X,Y).",
 ]
-FACTS = ["a(1)", "a(2)", "b(1)", "b(2)", "s", "-s", "s :- a(1)", "k(1) :- not a(1)", "nsl_e(1)"]
-ATOMS = ["q", "-q", "p(1)", "k(2)", "w", "v(1)", "u", "r(1,2)", "s", "covered(1)", "k(1)"]
+FACTS = [
+    'a("x\\"),(y")',
+    "a(f(g(h(k(1)))))",
+    "a(1)",
+    "a(2)",
+    "b(1)",
+    "b(2)",
+    "s",
+    "-s",
+    "s :- a(1)",
+    "k(1) :- not a(1)",
+    "nsl_e(1)",
+]
+ATOMS = [
+    'p("x\\"),(y")',
+    "p(f(g(h(k(1)))))",
+    "q",
+    "-q",
+    "p(1)",
+    "k(2)",
+    "w",
+    "v(1)",
+    "u",
+    "r(1,2)",
+    "s",
+    "covered(1)",
+    "k(1)",
+]
 
 
 def bravely(program: str, context: list[str], includes: list[str], excludes: list[str]) -> bool:

@@ -10,6 +10,7 @@ from clingo import Control
 
 from nsl_bench.asp.replicas import replicate
 from nsl_bench.errors import UserError
+from nsl_bench.las.language_bias import LanguageBias
 from nsl_bench.las.task import LasTask
 
 __all__ = ["Domains", "domains"]
@@ -28,15 +29,22 @@ class Domains:
     guarded: frozenset[str]
     constants: dict[str, tuple[str, ...]]
 
+    def check_constants(self, bias: LanguageBias) -> None:
+        """Raise a UserError if a mode declaration has ``const(type)`` of a type without any constant."""
+        for term in (*(mode.atom for mode in bias.heads), *(mode.literal for mode in bias.bodies)):
+            for place in term.placeholders:
+                if place.kind == "const" and not self.constants[place.type]:
+                    raise UserError(
+                        f"The type '{place.type}' of const({place.type}) has no constant; give some by "
+                        f"#constant({place.type}, value). or by facts {place.type}(value)."
+                    )
+
 
 @lru_cache(maxsize=8)
 def domains(task: LasTask) -> Domains:
     """The types of a task: constants from ``#constant`` and from what background and contexts derive.
 
     A type that depends on a choice holds all constants that it may hold.
-
-    Raises:
-        UserError: ``const(type)`` of a type without any constant.
     """
     bias = task.bias
     terms = [mode.atom for mode in bias.heads] + [mode.literal for mode in bias.bodies]
@@ -69,12 +77,6 @@ def domains(task: LasTask) -> Domains:
             }
             for symbol in sorted(found):
                 constants[kind][str(symbol)] = None
-    for placeholder in used:
-        if placeholder.kind == "const" and not constants[placeholder.type]:
-            raise UserError(
-                f"The type '{placeholder.type}' of const({placeholder.type}) has no constant; give some by "
-                f"#constant({placeholder.type}, value). or by facts {placeholder.type}(value)."
-            )
     return Domains(guarded, {kind: tuple(values) for kind, values in constants.items()})
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from clingo import Control
+from clingo import Control, Model
 
 from nsl_bench.asp.ground_program import GroundProgram
 from nsl_bench.asp.program import join, parse
@@ -24,6 +24,7 @@ from nsl_bench.types import WeightedExample
 
 __all__ = ["Content", "Score", "content", "covered", "joint_program", "score"]
 
+_POLL = 0.05
 _CHUNK = 20_000
 """Context statements that are grounded together, which bounds the memory."""
 
@@ -103,6 +104,7 @@ def covered(
 
 
 def content(example: WeightedExample) -> Content:
+    """What an example asks: examples that agree in it are covered alike."""
     return example.inclusions, example.exclusions, example.context
 
 
@@ -120,7 +122,7 @@ def _chunks(contents: Sequence[Content]) -> Iterator[list[Content]]:
 
 
 def _bravely(program: Replicas, contents: Sequence[Content], budget: Budget | None) -> list[bool]:
-    """Whether each copy has an answer set that holds its inclusions and none of its exclusions."""
+    """Whether each replica has an answer set that holds its inclusions and none of its exclusions."""
     options = ["--warn=none"]
     if not program.deterministic:
         options += ["--enum-mode=brave", "--heuristic=Domain"]
@@ -134,11 +136,16 @@ def _bravely(program: Replicas, contents: Sequence[Content], budget: Budget | No
     control.add(f"#show {name}/1.")
     control.add(f"#heuristic {program.covers(any_example)} : {program.example(any_example)}. [1,true]")
     control.ground()
-    last: frozenset[int] = frozenset()
-    with control.solve(yield_=True) as handle:
-        for model in handle:
-            last = frozenset(symbol.arguments[0].number for symbol in model.symbols(shown=True))
-    return [i in last for i in range(len(contents))]
+    last: list[frozenset[int]] = [frozenset()]
+
+    def keep(model: Model) -> None:
+        last[0] = frozenset(symbol.arguments[0].number for symbol in model.symbols(shown=True))
+
+    with control.solve(on_model=keep, async_=True) as handle:
+        while not handle.wait(_POLL):
+            if budget is not None:
+                budget.check()
+    return [i in last[0] for i in range(len(contents))]
 
 
 def joint_program(program: Replicas, contents: Mapping[int, Content]) -> str:

@@ -12,12 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from nsl_bench.budget import Budget
-from nsl_bench.las.enumeration.candidates import Candidate, Cells
+from nsl_bench.las.enumeration.candidates import Candidate
+from nsl_bench.las.enumeration.cells import Cells
 from nsl_bench.las.set_cover.instance import Choice, Flags, Indices, Instance, Integers, integers
 from nsl_bench.las.set_cover.maxsat import Backend
 from nsl_bench.las.set_cover.reduction import prune, split
 from nsl_bench.las.set_cover.solve import solve
-from nsl_bench.las.tables.formulas import Demands, Target, demands
+from nsl_bench.las.tables.conditions import Target
+from nsl_bench.las.tables.formulas import Demands, demands
 
 __all__ = ["Choice", "CoverProblem"]
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from nsl_bench.las.enumeration.candidates import Candidate, Cells
-from nsl_bench.las.tables.formulas import Demands, Target, demands
+from nsl_bench.las.enumeration.candidates import Candidate
+from nsl_bench.las.enumeration.cells import Cells
+from nsl_bench.las.tables.conditions import Target
+from nsl_bench.las.tables.formulas import Demands, demands
 
 __all__ = ["unsatisfiable_core"]
 

@@ -130,6 +130,6 @@ def _term(source: Source, term: AST, offset: int) -> ModeTerm:
             return Compound(term.name, arguments)
     if term.ast_type == ASTType.Variable:
         raise source.error(offset, f"'{term}' is a variable; a mode has 'var(type)' in its place.")
-    if re.search(r"\b(var|const)\(", str(term)):
+    if term.ast_type != ASTType.SymbolicTerm and re.search(r"\b(var|const)\(", str(term)):
         raise source.error(offset, f"'{term}': arithmetic on placeholders is not supported in modes.")
     return str(term)
