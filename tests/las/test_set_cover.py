@@ -226,8 +226,8 @@ def test_solve(backend: Backend, hard: int | None) -> None:
 def test_solve_where_only_cost_splitting_proves(monkeypatch: pytest.MonkeyPatch, conflicts: int) -> None:
     monkeypatch.setattr("nsl_bench.las.set_cover.solve._CONFLICTS", conflicts)
     monkeypatch.setattr("nsl_bench.las.set_cover.branch_and_bound._WORK", 0)
-    for seed in range(15):
-        instance = drawn(seed, 11, 30, 14)
+    for seed in range(4):
+        instance = drawn(seed, 10, 30, 14)
         check(instance, solve(instance), optimum(instance))
 
 
