@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -50,7 +48,7 @@ def drawn(
 
 def exact_score(instance: Instance, chosen: list[int]) -> int:
     """Cost and penalties from the definition, in Python's integers."""
-    score = instance.constant + sum(instance.costs.tolist()[r] for r in chosen)
+    score: int = instance.constant + sum(instance.costs.tolist()[r] for r in chosen)
     for t, needs in enumerate(instance.needs):
         supported = all(any(instance.supports[need, r] for r in chosen) for need in needs)
         if not supported or any(instance.violates[t, r] for r in chosen):
@@ -167,10 +165,9 @@ def test_maxsat(backend: Backend) -> None:
 
 @pytest.mark.parametrize("backend", ["rc2", "clingo"])
 def test_maxsat_ends_after_the_conflicts_allowed(backend: Backend) -> None:
-    instance = drawn(0, 25, 300, 120)
-    stopped = solve_by_maxsat(instance, empty_choice(instance), backend, conflicts=20)
-    proven = solve_by_maxsat(instance, empty_choice(instance))
-    assert proven.proven and stopped.bound <= proven.score <= stopped.score
+    instance = drawn(0, 11, 40, 14)
+    stopped = solve_by_maxsat(instance, empty_choice(instance), backend, conflicts=5)
+    assert stopped.bound <= optimum(instance) <= stopped.score
 
 
 @pytest.mark.parametrize("most", [1, 60, 100_000])
@@ -229,18 +226,16 @@ def test_solve(backend: Backend, hard: int | None) -> None:
 def test_solve_where_only_cost_splitting_proves(monkeypatch: pytest.MonkeyPatch, conflicts: int) -> None:
     monkeypatch.setattr("nsl_bench.las.set_cover.solve._CONFLICTS", conflicts)
     monkeypatch.setattr("nsl_bench.las.set_cover.branch_and_bound._WORK", 0)
-    for seed in range(15):
-        instance = drawn(seed, 11, 30, 14)
+    for seed in range(4):
+        instance = drawn(seed, 10, 30, 14)
         check(instance, solve(instance), optimum(instance))
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.05, 0.3])
 def test_what_a_deadline_leaves_is_a_bound(seconds: float) -> None:
     for seed in range(4):
-        instance = drawn(seed, 14, 60, 25)
-        best = (
-            optimum(replace(instance, constant=0)) + instance.constant if seed == 0 else solve(instance).score
-        )
+        instance = drawn(seed, 10, 40, 14)
+        best = optimum(instance)
         choice = solve(instance, budget=Budget.of(seconds, None))
         assert choice.bound <= best <= choice.score
         interrupted = Budget(interrupted=True)

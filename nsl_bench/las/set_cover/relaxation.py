@@ -220,7 +220,7 @@ class Relaxation:
     def _strategy(self, of_configurations: Floats) -> Floats:
         """float32 [s]: how often each block picks its configurations."""
         sums = np.add.reduceat(of_configurations, self.starts)
-        found: Floats = of_configurations / np.maximum(sums, _TINY)[self.block]
+        found = np.asarray(of_configurations / np.maximum(sums, _TINY)[self.block], np.float32)
         found[self.starts[sums <= _TINY]] = 1
         return found
 
