@@ -1,0 +1,274 @@
+"""Submissions that can be read and mean something else: they are refused, or shown for what they are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from nsl_bench.leaderboard.accepted import with_name
+from nsl_bench.leaderboard.board import read_board
+from nsl_bench.leaderboard.contests import Contest
+from nsl_bench.leaderboard.likeness import likenesses
+from nsl_bench.leaderboard.names import normalised, skeleton
+from nsl_bench.leaderboard.predictions import contradictions
+from nsl_bench.leaderboard.scoring import score
+from nsl_bench.leaderboard.site.build import build_site
+from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, place_of
+from nsl_bench.leaderboard.verdict import SCORES, Verdict, write_scores
+
+from nsl_bench.cli import main
+
+Change = Callable[[Path], object]
+
+
+@pytest.fixture
+def forest(good: dict[str, Path], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(good["random_forest"], tmp_path / "submission"))
+
+
+def problem(verdict: Verdict) -> str:
+    (sentence,) = verdict.problems
+    assert sentence.endswith(".") and "\n" not in sentence and len(sentence) < 400, sentence
+    return sentence
+
+
+def edit_predictions(folder: Path, change: Callable[[list[dict[str, Any]]], object]) -> None:
+    table = pq.read_table(folder / PREDICTIONS)
+    rows = table.to_pylist()
+    change(rows)
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), folder / PREDICTIONS)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "words"),
+    [
+        (MANIFEST, '"name":', '"name": "other", "name":', "the key 'name' is there twice"),
+        (
+            MANIFEST,
+            '"runs.jsonl":',
+            '"runs.jsonl": "a", "runs.jsonl":',
+            "the key 'runs.jsonl' is there twice",
+        ),
+        (RUNS, '"run":', '"run": "abababab", "run":', "line 1: no JSON (the key 'run' is there twice)"),
+        (RUNS, '"seed":', '"seed": 0, "seed":', "line 1: no JSON (the key 'seed' is there twice)"),
+    ],
+)
+def test_a_key_is_there_once(
+    forest: Path, contests: tuple[Contest, ...], resign: Change, file: str, old: str, new: str, words: str
+) -> None:
+    text = (forest / file).read_text()
+    assert old in text
+    if file == RUNS:
+        (forest / file).write_text(text.replace(old, new, 1))
+        resign(forest)
+    else:
+        (forest / file).write_text(text.replace(old, new, 1))
+    assert words in problem(score(forest, contests))
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"repeat": True}, "job.repeat must be a whole number from 1; got true"),
+        ({"repeat": 1.0}, "job.repeat must be a whole number from 1; got 1.0"),
+        ({"seed": False}, "job.seed must be a whole number; got false"),
+        ({"seed": 0.0}, "job.seed must be a whole number; got 0.0"),
+        ({"percent": True}, "job.percent must be a number from 0 to 100; got true"),
+        ({"percent": "0"}, "job.percent must be a number from 0 to 100; got '0'"),
+        ({"splits": ["a"]}, "job.splits must be"),
+        ({"learner": None}, "job.learner must be a text; got null"),
+    ],
+)
+def test_types_are_strict(
+    forest: Path, contests: tuple[Contest, ...], resign: Change, values: dict[str, Any], words: str
+) -> None:
+    lines = [json.loads(line) for line in (forest / RUNS).read_text().splitlines()]
+    lines[0]["job"].update(values)
+    (forest / RUNS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    resign(forest)
+    assert f"runs.jsonl, line 1: {words}" in problem(score(forest, contests))
+
+
+# Names.
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("", "must have a letter or a digit"),
+        ("...", "must have a letter or a digit"),
+        (" - ", "must have a letter or a digit"),
+        ("a/b", "has the character '/'"),
+        ("FFNSL\u3164", "cannot be seen"),
+        ("\u115fFFNSL", "cannot be seen"),
+        ("FF\u2800NSL", "cannot be seen"),
+        ("FF\u200bNSL", "cannot be seen"),
+        ("FF\u00adNSL", "cannot be seen"),
+        ("\u202eLSNFF", "cannot be seen"),
+        ("FFNSL\ufe0f", "cannot be seen"),
+        ("\uffa0", "cannot be seen"),
+        ("FFNSL\n", "cannot be seen"),
+        ("FF\u039dSL", "letters of GREEK and LATIN"),
+        ("M\u0430jority", "letters of CYRILLIC and LATIN"),
+        ("q\u0301\u0302\u0303", "more than 2 accents"),
+        ("a \u0301", "more than 2 accents on a letter, or one on none"),
+        ("\N{FACE WITH TEARS OF JOY}", "has the character"),
+        ("\ufdfa" * 8, "at most 80"),
+    ],
+)
+def test_names_that_nobody_can_read_are_refused(
+    forest: Path, contests: tuple[Contest, ...], name: str, words: str
+) -> None:
+    with pytest.raises(ValueError, match=words.replace("(", r"\(")):
+        normalised(name)
+    known = json.loads((forest / MANIFEST).read_text())
+    (forest / MANIFEST).write_text(json.dumps({**known, "name": name}))
+    sentence = problem(score(forest, contests))
+    assert sentence.startswith("submission.json: name") and words in sentence
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("FFNSL", "FFNSL"),
+        ("  My   learner ", "My learner"),
+        ("\uff26\uff26\uff2e\uff33\uff2c", "FFNSL"),
+        ("k-NN (k=5), *new*", "k-NN (k=5), *new*"),
+        ("E\u0301cole", "\u00c9cole"),
+        ("学习者", "学习者"),
+        ("規則カード", "規則カード"),
+        ("Обучение 2", "Обучение 2"),
+    ],
+)
+def test_names_are_kept_in_one_form(given: str, kept: str) -> None:
+    assert normalised(given) == kept == normalised(kept)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ffnsl", "FF-NSL", "FFN SL", "F.F.N.S.L", "\uff26FNSL", "FFNS\u0141", "F\u0307FNSL", "FFNS1", "FFNSI"],
+)
+def test_names_that_look_alike_are_one(name: str) -> None:
+    assert skeleton(name) == skeleton("FFNSL")
+
+
+def test_scripts_that_look_alike_are_one() -> None:
+    assert skeleton("\u0421\u041e\u0420\u0415") == skeleton("COPE") and skeleton(
+        "\u039f\u03a1\u0395"
+    ) == skeleton("OPE")
+    assert skeleton("Majority") != skeleton("Minority") and skeleton("C") != skeleton("C+")
+    assert place_of("学习者") != place_of("学者") and place_of("FFNSL") == "ffnsl"
+
+
+@pytest.mark.parametrize(
+    "name", ["Majority", "MAJ0RITY", "maj-ority", "\u041c\u0430\u0458\u043er\u0456\u0442\u0443"]
+)
+def test_a_name_that_is_taken_is_refused(
+    forest: Path,
+    contests: tuple[Contest, ...],
+    board_file: Path,
+    tmp_path: Path,
+    good: dict[str, Path],
+    name: str,
+) -> None:
+    accepted = tmp_path / "accepted"
+    words = ["score-submission", "--board", board_file, "--accept", accepted]
+    first = CliRunner().invoke(main, [*map(str, words), str(good["majority"])], standalone_mode=False)
+    assert first.return_value == 0, first.output
+    known = json.loads((forest / MANIFEST).read_text())
+    (forest / MANIFEST).write_text(json.dumps({**known, "name": name}))
+    second = CliRunner().invoke(main, [*map(str, words), str(forest)], standalone_mode=False)
+    if name == "Majority":
+        assert "there is a submission" in str(second.exception)
+    elif name.isascii():
+        assert second.return_value == 1 and "The name looks like 'majority'" in second.output
+    else:
+        assert second.return_value == 1 and "write it in one script" in second.output
+    assert [path.name for path in accepted.iterdir()] == ["majority"]
+
+
+def test_a_name_of_the_board_is_noted(forest: Path, contests: tuple[Contest, ...]) -> None:
+    known = json.loads((forest / MANIFEST).read_text())
+    (forest / MANIFEST).write_text(json.dumps({**known, "name": "FF-NSL"}))
+    verdict = with_name(score(forest, contests), None)
+    assert verdict.accepted and "that of the submission ffnsl ('FFNSL')" in verdict.notes[-1]
+
+
+# Labels and probabilities.
+
+
+def test_what_contradicts_itself() -> None:
+    codes = np.array([0, 1, 1, 1, -1, -1, -2, 0], np.int8)
+    values = [[0.9, 0.1], [0.9, 0.1], [0.5, 0.5], [1, 0], [0, 0], [1, 0], [0.5, 0.5], [0.4999, 0.5001]]
+    contrary, impossible = contradictions((codes, np.array(values, np.float32)))
+    assert contrary.tolist() == [False, True, False, True, False, True, False, False]
+    assert impossible.tolist() == [False, False, False, True, False, True, False, False]
+
+
+def test_labels_that_cannot_go_with_their_probabilities_are_refused(
+    forest: Path, contests: tuple[Contest, ...], resign: Change
+) -> None:
+    def certain(rows: list[dict[str, Any]]) -> None:
+        rows[0]["probabilities"][:2] = [0.0, 1.0]
+        rows[0]["predicted"][0] = 0
+
+    edit_predictions(forest, certain)
+    resign(forest)
+    sentence = problem(score(forest, contests))
+    assert "contradict themselves for 1 of 1000 examples, first for example 0" in sentence
+
+
+def test_labels_that_are_not_the_most_probable_are_counted(
+    forest: Path, contests: tuple[Contest, ...], resign: Change, board_file: Path
+) -> None:
+    def unlikely(rows: list[dict[str, Any]]) -> None:
+        for k in range(100):
+            rows[0]["probabilities"][2 * k : 2 * k + 2] = [0.25, 0.75]
+            rows[0]["predicted"][k] = 0
+
+    edit_predictions(forest, unlikely)
+    resign(forest)
+    verdict = score(forest, contests)
+    assert verdict.accepted and "In 1 of 8 rows some labels are not the most probable" in verdict.notes[0]
+    write_scores(verdict, forest / SCORES)
+    (said,) = likenesses(read_board(forest.parent, board_file)).values()
+    assert list((said.contrary or {}).values()) == [pytest.approx(0.025)]
+    build_site(read_board(forest.parent, board_file), forest.parent / "site", pictures=False)
+    page = (forest.parent / "site/learner/submission.html").read_text()
+    assert "2.5 % of the predicted labels are not the most probable label" in page
+
+
+# Copies.
+
+
+def test_the_predictions_of_another_entry_are_named(accepted: Path, board_file: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(accepted, tmp_path / "accepted"))
+    copy = Path(shutil.copytree(folder / "random_forest", folder / "mine"))
+    known = json.loads((copy / MANIFEST).read_text())
+    (copy / MANIFEST).write_text(json.dumps({**known, "name": "Mine"}))
+    edit_predictions(copy, lambda rows: rows[0]["probabilities"].__setitem__(slice(0, 2), [0.5, 0.5]))
+    board = read_board(folder, board_file)
+    said = likenesses(board)
+    assert [(one.title, one.runs) for one in said["mine"].alike] == [("random_forest", 3)]
+    assert [(one.title, one.runs) for one in said["random-forest"].alike] == [("Mine", 3)]
+    assert said["majority"].alike == () and said["mine"].runs == 4
+    build_site(board, tmp_path / "site", pictures=False)
+    page = (tmp_path / "site/learner/mine.html").read_text()
+    assert 'identical to those of <a href="random-forest.html">random_forest</a> in 3 of 4 runs' in page
+    assert "identical" not in (tmp_path / "site/learner/majority.html").read_text()
+
+
+def test_the_committed_board_has_no_copies() -> None:
+    said = likenesses(read_board())
+    # Exact rules predict the same, whoever learned them.
+    assert {title for one in said.values() for title in (a.title for a in one.alike)} <= {
+        *("FFNSL (softmax)", "FFNSL (edl_gen)", "FFNSL on true concepts", "FFNSL")
+    }
