@@ -130,8 +130,8 @@ def tasks() -> Iterator[tuple[str, Callable[[], LasTask]]]:
     for n in (320, 3_200, 32_000):
         for noise in (0, 20, 100):
             yield f"sudoku_4x4-{n}-{noise}", lambda n=n, noise=noise: benchmark_task("sudoku_4x4", n, noise)
-    for n in (320, 3_200):
-        for noise in (0, 20, 50):
+    for n, noises in ((320, (0, 20, 50, 100)), (3_200, (0, 20, 50))):
+        for noise in noises:
             yield f"sudoku_4x4_reduced-{n}-{noise}", lambda n=n, noise=noise: reduced_task(n, noise)
     for n in (320, 3_200):
         for noise in (0, 20, 100):

@@ -10,7 +10,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.declared import checked, parse_json
 from nsl_bench.errors import UserError
 from nsl_bench.run.metrics import METRICS
 
+from .accepted import SUBMISSIONS
 from .contests import BOARD, Cell, Contest, read_contests
 from .ranking import Placing, place
 from .reading import Run, read_runs
@@ -31,9 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["AREAS", "SUBMISSIONS", "Area", "Board", "Entry", "Rank", "read_board"]
-
-SUBMISSIONS = Path(__file__).parent / "submissions"
-"""The accepted submissions that are part of the repository."""
 
 AREAS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time")
 """The metrics of the overview."""
@@ -76,6 +75,7 @@ class Entry:
         values: contest's name to float64 [cells, metrics], NaN where there is none; cells in the order of
             `Contest.cells_of`, metrics in that of `METRICS`.
         spans: contest's name to each cell's place in the submission's scores: begin and length in bytes.
+        runs: contest's name to each cell's run, as the submitter names it; empty where there is none.
     """
 
     slug: str
@@ -85,6 +85,7 @@ class Entry:
     folder: Path
     values: Mapping[str, npt.NDArray[np.float64]]
     spans: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    runs: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def track(self) -> str:
@@ -331,11 +332,7 @@ def _slugs(names: Iterable[str]) -> Iterator[str]:
 
 def _manifest(path: Path) -> Manifest:
     """An accepted submission's manifest; what a manifest does not have is left out."""
-    values = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(values, dict):
-        raise TypeError(f"{MANIFEST} holds no JSON object")
-    known = {f.name for f in fields(Manifest)}
-    return Manifest(**{name: value for name, value in values.items() if name in known})
+    return checked(Manifest, parse_json(path.read_bytes()), f"{MANIFEST}: ")
 
 
 def _entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
@@ -350,6 +347,7 @@ def _entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
         column = {name: k for k, name in enumerate(_NAMES)}
         values: dict[str, dict[str, npt.NDArray[np.float64]]] = {}
         spans: dict[str, dict[str, list[tuple[int, int]]]] = {}
+        runs: dict[str, dict[str, list[str]]] = {}
         begin = 0
         with (folder / SCORES).open("rb") as file:
             for line in file:
@@ -363,11 +361,12 @@ def _entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
                     )
                     places = spans.setdefault(network, {}).setdefault(contest, [(0, 0)] * n)
                     places[row] = (begin, len(line))
+                    runs.setdefault(network, {}).setdefault(contest, [""] * n)[row] = run["run"]
                     for name, value in run["metrics"].items():
                         if name in column:
                             mine[row, column[name]] = value
                 begin += len(line)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, UserError) as error:
         raise UserError(
             f"The submission {folder} cannot be read ({type(error).__name__}: {error}); "
             "`nsl-bench score-submission --accept` writes what the board reads."
@@ -382,6 +381,7 @@ def _entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
             folder=folder,
             values=values[network],
             spans=spans[network],
+            runs=runs[network],
         )
         for network in sorted(values)
     ]

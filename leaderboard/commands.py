@@ -7,6 +7,7 @@ import math
 import os
 import shlex
 import shutil
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -150,6 +151,15 @@ def submit(
     callback=_seconds,
     help="For one run's rules.",
 )
+@click.option(
+    "--time-limit",
+    default=3600.0,
+    show_default=True,
+    type=click.FloatRange(1, 7 * 24 * 3600),
+    callback=_seconds,
+    help="Seconds for the whole of it.",
+)
+@click.option("--memory-limit", default="4G", show_default=True, help="For the whole of it: 512M, 4G ...")
 @_BOARD
 def score_submission(
     submission: Path,
@@ -157,19 +167,28 @@ def score_submission(
     comment_file: Path | None,
     accept: Path | None,
     solver_seconds: float,
+    time_limit: float,
+    memory_limit: str,
     board: Path | None,
 ) -> int:
     """Check SUBMISSION (a folder or a zip file) and compute every number again.
 
-    Prints a Markdown comment. Exit code 0: accepted; 1: not accepted, the comment says why; 2: wrong usage.
+    Prints a Markdown comment, and on standard error what is being done where it takes long. Exit code
+    0: accepted; 1: not accepted, the comment says why; 2: wrong usage.
     """
+    from nsl_bench.isolation.limits import memory_size
+
+    from .accepted import place_in, with_name
     from .contests import BOARD, read_contests
     from .scoring import score
-    from .submission import MANIFEST, slug
+    from .submission import MANIFEST
     from .untrusted import Limits, opened
     from .verdict import SCORES, comment, write_scores
 
-    verdict = score(submission, read_contests(board or BOARD), Limits(solver_seconds=solver_seconds))
+    limits = Limits(solver_seconds=solver_seconds, seconds=time_limit, memory=memory_size(memory_limit))
+    verdict = score(submission, read_contests(board or BOARD), limits, _Progress())
+    if verdict.accepted:
+        verdict = with_name(verdict, accept)
     text = comment(verdict)
     click.echo(text, nl=False)
     if comment_file is not None:
@@ -181,7 +200,7 @@ def score_submission(
         write_scores(verdict, scores)
     if accept is not None:
         assert verdict.manifest is not None
-        place = accept / slug(verdict.name)
+        place = place_in(accept, verdict.name)
         with _writing("--accept", place), opened(submission) as folder:
             if place.exists():
                 raise UserError(
@@ -194,6 +213,20 @@ def score_submission(
         write_scores(verdict, place / SCORES)
         click.echo(f"Accepted into {place}.", err=True)
     return 0
+
+
+class _Progress:
+    """Says on standard error what is being done, at first and then every few seconds."""
+
+    _SECONDS = 5.0
+
+    def __init__(self) -> None:
+        self._said = float("-inf")
+
+    def __call__(self, sentence: str) -> None:
+        if time.monotonic() > self._said + self._SECONDS:
+            self._said = time.monotonic()
+            click.echo(sentence, err=True)
 
 
 class _Group(Command, click.Group):

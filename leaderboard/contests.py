@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source
+from nsl_bench.declared import Declared, Is, checked, read_toml
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.run.job import Job
 from nsl_bench.shift import STANDARD, resolve, short_name
@@ -44,8 +44,20 @@ class Cell:
         return f"{where} repeat {self.repeat}"
 
 
+def _line(text: str) -> bool:
+    return bool(text) and text.isprintable()
+
+
+def _each_once(values: tuple[Any, ...]) -> bool:
+    return bool(values) and len(set(values)) == len(values)
+
+
+_LINE = Annotated[str, Is("a text of printable characters", test=_line)]
+_SHARE = Annotated[float, Is("a number from 0 to 100", least=0, most=100)]
+
+
 @dataclass(frozen=True)
-class Contest:
+class Contest(Declared):
     """A grid of runs of one benchmark.
 
     Attributes:
@@ -53,25 +65,33 @@ class Contest:
         benchmark: e.g. ``"follow_suit"``.
         version: of its data.
         source: image source.
-        size: of the train sets.
         shifts: short names.
         percents: shares of shifted examples, 0 among them or not.
         repeats: how many train sets.
+        size: of the train sets.
         seed: of the data.
         paper: shift to the shift whose published curve stands beside it.
         same_images: whether the paper's images are the same kind of images.
     """
 
-    name: str
-    benchmark: str
-    version: str
-    source: str
-    size: str
-    shifts: tuple[str, ...]
-    percents: tuple[float, ...]
-    repeats: int
-    seed: int = 0
-    paper: Mapping[str, str] = field(default_factory=dict)
+    name: Annotated[
+        str,
+        Is(
+            "at most 50 lower case letters, digits, _ and -",
+            test=re.compile(r"[a-z0-9][a-z0-9_-]{0,49}").fullmatch,
+        ),
+    ]
+    benchmark: _LINE
+    version: Annotated[str, Is("a text such as '1.0.0'", test=_line)]
+    source: _LINE
+    shifts: Annotated[tuple[_LINE, ...], Is("a list of different shifts", test=_each_once)]
+    percents: Annotated[tuple[_SHARE, ...], Is("a list of different numbers from 0 to 100", test=_each_once)]
+    repeats: Annotated[int, Is(f"a whole number from 1 to {_MOST_REPEATS}", least=1, most=_MOST_REPEATS)]
+    size: _LINE = "small"
+    seed: Annotated[int, Is("a whole number from 0", least=0, most=2**63 - 1)] = 0
+    paper: Annotated[
+        Mapping[str, _LINE], Is("a table that names a published shift for shifts of the contest")
+    ] = field(default_factory=dict)
     same_images: bool = False
 
     @cached_property
@@ -142,12 +162,7 @@ def read_contests(path: Path = BOARD) -> tuple[Contest, ...]:
     Raises:
         UserError: the file is not there, or a key is missing, not known or wrong.
     """
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"The board's file {path} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"The board's file {path} is no TOML: {error}.") from error
+    values = read_toml(path, "The board's file")
     entries = values.pop("contest", None)
     if values:
         raise unknown(f"key in the board's file {path}:", next(iter(values)), ["contest"])
@@ -160,65 +175,12 @@ def read_contests(path: Path = BOARD) -> tuple[Contest, ...]:
     return contests
 
 
-def _text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value) and value.isprintable()
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _different(values: Any, right: Callable[[Any], bool]) -> bool:
-    """Whether this is a list of right values, at least one, each once."""
-    listed = isinstance(values, list) and bool(values) and all(map(right, values))
-    return listed and len(set(values)) == len(values)
-
-
-_KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "name": (
-        "at most 50 lower case letters, digits, _ and -",
-        lambda value: isinstance(value, str) and bool(re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,49}", value)),
-    ),
-    "benchmark": ("a benchmark's name", _text),
-    "version": ("a text such as '1.0.0'", _text),
-    "source": ("the spec of an image source", _text),
-    "size": ("a size of the benchmark's train sets", _text),
-    "shifts": ("a list of different shifts", lambda value: _different(value, _text)),
-    "percents": (
-        "a list of different numbers from 0 to 100",
-        lambda value: _different(value, lambda share: _number(share) and 0 <= share <= 100),
-    ),
-    "repeats": (
-        f"a whole number from 1 to {_MOST_REPEATS}",
-        lambda value: _number(value) and isinstance(value, int) and 1 <= value <= _MOST_REPEATS,
-    ),
-    "seed": ("a whole number from 0", lambda value: _number(value) and isinstance(value, int) and value >= 0),
-    "paper": (
-        "a table that names a published shift for shifts of the contest",
-        lambda value: isinstance(value, dict) and all(map(_text, value.values())),
-    ),
-    "same_images": ("true or false", lambda value: isinstance(value, bool)),
-}
-"""The keys of a contest: what each holds, in words and as a check."""
-
-
 def _contest(where: str, values: Mapping[str, Any]) -> Contest:
-    for key, value in values.items():
-        if key not in _KEYS:
-            raise unknown(f"key in {where}:", key, _KEYS)
-        expected, right = _KEYS[key]
-        if not right(value):
-            raise UserError(f"In {where}: {key} is {value!r}, but it is {expected}.")
-    for key in ("name", "benchmark", "version", "source", "shifts", "percents", "repeats"):
-        if key not in values:
-            raise UserError(f"In {where}: there is no '{key}'; it is {_KEYS[key][0]}.")
-    given: dict[str, Any] = {"size": "small", **values}
-    given |= {"shifts": tuple(values["shifts"]), "percents": tuple(map(float, values["percents"]))}
-    contest = Contest(**given)
+    contest = checked(Contest, values, f"{where}: ")
     try:
         _look_up(contest)
     except UserError as error:
-        raise UserError(f"In {where} ({contest.name}): {error}") from error
+        raise UserError(f"{where} ({contest.name}): {error}") from error
     return contest
 
 

@@ -1,16 +1,22 @@
 """Every number of a submission computed again, from its predictions and rules and the benchmark's labels.
 
-The scores make the board's record, ``scores.jsonl`` beside the submission: one run a line. Nothing that a
-submitter says about how well they did is read.
+All of it is done in a process of its own, with one limit of time and memory for the whole: whatever a
+submission does to the libraries that read it, it does it there. The scores make the board's record,
+``scores.jsonl`` beside the submission: one run a line. Nothing that a submitter says about how well they did
+is read.
 """
 
 from __future__ import annotations
 
 import re
+import textwrap
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +25,9 @@ from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
+from nsl_bench.declared import quoted
+from nsl_bench.isolation.guard import Allowance, Ended, guarded
+from nsl_bench.isolation.guard_worker import stage, tell
 from nsl_bench.run import metrics as measure
 from nsl_bench.run.job import Job
 from nsl_bench.shift import resolve
@@ -26,43 +35,72 @@ from nsl_bench.source import ImageSource
 from nsl_bench.types import AMBIGUOUS, UNDECIDED, Part, Split
 
 from .contests import Cell, Contest, contest_of
-from .judge import Judge, JudgementError
-from .reading import Predicted, Run, read_manifest, read_predictions, read_runs
+from .judge import JudgementError, judged
+from .predictions import Predicted, contradictions, read_predictions
+from .reading import Run, read_manifest, read_runs
 from .submission import Manifest
-from .untrusted import LIMITS, Limits, Rejected, opened, quoted
+from .untrusted import LIMITS, Limits, Rejected, opened
 from .verdict import ScoredRun, Verdict
 
 __all__ = ["score"]
 
 _NAMED = 5
+_DOING = "Scoring the submission"
+_LONGEST_PROBLEM = 350
 _TEST = re.compile(r"[^<>:;]{1,200} (<=?|>=?|=|!=) [-+.\w]{1,80}")
 """One test on a branch of a tree."""
 
 
-def score(path: Path, contests: Sequence[Contest], limits: Limits = LIMITS) -> Verdict:
-    """Check a submission and compute its numbers.
+def score(
+    path: Path,
+    contests: Sequence[Contest],
+    limits: Limits = LIMITS,
+    heard: Callable[[str], None] | None = None,
+) -> Verdict:
+    """Check a submission and compute its numbers, in a process that may die.
 
     Args:
         path: folder or zip file.
         contests: the board's.
         limits: what it may cost.
+        heard: is told what is being done, a sentence before each thing that may take long.
 
     Raises:
         UserError: there is nothing at the path.
     """
+    try:
+        told = guarded(
+            _scored_here,
+            path,
+            tuple(contests),
+            limits,
+            doing=_DOING,
+            allowance=Allowance(limits.seconds, limits.memory),
+            heard=heard,
+            remedy="fewer runs, or simpler rules and predictions, need less",
+        )
+    except Ended as ended:
+        return Verdict(path.name, (textwrap.shorten(str(ended), _LONGEST_PROBLEM, placeholder=" ... ."),))
+    return Verdict.from_plain(told)
+
+
+def _scored_here(path: Path, contests: Sequence[Contest], limits: Limits) -> dict[str, Any]:
+    """The verdict as plain values."""
     name = path.name
     try:
         with opened(path, limits) as folder:
             manifest = read_manifest(folder)
             name = manifest.name
-            return _score(folder, manifest, contests, limits)
+            verdict = _score(folder, manifest, contests, limits)
     except Rejected as error:
-        return Verdict(name, (str(error),))
+        verdict = Verdict(name, (str(error),))
     except MemoryError:
-        return Verdict(name, ("The submission takes more memory than there is.",))
+        verdict = Verdict(name, ("The submission takes more memory than there is.",))
+    return asdict(verdict)
 
 
 def _score(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits: Limits) -> Verdict:
+    began = time.monotonic()
     runs = read_runs(folder, limits)
     places: dict[str, tuple[Contest, Cell]] = {}
     notes: list[str] = []
@@ -85,7 +123,8 @@ def _score(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits
     problems += _wrong_hashes(entered)
     if problems:
         return Verdict(manifest.name, tuple(problems), tuple(notes), manifest=manifest)
-    scored, more = _numbers(folder, entered, runs, places, limits)
+    deadline = began + limits.seconds
+    scored, more = _numbers(folder, entered, runs, places, limits, deadline)
     return Verdict(manifest.name, (), (*notes, *more), tuple(scored), manifest)
 
 
@@ -179,6 +218,7 @@ def _numbers(
     runs: Sequence[Run],
     places: Mapping[str, tuple[Contest, Cell]],
     limits: Limits,
+    deadline: float,
 ) -> tuple[list[ScoredRun], list[str]]:
     sizes: dict[str, tuple[int, int]] = {}
     by_id = {run.id: run for run in entered}
@@ -189,9 +229,11 @@ def _numbers(
             sizes[run.id] = (len(_labels(run.job.benchmark, run.job.seed)), len(names))
     numbers: dict[str, dict[str, float]] = {run.id: {} for run in entered}
     crisp: dict[str, npt.NDArray[np.int8]] = {}
+    contrary: list[float] = []
     outside = {run.id for run in runs} - set(by_id)
     for run_id, evaluation, predicted in read_predictions(folder, sizes, limits, ignored=outside):
         job = by_id[run_id].job
+        contrary.append(_contradicting(by_id[run_id], evaluation, predicted))
         numbers[run_id].update(_measure(evaluation, predicted, _labels(job.benchmark, job.seed), job))
         if evaluation == "hypothesis":
             crisp[run_id] = predicted[0]
@@ -201,8 +243,35 @@ def _numbers(
                 raise Rejected(f"The {evaluation} predictions of the run {run.id} ({run.job}) are missing.")
         if run.learning_time is not None:
             numbers[run.id]["learning_time"] = run.learning_time
-    notes = _judge_rules(entered, numbers, crisp, limits)
+    notes = []
+    if any(contrary):
+        notes.append(
+            f"In {sum(map(bool, contrary))} of {len(contrary)} rows some labels are not the most probable: "
+            f"{100 * sum(contrary) / len(contrary):.2g} % of all labels."
+        )
+    notes += _judge_rules(entered, numbers, crisp, limits, deadline)
     return [_scored(run, *places[run.id], numbers[run.id]) for run in entered], notes
+
+
+def _contradicting(run: Run, evaluation: str, predicted: Predicted) -> float:
+    """The share of labels that contradict their own probabilities.
+
+    Under uncertainty the label that ASP rules derive from the likeliest concepts need not be the most
+    probable label; nothing else makes a label of no probability where another one is certain.
+
+    Raises:
+        Rejected: labels and probabilities cannot be of one learner.
+    """
+    contrary, impossible = contradictions(predicted)
+    uncertain = evaluation == "framework" and run.language == "asp"
+    if impossible.any() and not uncertain:
+        first = int(impossible.argmax())
+        raise Rejected(
+            f"The {evaluation} predictions of the run {run.id} ({run.job}) contradict themselves for "
+            f"{impossible.sum()} of {len(impossible)} examples, first for example {first}: the label is "
+            f"{int(predicted[0][first])}, the probabilities are {quoted(predicted[1][first].tolist())}."
+        )
+    return float(np.mean(contrary))
 
 
 def _expected(job: Job) -> tuple[str, ...]:
@@ -235,29 +304,34 @@ def _judge_rules(
     numbers: Mapping[str, dict[str, float]],
     crisp: Mapping[str, npt.NDArray[np.int8]],
     limits: Limits,
+    deadline: float,
 ) -> list[str]:
     """Atoms and rules of every hypothesis, and whether ASP rules say what the predictions say."""
+    keys = {(run.job.benchmark, run.job.seed, run.rules) for run in runs if run.language == "asp"}
     answers: dict[tuple[str, int, tuple[str, ...]], tuple[npt.NDArray[np.int16], int, int]] = {}
     differing = []
-    with Judge(limits.solver_seconds) as judge:
-        for run in runs:
-            mine = numbers[run.id]
-            if run.language == "tree":
-                mine["rules"], mine["atoms"] = float(len(run.rules)), float(_tests(run))
-            if run.language != "asp":
-                continue
-            key = (run.job.benchmark, run.job.seed, run.rules)
-            try:
-                if key not in answers:
-                    answers[key] = judge(*key)
-            except JudgementError as error:
-                raise Rejected(f"The rules of the run {run.id} ({run.job}): {error}") from error
-            labels, atoms, rules = answers[key]
-            mine["rules"], mine["atoms"] = float(rules), float(atoms)
-            if run.id in crisp:
-                mine["rules_agreement"] = float(np.mean(labels == crisp[run.id]))
-                if mine["rules_agreement"] < 1:
-                    differing.append(str(run.job))
+    for run in runs:
+        mine = numbers[run.id]
+        if run.language == "tree":
+            mine["rules"], mine["atoms"] = float(len(run.rules)), float(_tests(run))
+        if run.language != "asp":
+            continue
+        key = (run.job.benchmark, run.job.seed, run.rules)
+        try:
+            if key not in answers:
+                left = max(0.1, deadline - time.monotonic())
+                tell(f"Judging rules: {len(answers) + 1} of {len(keys)} hypotheses, {run.job}")
+                stage(f"Answering with the rules of the run {run.id}", min(limits.solver_seconds, left))
+                answers[key] = judged(*key, limits.solver_seconds)
+        except JudgementError as error:
+            raise Rejected(f"The rules of the run {run.id} ({run.job}): {error}") from error
+        labels, atoms, rules = answers[key]
+        mine["rules"], mine["atoms"] = float(rules), float(atoms)
+        if run.id in crisp:
+            mine["rules_agreement"] = float(np.mean(labels == crisp[run.id]))
+            if mine["rules_agreement"] < 1:
+                differing.append(str(run.job))
+    stage(_DOING, max(0.1, deadline - time.monotonic()))
     if not differing:
         return []
     return [

@@ -16,33 +16,34 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench import __version__, registry
+from nsl_bench.declared import Is, Open, checked, quoted
 from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.run.store import Record, Store
 from nsl_bench.types import AMBIGUOUS, UNDECIDED, Track
 
 from .contests import Cell, Contest, contest_of
+from .names import invisible, normalised, skeleton
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "ABOUT",
     "EVALUATIONS",
     "MANIFEST",
     "PREDICTIONS",
     "RUNS",
     "SCHEMA",
     "Manifest",
-    "check_about",
     "digest",
+    "place_of",
     "slug",
     "write_submission",
 ]
@@ -50,24 +51,28 @@ __all__ = [
 SCHEMA = 1
 MANIFEST, RUNS, PREDICTIONS = "submission.json", "runs.jsonl", "predictions.parquet"
 EVALUATIONS = ("hypothesis", "framework")
-ABOUT = {
-    "name": 80,
-    "learner": 200,
-    "licence": 100,
-    "authors": 200,
-    "description": 1000,
-    "url": 200,
-    "date": 30,
-    "nsl_bench": 40,
-}
-"""The manifest's lines, and how many characters each may have."""
-
-_NAME = re.compile(r"[\w .,:;+()\-/&'*=]{1,80}")
 _BITS = 12
+_NETWORK_ADDRESS = re.compile(r"https?://[^\s<>\"'`\\]+")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def _line(longest: int, shortest: int = 0) -> Is:
+    """One line of text, stripped."""
+    least = f"{shortest} to" if shortest else "at most"
+    return Is(
+        f"one line of {least} {longest} printable characters",
+        longest=longest,
+        test=lambda text: not invisible(text) and len(text.strip()) >= shortest,
+        make=str.strip,
+    )
+
+
+def _is_address(text: str) -> bool:
+    return not text.strip() or _NETWORK_ADDRESS.fullmatch(text.strip()) is not None
 
 
 @dataclass(frozen=True)
-class Manifest:
+class Manifest(Open):
     """Who submits what.
 
     Attributes:
@@ -84,17 +89,26 @@ class Manifest:
         schema: version of this form.
     """
 
-    name: str
-    learner: str
+    name: Annotated[str, Is("one line of 1 to 80 characters", longest=80, make=normalised)]
+    learner: Annotated[str, _line(200, 1)]
     track: Track
-    licence: str
-    authors: str = ""
-    description: str = ""
-    url: str = ""
-    date: str = ""
-    nsl_bench: str = __version__
-    files: Mapping[str, str] = field(default_factory=dict)
-    schema: int = SCHEMA
+    licence: Annotated[str, _line(100, 2)]
+    authors: Annotated[str, _line(200)] = ""
+    description: Annotated[str, _line(1000)] = ""
+    url: Annotated[
+        str,
+        Is(
+            "an address of at most 200 characters: https://...", longest=200, test=_is_address, make=str.strip
+        ),
+    ] = ""
+    date: Annotated[str, _line(30)] = ""
+    nsl_bench: Annotated[str, _line(40)] = __version__
+    files: Mapping[str, Annotated[str, Is("64 hexadecimal digits", test=_SHA256.fullmatch)]] = field(
+        default_factory=dict
+    )
+    schema: Annotated[int, Is(f"{SCHEMA}, the form that this board reads", least=SCHEMA, most=SCHEMA)] = (
+        field(default=SCHEMA, metadata={"required": True})
+    )
 
     def to_json(self) -> str:
         """The text of ``submission.json``."""
@@ -106,42 +120,17 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "unnamed"
 
 
+def place_of(name: str) -> str:
+    """The folder of an accepted submission; names that have no letter of ASCII differ, too."""
+    plain = slug(name)
+    seen = skeleton(name)
+    return plain if seen.isascii() else f"{plain}-{hashlib.sha256(seen.encode()).hexdigest()[:8]}"
+
+
 def digest(path: Path) -> str:
     """SHA-256 of a file, hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def check_about(values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What a manifest says in words, stripped: the lines of `ABOUT`, empty where there is none.
-
-    Args:
-        values: some of the lines; name, learner and licence must be among them.
-        where: stands before a line's name in errors, e.g. ``"submission.json: "`` or ``"--"``.
-
-    Raises:
-        UserError: a line is missing, is too long, or holds what it may not.
-    """
-    about: dict[str, Any] = {}
-    for key, longest in ABOUT.items():
-        value = values.get(key, "")
-        if not isinstance(value, str) or len(value) > longest or not value.isprintable():
-            raise UserError(f"{where}{key} is no line of at most {longest} printable characters.")
-        about[key] = value.strip()
-    if not _NAME.fullmatch(about["name"]):
-        raise UserError(
-            f"{where}name {about['name'][:40]!r} is empty or has characters that no name has; letters, "
-            "digits, spaces and .,:;+()-/&'*= are right."
-        )
-    if not about["learner"]:
-        raise UserError(f"{where}learner is missing; it is the spec with which the runs were made.")
-    if len(about["licence"]) < 2:
-        raise UserError(f"{where}licence is missing or too short; write e.g. CC-BY-4.0.")
-    if about["url"] and not re.fullmatch(r"https?://[^\s<>\"'`\\]+", about["url"]):
-        raise UserError(
-            f"{where}url {about['url'][:60]!r} does not begin with https://, or has spaces or quotes."
-        )
-    return about
 
 
 def write_submission(
@@ -187,19 +176,17 @@ def write_submission(
             f"None of the {len(records)} finished runs in {store.folder} belongs to a contest of the board; "
             "`nsl-bench leaderboard contests` prints the commands that make them."
         )
-    given = {"name": name, "licence": licence, "authors": authors, "description": description, "url": url}
-    about = check_about({**given, "date": date, "learner": records[0].job.learner}, "--")
+    words = {"name": name, "licence": licence, "authors": authors, "description": description, "url": url}
+    job = records[0].job
+    given = {**words, "date": date, "learner": job.learner, "track": job.track, "schema": SCHEMA}
+    manifest = checked(Manifest, given, "--")
     _make_folder(out)
     chosen.sort(key=lambda item: (item[1].name, item[0].job.network or "", item[2]))
     with (out / RUNS).open("w", encoding="utf-8", newline="\n") as file:
         for record, _, _ in chosen:
             file.write(json.dumps(_run(record), allow_nan=False) + "\n")
     _write_predictions(store, chosen, out / PREDICTIONS)
-    manifest = Manifest(
-        track=records[0].job.track,
-        files={file: digest(out / file) for file in (RUNS, PREDICTIONS)},
-        **{**about, "nsl_bench": __version__},
-    )
+    manifest = replace(manifest, files={file: digest(out / file) for file in (RUNS, PREDICTIONS)})
     (out / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
     counts: dict[str, int] = {}
     for _, contest, _ in chosen:
@@ -287,8 +274,10 @@ def _rows(record: Record, frame: pd.DataFrame, names: Sequence[str]) -> Iterable
         part = frame[frame["evaluation"] == evaluation]
         if part.empty:
             continue
-        order = np.argsort([int(str(example).rpartition("-")[2]) for example in part["example"]])
+        order = np.argsort([_number(str(example), record.key) for example in part["example"]])
         predicted = part["predicted"].map(codes).to_numpy(np.int8)[order]
+        if lacking := [name for name in names if f"p_{name}" not in part]:
+            raise UserError(f"The predictions of the run {record.key} have no probabilities of {lacking[0]}.")
         exact = part[[f"p_{name}" for name in names]].to_numpy(np.float32)[order]
         probabilities = _rounded(np.ascontiguousarray(exact))
         yield {
@@ -297,3 +286,13 @@ def _rows(record: Record, frame: pd.DataFrame, names: Sequence[str]) -> Iterable
             "predicted": predicted.tolist(),
             "probabilities": probabilities.reshape(-1).tolist(),
         }
+
+
+def _number(example: str, run: str) -> int:
+    """The number of an example, which stands at the end of its name."""
+    digits = example.rpartition("-")[2]
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+        raise UserError(
+            f"The predictions of the run {run} name the example {quoted(example)}; a name ends in '-NUMBER'."
+        )
+    return int(digits)

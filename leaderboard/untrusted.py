@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import lzma
 import math
-import reprlib
 import stat
 import tempfile
 import zipfile
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from nsl_bench.declared import quoted
 from nsl_bench.errors import UserError
 
 from .submission import (
@@ -27,7 +27,7 @@ from .submission import (
     RUNS,
 )
 
-__all__ = ["LIMITS", "Limits", "Rejected", "opened", "quoted"]
+__all__ = ["LIMITS", "Limits", "Rejected", "opened"]
 
 
 class Rejected(UserError):
@@ -42,11 +42,13 @@ class Limits:
         manifest_bytes, runs_bytes, predictions_bytes: greatest size of each file.
         line_bytes: of one run's line.
         rules_bytes: of one run's rules.
-        unpacked_bytes: of the predictions in memory.
+        unpacked_bytes: of the predictions, all together.
+        group_bytes: of memory while one row group of the predictions is unpacked.
         runs: how many runs.
         words: characters of one text that says what a run is.
-        learning_seconds: of one run's learning time.
         solver_seconds: for one run's rules.
+        seconds: wall time of the whole scoring.
+        memory: bytes of the whole scoring, in a process of its own.
     """
 
     manifest_bytes: int = 64 * 1024
@@ -55,10 +57,12 @@ class Limits:
     line_bytes: int = 2 * 1024**2
     rules_bytes: int = 256 * 1024
     unpacked_bytes: int = 1024**3
+    group_bytes: int = 384 * 1024**2
     runs: int = 20_000
     words: int = 400
-    learning_seconds: float = 1e7
     solver_seconds: float = 60.0
+    seconds: float = 3600.0
+    memory: int = 4 * 1024**3
 
     def of(self, file: str) -> int:
         """The greatest size of a file."""
@@ -72,14 +76,6 @@ class Limits:
 
 LIMITS = Limits()
 _FILES = (MANIFEST, RUNS, PREDICTIONS)
-
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = 80
-
-
-def quoted(value: object) -> str:
-    """A stranger's value as a sentence names it, however long it is."""
-    return _SHORT.repr(value)
 
 
 @contextlib.contextmanager

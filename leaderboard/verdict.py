@@ -67,6 +67,18 @@ class Verdict:
     runs: tuple[ScoredRun, ...] = ()
     manifest: Manifest | None = None
 
+    @classmethod
+    def from_plain(cls, values: Mapping[str, Any]) -> Verdict:
+        """The verdict of the values that `asdict` makes of it, lists for tuples."""
+        manifest = values["manifest"]
+        return cls(
+            values["name"],
+            tuple(values["problems"]),
+            tuple(values["notes"]),
+            tuple(ScoredRun(**run) for run in values["runs"]),
+            None if manifest is None else Manifest(**manifest),
+        )
+
     @property
     def accepted(self) -> bool:
         """Whether the board takes it."""

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from nsl_bench.asp.ground_program import Undecided
-
-__all__ = ["Budget", "Expired", "heeding_interrupts"]
+__all__ = ["Budget", "Expired", "Undecided", "heeding_interrupts"]
 
 _SHARE = 0.5
+
+
+class Undecided(Exception):
+    """The task is outside of what the fast path decides; its text says why, for the statistics."""
 
 
 class Expired(Undecided):
@@ -49,9 +51,11 @@ class Budget:
         return self.interrupted or (self.deadline is not None and time.monotonic() >= self.deadline)
 
     def check(self) -> None:
-        """Raises `Expired` where it is time to stop."""
+        """Raises `Expired` where it is time to stop or memory is full."""
         if self.expired():
             raise Expired("time ran out")
+        if self.full():
+            raise Expired(f"the memory limit of {self.memory >> 20} MiB is reached")
 
     @property
     def ended_by(self) -> str:

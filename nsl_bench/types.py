@@ -15,6 +15,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.declared import Written
+
 __all__ = [
     "AMBIGUOUS",
     "BLANK",
@@ -299,7 +301,7 @@ class WeightedExample:
 
 
 @dataclass(frozen=True)
-class Hypothesis:
+class Hypothesis(Written):
     """What was learned, as rules.
 
     Attributes:
@@ -316,4 +318,4 @@ class Hypothesis:
     language: Literal["asp", "tree"] = "asp"
     status: Literal["optimal", "feasible"] | None = None
     score: int | None = None
-    fidelity: float | None = None
+    fidelity: float | None = field(default=None, metadata={"since": 2})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from nsl_bench.workers import spread
 
 from ..board import AREAS, Board, Entry
 from ..contests import Contest
+from ..likeness import Likeness, likenesses
 from ..published import ffnsl2023, paper
 from ..ranking import groups, mean_ranks
 from ..submission import slug
@@ -168,7 +169,8 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
     page("about.html", "about.html", contests=shown, paper=paper("ffnsl2023"))
     rest = [*range(len(board.entries)), *drawn]
     chunks = [[contest] for contest in shown] + [rest[k : k + _CHUNK] for k in range(0, len(rest), _CHUNK)]
-    for _ in spread(_write, (board, out), chunks, workers if len(chunks) > _FEW else 1):
+    said = likenesses(board, workers)
+    for _ in spread(_write, (board, out, said), chunks, workers if len(chunks) > _FEW else 1):
         pass
     return sum(path.is_file() for path in out.rglob("*"))
 
@@ -193,9 +195,11 @@ class _Pages:
         target.write_text(text, encoding="utf-8")
 
 
-def _write(shared: tuple[Board, Path], work: Sequence[Contest | int | takeaway.CurvePicture]) -> None:
+def _write(
+    shared: tuple[Board, Path, Mapping[str, Likeness]], work: Sequence[Contest | int | takeaway.CurvePicture]
+) -> None:
     """Tables of contests, pages and runs of entries (given by their place), and the files of curves."""
-    board, out = shared
+    board, out, said = shared
     pages = _Pages(board, out)
     for item in work:
         if isinstance(item, takeaway.CurvePicture):
@@ -204,10 +208,10 @@ def _write(shared: tuple[Board, Path], work: Sequence[Contest | int | takeaway.C
             takeaway.write_tables(board, item, out / "data/tables")
             write_test(item, out / f"data/test/{item.name}.js")
         else:
-            _write_entry(pages, board.entries[item])
+            _write_entry(pages, board.entries[item], said[board.entries[item].slug])
 
 
-def _write_entry(pages: _Pages, entry: Entry) -> None:
+def _write_entry(pages: _Pages, entry: Entry, likeness: Likeness) -> None:
     board = pages.board
     mine = [contest for contest in board.contests if contest.name in entry.values]
     submitted = entry.submitted()
@@ -216,6 +220,7 @@ def _write_entry(pages: _Pages, entry: Entry) -> None:
         "learner.html",
         f"learner/{entry.slug}.html",
         entry=entry,
+        likeness=likeness,
         contests=[learner_page(board, entry, contest, records[contest.name]) for contest in mine],
     )
     runs = [(contest, [record for _, record in records[contest.name]]) for contest in mine]

@@ -1,37 +1,35 @@
-"""Guarded copies: one logic program that holds the same program once for every example.
+"""Replicas: one logic program that holds the same program once for every example.
 
-Many examples share background knowledge and hypothesis and differ in their context. Every predicate
-that depends on a context, on a learned rule or on a choice gets the number of the example as an extra
-first argument; what depends on none of them is shared. So one grounding serves all examples, and
-because copies share nothing that is open, an answer set of the whole is one answer set for each.
+Many examples share background knowledge and hypothesis and differ in their context. Every predicate that
+depends on a context, on a learned rule or on a choice gets the number of the example as an extra first
+argument; what depends on none of them is shared. So one grounding serves all examples, and because replicas
+share nothing that is open, an answer set of the program is one answer set for each example.
 
-An inconsistent copy must not make the whole inconsistent: constraints derive `_bad(E)`, and rules that
-can clash by themselves (cycles through negation, bounds of choices) only apply while `_act(E)` holds,
-which is free. `_ok(E)` says that example E's inclusions and exclusions hold in a sound copy, so E is
-bravely covered exactly if some answer set of the whole holds `_ok(E)`.
+An inconsistent replica must not make the program inconsistent: constraints derive ``violated(E)``, and rules
+that can contradict themselves (cycles through negation, bounds of choices) only apply while ``active(E)``
+holds, which is free, and is left out where no rule can. ``covered(E)`` says that example E's inclusions and
+exclusions hold in a consistent replica, so E is bravely covered exactly if some answer set of the program
+holds ``covered(E)``.
+
+All these names begin with a prefix that occurs nowhere in the user's texts (`nsl_bench.asp.names`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 from clingo import ast
 
-from nsl_bench.asp.rules import (
-    arity_of,
-    atoms_in,
-    is_atom,
-    parse_statements,
-    recursive_through_negation,
-    shape_of,
-    shape_of_parts,
-    signature_of,
-)
+from nsl_bench.asp.atoms import Atom, read_atom, read_literal
+from nsl_bench.asp.names import Names
+from nsl_bench.asp.program import Program, Rule, Signature, statement
+from nsl_bench.asp.renaming import Renaming
+from nsl_bench.errors import UserError
 
-__all__ = ["Copies", "LearnedRule", "copies", "renamed"]
+__all__ = ["LearnedRule", "Replicas", "replicate"]
 
 
 class LearnedRule(Protocol):
@@ -46,240 +44,277 @@ class LearnedRule(Protocol):
         """Its body literals, type guards too."""
 
 
-def renamed(node: ast.AST, names: frozenset[str], copy: int) -> ast.AST:
-    """`node` with the atoms of predicates in `names` renamed for copy number `copy`."""
-    number = _template(f":- _ex({copy}).")[0].atom.symbol.arguments[0]
-    changed: ast.AST = _Rename(names, number).visit(node)
-    return changed
-
-
-class _Rename(ast.Transformer):
-    """Gives each atom of a dependent predicate its copy's number as first argument."""
-
-    def __init__(self, dependent: frozenset[str], copy: ast.AST) -> None:
-        self._dependent = dependent
-        self._copy = copy
-
-    def visit_SymbolicAtom(self, node: ast.AST) -> ast.AST:
-        return node.update(symbol=self._term(node.symbol, "_c_"))
-
-    def _term(self, term: ast.AST, prefix: str) -> ast.AST:
-        if term.ast_type == ast.ASTType.UnaryOperation:
-            inner = self._term(term.argument, "_n_" if prefix == "_c_" else "_c_")
-            return inner
-        if term.ast_type == ast.ASTType.Pool:
-            return term.update(arguments=[self._term(each, prefix) for each in term.arguments])
-        if term.ast_type == ast.ASTType.Function and term.name in self._dependent:
-            return term.update(name=prefix + term.name, arguments=[self._copy, *term.arguments])
-        return term
-
-
-@dataclass(frozen=True)
-class Copies:
-    """A program prepared for copying. Made by `copies`.
+@dataclass(frozen=True, eq=False)
+class Replicas:
+    """A program prepared for one replica an example. Made by `replicate`.
 
     Attributes:
-        dependent: names of the predicates that get a copy for each example.
-        guarded: names of the predicates on a cycle through negation.
-        deterministic: each copy has exactly one answer set or none, whatever rules are chosen.
-        derived: (name, arity) of the predicates that some statement derives.
-        shared: the program's statements that need no copy, as text.
-        common: the copied statements with a variable for the example, as text.
-        local: the statements that are copied.
+        names: the names of the encoding's own predicates.
+        dependent: the predicates that get a replica for each example.
+        guarded: the predicates on a cycle through negation.
+        deterministic: each replica has exactly one answer set or none, whatever rules are chosen.
+        derived: the predicates that some statement derives.
+        shared: the program's statements that need no replica, as text.
+        local: the rules that are replicated.
     """
 
-    dependent: frozenset[str]
-    guarded: frozenset[str]
+    names: Names
+    dependent: frozenset[Signature]
+    guarded: frozenset[Signature]
     deterministic: bool
-    derived: frozenset[tuple[str, int]]
-    shared: str
-    common: str
-    local: tuple[ast.AST, ...]
-    _contrary: frozenset[tuple[str, int]]
-    _extends: bool
-    _signatures: frozenset[tuple[str, int]]
+    derived: frozenset[Signature]
+    shared: str = ""
+    local: tuple[Rule, ...] = ()
+    _contradictory: frozenset[Signature] = frozenset()
+    _extends: bool = False
+    _signatures: frozenset[Signature] = frozenset()
+    _facts: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _templates: dict[tuple[str, str], tuple[ast.AST, ...]] = field(default_factory=dict)
 
-    def rule(self, statement: ast.AST, *, copy: int | str = "E__", condition: str = "") -> str:
-        """A rule's copy as text: for one example, or for all; `condition` is one more body literal."""
-        number = str(copy)
-        template = _template(f":- _ex({number}), _act({number}){', ' + condition if condition else ''}.")
-        exists, active, *more = template
-        renamed = _Rename(self.dependent, exists.atom.symbol.arguments[0]).visit(statement)
-        shape = shape_of(statement)
-        head = renamed.head
-        guards = [exists, *more]
-        if head.ast_type == ast.ASTType.Literal and head.atom.ast_type == ast.ASTType.BooleanConstant:
-            if head.atom.value == 0:
-                head = _head(f"_bad({number}).")
-        elif shape.bounded or shape.heads & self.guarded:
+    @property
+    def any_example(self) -> str:
+        """The variable that stands for an example in statements for all of them."""
+        return self.names.variable("example")
+
+    def example(self, number: int | str) -> str:
+        """The atom that says that there is such an example."""
+        return f"{self.names('example')}({number})"
+
+    def violated(self, number: int | str) -> str:
+        """The atom of a replica that violates a constraint."""
+        return f"{self.names('violated')}({number})"
+
+    def active(self, number: int | str) -> str:
+        """The atom under which rules that can contradict themselves apply."""
+        return f"{self.names('active')}({number})"
+
+    def covers(self, number: int | str) -> str:
+        """The atom that says that an example is covered."""
+        return f"{self.names('covered')}({number})"
+
+    @cached_property
+    def common(self) -> str:
+        """The replicated statements with a variable for the example, as text."""
+        return "\n".join(self.rule(rule) for rule in self.local)
+
+    def rule(self, rule: Rule, *, number: int | str | None = None, condition: str = "") -> str:
+        """A rule's replica as text.
+
+        Args:
+            rule: the rule.
+            number: the example, a number or a term; None: a variable for all of them.
+            condition: one more body literal.
+        """
+        term = self.any_example if number is None else str(number)
+        exists, active, violated, *more = self._template(term, condition)
+        argument = exists.atom.symbol.arguments[0]
+        renamed = Renaming(self._renamed, argument).visit(rule.node)
+        head, guards = renamed.head, [exists, *more]
+        if rule.head == "constraint":
+            head = violated
+        elif rule.bounded or rule.derives & self.guarded:
             guards = [exists, active, *more]
         return str(renamed.update(head=head, body=[*renamed.body, *guards]))
 
-    def learned(self, rule: LearnedRule, *, copy: int | str, condition: str) -> str:
-        """A learned rule's copy as text; `condition` is one more body literal."""
-        head = f"_bad({copy})" if rule.head is None else self.atom(copy, rule.head)
-        name = (rule.head or "").removeprefix("-").partition("(")[0]
-        literals = [self._literal(copy, literal) for literal in rule.body]
-        literals += [condition, f"_act({copy})" if name in self.guarded else f"_ex({copy})"]
-        return f"{head} :- {', '.join(literals)}."
+    def predicate(self, name: str, *, classical: bool = False) -> str:
+        """What a replicated predicate is called; the example is its first argument."""
+        return self.names(("n_" if classical else "p_") + name)
 
-    def _literal(self, copy: int | str, literal: str) -> str:
-        atom = literal.removeprefix("not ")
-        if signature_of(literal) is None:
+    def _renamed(self, signature: Signature, classical: bool) -> str | None:
+        return self.predicate(signature[0], classical=classical) if signature in self.dependent else None
+
+    def _template(self, term: str, condition: str) -> tuple[ast.AST, ...]:
+        found = self._templates.get((term, condition))
+        if found is None:
+            own = f"{self.example(term)}, {self.active(term)}, {self.violated(term)}"
+            nodes: list[ast.AST] = []
+            ast.parse_string(f":- {own}{', ' + condition if condition else ''}.", nodes.append)
+            found = tuple(nodes[-1].body)
+            if len(self._templates) < 1024:
+                self._templates[(term, condition)] = found
+        return found
+
+    def learned(self, rule: LearnedRule, *, number: int | str, condition: str) -> str:
+        """A learned rule's replica as text; `condition` is one more body literal."""
+        literals = [self._literal(number, literal) for literal in rule.body]
+        if rule.head is None:
+            return f"{self.violated(number)} :- {', '.join([*literals, condition, self.example(number)])}."
+        atom = read_atom(rule.head)
+        guarded = atom is not None and atom.signature in self.guarded
+        literals += [condition, self.active(number) if guarded else self.example(number)]
+        return f"{self.atom(number, rule.head)} :- {', '.join(literals)}."
+
+    def _literal(self, number: int | str, literal: str) -> str:
+        negated, atom = read_literal(literal)
+        if atom is None:
             return literal
-        return f"{literal[: -len(atom)]}{self.atom(copy, atom)}"
+        return f"{'not ' if negated else ''}{self._of(number, atom)}"
 
     def context(self, number: int, statements: Sequence[str]) -> str:
         """One example's context as text; `statements` come without their full stops."""
         out: list[str] = []
         for text in statements:
-            if is_atom(text) and text[0] != "-":
-                name, _, rest = text.partition("(")
-                out.append(f"_c_{name}({number},{rest}." if rest else f"_c_{name}({number}).")
-            else:
-                for statement in parse_statements(f"{text}.", "a context"):
-                    out.append(self.rule(statement, copy=number))
+            sides = self._facts.get(text)
+            if sides is None:
+                atom = read_atom(text)
+                if atom is None:
+                    out += [self.rule(rule, number=number) for rule in statement(text).rules]
+                    continue
+                name = self.predicate(atom.name, classical=atom.classical)
+                sides = self._facts[text] = f"{name}(", f",{atom.arguments})." if atom.arity else ")."
+            out.append(f"{sides[0]}{number}{sides[1]}")
         return "\n".join(out)
 
     def covered(self, number: int, inclusions: Sequence[str], exclusions: Sequence[str]) -> str:
-        """The rule that derives `_ok(number)`."""
-        literals = [f"_ex({number})", f"_act({number})", f"not _bad({number})"]
+        """The rule that derives `covers(number)`."""
+        literals = [self.example(number), f"not {self.violated(number)}"]
+        literals += [] if self.deterministic else [self.active(number)]
         literals += [self.atom(number, text) for text in inclusions]
         literals += [f"not {self.atom(number, text)}" for text in exclusions]
-        return f"_ok({number}) :- {', '.join(literals)}."
+        return f"{self.covers(number)} :- {', '.join(literals)}."
 
     def atom(self, number: int | str, text: str) -> str:
-        """A ground atom's copy, as text."""
-        name, bracket, rest = text.strip().partition("(")
-        prefix = "_c_"
-        if name.startswith("-"):
-            name, prefix = name[1:].strip(), "_n_"
-        if name not in self.dependent:
-            return text
-        return f"{prefix}{name}({number},{rest}" if bracket else f"{prefix}{name}({number})"
+        """A ground atom's replica, as text."""
+        atom = read_atom(text)
+        if atom is None:
+            raise UserError(f"'{text}' is not a ground atom, as inclusions and exclusions must be.")
+        return self._of(number, atom)
 
-    def frame(self, copy: str = "E") -> str:
-        """The statements that hold whatever the examples are; needs `_ex/1` for each example."""
-        activity = f"_act({copy})" if self.deterministic else f"{{ _act({copy}) }}"
-        lines = [f"{activity} :- _ex({copy})."]
-        for name, arity in sorted(self._contrary):
-            arguments = ",".join([copy, *(f"X{i}" for i in range(arity))])
-            lines.append(f"_bad({copy}) :- _c_{name}({arguments}), _n_{name}({arguments}).")
-        if self._extends:
-            for name, arity in sorted(self._signatures):
-                xs = ",".join(f"X{i}" for i in range(arity))
-                atom = f"{name}({xs})" if arity else name
+    def _of(self, number: int | str, atom: Atom) -> str:
+        name = self._renamed(atom.signature, atom.classical)
+        if name is None:
+            return str(atom)
+        return f"{name}({number},{atom.arguments})" if atom.arity else f"{name}({number})"
+
+    def frame(self, number: str | None = None) -> str:
+        """The statements that hold whatever the examples are; they need `example` for each of them.
+
+        Args:
+            number: the term that stands for an example; None: a variable.
+        """
+        term = self.any_example if number is None else number
+        lines = [] if self.deterministic else [f"{{ {self.active(term)} }} :- {self.example(term)}."]
+        for signature in sorted(self._contradictory):
+            arguments = ",".join([term, *_variables(signature[1])])
+            sides = [f"{self._renamed(signature, classical)}({arguments})" for classical in (False, True)]
+            lines.append(f"{self.violated(term)} :- {', '.join(sides)}.")
+        return "\n".join([*lines, *(self._extension(term) if self._extends else ())])
+
+    def _extension(self, term: str) -> list[str]:
+        """What ``inclusion(A)`` and ``exclusion(A)``, derived by the program, ask of a replica."""
+        holds, a = self.names("holds"), self.names.variable("atom")
+        lines = []
+        for signature in sorted(self._signatures):
+            for classical in (False, True) if signature in self._contradictory else (False,):
+                atom = Atom(signature[0], ",".join(_variables(signature[1])), signature[1], classical)
                 for asked in ("inclusion", "exclusion"):
-                    lines.append(
-                        f"_holds({copy},{atom}) :- _c_{asked}({copy},{atom}), {self.atom(copy, atom)}."
-                    )
-            lines.append(f"_bad({copy}) :- _c_inclusion({copy},A), not _holds({copy},A).")
-            lines.append(f"_bad({copy}) :- _c_exclusion({copy},A), _holds({copy},A).")
-        return "\n".join(lines)
+                    wanted = self._of(term, Atom(asked, str(atom), 1))
+                    lines.append(f"{holds}({term},{atom}) :- {wanted}, {self._of(term, atom)}.")
+        wanted, unwanted = (self._of(term, Atom(asked, a, 1)) for asked in ("inclusion", "exclusion"))
+        lines.append(f"{self.violated(term)} :- {wanted}, not {holds}({term},{a}).")
+        lines.append(f"{self.violated(term)} :- {unwanted}, {holds}({term},{a}).")
+        return lines
 
 
-@lru_cache(maxsize=1024)
-def _template(text: str) -> tuple[ast.AST, ...]:
-    return tuple(parse_statements(text, "a guard")[0].body)
+def _variables(arity: int) -> list[str]:
+    return [f"X{i}" for i in range(arity)]
 
 
-def _head(text: str) -> ast.AST:
-    head: ast.AST = parse_statements(text, "a head")[0].head
-    return head
+_DERIVED_SETS = frozenset({("inclusion", 1), ("exclusion", 1)})
 
 
-def copies(
-    background: Sequence[ast.AST],
+def replicate(
+    program: Program,
     contexts: Iterable[Sequence[str]],
     learned: Iterable[LearnedRule] = (),
-) -> Copies:
-    """Prepare a program for copying.
+    *,
+    asked: Iterable[str] = (),
+    derived_sets: bool = False,
+) -> Replicas:
+    """Prepare a program for one replica an example.
 
     Args:
-        background: its rules (`parse_statements`).
+        program: background knowledge, with a hypothesis if there is one.
         contexts: the contexts of all examples, statements without full stops.
-        learned: rules that may be added to every copy by `Copies.learned`.
+        learned: rules that may be added to every replica by `Replicas.learned`.
+        asked: further texts that will stand in the same program, e.g. inclusions.
+        derived_sets: ``inclusion(A)`` and ``exclusion(A)`` that the program derives extend an example.
 
     Raises:
-        UserError: a statement is not supported.
+        UserError: a statement does not parse.
     """
-    names: set[str] = set()
-    facts: set[tuple[str, int]] = set()
-    signatures: set[tuple[str, int]] = set()
-    contrary: set[tuple[str, int]] = set()
-    rules = [statement for statement in background if statement.ast_type == ast.ASTType.Rule]
-    local: list[ast.AST] = []
-    seen: set[str] = set()
-    for context in contexts:
-        for text in context:
-            if is_atom(text) and text[0] != "-":
-                name, _, rest = text.partition("(")
-                names.add(name)
-                facts.add((name, arity_of(rest)))
-            elif text not in seen:
-                seen.add(text)
-                local.extend(s for s in parse_statements(f"{text}.", "a context"))
-    for statement in local:
-        names |= shape_of(statement).heads
-    everything = [*rules, *local]
-    for statement in everything:
-        for name, arity, negated, _ in atoms_in([statement]):
-            signatures.add((name, arity))
-            if negated:
-                contrary.add((name, arity))
-                names.add(name)
-    shapes = [shape_of(statement) for statement in everything]
-    for rule in learned:
-        shape = shape_of_parts(rule.head, rule.body)
-        names |= shape.heads
-        shapes.append(shape)
-        for text in (rule.head or "", *rule.body):
-            if signature := signature_of(text):
-                signatures.add(signature)
-                if text.removeprefix("not ")[0] == "-":
-                    contrary.add(signature)
-                    names.add(signature[0])
-    derived = facts.union(*(shape.derives for shape in shapes))
-    guarded = recursive_through_negation(shapes)
-    is_open = any(shape.is_open for shape in shapes)
-    for shape in shapes:
-        if shape.is_open:
-            names |= shape.heads
-    extends = bool(
-        {"inclusion", "exclusion"} & {name for shape in shapes for name in shape.heads}
-        | {name for name in names if name in ("inclusion", "exclusion")}
-    )
-    if extends:
-        names |= {"inclusion", "exclusion"}
-    names |= guarded
-    grown = True
-    while grown:
-        grown = False
-        for shape in shapes:
-            if (shape.body | shape.negative) & names and not shape.heads <= names:
-                names |= shape.heads
-                grown = True
-    prepared = Copies(
-        dependent=frozenset(names),
+    parts = list(learned)
+    read = dict.fromkeys(text for context in contexts for text in context)
+    atoms = {text: read_atom(text) for text in read}
+    facts = frozenset(atom for atom in atoms.values() if atom is not None)
+    in_contexts = [rule for text, atom in atoms.items() if atom is None for rule in statement(text).rules]
+    rules = [*program.rules, *in_contexts]
+    abstract = _abstract(parts)
+    everything = Program((*rules, *abstract))
+    stated = frozenset(atom.signature for atom in facts)
+    contradictory = everything.classical | {atom.signature for atom in facts if atom.classical}
+    derived = everything.derived | stated
+    extends = derived_sets and bool(_DERIVED_SETS & derived)
+    guarded = everything.cycles_through_negation
+    open_heads = [rule for rule in everything.rules if rule.is_open]
+    seeds = stated | contradictory | guarded | (_DERIVED_SETS if extends else frozenset())
+    seeds = seeds.union(*(rule.derives for rule in (*in_contexts, *abstract, *open_heads)))
+    dependent = _closed(everything, seeds)
+    own = [text for rule in parts for text in (rule.head or "", *rule.body)]
+    return Replicas(
+        names=Names.apart_from([str(program), *read, *asked, *own]),
+        dependent=dependent,
         guarded=guarded,
-        deterministic=not is_open and not guarded,
-        derived=frozenset(derived),
-        shared="",
-        common="",
-        local=(),
-        _contrary=frozenset(contrary),
+        deterministic=not open_heads and not guarded,
+        derived=derived,
+        shared="\n".join(
+            [
+                *map(str, program.constants),
+                *(r.text for r in program.rules if r.derives and not r.derives & dependent),
+            ]
+        ),
+        local=tuple(rule for rule in program.rules if not rule.derives or rule.derives & dependent),
+        _contradictory=contradictory,
         _extends=extends,
-        _signatures=frozenset(signatures | facts),
+        _signatures=everything.signatures | stated,
     )
-    shared: list[str] = []
-    copied: list[ast.AST] = []
-    for statement in background:
-        if statement.ast_type != ast.ASTType.Rule or (
-            (heads := shape_of(statement).heads) and not heads & names
-        ):
-            shared.append(str(statement))
-        else:
-            copied.append(statement)
-    return replace(
-        prepared, shared="\n".join(shared), common="\n".join(map(prepared.rule, copied)), local=tuple(copied)
-    )
+
+
+def _closed(program: Program, seeds: frozenset[Signature]) -> frozenset[Signature]:
+    """The predicates that depend on `seeds`; the predicates that one head derives go together."""
+    found = program.dependents(seeds)
+    while more := [r.derives for r in program.rules if r.derives & found and not r.derives <= found]:
+        found = program.dependents(found.union(*more))
+    return found
+
+
+def _abstract(parts: Iterable[LearnedRule]) -> list[Rule]:
+    """What learned rules derive and depend on; rules that agree in that are one."""
+    nodes: list[ast.AST] = []
+    ast.parse_string("#true.", nodes.append)
+    known: dict[str, tuple[Signature | None, bool, bool]] = {}
+
+    def read(text: str) -> tuple[Signature | None, bool, bool]:
+        found = known.get(text)
+        if found is None:
+            negated, atom = read_literal(text)
+            signature = None if atom is None else atom.signature
+            found = known[text] = signature, negated, atom is not None and atom.classical
+        return found
+
+    found: dict[object, Rule] = {}
+    for rule in parts:
+        head = None if rule.head is None else read(rule.head)
+        body = frozenset(entry for text in rule.body if (entry := read(text))[0] is not None)
+        if (head, body) in found:
+            continue
+        everything = body | ({head} if head is not None else frozenset())
+        found[head, body] = Rule(
+            nodes[-1],
+            "constraint" if head is None else "atom",
+            frozenset(s for s, _, _ in ((head,) if head else ()) if s is not None),
+            frozenset(s for s, negated, _ in body if s is not None and not negated),
+            frozenset(s for s, negated, _ in body if s is not None and negated),
+            frozenset(s for s, _, classical in everything if s is not None and classical),
+        )
+    return list(found.values())

@@ -6,9 +6,10 @@ nested so deep that its parser runs out of stack; what follows a NUL it never re
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from pathlib import Path
-from typing import Any
 
 from nsl_bench.errors import UserError
 
@@ -17,8 +18,6 @@ __all__ = [
     "check_text",
     "code_of",
     "directive",
-    "goal_of",
-    "parse_atom",
     "read_text",
     "stray",
 ]
@@ -27,10 +26,12 @@ _STRINGS_AND_COMMENTS = re.compile(r'"(?:\\["\\n]|[^"\\\n])*"|%\*.*?\*%|%[^\n]*'
 _DIRECTIVE = re.compile(r"#\s*(script|include)\b")
 _NUL, _STRAY = re.compile("\0"), re.compile(r"[^\x00-\x7f]")
 _STOP = re.compile(r"(?<!\.)\.(?!\.)")
+_LONG_NUMBER = re.compile(r"(?<![\w.])\d{10,}(?!\w)")
 _OPERATOR = re.compile(r"[-+*/\\&?^~|]|\.\.")
 _BRACKET = re.compile(r"[(\[{]|[)\]}]")
 _PART = re.compile(r"[,;:<>=!]")
 _SHORT = 100
+_MOST_BYTES = 1 << 30
 _MOST_NESTED, _MOST_OPERATORS, _MOST_PARTS = 60, 120, 10_000
 """Of one statement. clingo's walk over a syntax tree takes up to five of Python's 1,000 calls a level."""
 
@@ -87,6 +88,8 @@ def check_text(text: str, what: str) -> None:
         UserError: it is none that clingo can take.
     """
     check_characters(text, what)
+    if _LONG_NUMBER.search(text):
+        _check_numbers(code_of(text), what)
     if len(text) <= _SHORT:
         return
     for statement in _STOP.split(code_of(text)):
@@ -96,10 +99,30 @@ def check_text(text: str, what: str) -> None:
             or len(_PART.findall(statement)) > _MOST_PARTS
         ):
             raise UserError(
-                f"The statement '{' '.join(statement.split())[:40]}...' in {what} is too long: at most "
-                f"{_MOST_NESTED} brackets stand in each other, and it has at most {_MOST_OPERATORS} "
-                f"operators and {_MOST_PARTS} literals or arguments."
+                f"{_title(what)}: the statement "
+                f"'{' '.join(statement.split())[:40]}...' is too long; a statement may have {_MOST_NESTED} "
+                f"nested brackets, {_MOST_OPERATORS} operators and {_MOST_PARTS} literals or arguments."
             )
+
+
+def _check_numbers(code: str, what: str) -> None:
+    """Refuse integers that clingo would take modulo 2^32."""
+    for match in _LONG_NUMBER.finditer(code):
+        digits = match.group().lstrip("0")
+        least = digits == "2147483648" and code[: match.start()].rstrip().endswith("-")
+        if len(digits) > 10 or (len(digits) == 10 and digits > "2147483647" and not least):
+            shown = digits if len(digits) <= 20 else f"{digits[:8]}... ({len(digits)} digits)"
+            line = code.count("\n", 0, match.start()) + 1
+            column = match.start() - code.rfind("\n", 0, match.start())
+            raise UserError(
+                f"{_title(what)}, line {line}, column {column}: integers must be between -2147483648 and "
+                f"2147483647; got {shown}."
+            )
+
+
+def _title(what: str) -> str:
+    """A text's name as a sentence begins."""
+    return what[:1].upper() + what[1:] if what.startswith("the ") else what
 
 
 def _depth(statement: str) -> int:
@@ -111,38 +134,31 @@ def _depth(statement: str) -> int:
     return most
 
 
-def parse_atom(text: str) -> Any | None:
-    """The `clingo.Symbol` of a ground atom, classically negated or not; None if the text is none."""
-    import clingo
-
-    try:
-        check_text(text, "an atom")
-        symbol = clingo.parse_term(text, logger=lambda *_: None)
-    except (RuntimeError, UserError):
-        return None
-    return symbol if symbol.type == clingo.SymbolType.Function and symbol.name else None
-
-
-def goal_of(text: str) -> Any:
-    """The `clingo.Symbol` by which a label is derived.
-
-    Raises:
-        UserError: it is no ground atom.
-    """
-    symbol = parse_atom(text)
-    if symbol is None:
-        raise UserError(f"A label's atom is '{text}', which is no ground atom such as winner(1).")
-    return symbol
-
-
 def read_text(path: Path) -> str:
     """The text of a file in UTF-8, without the mark that some editors begin it with.
 
     Raises:
-        UserError: it cannot be read.
+        UserError: there is no such file, it is no regular file (a folder, a pipe, a device), it has more
+            than 1 GiB, or it is not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        # a pipe that nobody writes to must not hold this up
+        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                what = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
+                raise UserError(f"{path} is {what}; a text file is needed.")
+            if found.st_size > _MOST_BYTES:
+                raise UserError(
+                    f"{path} must have at most {_MOST_BYTES >> 20} MiB; it has {found.st_size >> 20}."
+                )
+            return file.read().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise UserError(f"There is no file {path}.") from None
+    except IsADirectoryError:
+        raise UserError(f"{path} is a folder; a text file is needed.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} cannot be read: it is not UTF-8 text.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise UserError(f"{path} cannot be read: {reason}.") from None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,12 +14,70 @@ from nsl_bench.cli.predict import quality
 from nsl_bench.errors import UserError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from nsl_bench.benchmark import Benchmark
     from nsl_bench.run.record import Record
-    from nsl_bench.types import Part
+    from nsl_bench.types import Part, Predictions, Split
 
 __all__ = ["command"]
 
 _LIKELY = 0.01
+_EVALUATIONS = {"framework": "from the images", "hypothesis": "from the true concepts"}
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Where an example comes from, and whose rules answer for it.
+
+    Attributes:
+        benchmark: the task, or None where nobody said which.
+        source: image source; None: the task's own.
+        network: perception network.
+        shift: name or spec.
+        percent: share of shifted examples; None: all of them, if a shift is named.
+        size: of the train set; None: the smallest.
+        repeat: which train set.
+        seed: of the data.
+        splits: a folder of splits made elsewhere.
+        rules: the hypothesis; None: the true rule, or a run that learned none.
+        whose: whose rules these are.
+        record: the run, if one was named.
+        results: its results folder.
+    """
+
+    benchmark: str | None
+    source: str | None
+    network: str
+    shift: str
+    percent: float | None
+    size: str | None
+    repeat: int
+    seed: int
+    splits: Path | None = None
+    rules: tuple[str, ...] | None = None
+    whose: str = "the true rule"
+    record: Record | None = None
+    results: Path | None = None
+
+
+@dataclass(frozen=True)
+class _Example:
+    """One example, with what is known of it.
+
+    Attributes:
+        name: e.g. ``"test-17"``.
+        task: its benchmark.
+        split: the example alone.
+        seen: what the network sees in it.
+        metadata: its meta-data by name.
+    """
+
+    name: str
+    task: Benchmark
+    split: Split
+    seen: Predictions
+    metadata: dict[str, Any]
 
 
 @click.command(
@@ -44,108 +103,196 @@ _LIKELY = 0.01
 @click.option("--out", type=click.Path(path_type=Path), help="Draw the images into this file, too.")
 def command(
     example: str,
-    benchmark: str | None,
     hypothesis: Path | None,
     results: Path | None,
     key: str | None,
-    source: str | None,
-    network: str,
-    shift: str,
-    percent: float | None,
-    size: str | None,
-    repeat: int,
-    seed: int,
     engine: str,
     out: Path | None,
+    **options: Any,
 ) -> None:
-    """Show EXAMPLE (train-0, test-17 ...): images, concepts, the rules that fire, the labels' probability."""
-    import numpy as np
+    """Show EXAMPLE (train-0, test-17 ...): images, concepts, the rules that fire, the labels' probability.
 
-    from nsl_bench import registry
+    With --run, the run's own answer is shown as it was stored, apart from what its rules say now.
+    """
     from nsl_bench.asp.text import read_text
-    from nsl_bench.data.splits import make_source, make_split
-    from nsl_bench.inference.crisp import crisp_labels
-    from nsl_bench.inference.engines import infer
-    from nsl_bench.inference.explanation import fired
-    from nsl_bench.inference.program.ground import underivable
-    from nsl_bench.inference.query import Query
-    from nsl_bench.perception.library import trained
-    from nsl_bench.perception.predict import predictions_of
-    from nsl_bench.pictures import check_ending, save
-    from nsl_bench.shift import resolve
-    from nsl_bench.types import BLANK
+    from nsl_bench.isolation.guard import prepare
+    from nsl_bench.pictures import check_ending
 
-    found = re.fullmatch(r"(train|test)-(\d+)", example)
-    if found is None:
+    prepare()
+    if re.fullmatch(r"(train|test)-\d+", example) is None:
         raise UserError(f"'{example}' is no example; they are called train-0, test-17 and so on.")
     if out is not None:
         check_ending(out)
-    rules: tuple[str, ...] | None = None if hypothesis is None else (read_text(hypothesis),)
-    splits: Path | None = None
     if (results is None) != (key is None):
         raise UserError("--results and --run go together: the folder, and the key of a run in it.")
+    setting = _Setting(**options)
+    if hypothesis is not None:
+        setting = replace(setting, rules=(read_text(hypothesis),), whose=str(hypothesis))
     if results is not None and key is not None:
-        record = _record(results, key)
-        job = record.job
-        benchmark, source, network = job.benchmark, job.source, job.network or network
-        shift, percent, size, repeat, seed = job.shift, job.percent, job.size, job.repeat, job.seed
-        splits = None if job.splits is None else Path(job.splits)
-        if rules is None and record.hypothesis is not None and record.hypothesis.language == "asp":
-            rules = record.hypothesis.rules
-        if rules is None:
-            raise UserError(f"The run {record.key} of {job.learner} has learned no rules; give --hypothesis.")
-    if benchmark is None:
-        raise UserError("Name the task with --benchmark, or a run with --results and --run.")
-    task = registry.create("benchmark", benchmark)
-    pool = make_source(task, source)
-    change = resolve(shift, task, pool)
-    share = percent if percent is not None else 100.0 if change else 0.0
-    part: Part = "train" if found[1] == "train" else "test"
-    whole = make_split(
-        task, pool, part, size or next(iter(task.sizes)), repeat, percent=share, seed=seed, splits=splits
-    )
-    if int(found[2]) >= len(whole):
-        raise UserError(f"There is no example {example}: the {part} set has {len(whole)}, counted from 0.")
-    split = whole.take(np.array([int(found[2])]))
-    seen = predictions_of(split, pool, change, trained(network, task, pool))
-    query = Query.of(task, rules or (task.true_rule,))
-    if doubt := underivable(query):
-        click.echo(f"Note: {doubt}", err=True)
-    metadata = {name: column[0].item() for name, column in split.metadata.items()}
-    context = task.context(seen.concepts[0], metadata)
-    answer = infer(engine, query, seen.probabilities, [task.metadata_facts(metadata)])
-    label = int(crisp_labels(query.rules, task.background, [context], task.labels)[0])
+        setting = _of_run(setting, results, key)
+    shown = _find(example, setting)
+    _show_example(shown, setting)
+    if setting.record is not None and setting.results is not None:
+        _show_stored(shown, setting.record, setting.results)
+    _show_rules(shown, setting, engine)
+    if out is not None:
+        _draw(shown, setting, out)
 
+
+def _of_run(setting: _Setting, results: Path, key: str) -> _Setting:
+    """The setting of a run; rules that were given stay, else they are those that it learned."""
+    record = _record(results, key)
+    job = record.job
+    learned = record.hypothesis
+    setting = replace(
+        setting,
+        benchmark=job.benchmark,
+        source=job.source,
+        network=job.network or setting.network,
+        shift=job.shift,
+        percent=job.percent,
+        size=job.size,
+        repeat=job.repeat,
+        seed=job.seed,
+        splits=None if job.splits is None else Path(job.splits),
+        record=record,
+        results=results,
+    )
+    if setting.rules is None and learned is not None and learned.language == "asp":
+        return replace(setting, rules=learned.rules, whose=f"the rules that the run {record.key} learned")
+    if setting.rules is None:
+        return replace(setting, whose="")
+    return setting
+
+
+def _find(name: str, setting: _Setting) -> _Example:
+    """The example of a name, as the network sees it."""
+    import numpy as np
+
+    from nsl_bench import registry
+    from nsl_bench.data.splits import make_source, make_split
+    from nsl_bench.perception.library import trained
+    from nsl_bench.perception.predict import predictions_of
+    from nsl_bench.shift import resolve
+
+    if setting.benchmark is None:
+        raise UserError("Name the task with --benchmark, or a run with --results and --run.")
+    task = registry.create("benchmark", setting.benchmark)
+    pool = make_source(task, setting.source)
+    change = resolve(setting.shift, task, pool)
+    share = setting.percent if setting.percent is not None else 100.0 if change else 0.0
+    part: Part = "train" if name.startswith("train") else "test"
+    size = setting.size or next(iter(task.sizes))
+    complete = make_split(
+        task, pool, part, size, setting.repeat, percent=share, seed=setting.seed, splits=setting.splits
+    )
+    number = int(name.partition("-")[2])
+    if number >= len(complete):
+        raise UserError(f"There is no example {name}: the {part} set has {len(complete)}, counted from 0.")
+    split = complete.take(np.array([number]))
+    seen = predictions_of(split, pool, change, trained(setting.network, task, pool))
+    metadata = {column: values[0].item() for column, values in split.metadata.items()}
+    return _Example(f"{part}-{number}", task, split, seen, metadata)
+
+
+def _show_example(shown: _Example, setting: _Setting) -> None:
+    """Print the example's label and what the network sees."""
+    import numpy as np
+
+    from nsl_bench.types import BLANK
+
+    task, split = shown.task, shown.split
     names = task.concept_space.concepts
-    state = f", shifted by {shift}" if split.shifted[0] else ""
-    click.echo(f"{task.name}, {example}{state}; label: {task.labels.names[int(split.labels[0])]}")
-    for name, value in metadata.items():
+    state = f", shifted by {setting.shift}" if split.shifted[0] else ""
+    click.echo(f"{task.name}, {shown.name}{state}; label: {task.labels.names[int(split.labels[0])]}")
+    for name, value in shown.metadata.items():
         click.echo(f"  {name}: {value}")
-    click.echo("\nWhat the network sees:")
+    unused = setting.record is not None and setting.record.job.network is None
+    click.echo(f"\nWhat the network sees{f' ({setting.network}; the run used none)' if unused else ''}:")
     for slot, concept in enumerate(split.concepts[0].tolist()):
         if concept == BLANK:
             continue
-        vector = seen.probabilities[0, slot]
+        vector = shown.seen.probabilities[0, slot]
         best = [k for k in np.argsort(-vector, kind="stable")[:3].tolist() if vector[k] >= _LIKELY]
         guesses = ", ".join(f"{names[k]} {vector[k]:.2f}" for k in best)
         wrong = "" if int(vector.argmax()) == concept else f"   (it is {names[concept]})"
         click.echo(f"  {task.slots[slot]}: {guesses or 'nothing'}{wrong}")
-    click.echo("\nRules that fire on the most likely concepts:")
+
+
+def _show_stored(shown: _Example, record: Record, results: Path) -> None:
+    """Print what a run answered for the example, as it was stored."""
+    click.echo(f"\nWhat the run {record.key} answered ({record.job.learner}, as stored):")
+    rows = _stored(shown.name, record, results)
+    if isinstance(rows, str):
+        click.echo(f"  {rows}")
+        return
+    for _, row in rows.iterrows():
+        how = _EVALUATIONS.get(row["evaluation"], row["evaluation"])
+        click.echo(f"  {how}: {row['predicted']}")
+        for k, name in enumerate(shown.task.labels.names):
+            if f"p_{name}" in row:
+                click.echo(f"    {name}: {row[f'p_{name}']:.4f}{_mark(shown, k)}")
+
+
+def _stored(name: str, record: Record, results: Path) -> pd.DataFrame | str:
+    """The stored predictions of an example; why there are none."""
+    from nsl_bench.run.store import Store
+
+    if name.startswith("train"):
+        return "nothing: a run answers for test examples only."
+    if record.status != "ok":
+        return f"nothing: it ended as {record.status}."
+    try:
+        found = Store(results, must_exist=True).predictions(record.key)
+    except UserError:
+        return f"nothing that is kept: {results} holds no predictions of this run."
+    rows = found[found["example"] == name]
+    return rows if len(rows) else f"nothing: its predictions hold no example {name}."
+
+
+def _mark(shown: _Example, label: int) -> str:
+    return "  <- true label" if label == int(shown.split.labels[0]) else ""
+
+
+def _show_rules(shown: _Example, setting: _Setting, engine: str) -> None:
+    """Print what the rules say of the example, computed now."""
+    from nsl_bench.inference.query import Query
+    from nsl_bench.isolation.rules import crisp, doubt, fired, inferred
+
+    task = shown.task
+    if not setting.whose:
+        click.echo("\nThe run learned no rules in ASP; --hypothesis names a file of rules to ask.")
+        return
+    rules = (task.true_rule,) if setting.rules is None else setting.rules
+    query = Query.of(task, rules, strict=setting.record is None)
+    if note := doubt(query):
+        click.echo(f"Note: {note}", err=True)
+    context = task.context(shown.seen.concepts[0], shown.metadata)
+    answer = inferred(engine, query, shown.seen.probabilities, [task.metadata_facts(shown.metadata)])
+    label = int(crisp(query.rules, task.background, [context], task.labels)[0])
+    click.echo(f"\nWhat the rules say ({setting.whose}; computed now)")
+    click.echo("Rules that fire on the most likely concepts:")
     for instance in fired(query.rules, task.background, context) or ["none"]:
         click.echo(f"  {instance}")
     words = {-1: "none", -2: "several", **dict(enumerate(task.labels.names))}
-    click.echo(f"\nDerived label: {words[label]}")
+    click.echo(f"Derived label: {words[label]}")
     how = quality(answer.engines[0], float(answer.width[0]), float(answer.std_err.max(initial=0.0)))
     click.echo(f"Probabilities over all that the images may show ({how}):")
     for k, name in enumerate(task.labels.names):
-        mark = "  <- true label" if k == int(split.labels[0]) else ""
-        click.echo(f"  {name}: {answer.probabilities[0, k]:.4f}{mark}")
+        click.echo(f"  {name}: {answer.probabilities[0, k]:.4f}{_mark(shown, k)}")
     click.echo(f"  no label: {answer.undecided[0]:.4f}\n  several labels: {answer.ambiguous[0]:.4f}")
-    if out is not None:
-        from nsl_bench.data.show import sheet
 
-        save(sheet(task, pool, change, split), out)
-        click.echo(f"\nImages: {out}")
+
+def _draw(shown: _Example, setting: _Setting, out: Path) -> None:
+    """Draw the example's images into a file."""
+    from nsl_bench.data.show import sheet
+    from nsl_bench.data.splits import make_source
+    from nsl_bench.pictures import save
+    from nsl_bench.shift import resolve
+
+    pool = make_source(shown.task, setting.source)
+    save(sheet(shown.task, pool, resolve(setting.shift, shown.task, pool), shown.split), out)
+    click.echo(f"\nImages: {out}")
 
 
 def _record(results: Path, key: str) -> Record:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import time
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import click
 
 from nsl_bench.cli import Command
 from nsl_bench.errors import UserError
 
-if TYPE_CHECKING:
-    from nsl_bench.las.task import Solution
-
 __all__ = ["command"]
 
 _MEBIBYTE = 2**20
+_DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
 
 
 @click.command(
@@ -27,6 +24,7 @@ _MEBIBYTE = 2**20
         "nsl-bench learn task.las",
         "nsl-bench learn task.las --json --time-limit 60",
         "nsl-bench learn task.las --explain",
+        "nsl-bench learn task.las --verify     # check the answer by the definition, apart from the search",
         "nsl-bench learn task.las --rule-learner fastlas --executable ~/bin/FastLAS",
     ],
 )
@@ -34,88 +32,117 @@ _MEBIBYTE = 2**20
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--time-limit", type=click.FloatRange(min=0), help="Seconds; then the best so far is printed.")
 @click.option("--memory-limit", type=click.IntRange(min=1), help="Megabytes.")
+@click.option(
+    "--dialect",
+    type=click.Choice(["ilasp", "fastlas"]),
+    help="Whose syntax the file is in, which decides defaults; by default what its statements suggest.",
+)
 @click.option("--rule-learner", default="exact", show_default=True, help="exact, fastlas or ilasp.")
 @click.option("--executable", type=click.Path(path_type=Path), help="FastLAS or ILASP, if not on the PATH.")
 @click.option("--progress", is_flag=True, help="Say on standard error what is being done.")
 @click.option("--explain", "with_explanation", is_flag=True, help="Say which examples each rule covers.")
+@click.option(
+    "--verify", is_flag=True, help="Check score and, if the space is small, optimality by the definition."
+)
 def command(
     task: Path,
     as_json: bool,
     time_limit: float | None,
     memory_limit: int | None,
+    dialect: Literal["ilasp", "fastlas"] | None,
     rule_learner: str,
     executable: Path | None,
     progress: bool,
     with_explanation: bool,
+    verify: bool,
 ) -> int:
     """Learn the hypothesis of least score from the learning task in the file TASK.
 
     Ctrl-C ends the search; what was found by then is printed, with a lower bound of the score. Exits with
     2 if no hypothesis covers all the examples that must be covered.
     """
-    from nsl_bench import registry
-    from nsl_bench.las.task import LasTask
+    from nsl_bench.isolation.learning import solve_isolated
 
-    started = time.monotonic()
-    solver = registry.factory("rule_learner", rule_learner)
-    read = LasTask.read(task)
-    for warning in read.warnings:
-        click.echo(f"Note: {warning}", err=True)
     options: dict[str, Any] = {}
     if executable is not None:
         if rule_learner == "exact":
             raise UserError("--executable goes with --rule-learner fastlas or ilasp.")
         options["executable"] = executable
-    if progress and rule_learner == "exact":
-        options["progress"] = partial(click.echo, err=True)
-    memory = None if memory_limit is None else memory_limit * _MEBIBYTE
-    solution: Solution = solver(read, time_limit=time_limit, memory_limit=memory, **options)
-    seconds = time.monotonic() - started
-    explanation = None
-    if with_explanation and solution.score is not None:
-        from nsl_bench.las.semantics.explanation import explain
 
-        explanation = explain(read, solution)
+    def hear(kind: str, words: str) -> None:
+        if kind == "warning":
+            click.echo(f"Note: {words}", err=True)
+        elif progress:
+            click.echo(words, err=True)
+
+    learned = solve_isolated(
+        task,
+        rule_learner=rule_learner,
+        time_limit=time_limit,
+        memory_limit=None if memory_limit is None else memory_limit * _MEBIBYTE,
+        options=options,
+        explain=with_explanation,
+        verify=verify,
+        dialect=dialect,
+        heard=hear,
+    )
+    found = learned.answer
     if as_json:
         answer: dict[str, Any] = {
-            "status": solution.status,
-            "score": solution.score,
-            "hypothesis": list(solution.hypothesis),
-            "seconds": round(seconds, 3),
-            "bound": solution.bound,
-            "cost": solution.cost,
-            "tier": solution.tier,
-            "uncovered": dict(solution.uncovered),
-            "message": solution.message,
-            "statistics": dict(solution.statistics),
+            "status": found["status"],
+            "score": found["score"],
+            "hypothesis": list(found["hypothesis"]),
+            "seconds": round(learned.seconds, 3),
+            "bound": found["bound"],
+            "cost": found["cost"],
+            "tier": found["tier"],
+            "tiers": list(found["tiers"]),
+            "solver": found["solver"],
+            "dialect": learned.dialect,
+            "verified": found["verified"],
+            "unverified": found["unverified"],
+            "uncovered": dict(found["uncovered"]),
+            "message": found["message"],
+            "statistics": dict(found["statistics"]),
         }
-        if explanation is not None:
-            answer["rules"] = [
-                {"rule": r.rule, "cost": r.cost, "covers": list(r.covers), "spoils": list(r.spoils)}
-                for r in explanation.rules
-            ]
+        if learned.explanation is not None:
+            answer["rules"] = list(learned.rules)
         click.echo(json.dumps(answer))
     else:
-        _print(solution, seconds)
-        if explanation is not None:
-            click.echo(f"\n{explanation}")
-    return 2 if solution.status == "unsatisfiable" else 0
+        _print(found, learned.seconds, learned.dialect)
+        if verify:
+            click.echo(f"% {_verification(found)}")
+        if learned.explanation is not None:
+            click.echo(f"\n{learned.explanation}")
+    return 2 if found["status"] == "unsatisfiable" or learned.ended else 0
 
 
-def _print(solution: Solution, seconds: float) -> None:
-    if solution.status == "unsatisfiable":
+def _verification(found: Mapping[str, Any]) -> str:
+    """What was verified, and why no more was."""
+    if found["verified"] == "optimality":
+        return "verified: " + ("unsatisfiable" if found["score"] is None else "score and optimality")
+    if found["verified"] == "score":
+        return f"verified: score only: {found['unverified'] or 'the check contradicts the search'}"
+    return f"not verified: {found['unverified'] or 'the check contradicts the search'}"
+
+
+def _print(found: Mapping[str, Any], seconds: float, dialect: str) -> None:
+    if found["status"] == "unsatisfiable":
         click.echo("unsatisfiable")
-        click.echo(solution.message or "No hypothesis covers every example that must be covered.", err=True)
+        click.echo(found["message"] or "No hypothesis covers every example that must be covered.", err=True)
         return
-    for rule in solution.hypothesis:
+    for rule in found["hypothesis"]:
         click.echo(rule)
-    if not solution.hypothesis and solution.score is not None:
+    if not found["hypothesis"] and found["score"] is not None:
         click.echo("% the empty hypothesis")
-    if solution.score is None:
-        click.echo("% no hypothesis found")
+    by = f"tier {found['tier']}" if found["tier"] else found["solver"]
+    read = f"{_DIALECTS[dialect]} dialect" if dialect else "unread"
+    if found["score"] is None:
+        known = "its score is not known" if found["hypothesis"] else "no hypothesis found"
+        click.echo(f"% {known}; {seconds:.2f} s, {by}, {read}")
     else:
-        proof = "optimal" if solution.status == "optimal" else f"feasible, at least {solution.bound}"
-        parts = f"rules cost {solution.cost}, {len(solution.uncovered)} examples uncovered"
-        click.echo(f"% score {solution.score} ({proof}): {parts}; {seconds:.2f} s, tier {solution.tier}")
-    if solution.message:
-        click.echo(solution.message, err=True)
+        proof = "optimal" if found["status"] == "optimal" else f"feasible, at least {found['bound']}"
+        parts = f"rules cost {found['cost']}, {len(found['uncovered'])} examples uncovered"
+        click.echo(f"% score {found['score']} ({proof}): {parts}; {seconds:.2f} s, {by}, {read}")
+    if found["message"]:
+        click.echo(found["message"], err=True)

@@ -12,6 +12,8 @@ from nsl_bench.errors import UserError
 
 __all__ = ["command"]
 
+_MEBIBYTE = 2**20
+
 
 def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
@@ -42,6 +44,12 @@ def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...
 @click.option("--network", default="softmax", show_default=True, help="Perception network.")
 @click.option("--engine", default="auto", show_default=True, help="auto, exact, sampling or problog.")
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON an example.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds for grounding the rules (60 by default), and as many for inference (any by default).",
+)
+@click.option("--memory-limit", type=click.IntRange(min=1), help="Megabytes for grounding and inference.")
 def command(
     hypothesis: Path,
     benchmark: str,
@@ -52,19 +60,23 @@ def command(
     network: str,
     engine: str,
     as_json: bool,
+    time_limit: float | None,
+    memory_limit: int | None,
 ) -> None:
     """Print the labels that the rules in the file HYPOTHESIS give examples of BENCHMARK.
 
     Probabilities are those of the worlds in which exactly that label is derived, over everything that the
     images may show; what is missing to 1 has no label, or several.
     """
+    from nsl_bench.isolation.guard import Allowance, prepare
+
+    prepare()
     from nsl_bench import registry
     from nsl_bench.asp.text import read_text
     from nsl_bench.data.splits import make_source
-    from nsl_bench.inference.engines import infer
     from nsl_bench.inference.examples import from_folder, from_table
-    from nsl_bench.inference.program.ground import underivable
     from nsl_bench.inference.query import Query
+    from nsl_bench.isolation.rules import doubt, inferred
     from nsl_bench.perception.library import trained
     from nsl_bench.run.metrics import most_probable
 
@@ -72,8 +84,8 @@ def command(
         raise UserError("Give either --probabilities (a CSV file) or --images (a folder).")
     task = registry.create("benchmark", benchmark)
     query = Query.of(task, [read_text(hypothesis)])
-    if doubt := underivable(query):
-        click.echo(f"Note: {doubt}", err=True)
+    if note := doubt(query):
+        click.echo(f"Note: {note}", err=True)
     if probabilities is not None:
         examples = from_table(task, probabilities, metadata)
     else:
@@ -81,7 +93,16 @@ def command(
         pool = make_source(task, source)
         seen = trained(network, task, pool)
         examples = from_folder(task, images, pool.shape, seen, metadata)
-    answer = infer(engine, query, examples.probabilities, examples.facts)
+    memory = None if memory_limit is None else memory_limit * _MEBIBYTE
+    answer = inferred(
+        engine,
+        query,
+        examples.probabilities,
+        examples.facts,
+        what=str(hypothesis),
+        allowance=Allowance(time_limit, memory),
+        grounding=time_limit,
+    )
     best = [None if k < 0 else task.labels.names[k] for k in most_probable(answer.probabilities).tolist()]
     rows = [
         {

@@ -16,19 +16,18 @@ table with its name and options::
 from __future__ import annotations
 
 import copy
-import json
 import re
-import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.data.splits import check_percent, make_source
-from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench.data.splits import make_source
+from nsl_bench.declared import Declared, Is, checked, parse_json, quoted, read_toml
+from nsl_bench.errors import UserError
 from nsl_bench.shift import STANDARD, Shift, named_shifts, resolve, short_name
 from nsl_bench.source import ImageSource
 
@@ -38,8 +37,35 @@ IMAGES, SYMBOLIC = "images", "symbolic"
 """The configurations of a data set beside the standard and the shifted ones."""
 
 
+def _spec(value: Any) -> Any:
+    """A part's spec from a table with its name and options; a text is one already."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
+        return value
+    if ":" in value["name"] and len(value) > 1:
+        raise ValueError(
+            f"has the name {quoted(value['name'])} with options beside the table's; name it alone"
+        )
+    options = {}
+    for option, setting in value.items():
+        if option == "name":
+            continue
+        if not isinstance(setting, str | int | float):
+            raise ValueError(
+                f"has the option {option}, which must be a text or a number; got {quoted(setting)}"
+            )
+        options[option] = str(setting).lower() if isinstance(setting, bool) else str(setting)
+        if "," in options[option]:
+            raise ValueError(f"has the option {option}, which must be without a comma; got {quoted(setting)}")
+    return str(registry.Spec(value["name"], (), options))
+
+
+_SPEC = Annotated[str, Is("a name or a table with a name and options", before=_spec)]
+_SHARE = Annotated[float, Is("a number from 0 to 100", least=0, most=100)]
+_COUNT = Annotated[int, Is("a whole number from 1 to 100,000,000", least=1, most=10**8)]
+
+
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Declared):
     """What to generate. None leaves a choice to the benchmark.
 
     Attributes:
@@ -56,17 +82,25 @@ class Recipe:
         images: ``"all"`` images of the pool, or only the ``"used"`` ones, which examples refer to.
     """
 
-    benchmark: str
+    benchmark: _SPEC
     size: str | None = None
-    train: int | None = None
-    test: int | None = None
-    repeats: int | None = None
-    seed: int = 0
-    source: str | None = None
-    shifts: tuple[str, ...] | None = None
-    percents: tuple[float, ...] = ()
+    train: _COUNT | None = None
+    test: _COUNT | None = None
+    repeats: Annotated[int, Is("a whole number from 1 to 10,000", least=1, most=10**4)] | None = None
+    seed: Annotated[int, Is("a whole number from 0 to 2**63 - 1", least=0, most=2**63 - 1)] = 0
+    source: _SPEC | None = None
+    shifts: (
+        Annotated[
+            tuple[_SPEC, ...], Is('a list such as ["noir"]', make=lambda specs: tuple(dict.fromkeys(specs)))
+        ]
+        | None
+    ) = None
+    percents: Annotated[
+        tuple[_SHARE, ...],
+        Is("a list of numbers such as [0, 50, 90]", make=lambda shares: tuple(sorted(set(shares)))),
+    ] = ()
     splits: str | None = None
-    images: Literal["all", "used"] = "all"
+    images: Annotated[Literal["all", "used"], Is('"all" or "used"')] = "all"
 
     @classmethod
     def read(cls, path: Path) -> Recipe:
@@ -75,36 +109,31 @@ class Recipe:
         Raises:
             UserError: the file is missing or broken, a key is unknown, or a value has the wrong type.
         """
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-            values = json.loads(text)["recipe"] if path.suffix == ".json" else tomllib.loads(text)
-        except OSError as error:
-            raise UserError(f"The recipe {path} cannot be read: {error.strerror}.") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UserError(f"The recipe {path} is no TOML file: {error}.") from error
-        except (json.JSONDecodeError, KeyError, TypeError, RecursionError) as error:
-            raise UserError(f"{path} is no manifest of a data set: it holds no recipe.") from error
+        if path.suffix == ".json":
+            try:
+                values = parse_json(path.read_bytes())["recipe"]
+            except OSError as error:
+                raise UserError(f"The recipe {path} cannot be read: {error.strerror}.") from error
+            except (ValueError, KeyError, TypeError) as error:
+                raise UserError(f"{path} is no manifest of a data set: it holds no recipe.") from error
+        else:
+            values = read_toml(path, "The recipe")
         if not isinstance(values, dict):
-            raise UserError(f"{path} is no manifest of a data set: its recipe is {values!r}.")
+            raise UserError(f"{path} is no manifest of a data set: its recipe is {quoted(values)}.")
         return cls.from_dict(values, str(path))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "the options") -> Recipe:
-        """A recipe from plain values, checked.
+        """A recipe from plain values, checked; None is as if it were not there.
 
         Raises:
             UserError: an unknown key, a value of the wrong type, or no benchmark.
         """
-        known = [f.name for f in fields(cls)]
-        for key in values:
-            if key not in known:
-                raise UserError(f"In {where}: unknown key '{key}'.{did_you_mean(key, known)}")
-        checked = {key: _check(key, value, where) for key, value in values.items() if value is not None}
-        if "benchmark" not in checked:
-            raise UserError(f"In {where}: 'benchmark' is missing; name the task to generate.")
-        if "size" in checked and "train" in checked:
+        given = {key: value for key, value in values.items() if value is not None}
+        found = checked(cls, given, f"In {where}: ")
+        if found.size is not None and found.train is not None:
             raise UserError(f"In {where}: 'size' and 'train' both say how many train examples; give one.")
-        return cls(**checked)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, of which `from_dict` makes the same recipe again."""
@@ -121,63 +150,6 @@ class Recipe:
             shifts=self.shifts and tuple(without_folders(shift) for shift in self.shifts),
             splits=self.splits and _last_part(self.splits),
         )
-
-
-_WHOLE = {"train": (1, 10**8), "test": (1, 10**8), "repeats": (1, 10**4), "seed": (0, 2**63 - 1)}
-"""Keys whose value is a whole number, the least one and the most."""
-
-
-def _check(key: str, value: Any, where: str) -> Any:
-    if key in _WHOLE:
-        least, most = _WHOLE[key]
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise _wrong(where, key, value, f"a whole number from {least} to {most}")
-        return value
-    if key in ("benchmark", "source"):
-        return _spec(key, value, where)
-    if key == "shifts":
-        if not isinstance(value, Sequence) or isinstance(value, str):
-            raise _wrong(where, key, value, 'a list such as ["noir"]')
-        return tuple(dict.fromkeys(_spec(key, one, where) for one in value))
-    if key == "percents":
-        numbers = isinstance(value, Sequence) and all(
-            isinstance(p, int | float) and not isinstance(p, bool) for p in value
-        )
-        if not numbers or isinstance(value, str):
-            raise _wrong(where, key, value, "a list of numbers such as [0, 50, 90]")
-        try:
-            return tuple(sorted({float(check_percent(p)) for p in value}))
-        except UserError as error:
-            raise UserError(f"In {where}: 'percents': {error}") from error
-    if key == "images" and value not in ("all", "used"):
-        raise _wrong(where, key, value, '"all" or "used"')
-    if not isinstance(value, str):
-        raise _wrong(where, key, value, "a text")
-    return value
-
-
-def _spec(key: str, value: Any, where: str) -> str:
-    """A part's spec from a text or from a table with its name and options."""
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
-        raise _wrong(where, key, value, "a name or a table with a name and options")
-    if ":" in value["name"] and len(value) > 1:
-        raise _wrong(where, f"{key}.name", value["name"], "a name alone where the table has options")
-    options = {}
-    for option, setting in value.items():
-        if option == "name":
-            continue
-        if not isinstance(setting, str | int | float):
-            raise _wrong(where, f"{key}.{option}", setting, "a text or a number")
-        options[option] = str(setting).lower() if isinstance(setting, bool) else str(setting)
-        if "," in options[option]:
-            raise _wrong(where, f"{key}.{option}", setting, "a value without a comma")
-    return str(registry.Spec(value["name"], (), options))
-
-
-def _wrong(where: str, key: str, value: Any, right: str) -> UserError:
-    return UserError(f"In {where}: '{key}' is {value!r}, but should be {right}.")
 
 
 def split_name(repeat: int) -> str:

@@ -1,9 +1,9 @@
 """Crisp inference: the label that rules derive from an example's facts, for a whole test set at once.
 
-Examples with the same context are answered once, and all of them in a few groundings (`program` says
-how). The answer of clingo to a stratified program is its one answer set. A program that is not stratified
-can have several: a label is then derived if it is in every one of them (cautious consequence), which asks
-for one call an example.
+Examples with the same context are answered once, and all of them in a few groundings (one replica of the
+program an example, `nsl_bench.asp.replicas`). The answer of clingo to a stratified program is its one answer
+set. A program that is not stratified can have several: a label is then derived if it is in every one of them
+(cautious consequence), which asks for one call an example.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.asp.text import goal_of, parse_atom
-from nsl_bench.errors import UserError
-from nsl_bench.inference.program.rules import EXAMPLE, VIOLATED, Program, Signature, clean_message
+from nsl_bench.asp.atoms import goal_of, read_atom
+from nsl_bench.asp.grounding import check_safety, grounded
+from nsl_bench.asp.program import Program, parse
+from nsl_bench.asp.replicas import Replicas, replicate
 from nsl_bench.inference.program.unfolding import unfold
 from nsl_bench.types import AMBIGUOUS, UNDECIDED, LabelSpace
 
@@ -75,61 +76,42 @@ def derived(
         UserError: as for `crisp_labels`.
     """
     goals = [goal_of(atom) for atom in atoms]
-    program = Program.parse("\n".join(rules), "the hypothesis")
-    program += Program.parse(background, "the background knowledge")
-    _check_safety(program)
+    program = parse("\n".join(rules), "the hypothesis") + parse(background, "the background knowledge")
+    check_safety(program, "The hypothesis")
     wanted = {(goal.name, len(goal.arguments)) for goal in goals}
-    # What a goal does not depend on still decides whether there are answer sets, unless stratified.
-    sliced = program.slice(wanted) if program.stratified else program
     rows: dict[tuple[str, ...], int] = {}
     inverse = np.array([rows.setdefault(context, len(rows)) for context in contexts], np.int64)
     distinct = list(rows)
-    read = _Contexts(sliced.signatures | wanted)
-    facts = [read(context) for context in distinct]
+    stated = _stated(distinct)
     holds = np.zeros((len(distinct), len(goals)), np.bool_)
     consistent = np.ones(len(distinct), np.bool_)
-    if program.stratified and read.plain:
-        sliced = unfold(sliced, read.signatures | wanted).slice(wanted)
+    if stated is not None and program.stratified and not any(goal.negative for goal in goals):
+        # what a goal does not depend on cannot change the one answer set
+        sliced = program.slice(wanted)
+        relevant = sliced.signatures | wanted
+        sliced = unfold(sliced, (stated & relevant) | wanted).slice(wanted)
+        facts = [
+            [text for text in context if (a := read_atom(text)) and a.signature in relevant]
+            for context in distinct
+        ]
+        replicas = replicate(sliced, facts, asked=atoms)
         for start, stop in _chunks([len(fact) for fact in facts]):
-            _answer(sliced, read, facts[start:stop], goals, holds[start:stop], consistent[start:stop])
+            _answer(replicas, facts[start:stop], goals, holds[start:stop], consistent[start:stop])
     else:
         for i, context in enumerate(distinct):
             consistent[i] = _answer_one(program, context, goals, holds[i])
     return holds[inverse], consistent[inverse]
 
 
-class _Contexts:
-    """Reads contexts into facts over relevant predicates, each distinct text once.
-
-    Attributes:
-        signatures: predicates of the facts read so far.
-        plain: whether everything read so far was a fact over a predicate without classical negation.
-    """
-
-    def __init__(self, relevant: frozenset[Signature]) -> None:
-        self.signatures: set[Signature] = set()
-        self.plain = True
-        self._relevant = relevant
-        self._known: dict[str, tuple[str, str] | None] = {}
-
-    def __call__(self, context: tuple[str, ...]) -> list[tuple[str, str]]:
-        """The facts of a context as pairs (what stands before the example's name, what behind it)."""
-        known = self._known
-        read = [known[text] if text in known else self._read(text) for text in context]
-        return [fact for fact in read if fact is not None]
-
-    def _read(self, text: str) -> tuple[str, str] | None:
-        fact = None
-        # A term of clingo is evaluated and ground, hence a fact; all else is a statement.
-        symbol = parse_atom(text)
-        if symbol is None or symbol.negative:
-            self.plain = False
-        elif (symbol.name, len(symbol.arguments)) in self._relevant:
-            self.signatures.add((symbol.name, len(symbol.arguments)))
-            rest = "".join(f",{argument}" for argument in symbol.arguments)
-            fact = (f"{symbol.name}(", f"{rest}).")
-        self._known[text] = fact
-        return fact
+def _stated(contexts: Sequence[tuple[str, ...]]) -> frozenset[tuple[str, int]] | None:
+    """The predicates of the contexts' facts; None if one holds a rule or a classically negated fact."""
+    found: set[tuple[str, int]] = set()
+    for text in dict.fromkeys(text for context in contexts for text in context):
+        atom = read_atom(text)
+        if atom is None or atom.classical:
+            return None
+        found.add(atom.signature)
+    return frozenset(found)
 
 
 def _chunks(sizes: Sequence[int]) -> list[tuple[int, int]]:
@@ -146,64 +128,37 @@ def _chunks(sizes: Sequence[int]) -> list[tuple[int, int]]:
     return list(itertools.pairwise(bounds))
 
 
-def _control(*arguments: str) -> tuple[Any, list[str]]:
-    import clingo
-
-    messages: list[str] = []
-    control = clingo.Control(
-        ["--warn=none", *arguments], logger=lambda _, message: messages.append(message), message_limit=5
-    )
-    return control, messages
-
-
-def _check_safety(program: Program) -> None:
-    """Ground the program for no example at all, which finds what is unsafe and names it as written."""
-    from clingo import ast
-
-    control, messages = _control()
-    try:
-        with ast.ProgramBuilder(control) as builder:
-            for node in [*program.constants, *(rule.node for rule in program.rules)]:
-                builder.add(node)
-        control.ground([("base", [])])
-    except RuntimeError:
-        raise UserError(f"The hypothesis cannot be used: {clean_message(messages)}.") from None
-
-
 def _answer(
-    program: Program,
-    read: _Contexts,
-    facts: list[list[tuple[str, str]]],
+    replicas: Replicas,
+    facts: Sequence[Sequence[str]],
     goals: Sequence[Any],
     holds: npt.NDArray[np.bool_],
     consistent: npt.NDArray[np.bool_],
 ) -> None:
     """Fill the rows of these examples; the program is stratified."""
-    from clingo import ast
-
-    # Goals count as dependent even if no context reaches them: `invalid.` holds of every example.
-    dependent = program.dependent(read.signatures | {(g.name, len(g.arguments)) for g in goals})
-    control, messages = _control()
-    text = [f"{EXAMPLE}(0..{len(facts) - 1})."]
-    text += [f"{before}{i}{behind}" for i, pairs in enumerate(facts) for before, behind in pairs]
-    try:
-        with ast.ProgramBuilder(control) as builder:
-            for node in program.for_examples(dependent):
-                builder.add(node)
-        control.add("base", [], "\n".join(text))
-        control.ground([("base", [])])
-    except RuntimeError:
-        raise UserError(f"The hypothesis cannot be grounded: {clean_message(messages)}.") from None
-    columns = {(goal.name, tuple(goal.arguments)): j for j, goal in enumerate(goals)}
+    lines = [
+        replicas.shared,
+        replicas.common,
+        replicas.frame(),
+        f"{replicas.example(f'0..{len(facts) - 1}')}.",
+    ]
+    lines += [replicas.context(i, own) for i, own in enumerate(facts)]
+    control = grounded("The hypothesis", text="\n".join(lines))
     with control.solve(yield_=True) as handle:
         model = handle.model()
-        for name, arity in {(goal.name, len(goal.arguments)) for goal in goals}:
+        for column, goal in enumerate(goals):
+            signature = (goal.name, len(goal.arguments))
+            if signature not in replicas.dependent:
+                atom = control.symbolic_atoms[goal]
+                holds[:, column] = atom is not None and (atom.is_fact or model.is_true(atom.literal))
+        columns = {(replicas.predicate(g.name), tuple(g.arguments)): j for j, g in enumerate(goals)}
+        for name, arity in {(name, len(arguments)) for name, arguments in columns}:
             for atom in control.symbolic_atoms.by_signature(name, arity + 1):
                 example, *arguments = atom.symbol.arguments
-                column = columns.get((name, tuple(arguments)))
-                if column is not None and (atom.is_fact or model.is_true(atom.literal)):
+                column = columns.get((name, tuple(arguments)), -1)
+                if column >= 0 and (atom.is_fact or model.is_true(atom.literal)):
                     holds[example.number, column] = True
-        for atom in control.symbolic_atoms.by_signature(VIOLATED, 1):
+        for atom in control.symbolic_atoms.by_signature(replicas.names("violated"), 1):
             if atom.is_fact or model.is_true(atom.literal):
                 consistent[atom.symbol.arguments[0].number] = False
 
@@ -212,17 +167,9 @@ def _answer_one(
     program: Program, context: tuple[str, ...], goals: Sequence[Any], holds: npt.NDArray[np.bool_]
 ) -> bool:
     """Fill one example's row with its cautious consequences; whether it has an answer set at all."""
-    from clingo import ast
-
-    statements = Program.parse("".join(f"{text}.\n" for text in context), "the context of an example")
-    control, messages = _control("0", "--enum-mode=cautious")
-    try:
-        with ast.ProgramBuilder(control) as builder:
-            for node in [*program.constants, *(r.node for r in program.rules + statements.rules)]:
-                builder.add(node)
-        control.ground([("base", [])])
-    except RuntimeError:
-        raise UserError(f"The hypothesis cannot be grounded: {clean_message(messages)}.") from None
+    statements = parse("".join(f"{text}.\n" for text in context), "the context of an example")
+    whole = program + statements
+    control = grounded("The hypothesis", whole.nodes, arguments=("0", "--enum-mode=cautious"))
     found = False
     with control.solve(yield_=True) as handle:
         for model in handle:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nsl_bench.errors import UserError
-from nsl_bench.inference.program.rules import Program, clean_message
+from nsl_bench.asp.grounding import grounded
+from nsl_bench.asp.names import Names
+from nsl_bench.asp.program import parse
 
 __all__ = ["fired"]
-
-_FIRED = "__fired"
 
 
 def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list[str]:
@@ -27,33 +26,25 @@ def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list
     Raises:
         UserError: the program does not parse or ground.
     """
-    import clingo
     from clingo import ast
 
-    hypothesis = Program.parse("\n".join(rules), "the hypothesis")
-    program = hypothesis + Program.parse(background, "the background knowledge")
-    facts = Program.parse("".join(f"{fact}.\n" for fact in context), "the example's facts")
+    hypothesis = parse("\n".join(rules), "the hypothesis")
+    program = hypothesis + parse(background, "the background knowledge")
+    facts = parse("".join(f"{fact}.\n" for fact in context), "the example's facts")
+    mark = Names.apart_from(map(str, (program, facts)))("fired")
     marks, names = [], []
     for k, rule in enumerate(hypothesis.rules):
         variables = sorted(_variables([rule.node.head, *rule.node.body]))
         names.append(variables)
         terms = ",".join([str(k), *variables])
         parsed: list[Any] = []
-        ast.parse_string(f"{_FIRED}({terms}).", parsed.append)
+        ast.parse_string(f"{mark}({terms}).", parsed.append)
         marks.append(ast.Rule(rule.node.location, parsed[-1].head, rule.node.body))
-    messages: list[str] = []
-    control = clingo.Control(["--warn=none"], logger=lambda _, message: messages.append(message))
-    statements = [*program.constants, *(r.node for r in (*program.rules, *facts.rules) if r.heads), *marks]
-    try:
-        with ast.ProgramBuilder(control) as builder:
-            for node in statements:
-                builder.add(node)
-        control.ground([("base", [])])
-    except RuntimeError:
-        raise UserError(f"The hypothesis cannot be used: {clean_message(messages)}.") from None
+    statements = [*program.constants, *(r.node for r in (*program.rules, *facts.rules) if r.derives), *marks]
+    control = grounded("The hypothesis", statements)
     with control.solve(yield_=True) as handle:
         model = handle.model()
-        found = [] if model is None else [a for a in model.symbols(atoms=True) if a.name == _FIRED]
+        found = [] if model is None else [a for a in model.symbols(atoms=True) if a.name == mark]
     instances = []
     for atom in sorted(found, key=lambda atom: (atom.arguments[0].number, atom.arguments)):
         k = atom.arguments[0].number

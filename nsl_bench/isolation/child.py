@@ -26,7 +26,7 @@ import numpy.typing as npt
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
-from nsl_bench.isolation import sandbox, wire
+from nsl_bench.isolation import guard, sandbox, wire
 from nsl_bench.learners.base import version_of
 from nsl_bench.learners.view import Images, Slots, TrackError, View
 from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
@@ -38,7 +38,7 @@ _OUT_OF_MEMORY = ("allocate memory", "bad_alloc", "out of memory", "outofmemory"
 PRELOADED = (
     *("clingo", "clingo.ast", "numba", "pandas", "pyarrow.parquet", "pysat.solvers", "scipy.sparse"),
     *("sklearn.ensemble", "sklearn.tree", "torch"),
-    *("nsl_bench.inference.crisp", "nsl_bench.inference.program.rules", "nsl_bench.las.enumeration.kernels"),
+    *("nsl_bench.inference.crisp", "nsl_bench.asp.program", "nsl_bench.las.enumeration.kernels"),
     *("nsl_bench.las.solver", "nsl_bench.las.clingo_tiers.one_shot"),
     *(f"nsl_bench.learners.{name}" for name in ("ffnsl", "forest", "majority", "neural", "rules", "trees")),
 )
@@ -255,6 +255,7 @@ def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str,
     force.update(sandbox.apply(reach, memory=request["memory"], network=request["network"]))
     if force["network"] == "open" and force["calls"] == "seccomp":
         force["network"] = "seccomp"
+    guard.call_here()
     line = _Channel(channel, scratch)
     wire.send(line.socket, {"done": force})
     if request.get("command"):

@@ -147,7 +147,7 @@ class IsolatedLearner:
         """What it learned as rules."""
         if self._hypothesis is not None:
             return self._hypothesis
-        from nsl_bench.inference.program.rules import Program
+        from nsl_bench.isolation.rules import one_by_one
 
         told = self._process.call("rules", self._answer)
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
@@ -159,7 +159,7 @@ class IsolatedLearner:
             found = told["rules"] if "rules" in told else _hypothesis(told["hypothesis"])
             rules = found.rules if isinstance(found, Hypothesis) else found
             if rules and not self._trusted and getattr(found, "language", "asp") == "asp":
-                Program.parse("\n".join(rules), f"the rules of the learner {self.stands_for}")
+                one_by_one("\n".join(rules), f"the rules of the learner {self.stands_for}")
                 vet(rules, list(self._views.values()), self._limits)
             return found
         raise InvalidOutput(f"rules of the learner {self.stands_for} gives no hypothesis.")

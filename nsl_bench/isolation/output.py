@@ -46,6 +46,14 @@ class Output:
         note = f"\n[{left_out} bytes left out]\n".encode() if left_out > 0 else b""
         return bytes(self._head + note + kept).decode("utf-8", "replace")
 
+    def take(self) -> str:
+        """All that is kept, which is then forgotten."""
+        text = self.text()
+        self._head.clear()
+        self._tail.clear()
+        self._total = 0
+        return text
+
     def last_lines(self, count: int = 10, width: int = 300) -> str:
         """The last lines that are not empty."""
         lines = [line.rstrip()[:width] for line in self.text().splitlines() if line.strip()]

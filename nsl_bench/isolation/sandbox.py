@@ -21,6 +21,7 @@ from pathlib import Path
 from nsl_bench import registry
 from nsl_bench.isolation import kernel
 from nsl_bench.isolation.limits import Limits
+from nsl_bench.isolation.memory import own_data
 
 __all__ = ["Reach", "apply", "code_of", "location", "program", "reach_of"]
 
@@ -175,7 +176,7 @@ def apply(reach: Reach, *, memory: int | None, network: bool) -> dict[str, str]:
     largest = _LARGEST_FILE if most == resource.RLIM_INFINITY else min(most, _LARGEST_FILE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     if memory is not None:
-        bytes_now = _own_data()
+        bytes_now = own_data()
         resource.setrlimit(resource.RLIMIT_DATA, (bytes_now + memory, bytes_now + memory))
     force = {"files": "none", "calls": "none"}
     if not kernel.LINUX:
@@ -189,11 +190,3 @@ def apply(reach: Reach, *, memory: int | None, network: bool) -> dict[str, str]:
         kernel.deny_calls(sockets=not network)
         force["calls"] = "seccomp"
     return force
-
-
-def _own_data() -> int:
-    try:
-        fields = Path("/proc/self/statm").read_text(encoding="ascii").split()
-        return int(fields[5]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError, ValueError):
-        return 0

@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import socket
 import struct
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["Decoder", "encode", "receive", "send"]
 
@@ -30,6 +32,9 @@ def encode(message: Any) -> bytes:
     arrays: list[np.ndarray[Any, Any]] = []
 
     def pack(value: Any) -> Any:
+        np = sys.modules.get("numpy")
+        if np is None:
+            raise TypeError(f"a {type(value).__name__} cannot be sent")
         if isinstance(value, np.ndarray):
             if value.dtype.kind not in _KINDS:
                 raise TypeError(f"an array of {value.dtype} cannot be sent")
@@ -88,6 +93,8 @@ def _decode(header: bytes, body: bytes) -> Any:
         nonlocal position
         if _KEY not in value:
             return value
+        import numpy as np  # only where there are arrays: small commands do without it
+
         number, code, shape = value[_KEY]
         dtype = np.dtype(code)
         if dtype.kind not in _KINDS or number != len(offsets) or any(side < 0 for side in shape):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from nsl_bench.las.task import Compound, ModeAtom, ModeComparison, ModeLiteral, ModeTerm, Placeholder
+from nsl_bench.las.language_bias import Compound, ModeAtom, ModeComparison, ModeLiteral, ModeTerm, Placeholder
 
 if TYPE_CHECKING:
     from clingo import Symbol

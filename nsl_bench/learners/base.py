@@ -192,19 +192,9 @@ def hypothesis_of(learner: Learner, benchmark: Benchmark | None = None) -> Hypot
 
 def _counted(hypothesis: Hypothesis, benchmark: Benchmark | None, name: str) -> Hypothesis:
     """ASP rules one by one, and their atoms."""
-    from nsl_bench.inference.program.rules import Program
+    from nsl_bench.isolation.rules import counted
 
-    what = f"the rules of the learner {name}"
-    program = Program.parse("\n".join(hypothesis.rules), what)
-    rules = hypothesis.rules
-    if len(rules) != len(program.rules) + len(program.constants):
-        rules = tuple(str(node) for node in (*program.constants, *(rule.node for rule in program.rules)))
-    if benchmark is None:
-        atoms = sum(len(rule.node.body) + bool(rule.heads) for rule in program.rules)
-    else:
-        from nsl_bench.las.bias.hypothesis import count_atoms
-
-        atoms = count_atoms(benchmark, rules, what)
+    rules, atoms = counted(hypothesis.rules, benchmark, f"the rules of the learner {name}")
     return replace(hypothesis, rules=rules, atoms=atoms)
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from nsl_bench.asp.text import read_text
 from nsl_bench.errors import UserError
-from nsl_bench.inference.crisp import crisp_labels
+from nsl_bench.isolation.rules import crisp, one_by_one
 from nsl_bench.learners.view import View
 from nsl_bench.types import Track, one_hot
 
@@ -33,16 +33,13 @@ class Rules:
 
     def fit(self, train: View) -> Rules:
         """Check the rules."""
-        from nsl_bench.inference.program.rules import Program
-
-        program = Program.parse(self._text, "the given rules")
-        self._rules = tuple(str(rule.node) for rule in program.rules)
+        self._rules = one_by_one(self._text, "the given rules")
         self._background = train.background
         return self
 
     def predict(self, test: View) -> npt.NDArray[np.int16]:
         """int16 [n]: the label that the rules derive, `UNDECIDED` or `AMBIGUOUS`."""
-        return crisp_labels(self._rules, self._background, test.contexts, test.label_space)
+        return crisp(self._rules, self._background, test.contexts, test.label_space, what="the given rules")
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, n_labels]: one for the derived label; a row of zeros if there is not exactly one."""

@@ -67,17 +67,12 @@ def holds(rules: Iterable[str], predicate: str) -> bool:
 @lru_cache(maxsize=4096)
 def _subjects(rules: tuple[str, ...]) -> frozenset[str]:
     """The predicates that rules are about; none if they do not parse."""
-    from nsl_bench.inference.program.rules import Program
+    from nsl_bench.isolation import rules as asked
 
     try:
-        program = Program.parse("\n".join(rules), "a hypothesis")
+        return asked.subjects(rules)
     except UserError:
         return frozenset()
-    return frozenset(
-        name
-        for rule in program.rules
-        for name, _ in (rule.positive | rule.negative if rule.node.body else rule.heads)
-    )
 
 
 def subjects(store: Store) -> frozenset[str]:

@@ -21,6 +21,8 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.inference.crisp import crisp_labels
 from nsl_bench.inference.query import Answer, Query
+from nsl_bench.isolation.guard import Allowance, Ended
+from nsl_bench.isolation.rules import inferred
 from nsl_bench.run import metrics as measure
 from nsl_bench.types import BLANK, Hypothesis, Predictions, Split
 
@@ -32,7 +34,7 @@ CAUSES = ("concepts", "rule", "either", "both")
 _BINS = 10
 _ANSWERS_KEPT = 256
 
-_answers: dict[tuple[Any, ...], Answer] = {}
+_answers: dict[tuple[Any, ...], Answer | Ended] = {}
 
 
 Answered = tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]
@@ -66,6 +68,7 @@ def account(
     hypothesis: Hypothesis | None,
     answers: Mapping[str, Answered],
     engine: str = "auto",
+    allowance: Allowance | None = None,
 ) -> Account:
     """Label probabilities, their metrics, and the causes of errors.
 
@@ -77,23 +80,24 @@ def account(
         answers: what the learner says of the true concepts (``"hypothesis"``) and of what is seen in the
             images (``"framework"``); one may be missing.
         engine: of probabilistic inference, a name or spec.
+        allowance: what that may use.
     """
     labels = split.labels.astype(np.int64)
     if "framework" not in answers:
         own = answers["hypothesis"][1]
         return Account(_numbers(own, labels), own)
     framework, own = answers["framework"]
-    inferred = _infer(benchmark, hypothesis, split, predictions, own, engine)
-    found = _numbers(inferred.probabilities, labels)
-    right = measure.most_probable(inferred.probabilities) == labels
+    inference = _infer(benchmark, hypothesis, split, predictions, own, engine, allowance)
+    found = _numbers(inference.probabilities, labels)
+    right = measure.most_probable(inference.probabilities) == labels
     found["framework_accuracy_probabilistic"] = float(np.mean(right))
     if "hypothesis" not in answers or predictions is None:
-        return Account(found, inferred.probabilities, None, inferred.used)
+        return Account(found, inference.probabilities, None, inference.used)
     cause = _causes(benchmark, split, predictions, framework, answers["hypothesis"][0])
     found.update({f"error_{name}": float(np.mean(cause == k)) for k, name in enumerate(CAUSES)})
     found["error_inference"] = float(np.mean((framework != labels) & right))
     words = [*CAUSES, ""]
-    return Account(found, inferred.probabilities, [words[c] for c in cause.tolist()], inferred.used)
+    return Account(found, inference.probabilities, [words[c] for c in cause.tolist()], inference.used)
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,7 @@ def _infer(
     predictions: Predictions | None,
     own: npt.NDArray[np.float64],
     engine: str,
+    allowance: Allowance | None,
 ) -> _Inference:
     """The label probabilities of a learner, by probabilistic inference if it is a crisp rule learner.
 
@@ -120,14 +125,15 @@ def _infer(
         own: float64 [n, labels], what the learner itself gives; it stays where the learner has no ASP
             rules, or where its probabilities are not all 0 or 1.
         engine: an engine's name or spec.
+        allowance: what inference may use.
     """
     crisp = bool(np.isin(own, (0.0, 1.0)).all())
     if hypothesis is None or hypothesis.language != "asp" or predictions is None or not crisp:
         return _Inference(own)
     try:
-        answer = answer_of(benchmark, hypothesis.rules, split, predictions, engine)
+        answer = answer_of(benchmark, hypothesis.rules, split, predictions, engine, allowance)
     except UserError as error:
-        # Rules that inference cannot read (several answer sets, say) still have their crisp answers.
+        # Rules that inference cannot read or ground (several answer sets, say) have their crisp answers.
         return _Inference(own, {"engine": "crisp", "reason": str(error)})
     return _Inference(
         answer.probabilities,
@@ -141,15 +147,18 @@ def _infer(
 
 
 def answer_of(
-    benchmark: Benchmark, rules: tuple[str, ...], split: Split, predictions: Predictions, engine: str = "auto"
+    benchmark: Benchmark,
+    rules: tuple[str, ...],
+    split: Split,
+    predictions: Predictions,
+    engine: str = "auto",
+    allowance: Allowance | None = None,
 ) -> Answer:
-    """An engine's answer for the examples of a split.
+    """An engine's answer for the examples of a split, from a process that may die.
 
     Raises:
-        UserError: rules or engine cannot be used.
+        UserError: rules or engine cannot be used, or not within the allowance.
     """
-    from nsl_bench.inference import engines
-
     query = Query.of(benchmark, rules, strict=False)
     columns = list(split.metadata.items())
     facts = [
@@ -161,8 +170,14 @@ def answer_of(
     if asked not in _answers:
         while len(_answers) >= _ANSWERS_KEPT:
             _answers.pop(next(iter(_answers)))
-        _answers[asked] = engines.infer(engine, query, predictions.probabilities, facts)
-    return _answers[asked]
+        try:
+            _answers[asked] = inferred(engine, query, predictions.probabilities, facts, allowance=allowance)
+        except Ended as ended:  # it may have taken its time
+            _answers[asked] = ended
+    found = _answers[asked]
+    if isinstance(found, Ended):
+        raise found
+    return found
 
 
 def _numbers(

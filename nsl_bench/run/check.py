@@ -95,10 +95,10 @@ def _try(spec: str, limits: Limits, benchmark: Any) -> _Trial:
 
 
 def _parsed(hypothesis: Hypothesis) -> None:
-    from nsl_bench.inference.program.rules import Program
+    from nsl_bench.isolation.rules import one_by_one
 
     for i, rule in enumerate(hypothesis.rules, 1):
-        Program.parse(rule, f"rule {i} of the learner ('{rule[:60]}')")
+        one_by_one(rule, f"rule {i} of the learner ('{rule[:60]}')")
 
 
 def _compared(first: _Trial, second: _Trial, where: str) -> Iterator[Finding]:

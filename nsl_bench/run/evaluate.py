@@ -24,6 +24,7 @@ from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.command import CommandLearner
+from nsl_bench.isolation.guard import Allowance, Ended
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Failure, Limits, Lost
 from nsl_bench.learners.base import InvalidOutput, Unanswered, hypothesis_of, labels_of, probabilities_of
@@ -134,7 +135,7 @@ class Bench:
             learner: Any = None
             try:
                 learner = stack.enter_context(self._learner(job, given))
-                measured = _measure(learner, job, benchmark, source, shift, train, test)
+                measured = _measure(learner, job, benchmark, source, shift, train, test, self._allowance)
             except Lost:
                 if self._lost:
                     raise UserError(
@@ -168,6 +169,11 @@ class Bench:
             perception=measured.perception,
         )
         return Outcome(record, measured.predictions, log or output)
+
+    @property
+    def _allowance(self) -> Allowance:
+        """What evaluating learned rules may use, where the harness itself does it."""
+        return Allowance(None) if self.limits is None else Allowance(self.limits.time, self.limits.memory)
 
     def views(self, job: Job) -> tuple[View, View]:
         """The train and the test set of a job as its learner sees them.
@@ -320,6 +326,7 @@ def _measure(
     shift: Shift | None,
     train: _Data,
     test: _Data,
+    allowance: Allowance,
 ) -> _Measured:
     import pandas as pd
 
@@ -338,7 +345,7 @@ def _measure(
             answers[name] = labels_of(learner, view, probabilities), probabilities
     with _blaming("rules"):
         hypothesis = hypothesis_of(learner, benchmark)
-    told = account(benchmark, test.split, test.predictions, hypothesis, answers)
+    told = account(benchmark, test.split, test.predictions, hypothesis, answers, allowance=allowance)
     numbers = {"learning_time": float(getattr(learner, "learning_time", learning_time))}
     frames = []
     for name in reversed(answers):
@@ -363,9 +370,10 @@ def _measure(
         if hypothesis.language == "asp":
             # Rules may be beyond deciding (not stratified, too hard): then the number is left out.
             with contextlib.suppress(UserError):
-                numbers["equivalent"] = float(is_true_rule(hypothesis.rules, job.benchmark))
+                numbers["equivalent"] = float(is_true_rule(hypothesis.rules, job.benchmark, allowance.memory))
     if hasattr(learner, "examples_"):
-        numbers.update(example_quality(learner.examples_, benchmark))
+        with _blaming("examples_"):
+            numbers.update(example_quality(learner.examples_, benchmark))
     late = bool(getattr(learner, "timed_out_", False))
     frame = pd.concat(frames, ignore_index=True)
     return _Measured(numbers, hypothesis, frame, late, told.inference, perception)
@@ -382,6 +390,8 @@ def _blaming(doing: str) -> Iterator[None]:
         raise Failure(failure.status, f"{doing}: {failure}", failure.output) from failure
     except MemoryError as error:
         raise Failure("out_of_memory", f"{doing}: Out of memory: {error}".removesuffix(": ")) from error
+    except Ended as ended:
+        raise Failure(ended.status, f"{doing}: {ended}") from ended
     except UserError as error:
         raise Failure("crashed", f"{doing}: {error}") from error
     except Exception as error:  # a learner may be anybody's code, and may raise anything

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from nsl_bench import __version__
+from nsl_bench.declared import parse_json
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.command import FolderLearner
 from nsl_bench.isolation.limits import Limits
@@ -59,8 +59,8 @@ def jobs_in(out: Path, name: str | None = None) -> dict[Path, Job]:
     found: dict[Path, Job] = {}
     for task in sorted([*out.glob("task.json"), *out.glob("*/task.json")]):
         try:
-            job = Job.from_dict(json.loads(task.read_text(encoding="utf-8"))["job"])
-        except (ValueError, KeyError, TypeError) as error:
+            job = Job.from_dict(parse_json(task.read_bytes())["job"])
+        except (OSError, ValueError, KeyError, TypeError, UserError) as error:
             raise UserError(f"{task} is broken: `nsl-bench export` writes it with its job.") from error
         found[task.parent] = replace(job, learner=name or job.learner, harness_version=__version__)
     if not found:

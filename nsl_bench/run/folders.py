@@ -258,7 +258,7 @@ def read_rules(path: Path) -> list[str] | None:
     """
     from nsl_bench.asp.text import read_text
     from nsl_bench.errors import UserError
-    from nsl_bench.inference.program.rules import Program
+    from nsl_bench.isolation.rules import one_by_one
 
     if path.is_symlink() or not path.is_file():
         return None
@@ -267,10 +267,9 @@ def read_rules(path: Path) -> list[str] | None:
             f"{path.name} has {path.stat().st_size} bytes; rules have {_LARGEST_RULES} at most."
         )
     try:
-        program = Program.parse(read_text(path), path.name)
+        return list(one_by_one(read_text(path), path.name))
     except UserError as error:
         raise InvalidOutput(f"{path.name} holds no rules: {_short(error)}") from error
-    return [str(rule.node) for rule in program.rules]
 
 
 def _short(error: BaseException) -> str:

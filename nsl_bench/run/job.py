@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from nsl_bench import __version__, cache, registry
 from nsl_bench.data.splits import check_percent, make_source
+from nsl_bench.declared import Is, Written, checked
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import track_of, version_of
 from nsl_bench.learners.command import command_of, is_command, version_of_command
@@ -20,7 +21,7 @@ __all__ = ["About", "Job", "describe_here", "plan", "splits_fingerprint"]
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(Written):
     """One learner on one train set at one share of shift.
 
     Names are specs (`nsl_bench.registry`). At 0 % the shift is ``"standard"``, whichever was asked for.
@@ -39,9 +40,9 @@ class Job:
         network: perception network, None in tracks that use none.
         seed: of data and learner; the network has its own, an option of it.
         splits: folder whose splits are used in place of generated ones.
-        splits_fingerprint: of that folder's files.
-        learner_version: what the learner says, or a hash of its file; empty in records of version 1.
-        harness_version: of nsl-bench; empty in records of version 1.
+        splits_fingerprint: of that folder's files (since 2).
+        learner_version: what the learner says, or a hash of its file (since 2).
+        harness_version: of nsl-bench (since 2).
     """
 
     benchmark: str
@@ -49,27 +50,30 @@ class Job:
     source: str
     source_fingerprint: str
     shift: str
-    percent: float
+    percent: Annotated[float, Is("a number from 0 to 100", least=0, most=100)]
     size: str
-    repeat: int
+    repeat: Annotated[int, Is("a whole number from 1", least=1)]
     learner: str
     track: Track
     network: str | None
     seed: int = 0
     splits: str | None = None
-    splits_fingerprint: str = ""
-    learner_version: str = ""
-    harness_version: str = ""
+    splits_fingerprint: str = field(default="", metadata={"since": 2})
+    learner_version: str = field(default="", metadata={"since": 2})
+    harness_version: str = field(default="", metadata={"since": 2})
 
     def key(self) -> str:
         """20 hexadecimal digits that name the run in a results folder."""
         return cache.key(asdict(self))
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Job:
-        """The job of a record; keys that a later version added are ignored."""
-        known = {f.name for f in fields(cls)}
-        return cls(**{key: value for key, value in values.items() if key in known})
+    def from_dict(cls, values: Any) -> Job:
+        """The job of a record; keys that a later version added are ignored.
+
+        Raises:
+            UserError: it is no job; says what of it is wrong.
+        """
+        return checked(cls, values, "job: ")
 
     def __str__(self) -> str:
         shift = self.shift if self.percent == 0 else f"{self.shift} {self.percent:g} %"

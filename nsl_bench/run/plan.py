@@ -15,22 +15,24 @@ What is left out is as on the command line.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from nsl_bench.errors import UserError, unknown
+from nsl_bench.declared import Declared, Is, checked, read_toml
+from nsl_bench.errors import UserError
 from nsl_bench.run.job import About, Job, plan
 
 __all__ = ["Grid", "jobs_of", "read", "write"]
 
-_NUMBERS = ("percents", "repeats")
+_SHARE = Annotated[float, Is("a number from 0 to 100", least=0, most=100)]
+_REPEAT = Annotated[int, Is("a whole number from 1", least=1)]
+_TEXTS = Is("a list of texts, at least one", shortest=1)
 
 
 @dataclass(frozen=True)
-class Grid:
+class Grid(Declared):
     """Every combination of some lists.
 
     Attributes:
@@ -48,15 +50,21 @@ class Grid:
     """
 
     benchmark: str
-    learners: tuple[str, ...]
-    shifts: tuple[str, ...] = ("standard",)
-    percents: tuple[float, ...] = (0,)
-    sizes: tuple[str, ...] = ("small",)
-    repeats: tuple[int, ...] = (1, 2, 3, 4, 5)
-    sources: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ("softmax",)
-    track: Literal["own", "symbolic"] = "own"
-    seed: int = 0
+    learners: Annotated[tuple[str, ...], _TEXTS]
+    shifts: Annotated[tuple[str, ...], _TEXTS] = ("standard",)
+    percents: Annotated[tuple[_SHARE, ...], Is("a list of numbers from 0 to 100", shortest=1)] = (0,)
+    sizes: Annotated[tuple[str, ...], _TEXTS] = ("small",)
+    repeats: Annotated[tuple[_REPEAT, ...], Is("a list of whole numbers from 1", shortest=1)] = (
+        1,
+        2,
+        3,
+        4,
+        5,
+    )
+    sources: Annotated[tuple[str, ...], _TEXTS] = ()
+    networks: Annotated[tuple[str, ...], _TEXTS] = ("softmax",)
+    track: Annotated[Literal["own", "symbolic"], Is('"own" or "symbolic"')] = "own"
+    seed: Annotated[int, Is("a whole number of 64 bits", least=-(2**63), most=2**63 - 1)] = 0
     splits: str = ""
 
     def jobs(self, describe: Callable[[str], About] | None = None) -> list[Job]:
@@ -118,57 +126,8 @@ def read(path: Path) -> list[Grid]:
     Raises:
         UserError: it is missing or no plan; says which key is wrong.
     """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"The plan {path} cannot be read: {error}.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"The plan {path} is no TOML: {error}.") from error
+    content = read_toml(path, "The plan")
     grids = content.pop("grid", None)
     if content or not isinstance(grids, list) or not grids or not all(isinstance(g, dict) for g in grids):
         raise UserError(f"The plan {path} is not made of [[grid]] tables; `nsl-bench plan` writes one.")
-    return [_grid(values, f"{path}, grid {i}") for i, values in enumerate(grids, 1)]
-
-
-def _grid(values: dict[str, Any], where: str) -> Grid:
-    kinds = {f.name: f for f in fields(Grid)}
-    given: dict[str, Any] = {}
-    for name, value in values.items():
-        if name not in kinds:
-            raise unknown(f"key in {where}:", name, kinds)
-        if name in ("benchmark", "splits"):
-            right = isinstance(value, str)
-        elif name == "seed":
-            right = isinstance(value, int) and not isinstance(value, bool)
-        elif name == "track":
-            right = value in get_args(Literal["own", "symbolic"])
-        else:
-            right = isinstance(value, list) and bool(value) and all(_fits(name, item) for item in value)
-            value = tuple(value) if right else value
-        if not right:
-            raise UserError(f"In {where}: {name} is {value!r}, but it is {_expected(name)}.")
-        given[name] = value
-    for name in ("benchmark", "learners"):
-        if name not in given:
-            raise UserError(f"In {where}: there is no '{name}'.")
-    return Grid(**given)
-
-
-def _fits(name: str, item: Any) -> bool:
-    if name == "percents":
-        return isinstance(item, int | float) and not isinstance(item, bool)
-    if name == "repeats":
-        return isinstance(item, int) and not isinstance(item, bool) and item >= 1
-    return isinstance(item, str)
-
-
-def _expected(name: str) -> str:
-    if name == "track":
-        return '"own" or "symbolic"'
-    if name in ("benchmark", "splits"):
-        return "a string"
-    if name == "seed":
-        return "a whole number"
-    if name in _NUMBERS:
-        return "a list of numbers" if name == "percents" else "a list of whole numbers from 1"
-    return "a list of strings"
+    return [checked(Grid, values, f"{path}, grid {i}: ") for i, values in enumerate(grids, 1)]

@@ -8,21 +8,28 @@ import numpy as np
 
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError
+from nsl_bench.isolation.guard import GROUNDING_SECONDS, Allowance
+from nsl_bench.isolation.rules import crisp, equivalence
 from nsl_bench.types import WeightedExample
 
 __all__ = ["example_quality", "is_true_rule"]
 
 _EQUIVALENCE_SECONDS = 20.0
+"""What a search for a difference may take; grounding may take `GROUNDING_SECONDS` besides."""
 
 
 def example_quality(examples: list[WeightedExample], benchmark: Benchmark) -> dict[str, float]:
-    """`weight_penalty_ratio` and `incorrect_examples`: does the true rule give the examples' labels?"""
-    from nsl_bench.inference.crisp import crisp_labels
+    """`weight_penalty_ratio` and `incorrect_examples`: does the true rule give the examples' labels?
 
+    Raises:
+        UserError: the examples' contexts cannot be used.
+    """
     if not examples:
         return {}
     contexts = [example.context for example in examples]
-    derived = crisp_labels([benchmark.true_rule], benchmark.background, contexts, benchmark.labels)
+    what = "the true rule, on the examples that the learner generated"
+    derived = crisp([benchmark.true_rule], benchmark.background, contexts, benchmark.labels, what=what)
     correct = np.array(
         [
             label >= 0
@@ -38,23 +45,37 @@ def example_quality(examples: list[WeightedExample], benchmark: Benchmark) -> di
     }
 
 
-@memoise
-def is_true_rule(rules: tuple[str, ...], name: str) -> bool:
+def is_true_rule(rules: tuple[str, ...], name: str, memory: int | None = None) -> bool:
     """Whether rules are equivalent to a benchmark's true rule on every possible input.
+
+    Args:
+        rules: with full stops.
+        name: the benchmark's.
+        memory: bytes that finding out may take; None: half of the machine's.
 
     Raises:
         UserError: it cannot be decided, or not in time.
     """
-    from nsl_bench.las.semantics.equivalence import equivalent
+    found = _is_true_rule(rules, name, memory)
+    if isinstance(found, UserError):
+        raise found
+    return found
 
+
+@memoise
+def _is_true_rule(rules: tuple[str, ...], name: str, memory: int | None) -> bool | UserError:
+    """`is_true_rule`; why it cannot be decided is kept as well, for that may take its time."""
     benchmark: Benchmark = registry.create("benchmark", name)
-    atoms = tuple(atom for atom in benchmark.labels.atoms if atom is not None)
-    counterexample = equivalent(
-        rules,
-        (benchmark.true_rule,),
-        background=benchmark.background,
-        inputs=benchmark.inputs,
-        atoms=atoms,
-        time_limit=_EQUIVALENCE_SECONDS,
-    )
+    try:
+        counterexample = equivalence(
+            rules,
+            (benchmark.true_rule,),
+            background=benchmark.background,
+            inputs=benchmark.inputs,
+            atoms=tuple(atom for atom in benchmark.labels.atoms if atom is not None),
+            time_limit=_EQUIVALENCE_SECONDS,
+            allowance=Allowance(GROUNDING_SECONDS + 2 * _EQUIVALENCE_SECONDS, memory),
+        )
+    except UserError as error:
+        return error
     return counterexample is None

@@ -1,21 +1,24 @@
 """What is kept of a run: its job, how it ended, every number, and where and with what it was made.
 
 The form has a version (`SCHEMA`) and is published as JSON Schema, `record.schema.json` beside this module
-(``nsl-bench store schema`` prints it). Records of every earlier version are read.
+(``nsl-bench store schema`` prints it): it is what `published_schema` makes of the class `Record`. Records of
+every earlier version are read.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
+from nsl_bench.declared import Is, Written, from_json, json_schema
 from nsl_bench.run.job import Job
 from nsl_bench.types import Hypothesis
 
-__all__ = ["SCHEMA", "SCHEMA_FILE", "STATUSES", "Record", "Status"]
+__all__ = ["SCHEMA", "SCHEMA_FILE", "STATUSES", "Record", "Status", "published_schema"]
 
 SCHEMA = 2
 """Version of the records' form."""
@@ -33,14 +36,24 @@ records of version 1, and now one that is not the learner's own.
 
 STATUSES: tuple[str, ...] = get_args(Status)
 
+_KEY = "^[0-9a-f]{20}$"
+
+
+def _is_key(text: str) -> bool:
+    return re.fullmatch(_KEY, text) is not None
+
+
+def _counts_concepts(seen: Mapping[str, Any]) -> bool:
+    return all(isinstance(part.get("concepts"), dict) for part in seen.values())
+
 
 @dataclass(frozen=True)
-class Record:
+class Record(Written):
     """The result of one run.
 
     Attributes:
         job: what was run.
-        status: how it ended.
+        status: how it ended; version 1 knows ok and failed.
         metrics: every number by name (`nsl_bench.run.metrics.METRICS`).
         hypothesis: what was learned, if it can be read as rules.
         content_hash: of the train and the test set.
@@ -50,14 +63,16 @@ class Record:
         started: UTC, ISO 8601.
         seconds: of the whole run, perception included.
         message: what went wrong, or is worth knowing.
-        output: the last lines that the learner printed, if it did not end well.
-        timed_out: whether the time limit ended the learning and its best hypothesis so far was used.
+        output: the last lines that the learner printed, if it did not end well (since 2).
+        timed_out: whether the time limit ended the learning and its best hypothesis so far was used
+            (since 2).
         inference: how the label probabilities of learned rules were inferred: the engine, how many examples
             were answered exactly, by an interval or by sampling, the widest interval, the largest standard
-            error. Empty where a learner's own probabilities count.
+            error. Empty where a learner's own probabilities count (since 2).
         perception: for ``"train"`` and ``"test"`` how often the network saw each concept (``concepts``), and
-            its confidences in ten bins of 0..1 (``confidence``).
+            its confidences in ten bins of 0..1 (``confidence``) (since 2).
         key: of the run; that of the job unless an older version recorded it under another one.
+        schema: version of this form.
     """
 
     job: Job
@@ -68,13 +83,21 @@ class Record:
     versions: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
     started: str = ""
-    seconds: float = 0.0
+    seconds: Annotated[float, Is("a number of seconds from 0", least=0)] = 0.0
     message: str = ""
-    output: str = ""
-    timed_out: bool = False
-    inference: Mapping[str, Any] = field(default_factory=dict)
-    perception: Mapping[str, Any] = field(default_factory=dict)
-    key: str = field(default="", compare=False)
+    output: str = field(default="", metadata={"since": 2})
+    timed_out: bool = field(default=False, metadata={"since": 2})
+    inference: Mapping[str, Any] = field(default_factory=dict, metadata={"since": 2})
+    perception: Annotated[
+        Mapping[str, dict[str, dict[str, int] | list[int]]],
+        Is("for each part how often each concept was seen, under 'concepts'", test=_counts_concepts),
+    ] = field(default_factory=dict, metadata={"since": 2})
+    key: Annotated[str, Is("20 hexadecimal digits", test=_is_key, schema={"pattern": _KEY})] = field(
+        default="", compare=False
+    )
+    schema: Annotated[int, Is("1 or 2", least=1, most=SCHEMA, schema={"enum": [*range(1, SCHEMA + 1)]})] = (
+        field(default=SCHEMA, compare=False)
+    )
 
     def __post_init__(self) -> None:
         if not self.key:
@@ -82,29 +105,26 @@ class Record:
 
     def to_json(self) -> str:
         """One line."""
-        return json.dumps({"schema": SCHEMA, "key": self.key, **asdict(self)}, allow_nan=False)
+        values = asdict(self)
+        del values["schema"], values["key"]
+        return json.dumps({"schema": SCHEMA, "key": self.key, **values}, allow_nan=False)
 
     @classmethod
-    def from_json(cls, line: str) -> Record:
-        """The record of a line, of this or an earlier version.
+    def from_json(cls, line: str | bytes) -> Record:
+        """The record of a line, of this or an earlier version; what a later version added is ignored.
 
         Raises:
-            ValueError: the line is no record.
+            ValueError: the line is no record; says what of it is wrong.
         """
-        return cls.from_dict(json.loads(line))
+        return from_json(cls, line)
 
-    @classmethod
-    def from_dict(cls, values: Any) -> Record:
-        """The record of a line's JSON; what a later version added is ignored.
 
-        Raises:
-            ValueError: it is no record.
-        """
-        try:
-            rules = values["hypothesis"]
-            hypothesis = None if rules is None else Hypothesis(**{**rules, "rules": tuple(rules["rules"])})
-            names = {f.name for f in fields(cls)} - {"job", "hypothesis"}
-            rest = {name: value for name, value in values.items() if name in names}
-            return cls(Job.from_dict(values["job"]), hypothesis=hypothesis, **rest)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"no record: {error}") from error
+def published_schema() -> str:
+    """The text of `SCHEMA_FILE`."""
+    about = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A record of nsl-bench: the result of one run",
+        "description": "Each line of records.jsonl, and each value of the column 'record' of "
+        "records-*.parquet. What is not named here may be there too: readers ignore it.",
+    }
+    return json.dumps({**json_schema(Record), **about}, indent=2) + "\n"

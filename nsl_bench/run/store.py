@@ -10,20 +10,23 @@
 =======================  ====================================================================
 
 A line is written in one piece, under a lock and synced to the disk, so several processes can write at once
-and a killed one loses nothing but the run it was in; a line cut short is skipped, and one that the disk has
-no room for is taken back. The last record of a key counts.
+and a killed one loses nothing but the run it was in; one that the disk has no room for is taken back. A
+line that is no record (cut short, edited) is named on standard error and left out. The last record of a key
+counts.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import fields
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench import __version__, cache
+from nsl_bench.declared import Written, checked, parse_json, quoted
 from nsl_bench.errors import UserError
 from nsl_bench.interrupts import uninterrupted
 from nsl_bench.run.job import Job
@@ -32,12 +35,26 @@ from nsl_bench.run.record import SCHEMA, Record
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SCHEMA", "Record", "Store"]
+__all__ = ["SCHEMA", "Record", "Store", "read_predictions"]
 
 _FLAT = ("key", "status", "started", "seconds", "message", "timed_out")
 """The columns of compacted records besides the job's, the metrics' and the whole record as JSON."""
 
+_SHOWN = 5
+"""So many lines that are left out are named one by one."""
+
 _VERSIONS = ("learner_version", "harness_version")
+
+
+@dataclass(frozen=True)
+class _Marker(Written):
+    """What ``store.json`` says.
+
+    Attributes:
+        schema: version of the records' form.
+    """
+
+    schema: int
 
 
 class Store:
@@ -54,6 +71,8 @@ class Store:
     def __init__(self, folder: Path, *, must_exist: bool = False) -> None:
         self.folder = folder
         self._marker = folder / "store.json"
+        self._broken: dict[str, str] = {}
+        self._told: set[str] = set()
         if self._marker.is_file():
             self._outdated = _schema(self._marker) < SCHEMA
         elif must_exist or _holds_files(folder):
@@ -95,47 +114,53 @@ class Store:
         except OSError as error:
             raise UserError(f"{self.records_file} cannot be written: {error.strerror}.") from error
 
-    def _lines(self) -> Iterator[str]:
-        """The records as they were written, one JSON text each."""
+    def _lines(self) -> Iterator[tuple[str, bytes]]:
+        """The records as they were written, one JSON text each, and where each stands."""
         # Opened before the parquet files are listed: what a compaction moves meanwhile is read twice
         # rather than not at all.
-        file = (
-            self.records_file.open(encoding="utf-8", errors="replace")
-            if self.records_file.is_file()
-            else None
-        )
+        file = self.records_file.open("rb") if self.records_file.is_file() else None
         try:
-            compacted: set[str] = set()
+            compacted: set[bytes] = set()
             for path in sorted(self.folder.glob("records-*.parquet")):
-                import pyarrow.parquet
-
-                for line in pyarrow.parquet.read_table(path, columns=["record"])["record"].to_pylist():
+                for number, text in enumerate(_compacted(path, self._left_out), 1):
+                    line = text.encode()
                     compacted.add(line)
-                    yield line
-            for line in file or ():
-                if line.rstrip("\n") not in compacted:
-                    yield line
+                    yield f"{path.name}, row {number}", line
+            for number, line in enumerate(file or (), 1):
+                stripped = line.rstrip(b"\r\n")
+                if stripped and stripped not in compacted:
+                    yield f"{self.records_file.name}, line {number}", stripped
         finally:
             if file is not None:
                 file.close()
 
-    def _values(self) -> Iterator[dict[str, Any]]:
-        """Every whole record as JSON values."""
-        for line in self._lines():
-            try:
-                values = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(values, dict) and {"key", "job", "status"} <= values.keys():
-                yield values
-
     def __iter__(self) -> Iterator[Record]:
-        """Every whole record, in the order of writing."""
-        for values in self._values():
-            try:
-                yield Record.from_dict(values)
-            except ValueError:
-                continue
+        """Every whole record, in the order of writing.
+
+        What is no record is left out, and standard error says so, once for each place.
+        """
+        try:
+            for place, line in self._lines():
+                try:
+                    yield Record.from_json(line)
+                except ValueError as error:
+                    self._left_out(place, str(error))
+        except OSError as error:
+            raise UserError(f"{self.records_file} cannot be read: {error.strerror}.") from error
+        finally:
+            self._tell()
+
+    def _left_out(self, place: str, why: str) -> None:
+        self._broken.setdefault(place, why)
+
+    def _tell(self) -> None:
+        """Say what is left out, once for each place."""
+        new = {place: why for place, why in self._broken.items() if place not in self._told}
+        for place, why in list(new.items())[:_SHOWN]:
+            print(f"{self.folder}: {place} is left out: {why}.", file=sys.stderr)
+        if len(new) > _SHOWN:
+            print(f"{self.folder}: {len(new) - _SHOWN} more are left out.", file=sys.stderr)
+        self._told.update(new)
 
     def latest(self) -> dict[str, Record]:
         """The last record of each key."""
@@ -143,7 +168,7 @@ class Store:
 
     def statuses(self) -> dict[str, str]:
         """How the last run of each key ended."""
-        return {values["key"]: values["status"] for values in self._values()}
+        return {record.key: record.status for record in self}
 
     def done(self) -> set[str]:
         """The keys of the runs that ended well."""
@@ -163,17 +188,15 @@ class Store:
         """What a run predicted: ``evaluation``, ``example``, ``predicted`` and a probability a label.
 
         Raises:
-            UserError: they are not there.
+            UserError: they are not there, or are not what a run predicts.
         """
-        import pandas as pd
-
         path = self.folder / "predictions" / f"{key}.parquet"
         if path.is_file():
-            return pd.read_parquet(path)
+            return read_predictions(path)
         for compacted in sorted(self.folder.glob("predictions-*.parquet"), reverse=True):
-            found = pd.read_parquet(compacted, filters=[("key", "==", key)])
+            found = read_predictions(compacted, key)
             if not found.empty:
-                return found.drop(columns="key").dropna(axis="columns", how="all")
+                return found
         raise UserError(f"There are no predictions of the run {key} in {self.folder}.")
 
     def log(self, key: str) -> Path:
@@ -197,16 +220,16 @@ class Store:
 
         names = [f.name for f in fields(Job)]
         identity = [name for name in names if name not in _VERSIONS and name != "splits_fingerprint"]
+        own = {*names, "key", "status", "timed_out"}
         rows: dict[tuple[Any, ...], dict[str, Any]] = {}
-        for values in self._values():
-            job = values["job"]
-            known = {name: job.get(name) for name in names}
-            rows[tuple(map(job.get, identity))] = {
+        for record in self:
+            known = {name: getattr(record.job, name) for name in names}
+            rows[tuple(known[name] for name in identity)] = {
                 **known,
-                "key": values["key"],
-                "status": values["status"],
-                "timed_out": values.get("timed_out", False),
-                **values.get("metrics", {}),
+                "key": record.key,
+                "status": record.status,
+                "timed_out": record.timed_out,
+                **{name: value for name, value in record.metrics.items() if name not in own},
             }
         return pd.DataFrame(list(rows.values()))
 
@@ -221,45 +244,128 @@ class Store:
         Raises:
             UserError: the disk is full or the folder cannot be written.
         """
-        import pyarrow as pa
-        import pyarrow.parquet
-
-        with uninterrupted(), cache.lock(self.records_file):
-            lines = self.records_file.read_text("utf-8").splitlines() if self.records_file.is_file() else []
-            rows = [row for line in lines if (row := _flat(line)) is not None]
-            if rows:
-                # One name for the same content: a compaction that was cut short is done over, not twice.
-                name = cache.key([row["key"] + row["started"] for row in rows])
-                ordinal = len(list(self.folder.glob("records-*.parquet")))
-                taken = list(self.folder.glob(f"records-*-{name}.parquet"))
-                path = taken[0] if taken else self.folder / f"records-{ordinal:06d}-{name}.parquet"
-                columns = list(dict.fromkeys(column for row in rows for column in row))
-                table = pa.table({c: pa.array([row.get(c) for row in rows]) for c in columns})
-                with cache.replacing(path) as temporary:
-                    pyarrow.parquet.write_table(table, temporary)
-                with cache.replacing(self.records_file) as temporary:
-                    temporary.touch()
-            self._compact_predictions()
+        try:
+            with uninterrupted(), cache.lock(self.records_file):
+                content = self.records_file.read_bytes() if self.records_file.is_file() else b""
+                rows, others = [], []
+                for number, line in enumerate(content.split(b"\n"), 1):
+                    if not line.strip():
+                        continue
+                    try:
+                        rows.append(_flat(Record.from_json(line), line.decode()))
+                    except ValueError as error:
+                        self._left_out(f"{self.records_file.name}, line {number}", str(error))
+                        others.append(line)
+                if rows:
+                    self._keep_rows(rows)
+                    with cache.replacing(self.records_file) as temporary:
+                        temporary.write_bytes(b"".join(line + b"\n" for line in others))
+                self._compact_predictions()
+        finally:
+            self._tell()
         return len(rows)
 
-    def _compact_predictions(self) -> None:
+    def _keep_rows(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Write records as a parquet file."""
         import pyarrow as pa
         import pyarrow.parquet
 
-        loose = sorted((self.folder / "predictions").glob("*.parquet"))
-        if not loose:
+        # One name for the same content: a compaction that was cut short is done over, not twice.
+        name = cache.key([row["key"] + row["started"] for row in rows])
+        ordinal = len(list(self.folder.glob("records-*.parquet")))
+        taken = list(self.folder.glob(f"records-*-{name}.parquet"))
+        path = taken[0] if taken else self.folder / f"records-{ordinal:06d}-{name}.parquet"
+        columns = list(dict.fromkeys(column for row in rows for column in row))
+        table = pa.table({c: pa.array([row.get(c) for row in rows]) for c in columns})
+        with cache.replacing(path) as temporary:
+            pyarrow.parquet.write_table(table, temporary)
+
+    def _compact_predictions(self) -> None:
+        """Merge loose predictions; what are none stay where they are."""
+        import pyarrow as pa
+        import pyarrow.parquet
+
+        tables = {}
+        for path in sorted((self.folder / "predictions").glob("*.parquet")):
+            try:
+                read_predictions(path)
+                table = pyarrow.parquet.read_table(path)
+                tables[path] = table.append_column("key", pa.array([path.stem] * len(table), pa.string()))
+            except UserError as error:
+                self._left_out(f"predictions/{path.name}", str(error).rstrip("."))
+        if not tables:
             return
         ordinal = len(list(self.folder.glob("predictions-*.parquet")))
-        tables = []
-        for path in loose:
-            table = pyarrow.parquet.read_table(path)
-            tables.append(table.append_column("key", pa.array([path.stem] * len(table), pa.string())))
-        merged = pa.concat_tables(tables, promote_options="default")
-        name = cache.key([path.stem for path in loose])
+        merged = pa.concat_tables(tables.values(), promote_options="permissive")
+        name = cache.key([path.stem for path in tables])
         with cache.replacing(self.folder / f"predictions-{ordinal:06d}-{name}.parquet") as temporary:
             pyarrow.parquet.write_table(merged, temporary, row_group_size=1 << 16)
-        for path in loose:
+        for path in tables:
             path.unlink()
+
+
+def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
+    """The predictions in a parquet file.
+
+    Args:
+        path: of one run, or compacted ones.
+        key: of the run whose predictions are wanted, where they are compacted.
+
+    Raises:
+        UserError: the file is damaged, or holds something else.
+    """
+    import numpy as np
+    import pandas as pd
+
+    try:
+        if key is None:
+            frame = pd.read_parquet(path)
+        else:
+            frame = pd.read_parquet(path, filters=[("key", "==", key)])
+            frame = frame.drop(columns="key").dropna(axis="columns", how="all")
+    except Exception as error:  # a damaged file raises almost anything
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise UserError(
+            f"The predictions {path} cannot be read ({type(error).__name__}: {reason})."
+        ) from error
+    if frame.empty and key is not None:
+        return frame
+    columns = [name for name in frame.columns if str(name).startswith("p_")]
+    labels = [name.removeprefix("p_") for name in columns]
+    texts = {name: frame.get(name) for name in ("evaluation", "example", "predicted")}
+    right = all(column is not None and pd.api.types.is_string_dtype(column) for column in texts.values())
+    right = right and bool(columns) and all(frame[name].dtype.kind == "f" for name in columns)
+    if not right or not bool(np.isfinite(frame[columns].to_numpy(np.float64)).all()):
+        found = quoted([f"{name}: {kind}" for name, kind in frame.dtypes.items()])
+        raise UserError(
+            f"The predictions {path} must have the texts evaluation, example and predicted, and a number "
+            f"p_LABEL for each label; got the columns {found}."
+        )
+    known = {"predicted": [*labels, "undecided", "ambiguous"], "label": labels}
+    for name, allowed in known.items():
+        if name in frame and not frame[name].isin(allowed).all():
+            other = frame[name][~frame[name].isin(allowed)].iloc[0]
+            raise UserError(
+                f"The predictions {path}: {name} must be one of {', '.join(allowed)}; got {quoted(other)}."
+            )
+    return frame
+
+
+def _compacted(path: Path, left_out: Callable[[str, str], None]) -> list[str]:
+    """The records in a parquet file, as the texts that they were; none if it is damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        column = pyarrow.parquet.read_table(path, columns=["record"])["record"]
+        if not pa.types.is_string(column.type):
+            raise KeyError(f"the column record is of the type {column.type}")
+        return [text or "" for text in column.to_pylist()]
+    except (pa.ArrowException, OSError, KeyError, ValueError, MemoryError) as error:
+        left_out(
+            path.name, f"it cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
+        )
+        return []
 
 
 def _append(descriptor: int, line: bytes) -> None:
@@ -276,14 +382,11 @@ def _append(descriptor: int, line: bytes) -> None:
         raise
 
 
-def _flat(line: str) -> dict[str, Any] | None:
-    try:
-        values = json.loads(line)
-        row = {name: values.get(name) for name in _FLAT}
-        row |= {f"job.{name}": value for name, value in values["job"].items()}
-        row |= {f"metric.{name}": float(value) for name, value in values["metrics"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
+def _flat(record: Record, line: str) -> dict[str, Any]:
+    """A record as a row: the fields that tables are made of, and the whole of it as it was written."""
+    row = {name: getattr(record, name) for name in _FLAT}
+    row |= {f"job.{name}": value for name, value in asdict(record.job).items()}
+    row |= {f"metric.{name}": value for name, value in record.metrics.items()}
     return {**row, "record": line}
 
 
@@ -298,10 +401,13 @@ def _holds_files(path: Path) -> bool:
 
 def _schema(marker: Path) -> int:
     try:
-        found = json.loads(marker.read_text(encoding="utf-8"))["schema"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{marker} is broken; a results folder's store.json holds its schema.") from error
-    if not isinstance(found, int) or not 1 <= found <= SCHEMA:
+        found = checked(_Marker, parse_json(marker.read_bytes())).schema
+    except (OSError, ValueError, UserError) as error:
+        reason = str(error).rstrip(".")
+        raise UserError(
+            f"{marker} is broken ({reason}); a results folder's store.json holds its schema."
+        ) from error
+    if not 1 <= found <= SCHEMA:
         raise UserError(
             f"The results in {marker.parent} are of another version (schema {found}; nsl-bench {__version__} "
             f"reads schemas 1 to {SCHEMA}): use a new folder, or the version of nsl-bench that made them."

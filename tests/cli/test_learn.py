@@ -57,6 +57,8 @@ def test_json_is_one_object(task: Path) -> None:
     assert sorted(answer["hypothesis"]) == ["p :- r.", "q :- not r."]
     assert answer["seconds"] >= 0
     assert answer["uncovered"] == {"three": 1}
+    assert (answer["tier"], answer["tiers"], answer["solver"]) == ("A", ["A"], "exact")
+    assert (answer["dialect"], answer["verified"], answer["unverified"]) == ("fastlas", "score", "")
 
 
 def test_rules_are_printed_with_a_line_on_the_score(task: Path) -> None:
@@ -100,7 +102,7 @@ def test_unsatisfiable_is_an_answer(tmp_path: Path) -> None:
         ("#script (python)\n#end.", "line 1, column 1.*refused"),
         ('#include "x".', "line 1, column 1.*refused"),
         ("#modeh(p).\n#pos(x@y, {p}, {}, {}).", "line 2, column 1.*penalty 'y'"),
-        ("#modeh(p).\n#pos(x@-3, {p}, {}, {}).", "line 2, column 1.*is -3"),
+        ("#modeh(p).\n#pos(x@-3, {p}, {}, {}).", "line 2, column 1.*got -3"),
         ("#modeh(p).\n#pos(x, {p}, {}, {a. q(X).}).", "line 2, column 22.*'q.X.' has a variable"),
         ('#modeh(p).\n#bias("penalty(-1, uni).").\n#pos(x, {p}, {}, {}).', "line 2, column 1.*at least 0"),
     ],
@@ -116,7 +118,7 @@ def test_bad_input_is_one_sentence_with_its_place(tmp_path: Path, text: str, sen
 def test_unknown_learners_and_files_are_told(task: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="Did you mean 'fastlas'"):
         CliRunner().invoke(learn, [str(task), "--rule-learner", "fastlass"], catch_exceptions=False)
-    with pytest.raises(UserError, match="There is no task file"):
+    with pytest.raises(UserError, match="There is no file"):
         CliRunner().invoke(learn, [str(tmp_path / "none.las")], catch_exceptions=False)
 
 
@@ -183,9 +185,9 @@ def test_bad_hypotheses_are_told(task: Path, tmp_path: Path, text: str, sentence
     with pytest.raises(UserError, match=sentence):
         CliRunner().invoke(equivalent, [str(bad), str(good), "--task", str(task)], catch_exceptions=False)
     folder = str(tmp_path)
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match="is a folder"):
         CliRunner().invoke(equivalent, [folder, str(good), "--task", str(task)], catch_exceptions=False)
-    with pytest.raises(UserError, match="Give --task"):
+    with pytest.raises(UserError, match="Give --benchmark or --task"):
         CliRunner().invoke(equivalent, [str(good), str(good)], catch_exceptions=False)
 
 
@@ -193,3 +195,71 @@ def test_bad_hypotheses_are_told(task: Path, tmp_path: Path, text: str, sentence
 def test_help_ends_with_examples(command) -> None:  # type: ignore[no-untyped-def]
     result = CliRunner().invoke(command, ["--help"])
     assert "Examples:\n  nsl-bench" in result.stdout
+
+
+def test_the_dialect_is_named_and_can_be_set(tmp_path: Path) -> None:
+    path = tmp_path / "task.las"
+    path.write_text("#modeh(p). #modeb(q). #maxv(0). #pos(x@9, {p}, {}, {q.}). #pos(y@9, {}, {p}, {}).")
+    result = CliRunner().invoke(learn, [str(path)], catch_exceptions=False)
+    assert "% score 0 (optimal)" in result.stdout and "FastLAS's dialect" in result.stdout
+    result = CliRunner().invoke(learn, [str(path), "--dialect", "ilasp"], catch_exceptions=False)
+    assert "% score 2 (optimal)" in result.stdout and "ILASP's dialect" in result.stdout
+    result = CliRunner().invoke(learn, [str(path), "--dialect", "ilasp", "--json"], catch_exceptions=False)
+    assert json.loads(result.stdout)["dialect"] == "ilasp"
+    result = CliRunner().invoke(learn, [str(path), "--dialect", "prolog"])
+    assert result.exit_code == 2
+
+
+def test_verify_says_what_was_verified(task: Path, tmp_path: Path) -> None:
+    result = CliRunner().invoke(learn, [str(task), "--verify"], catch_exceptions=False)
+    assert result.stdout.splitlines()[-1] == "% verified: score and optimality"
+    result = CliRunner().invoke(learn, [str(task), "--verify", "--json"], catch_exceptions=False)
+    assert json.loads(result.stdout)["verified"] == "optimality"
+    large = tmp_path / "large.las"
+    large.write_text(TASK + " ".join(f"#modeb(b{i})." for i in range(12)))
+    result = CliRunner().invoke(learn, [str(large), "--verify"], catch_exceptions=False)
+    last = result.stdout.splitlines()[-1]
+    assert last == "% verified: score only: the hypothesis space has more than 2,000 rules"
+    clash = tmp_path / "clash.las"
+    clash.write_text("#modeh(p). #pos(yes, {p}, {}, {}). #pos(no, {}, {p}, {}).")
+    result = CliRunner().invoke(learn, [str(clash), "--verify"], catch_exceptions=False)
+    assert result.stdout.splitlines() == ["unsatisfiable", "% verified: unsatisfiable"]
+
+
+def test_equivalence_by_a_benchmark(tmp_path: Path) -> None:
+    true, other = tmp_path / "true.lp", tmp_path / "other.lp"
+    true.write_text(
+        "winner(X) :- player(X), not p1(X). p1(A) :- suit(1,B), suit(A,C), B != C. "
+        "p1(A) :- rank_higher(B,A), suit(1,C), suit(B,C)."
+    )
+    other.write_text("winner(1).")
+    result = CliRunner().invoke(equivalent, [str(true), str(true), "--benchmark", "follow_suit"])
+    assert (result.exit_code, result.stdout) == (0, "equivalent\n")
+    result = CliRunner().invoke(equivalent, [str(true), str(other), "--benchmark", "follow_suit"])
+    assert result.exit_code == 1 and "first: winner(" in result.stdout
+    result = CliRunner().invoke(equivalent, [str(other), str(other), "--benchmark", "follow_suit"])
+    assert (result.exit_code, result.stdout) == (0, "equivalent\n")
+    for arguments, sentence in (
+        (["--benchmark", "follow_suitt"], "Did you mean 'follow_suit'"),
+        (["--benchmark", "follow_suit", "--task", "x.las"], "not both"),
+        (["--benchmark", "follow_suit", "--atom", "winer(1)"], "Did you mean 'winner/1'"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            CliRunner().invoke(equivalent, [str(true), str(other), *arguments], catch_exceptions=False)
+
+
+def test_what_cannot_occur_is_no_equivalence(task: Path, tmp_path: Path) -> None:
+    rules, inputs, none = tmp_path / "rules.lp", tmp_path / "inputs.lp", tmp_path / "none.lp"
+    rules.write_text("p :- r.")
+    inputs.write_text(INPUTS)
+    none.write_text("% nothing is possible\n")
+    files = [str(rules), str(rules)]
+    for arguments, sentence in (
+        (["--inputs", str(inputs), "--atom", "pp"], "No rule derives 'pp'.*Did you mean 'p'"),
+        (["--inputs", str(none), "--atom", "p"], "no facts and no choices"),
+        (["--task", str(task), "--atom", "pq"], "No rule derives 'pq'"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            CliRunner().invoke(equivalent, [*files, *arguments], catch_exceptions=False)
+    result = CliRunner().invoke(equivalent, [*files, "--task", str(task), "--atom", "q"])
+    assert (result.exit_code, result.stdout) == (0, "equivalent\n")

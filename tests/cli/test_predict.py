@@ -239,7 +239,7 @@ def test_bad_calls(tmp_path: Path, rules: Path) -> None:
     ):
         with pytest.raises(UserError, match=sentence):
             run(predict, rules, *arguments)
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match="There is no file"):
         run(predict, tmp_path / "no.lp", "follow_suit", "--probabilities", table(tmp_path))
     rules.write_text("winner(X) :- player(X), not loser(X). loser(X) :- player(X), not winner(X).")
     with pytest.raises(UserError, match="not stratified"):

@@ -277,14 +277,12 @@ def test_negligible_concepts_are_dropped() -> None:
         ("win(X) :- shows(X,C), nice(C).", "uses nice/1, which nothing defines"),
         ("win(X) :- show(X,heads).", r"uses show/2, .*Did you mean.*shows/2"),
         ("win(X) :- not shows(X,heads).", "unsafe"),
-        ("#script (python) #end.", "#script in the hypothesis"),
-        ("{ win(1) }.", "choice or a disjunction"),
-        ("win(1) | win(2).", "choice or a disjunction"),
-        ("not win(1).", "a negation or a comparison"),
+        ("#script (python) #end.", "#script is refused: the hypothesis"),
+        ("{ win(1) }.", "is a (choice|disjunction)"),
+        ("win(1) | win(2).", "is a (choice|disjunction)"),
         ("-win(1) :- shows(1,heads).", "classical negation"),
-        ("__pick(1,1). win(1) :- __pick(1,X).", "name __pick .* is taken"),
         ("win(X) :- shows(X,heads), X ≠ 2.", "line 1, column 29"),
-        ("win(X) :- shows(X", "Syntax error in the hypothesis"),
+        ("win(X) :- shows(X", "The hypothesis, line 1.* syntax error"),
     ],
 )
 @pytest.mark.parametrize("engine", ["exact", "sampling", "problog"])

@@ -146,7 +146,7 @@ def test_a_learner_that_goes_wrong_costs_only_its_run(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["NoRules", "OddRules", "DeepRules"])
 def test_rules_that_are_none_are_refused(name: str) -> None:
-    with pytest.raises(UserError, match=f"the rules of the learner {name}"):
+    with pytest.raises(UserError, match=f"[Tt]he rules of the learner {name}"):
         outcome(f"{BAD}:{name}")
 
 

@@ -1,85 +1,35 @@
-"""Small random learning tasks of every tier, as text."""
+"""Small random learning tasks of every tier, as text.
+
+A task is made from a `random.Random`, so that its flavour and a number name it. Predicates, variables and
+terms are drawn from what strangers write: names that the learner's own encodings use, nested terms, strings,
+tuples, negative numbers. `shrunk` makes a task that shows a fault small.
+"""
 
 from __future__ import annotations
 
+import itertools
+import random
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from hypothesis import strategies as st
+import clingo
+from las.vocabulary import (
+    BACKGROUND,
+    BIASES,
+    FEEDING,
+    GIVEN,
+    HOSTILE_NAMES,
+    HOSTILE_VARIABLES,
+    META,
+    OPEN,
+    PLAIN_VARIABLES,
+    PRICED,
+    ROLES,
+    STATED,
+    VALUES,
+)
 
-BACKGROUND = {
-    "derived": "d(X) :- a(X), not b(X).",
-    "arithmetic": "big(X) :- n(X), X * 2 > 3. next(X,Y) :- n(X), n(Y), Y = X + 1.",
-    "feeding": "g(X) :- h(X), not b(X). ",
-    "feeding_negated": "g(X) :- n(X), not h(X).",
-    "constraint": ":- h(1), h(2).",
-    "constraint_props": ":- p, q, r.",
-    "context_constraint": ":- p, not a(1).",
-    "choice": "{ w }.",
-    "bounded_choice": "1 { w(X) : n(X) } 1.",
-    "even_loop": "u :- not v. v :- not u.",
-    "odd_loop": "o :- p, not o.",
-    "loop_on_learned": "u :- not v, p. v :- not u.",
-    "aggregate": "many :- 2 <= #count { X : h(X) }.",
-    "classical": "-z :- p. z :- q.",
-}
-"""Pieces of background knowledge, by what they exercise."""
-
-OPEN = {"choice", "bounded_choice", "even_loop", "loop_on_learned", "odd_loop"}
-"""Pieces that give several answer sets, or none."""
-
-BODIES = {
-    None: [
-        *("a(var(n))", "not a(var(n))", "b(var(n))", "not b(var(n))", "a(const(n))"),
-        *("e(var(n),var(n))", "e(const(n),var(n))", "r", "not r", "s"),
-        *("var(n) != var(n)", "var(n) < var(n)"),
-    ],
-    "derived": ["d(var(n))", "not d(var(n))"],
-    "arithmetic": ["big(var(n))", "next(var(n),var(n))"],
-    "choice": ["w", "not w"],
-    "bounded_choice": ["w(var(n))", "w(const(n))"],
-    "even_loop": ["u", "not v"],
-    "loop_on_learned": ["u", "v"],
-    "feeding": ["g(var(n))"],
-    "feeding_negated": ["not g(var(n))"],
-}
-
-HEADS = ["p", "q", "h(var(n))", "h(const(n))"]
-ATOMS = ["p", "q", "h(1)", "h(2)"]
-META = [
-    "#modeh(k(var(n))).",
-    "#predicate(target, h/1).",
-    "#predicate(invented, k/1).",
-    "P(X) :- Q(X), identity(P, Q).",
-    "P(X) :- n(X), not Q(X), inverse(P, Q).",
-    "#modem(2, identity(target/1, invented/1)).",
-    "#modem(1, inverse(target/1, invented/1)).",
-]
-LEARNED = ["p", "not p", "q", "not q", "h(var(n))", "not h(var(n))"]
-BIASES = [
-    '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").',
-    '#bias("penalty(1, head(X)) :- in_head(X).").\n#bias("penalty(1, body(X)) :- in_body(X).").',
-    '#bias("penalty(2, head). penalty(1, body(X)) :- in_body(X). penalty(2, neg(X)) :- in_body(neg(X)).").',
-    '#bias("penalty(1, head). penalty(3, r) :- in_body(r). penalty(1, a(X)) :- in_body(a(X)).").',
-    '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X). :- in_body(r), in_body(s).").',
-    '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X). :- in_head(h(_)), not in_body(a(_)).").',
-    "",
-]
-
-PRICED = [
-    '#bias("u(1) :- not in_body(r). u(2) :- not in_body(a(_)). u(3).").\n'
-    '#bias("penalty(12/N, seen) :- N = #count { X : u(X) }.").',
-    '#bias("penalty(1, head). penalty(2, X) :- in_body(X). invert(12).").',
-    '#bias("penalty(4, short) :- #count { X : in_body(X) } < 2. penalty(1, head).").',
-    '#bias("penalty(1, X) :- in_body(X). :- not penalty(1, _).").',
-    '#bias("penalty(2, head). penalty(1, X) :- in_body(X), not in_body(r). :- in_head(p), in_body(s).").',
-]
-"""Scores of whole rules, where a longer body may well be the cheaper one."""
-
-GIVEN = [
-    *("p :- r.", "p :- not r, s.", "q.", "q :- a(X), not b(X).", "h(X) :- n(X), a(X).", "h(1) :- not s."),
-    *("h(2) :- b(2).", "q :- e(X,Y), X < Y.", ":- p, r.", "p :- h(1)."),
-]
-"""Rules given whole."""
+__all__ = ["FLAVOURS", "Flavour", "shrunk", "task_text"]
 
 
 @dataclass(frozen=True)
@@ -87,90 +37,538 @@ class Flavour:
     """What tasks may hold.
 
     Attributes:
-        pieces: names of background pieces.
+        pieces: names of pieces of background knowledge.
+        examples: least and most examples.
+        contexts: least and most facts in a context.
+        modes: least and most body modes.
+        variables: least and most `#maxv`.
+        body: least and most `#max_body`; `None` as most: there may be no limit.
+        share: how many of the ground facts contexts are drawn from, at most.
         recursive: whether bodies may use learned predicates.
         negative: whether there may be `#neg` examples.
-        dialect: ``"fastlas"`` or ``"ilasp"``.
+        ilasp: the share of tasks in ILASP's dialect.
         biases: the `#bias` statements to choose from.
-        least_variables: the least `#maxv`.
-        given: rules that tasks may give whole.
+        replacement: the share of tasks with `#ground_without_replacement`.
+        given: the share of tasks with rules given whole.
+        meta: the share of tasks with meta-rules.
+        names: the share of tasks with names that the learner's own encodings use.
+        terms: the share of tasks with terms other than small numbers.
+        leaf: the share of predicates with arguments of a second type.
+        target: the share of tasks whose examples follow a hidden hypothesis.
+        odd: the share of contexts with a statement that is no plain fact.
+        local: the share of types whose members differ from context to context.
+        roles: the predicates that contexts state, by role.
     """
 
-    pieces: tuple[str, ...]
+    pieces: tuple[str, ...] = ("derived", "arithmetic", "constraint", "constraint_props", "count", "path")
+    examples: tuple[int, int] = (1, 6)
+    contexts: tuple[int, int] = (0, 4)
+    modes: tuple[int, int] = (1, 3)
+    variables: tuple[int, int] = (0, 2)
+    body: tuple[int, int] = (0, 2)
+    share: int = 12
     recursive: bool = False
     negative: bool = False
-    dialect: str = "fastlas"
+    ilasp: float = 0.0
     biases: tuple[str, ...] = tuple(BIASES)
-    least_variables: int = 1
-    given: tuple[str, ...] = ()
+    given: float = 0.0
+    meta: float = 0.0
+    names: float = 0.15
+    terms: float = 0.2
+    leaf: float = 0.3
+    target: float = 0.5
+    odd: float = 0.15
+    replacement: float = 0.1
+    local: float = 0.05
+    roles: tuple[str, ...] = ("a", "b", "e", "c", "r", "s", "x")
 
 
 CLOSED = tuple(sorted(set(BACKGROUND) - OPEN))
+ALL = tuple(sorted(BACKGROUND))
+FED = ("derived", "classical_head", "constraint", "aggregate", "classical", "derives_head", *FEEDING)
 FLAVOURS = {
-    "observational": Flavour(
-        ("derived", "arithmetic", "constraint", "constraint_props", "context_constraint")
+    "observational": Flavour(),
+    "many_contexts": Flavour(examples=(65, 110), contexts=(1, 7), modes=(1, 4), target=0.9, body=(1, 3)),
+    "wide_bodies": Flavour(
+        examples=(2, 12),
+        variables=(4, 6),
+        body=(2, 4),
+        modes=(1, 2),
+        roles=("e", "t", "c", "r", "a"),
+        contexts=(2, 9),
+        target=0.8,
+        names=0.05,
+        terms=0.05,
     ),
-    "feeding": Flavour(("derived", "feeding", "feeding_negated", "constraint", "aggregate", "classical")),
-    "ilasp": Flavour(("derived", "arithmetic", "constraint"), dialect="ilasp"),
-    "priced": Flavour(("derived", "arithmetic", "constraint"), biases=tuple(PRICED), least_variables=0),
-    "given": Flavour(
-        ("derived", "feeding", "feeding_negated", "constraint", "aggregate"), given=tuple(GIVEN)
+    "leaf_types": Flavour(
+        examples=(2, 12),
+        contexts=(1, 6),
+        variables=(2, 5),
+        body=(1, 3),
+        roles=("c", "d2", "l", "o", "a", "y"),
+        leaf=1.0,
+        target=0.8,
+        modes=(2, 3),
     ),
-    "recursive": Flavour(CLOSED, recursive=True),
-    "open": Flavour(tuple(sorted(BACKGROUND)), recursive=True),
-    "cautious_closed": Flavour(CLOSED, negative=True),
-    "cautious": Flavour(tuple(sorted(BACKGROUND)), recursive=True, negative=True),
+    "local_types": Flavour(
+        examples=(2, 12),
+        contexts=(1, 5),
+        variables=(1, 3),
+        body=(1, 3),
+        local=0.7,
+        target=0.8,
+        modes=(1, 3),
+    ),
+    "large": Flavour(
+        examples=(200, 200),
+        contexts=(0, 7),
+        modes=(2, 4),
+        variables=(0, 3),
+        body=(1, 3),
+        target=1.0,
+        odd=0.02,
+    ),
+    "priced": Flavour(biases=tuple(PRICED), variables=(0, 2), body=(1, 3), modes=(1, 4), replacement=0.02),
+    "names": Flavour(pieces=ALL, names=1.0, recursive=True, given=0.1, ilasp=0.2),
+    "names_closed": Flavour(pieces=(*FED, "count", "path", "arithmetic"), names=1.0, given=0.1, ilasp=0.2),
+    "terms": Flavour(terms=1.0, names=0.3, variables=(1, 2), roles=("a", "e", "c", "x", "y", "r"), ilasp=0.2),
+    "terms_open": Flavour(
+        pieces=ALL, terms=1.0, names=0.2, recursive=True, roles=("a", "e", "c", "x", "y", "r")
+    ),
+    "feeding": Flavour(pieces=FED),
+    "feeding_many": Flavour(pieces=FED, examples=(65, 90), contexts=(1, 6), target=0.8, body=(1, 2)),
+    "ilasp": Flavour(ilasp=1.0, meta=0.5, body=(0, 3)),
+    "given": Flavour(pieces=FED, given=1.0),
+    "given_many": Flavour(pieces=("derived", "feeding", "count"), given=1.0, examples=(65, 80), target=0.5),
+    "replacement": Flavour(replacement=1.0, body=(1, 3), modes=(1, 3), variables=(1, 3), target=0.7),
+    "recursive": Flavour(pieces=CLOSED, recursive=True, given=0.1),
+    "open": Flavour(pieces=ALL, recursive=True, given=0.1, ilasp=0.2),
+    "open_priced": Flavour(pieces=ALL, recursive=True, biases=tuple(PRICED), ilasp=0.1),
+    "cautious_closed": Flavour(pieces=CLOSED, negative=True, modes=(1, 2)),
+    "cautious": Flavour(
+        pieces=ALL, negative=True, recursive=True, modes=(1, 2), variables=(0, 1), body=(0, 1)
+    ),
+    "cautious_many": Flavour(negative=True, examples=(40, 90), contexts=(1, 6), target=0.8),
+    "cautious_names": Flavour(
+        pieces=ALL,
+        negative=True,
+        recursive=True,
+        modes=(1, 2),
+        variables=(0, 1),
+        body=(0, 1),
+        names=1.0,
+        terms=0.5,
+    ),
 }
+"""The kinds of tasks, each of which some tier or some part of the reading is most about."""
 
 
-@st.composite
-def tasks(draw: st.DrawFn, flavour: Flavour) -> str:
-    """The text of a task."""
-    pieces = draw(st.lists(st.sampled_from(flavour.pieces), max_size=2, unique=True))
-    size = draw(st.integers(1, 2)) if flavour.recursive else draw(st.integers(1, 3))
-    lines = [f"n(1..{max(size, 2)})."]
-    lines.append("known :- a(X), b(X), e(X,X).")
-    lines += [BACKGROUND[piece] for piece in pieces]
-    heads = draw(st.lists(st.sampled_from(HEADS), min_size=1, max_size=2, unique=True))
-    menu = list(BODIES[None]) + [mode for piece in pieces for mode in BODIES.get(piece, [])]
-    if flavour.recursive:
-        learned = {head.partition("(")[0] for head in heads}
-        menu += [mode for mode in LEARNED if mode.removeprefix("not ").partition("(")[0] in learned]
-    most = 2 if flavour.negative else 3
-    bodies = draw(st.lists(st.sampled_from(menu), min_size=1, max_size=most, unique=True))
-    lines += [f"#modeh({head})." for head in heads]
-    ilasp = flavour.dialect == "ilasp"
-    for body in bodies:
-        plain = body.removeprefix("not ")
-        recall = f"{draw(st.integers(1, 2))}, " if ilasp and draw(st.booleans()) else ""
-        positive = ", (positive)" if ilasp and plain == body and draw(st.booleans()) else ""
-        if " " in plain:
-            positive = ""
-        lines.append(f"#modeb({recall}{body}{positive}).")
-    if flavour.given:
-        whole = draw(st.lists(st.sampled_from(flavour.given), max_size=5, unique=True))
-        lines += [f"{draw(st.integers(0, 3))} ~ {rule}" for rule in whole]
-    lines.append(f"#maxv({1 if flavour.negative else draw(st.integers(flavour.least_variables, 2))}).")
-    lines.append(f"#max_body({draw(st.integers(1, 2))}).")
-    if ilasp:
-        lines += META
-    else:
-        lines.append(draw(st.sampled_from(flavour.biases)))
-        if draw(st.integers(0, 5)) == 0:
+def task_text(flavour: str, number: int) -> str:
+    """The text of task `number` of a flavour."""
+    return _Maker(FLAVOURS[flavour], random.Random(f"{flavour} {number}")).text()
+
+
+class _Maker:
+    """Draws one task."""
+
+    def __init__(self, flavour: Flavour, rng: random.Random) -> None:
+        self.flavour = flavour
+        self.rng = rng
+        self.ilasp = self._chance(flavour.ilasp)
+        self.names = {role: role for role in ROLES}
+        hostile = self._chance(flavour.names)
+        if hostile:
+            for role in rng.sample(sorted(ROLES), rng.randint(1, 5)):
+                self.names[role] = rng.choice(HOSTILE_NAMES)
+            if len(set(self.names.values())) < len(self.names):
+                self.names = _distinct(self.names)
+        variables = rng.choice(HOSTILE_VARIABLES) if hostile else PLAIN_VARIABLES
+        self.names |= dict(zip(("X", "Y", "Z"), variables, strict=True))
+        self.numeric = not self._chance(flavour.terms)
+        most = 2 if flavour.recursive or flavour.negative or flavour.variables[1] > 3 else 3
+        self.values = {
+            "n": self._values(rng.randint(2, most), self.numeric),
+            "m": self._values(rng.randint(2, 3), self._chance(0.5)),
+        }
+        self.local = {kind for kind in "nm" if self._chance(flavour.local)}
+        for kind in self.local:
+            self.values[kind] = self._values(rng.randint(4, 5), self.numeric)
+        self.names |= {"v1": self.values["n"][0], "v2": self.values["n"][1]}
+        usable = [p for p in flavour.pieces if self.numeric or p not in ("arithmetic", "sum", "const")]
+        if flavour.negative:
+            usable = [p for p in usable if p != "disjunction"]
+        self.pieces = rng.sample(usable, min(len(usable), rng.randint(0, 2)))
+        known = list(flavour.roles)
+        self.roles = rng.sample(known, min(len(known), rng.randint(2, 4)))
+        self.heads = self._heads()
+        large = flavour.examples[1] > 20
+        self.odd = flavour.odd if not large else rng.choice([0.0, 0.0, flavour.odd])
+
+    def text(self) -> str:
+        """The task."""
+        background = self._background()
+        modes, literals = self._body_modes()
+        rng, flavour = self.rng, self.flavour
+        lines = [*background, *(f"#modeh({head})." for head, _ in self.heads), *modes]
+        given = self._given()
+        lines += given
+        if self.ilasp and self._chance(flavour.meta):
+            lines += [self._named(text) for text in META]
+        elif self.ilasp:
+            lines.append("#predicate(target, unused/0).")
+        if not self._chance(0.1):
+            lines.append(f"#maxv({rng.randint(*flavour.variables)}).")
+        if not self._chance(0.05) or flavour.variables[1] > 2 or flavour.body[1] > 2:
+            lines.append(f"#max_body({rng.randint(*flavour.body)}).")
+        if not self.ilasp or self._chance(0.2):
+            quoted = {
+                role: name.replace("\\", "\\\\").replace('"', '\\"') for role, name in self.names.items()
+            }
+            lines.append(rng.choice(flavour.biases).format_map(quoted))
+        if self._chance(flavour.replacement):
             lines.append("#ground_without_replacement.")
-    atoms = ATOMS + (["g(1)", "g(2)"] if {"feeding", "feeding_negated"} & set(pieces) else [])
-    atoms += ["many"] if "aggregate" in pieces else []
-    atoms += ["z", "-z"] if "classical" in pieces else []
-    facts = [f"a({i})" for i in (1, 2)] + ["b(1)", "b(2)", "e(1,2)", "e(2,1)", "e(1,1)", "r", "s"]
-    for i in range(draw(st.integers(1, 5))):
-        context = draw(st.lists(st.sampled_from(facts), max_size=4, unique=True))
-        if draw(st.integers(0, 6)) == 0:
-            context.append(draw(st.sampled_from(["b(X) :- a(X)", "r :- not s", "s :- a(1), not b(1)"])))
-        chosen = draw(st.lists(st.sampled_from(atoms), min_size=1, max_size=3, unique=True))
-        split = draw(st.integers(0, len(chosen)))
-        penalty = draw(st.sampled_from(["", "", "@1", "@2", "@3", "@5", "@8", "@13"]))
-        kind = "neg" if flavour.negative and draw(st.booleans()) else "pos"
-        included, excluded = ", ".join(chosen[:split]), ", ".join(chosen[split:])
-        body = " ".join(f"{fact}." for fact in context)
-        lines.append(f"#{kind}(e{i}{penalty}, {{{included}}}, {{{excluded}}}, {{{body}}}).")
-    return "\n".join(lines)
+        rng.shuffle(lines)
+        return "\n".join([*lines, *self._examples(background, literals)]).replace("\n\n", "\n")
+
+    # Terms, names, chances
+
+    def _chance(self, share: float) -> bool:
+        return self.rng.random() < share
+
+    def _named(self, text: str) -> str:
+        return text.format_map(self.names)
+
+    def _values(self, size: int, numeric: bool) -> list[str]:
+        if numeric:
+            return [str(i + 1) for i in range(size)]
+        menu = self.rng.choice(VALUES)
+        return self.rng.sample(menu, min(size, len(menu)))
+
+    def _fact(self, role: str) -> str:
+        return self._named(ROLES[role][0]).format(*(self.rng.choice(self.values[t]) for t in ROLES[role][1]))
+
+    def _facts(self, role: str) -> list[str]:
+        shape, types = self._named(ROLES[role][0]), ROLES[role][1]
+        return [shape.format(*values) for values in itertools.product(*(self.values[t] for t in types))]
+
+    # Modes
+
+    def _placed(self, role: str, const: float = 0.2) -> str:
+        shape, types = self._named(ROLES[role][0]), ROLES[role][1]
+        places = []
+        for kind in types:
+            form = "const" if self._chance(const) else "var"
+            places.append(f"{form}({self.names[kind]})")
+            if self._chance(0.03):
+                places[-1] = self.rng.choice(self.values[kind])
+            if "const" in self.pieces and kind == "n" and self._chance(0.1):
+                places[-1] = "lim"
+            if self.numeric and self._chance(0.01):
+                places[-1] = "1+1"
+        return shape.format(*places)
+
+    def _heads(self) -> list[tuple[str, str]]:
+        """Head modes, each with its role."""
+        menu = ["p", "q", "h", "h", "k"] if self.flavour.variables[1] < 4 else ["p", "h", "q"]
+        if self.flavour.leaf and self._chance(self.flavour.leaf):
+            menu.append("i")
+        roles = self.rng.sample(menu, self.rng.randint(1, 2))
+        found = {self._placed(role): role for role in roles}
+        return list(found.items())
+
+    def _body_modes(self) -> tuple[list[str], list[tuple[str, str]]]:
+        """Statements, and (mode, role) of their literals."""
+        rng = self.rng
+        menu = [role for role in self.roles for _ in range(2)]
+        menu += [role for piece in self.pieces for role in BACKGROUND[piece][1]]
+        if self.flavour.recursive:
+            menu += [role for _, role in self.heads]
+        count = rng.randint(*self.flavour.modes)
+        if self._chance(0.03):
+            count = 0
+        lines: dict[str, None] = {}
+        literals = []
+        for _ in range(count):
+            if self._chance(0.12):
+                literal = self._comparison()
+            else:
+                role = rng.choice(menu)
+                literal = self._placed(role)
+                if self._chance(0.3):
+                    literal = f"not {literal}"
+                literals.append((literal, role))
+            recall = (
+                f"{rng.randint(int(rng.random() < 0.95), 2)}, "
+                if self._chance(0.5 if self.ilasp else 0.1)
+                else ""
+            )
+            plain = not literal.startswith("not ") and "(" in literal
+            option = ""
+            if self.ilasp and plain and self._chance(0.5) and literals and literals[-1][0] == literal:
+                option = f", ({rng.choice(['positive', 'positive', 'negative', 'anti_reflexive'])})"
+                if "anti" in option and literal.count("var(") != 2:
+                    option = ", (positive)"
+            lines[f"#modeb({recall}{literal}{option})."] = None
+        return list(lines), literals
+
+    def _comparison(self) -> str:
+        rng = self.rng
+        kind = rng.choice(["n", "n", "m"])
+        operator = rng.choice(["!=", "!=", "<", "=", "<=", ">", ">="])
+        sides = [f"var({self.names[kind]})", f"var({self.names[kind]})"]
+        if self._chance(0.3):
+            sides[rng.randint(0, 1)] = rng.choice(
+                [f"const({self.names[kind]})", rng.choice(self.values[kind])]
+            )
+        sign = "not " if self._chance(0.1) else ""
+        if self._chance(0.2) and not sign:
+            return f"{operator}({sides[0]},{sides[1]})"
+        return f"{sign}{sides[0]} {operator} {sides[1]}"
+
+    def _given(self) -> list[str]:
+        if not self._chance(self.flavour.given):
+            return []
+        count = self.rng.randint(1, 5)
+        return [f"{self.rng.randint(0, 3)} ~ {self._named(rule)}" for rule in self.rng.sample(GIVEN, count)]
+
+    # Background
+
+    def _background(self) -> list[str]:
+        lines = [self._type("n"), self._type("m")]
+        known = ", ".join(self._facts(role)[0] for role in STATED)
+        lines.append(f"{self.names['known']} :- {known}.")
+        lines += [self._named(BACKGROUND[piece][0]) for piece in self.pieces]
+        lines += [f"{fact}." for fact in self._odd_names()]
+        if self._chance(0.05):
+            lines.append("% a comment, with a full stop. And :- more")
+        return lines
+
+    def _type(self, kind: str) -> str:
+        name, values = self.names[kind], self.values[kind]
+        way = self.rng.random()
+        if kind in self.local:
+            return f"% {name} is a matter of contexts"
+        if (self.ilasp and way < 0.2) or way < 0.02:
+            return "\n".join(f"#constant({name}, {value})." for value in values)
+        if all(value.isdigit() for value in values) and way < 0.6:
+            return f"{name}({values[0]}..{values[-1]})."
+        if way < 0.75:
+            return f"{name}({';'.join(values)})."
+        return " ".join(f"{name}({value})." for value in values)
+
+    def _odd_names(self) -> Iterator[str]:
+        """Facts of the background with names like the encodings' own that nothing else mentions."""
+        if not self._chance(self.flavour.names):
+            return
+        used = set(self.names.values())
+        for name in self.rng.sample(HOSTILE_NAMES, self.rng.randint(0, 3)):
+            if name not in used:
+                arity = self.rng.randint(0, 3)
+                inner = ",".join(self.rng.choice(["0", "1", "2", self.values["n"][0]]) for _ in range(arity))
+                yield f"{name}({inner})" if arity else name
+
+    # Examples
+
+    def _examples(self, background: Sequence[str], literals: Sequence[tuple[str, str]]) -> list[str]:
+        rng, flavour = self.rng, self.flavour
+        pool = [fact for role in self.roles for fact in self._facts(role)]
+        pool += self._facts("a") if self.pieces else []
+        pool = rng.sample(sorted(set(pool)), min(flavour.share, len(set(pool))))
+        target = self._target(literals) if self._chance(flavour.target) else None
+        atoms = [atom for _, role in self.heads for atom in self._facts(role)]
+        more = [atom for piece in self.pieces for role in BACKGROUND[piece][2] for atom in self._facts(role)]
+        more += [self._fact("h"), self._named("{p}")]
+        if "const" in self.pieces:
+            more += [self._named("{h}(lim)")] * 3
+        noise = rng.choice([0.0, 0.1, 0.3])
+        lines: list[str] = []
+        said: dict[str, frozenset[str]] = {}
+        for number in range(rng.randint(*flavour.examples)):
+            context = self._context(pool)
+            signed = {
+                atom: self._chance(0.5) for atom in rng.sample(atoms, min(len(atoms), rng.randint(1, 2)))
+            }
+            if target is not None:
+                key = " ".join(f"{s}." for s in context)
+                if key not in said:
+                    said[key] = _consequences("\n".join([*background, *target, key]))
+                signed = {atom: (atom in said[key]) ^ self._chance(noise) for atom in signed}
+            if self._chance(0.25):
+                signed[rng.choice(more)] = self._chance(0.5)
+            lines.append(self._example(number, context, signed))
+            if self._chance(0.03):
+                lines.append(self._example(number, rng.sample(context, len(context)), signed))
+        return lines
+
+    def _context(self, pool: Sequence[str]) -> list[str]:
+        rng = self.rng
+        least, most = self.flavour.contexts
+        context = rng.sample(list(pool), min(len(pool), rng.randint(least, most)))
+        for kind in self.local:
+            members = rng.sample(self.values[kind], rng.randint(1, 3))
+            context += [f"{self.names[kind]}({value})" for value in members]
+            used = [fact for fact in pool if rng.random() < 0.5 and any(value in fact for value in members)]
+            context += [fact for fact in used if fact not in context][:3]
+        if self._chance(self.odd):
+            n, values = self.names, self.values["n"]
+            options = [
+                *(
+                    "{b}({X}) :- {a}({X})",
+                    "{r} :- not {s}",
+                    "{s} :- {a}({v1}), not {b}({v1})",
+                    "{a}({v1};{v2})",
+                ),
+                *("{n}(extra)", "{h}({v1})", "{p}", ":- {b}({v2}), not {r}", "{a}({X}) :- {n}({X})"),
+            ]
+            if self.numeric:
+                options += ["{a}(1..2)", "{a}(1+1)", "{b}({X}+1) :- {a}({X})", "{n}(0)", "{a}(-1)"]
+                options += ["{b}(x+1)", "{b}(1/0)", "{a}(2-1)", "{h}(1+1)"]
+            if "const" in self.pieces:
+                options += ["{a}(lim)", "{h}(lim)"] * 3
+            if OPEN & set(self.flavour.pieces):
+                options += ["{{ {r} }}", "1 {{ {a}({v1}); {b}({v1}) }} 1", "{r} :- not {s}. {s} :- not {r}"]
+            if "classical" in self.flavour.pieces:
+                options += ["-{a}({v1})", "-{p}", "-{h}({v2})"]
+            if not self.ilasp:
+                options += ["inclusion({p})", "exclusion({h}({v1})) :- {r}"]
+            context.append(rng.choice(options).format_map(n))
+            del values
+        return context
+
+    def _example(self, number: int, context: Sequence[str], signed: dict[str, bool]) -> str:
+        rng = self.rng
+        large = self.flavour.examples[1] > 20
+        penalty = rng.choice(
+            ["@1", "@2", "@3", "@5", "@10"]
+            if large
+            else ["", "@0", "@1", "@1", "@2", "@2", "@3", "@5", "@8", "@13"]
+        )
+        if large and self._chance(0.002):
+            penalty = ""
+        kind = "neg" if self.flavour.negative and self._chance(0.5) else "pos"
+        name = rng.choice([f"e{number}", f"e{number}", f"eg(e{number})", "same"])
+        included = ", ".join(atom for atom, sign in signed.items() if sign)
+        excluded = ", ".join(atom for atom, sign in signed.items() if not sign)
+        if kind == "neg" and self._chance(0.7):
+            included, excluded = excluded, included
+        if not penalty and self._chance(0.1):
+            return f"#{kind}({{{included}}}, {{{excluded}}}, {{{_joined(context)}}})."
+        return f"#{kind}({name}{penalty}, {{{included}}}, {{{excluded}}}, {{{_joined(context)}}})."
+
+    def _target(self, literals: Sequence[tuple[str, str]]) -> list[str]:
+        """A hidden hypothesis of one or two rules."""
+        rng = self.rng
+        rules = []
+        for _ in range(rng.randint(1, 2)):
+            mode, _ = rng.choice(self.heads)
+            body = [literal for literal, _ in rng.choices(literals, k=rng.randint(1, 2))] if literals else []
+            used: dict[str, None] = {}
+            filled = [self._filled(text, used) for text in (mode, *body)]
+            guards = [f"{self.names[v[0].lower()]}({v})" for v in used]
+            parts = [*filled[1:], *guards]
+            rules.append(f"{filled[0]} :- {', '.join(parts)}." if parts else f"{filled[0]}.")
+        return rules
+
+    def _filled(self, mode: str, used: dict[str, None]) -> str:
+        for kind in ("n", "m"):
+            for form in ("var", "const"):
+                place = f"{form}({self.names[kind]})"
+                while place in mode:
+                    value = self.rng.choice(self.values[kind])
+                    if form == "var":
+                        value = f"{kind.upper()}{self.rng.randint(1, 2)}"
+                        used[value] = None
+                    mode = mode.replace(place, value, 1)
+        return mode
+
+
+def _joined(context: Sequence[str]) -> str:
+    return " ".join(f"{statement}." for statement in context)
+
+
+def _distinct(names: dict[str, str]) -> dict[str, str]:
+    """The names where no two roles share one: the later ones keep their own."""
+    seen: set[str] = set()
+    found = {}
+    for role, name in names.items():
+        found[role] = name if name not in seen and (name == role or name not in names) else role
+        seen.add(found[role])
+    return found
+
+
+def _consequences(program: str) -> frozenset[str]:
+    """The atoms of one answer set of a program, as text; none if there is none."""
+    rules = "\n".join(line for line in program.split("\n") if not line.startswith("#constant"))
+    control = clingo.Control(["--warn=none"], logger=lambda *_: None)
+    try:
+        control.add(rules)
+        control.ground()
+    except RuntimeError:
+        return frozenset()
+    with control.solve(yield_=True) as handle:
+        for model in handle:
+            return frozenset(map(str, model.symbols(atoms=True)))
+    return frozenset()
+
+
+# Shrinking
+
+
+def shrunk(text: str, fails: Callable[[str], bool]) -> str:
+    """A smaller text that fails too: without lines, parts of examples and literals that it does not need."""
+    best = text
+    changed = True
+    while changed:
+        changed = False
+        lines = best.split("\n")
+        size = max(1, len(lines) // 2)
+        while size:
+            start = 0
+            while start < len(lines):
+                shorter = lines[:start] + lines[start + size :]
+                if fails("\n".join(shorter)):
+                    lines, changed = shorter, True
+                else:
+                    start += size
+            size //= 2
+        best = "\n".join(lines)
+        for smaller in _without_parts(best):
+            if fails(smaller):
+                best, changed = smaller, True
+                break
+    return best
+
+
+def _without_parts(text: str) -> Iterator[str]:
+    """The text with one part of one statement less, or simpler."""
+    lines = text.split("\n")
+    for i, line in enumerate(lines):
+        for simpler in _simpler(line):
+            yield "\n".join([*lines[:i], simpler, *lines[i + 1 :]])
+
+
+def _simpler(line: str) -> Iterator[str]:
+    for separator in (". ", ", ", ","):
+        pieces = line.split(separator)
+        if 1 < len(pieces) < 60:
+            for k in range(len(pieces)):
+                yield separator.join(pieces[:k] + pieces[k + 1 :])
+    for opening, closing in (("{", "}"), (" :- ", ".")):
+        start = line.find(opening)
+        while start >= 0:
+            end = line.find(closing, start)
+            if end > start + len(opening):
+                inside = line[start + len(opening) : end]
+                if opening == "{" and inside:
+                    yield line[: start + 1] + line[end:]
+                if opening == "{" and ". " in inside:
+                    facts = inside.rstrip(".").split(". ")
+                    for k in range(len(facts)):
+                        kept = "".join(f"{fact}. " for fact in facts[:k] + facts[k + 1 :]).strip()
+                        yield line[: start + 1] + kept + line[end:]
+                if opening != "{":
+                    yield line[:start] + line[end:]
+            start = line.find(opening, start + 1)
+    for digits in ("13", "8", "5", "3", "2"):
+        if f"@{digits}" in line:
+            yield line.replace(f"@{digits}", "@1")

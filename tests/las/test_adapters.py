@@ -105,7 +105,7 @@ def test_a_slow_program_is_killed_with_its_children(tmp_path: Path) -> None:
     [
         ("print('no such option', file=sys.stderr); sys.exit(3)", "failed with code 3: no such option"),
         ("print('Unknown token', file=sys.stderr)", "Unknown token"),
-        ("print('on(V0 :-')", "syntax error in the answer of FastLAS"),
+        ("print('on(V0 :-')", "The answer of FastLAS, line 1.* syntax error"),
     ],
 )
 def test_a_failure_is_told_in_a_sentence(tmp_path: Path, body: str, sentence: str) -> None:
@@ -143,3 +143,29 @@ def test_the_programs_are_registered() -> None:
 
     assert registry.factory("rule_learner", "fastlas") is adapters.fastlas
     assert registry.factory("rule_learner", "ilasp") is adapters.ilasp
+
+
+def test_an_answer_of_another_program_is_of_no_tier(tmp_path: Path) -> None:
+    program = fake(tmp_path, "FastLAS", replay("on(V0) :- lit(V0,x)."))
+    found = fastlas(LasTask.parse(TASK), executable=program)
+    assert (found.tier, found.tiers, found.solver) == (None, (), "fastlas")
+    assert found.statistics["seconds"] > 0
+    found = ilasp(LasTask.parse(ILASP_TASK), executable=fake(tmp_path, "ILASP", replay("UNSATISFIABLE")))
+    assert (found.tier, found.solver) == (None, "ilasp")
+    assert "which is not checked" in found.message
+
+
+def test_scoring_an_answer_heeds_a_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapters, "_SECONDS_FOR_SCORING", 0.0)
+    program = fake(tmp_path, "FastLAS", f"time.sleep(0.2)\n{replay('on(V0) :- lit(V0,x).')}")
+    found = fastlas(LasTask.parse(TASK), executable=program, time_limit=0.1)
+    assert (found.status, found.score) == ("feasible", None)
+    assert "could not be scored: time ran out" in found.message
+
+
+def test_what_feeds_what_decides_how_fastlas_is_called(tmp_path: Path) -> None:
+    kept = tmp_path / "arguments"
+    body = f"pathlib.Path({str(kept)!r}).write_text(' '.join(sys.argv))\nprint('')"
+    for more, mode in (("", "--opl"), (":- on(1).", "--opl"), ("z :- on(1).", "--nopl")):
+        fastlas(LasTask.parse(TASK + more), executable=fake(tmp_path, "FastLAS", body))
+        assert mode in kept.read_text()

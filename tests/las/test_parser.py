@@ -146,7 +146,7 @@ def test_errors_say_where(text: str, message: str) -> None:
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no task file"):
+    with pytest.raises(UserError, match="no file"):
         LasTask.read(tmp_path / "none.las")
     (tmp_path / "binary.las").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UserError, match="UTF-8"):

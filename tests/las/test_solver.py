@@ -10,10 +10,8 @@ import pytest
 
 from nsl_bench.errors import UserError
 from nsl_bench.las import LasTask, solve
-from nsl_bench.las.enumeration import search
-from nsl_bench.las.enumeration.kernels import kernels
-from nsl_bench.las.set_cover.branch_and_bound import branch_and_bound
-from nsl_bench.las.set_cover.maxsat import Backend, MaxSat
+from nsl_bench.las.enumeration import compiled, evaluation
+from nsl_bench.las.enumeration.compiled import compiled_kernels
 from nsl_bench.las.tables.columns import pack, unpack
 
 COSTS = '#bias("penalty(1, head).").\n#bias("penalty(1, body(X)) :- in_body(X).").\n'
@@ -121,9 +119,9 @@ def test_memory_limit_leads_to_another_tier() -> None:
     assert solution.bound <= 1 <= (solution.score or 0)
 
 
-@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("by_kernel", [True, False])
 def test_tables_worked_on_in_chunks_give_the_same_answer(
-    compiled: bool, monkeypatch: pytest.MonkeyPatch
+    by_kernel: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(0)
     lines = ["t(1..4). #modeh(p). #modeb(e(var(t),var(t))). #modeb(f(var(t))). #maxv(3).", COSTS]
@@ -135,9 +133,10 @@ def test_tables_worked_on_in_chunks_give_the_same_answer(
         lines.append(f"#pos(x{i}@3, {asked}, {{{' '.join(context)} f(1).}}).")
     task = LasTask.parse("\n".join(lines))
     whole = solve(task)
-    monkeypatch.setattr(search, "_CHUNK_BYTES", 8)
-    if compiled:
-        monkeypatch.setattr(search, "_COMPILED_BYTES", 0)
+    monkeypatch.setattr(evaluation, "_CHUNK_BYTES", 8)
+    if by_kernel:
+        monkeypatch.setattr(compiled, "_COMPILED_BYTES", 0)
+        monkeypatch.setattr(compiled, "_THREADED_BYTES", 0)
     chunked = solve(task)
     assert (chunked.status, chunked.tier) == ("optimal", "A")
     assert (chunked.score, chunked.hypothesis) == (whole.score, whole.hypothesis)
@@ -148,44 +147,12 @@ def test_pack_is_undone_by_unpack() -> None:
     assert np.array_equal(unpack(pack(flags), 130), flags)
 
 
-@pytest.mark.parametrize("backend", ["rc2", "clingo"])
-def test_maxsat(backend: Backend) -> None:
-    problem = MaxSat()
-    a, b = problem.new(), problem.new()
-    problem.hard.append([a, b])
-    problem.prefer(-a, 3)
-    problem.prefer(-b, 5)
-    optimum = problem.solve(backend)
-    assert (optimum.model, optimum.cost, optimum.proven) == (frozenset({a}), 3, True)
-    problem.hard += [[-a], [-b]]
-    assert problem.solve(backend).model is None
-
-
-def test_branch_and_bound_agrees_with_trying_everything() -> None:
-    rng = np.random.default_rng(1)
-    for _ in range(60):
-        n_rules, n_targets, n_needs = 6, 9, 7
-        fills = rng.random((n_needs, n_rules)) < 0.4
-        hits = rng.random((n_targets, n_rules)) < 0.25
-        weights, costs = rng.integers(1, 9, n_targets), rng.integers(1, 5, n_rules)
-        padded = rng.integers(0, n_needs + 1, (n_targets, 2))
-        scores = []
-        for chosen in range(1 << n_rules):
-            index = [r for r in range(n_rules) if chosen >> r & 1]
-            filled = np.append(fills[:, index].any(axis=1), True)
-            covered = filled[padded].all(axis=1) & ~hits[:, index].any(axis=1)
-            scores.append(int(weights[~covered].sum() + costs[index].sum()))
-        found = branch_and_bound(costs, weights, padded, fills, hits, min(scores) + 1)
-        assert (found.score, found.proven) == (min(scores), True)
-        assert branch_and_bound(costs, weights, padded, fills, hits, min(scores)).rules is None
-
-
 def test_kernels_and_numpy_agree(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if kernels() is None:
+    if compiled_kernels()[0] is None:
         pytest.skip("numba is not installed")
     task = LasTask.read(shared / "oracles" / "las" / "sudoku4_p40.las")
     plain = solve(task)
-    monkeypatch.setattr("nsl_bench.las.enumeration.search._COMPILED_BYTES", 0)
-    compiled = solve(task)
-    assert (compiled.score, compiled.status) == (plain.score, plain.status)
-    assert compiled.statistics["distinct"] == plain.statistics["distinct"]
+    monkeypatch.setattr(compiled, "_COMPILED_BYTES", 0)
+    fast = solve(task)
+    assert (fast.score, fast.status) == (plain.score, plain.status)
+    assert fast.statistics["distinct"] == plain.statistics["distinct"]

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from clingo import Control
 
-from nsl_bench.asp.grounding_limit import Brake
+from nsl_bench.asp.ground_program import GroundProgram
 from nsl_bench.budget import Budget, Expired
+from nsl_bench.errors import UserError
 from nsl_bench.las.bias.space import hypothesis_space
-from nsl_bench.las.clingo_tiers.conflict_driven import solve_tier_d
-from nsl_bench.las.clingo_tiers.one_shot import solve_tier_c
+from nsl_bench.las.clingo_tiers import (
+    conflict_driven,
+    counterexamples,
+    incumbent,
+    one_shot,
+    optimisation,
+)
+from nsl_bench.las.semantics.coverage import Score
 from nsl_bench.las.semantics.explanation import explain
-from nsl_bench.las.task import LasTask
+from nsl_bench.las.solver import solve
+from nsl_bench.las.tabular import tabular_tier
+from nsl_bench.las.task import LasTask, Tier
+from nsl_bench.types import WeightedExample
 
 PATHS = """
 node(1..4).
@@ -39,21 +50,21 @@ ok :- not bad.
 """
 
 
-@pytest.mark.parametrize("solver", [solve_tier_c, solve_tier_d])
-def test_recursion_is_learned(solver) -> None:  # type: ignore[no-untyped-def]
-    found = solver(LasTask.parse(PATHS))
+@pytest.mark.parametrize("tier", ["C", "D"])
+def test_recursion_is_learned(tier: Tier) -> None:
+    found = solve(LasTask.parse(PATHS), first_tier=tier)
     assert (found.status, found.score) == ("optimal", 5)
     assert any(rule.count("path") == 2 for rule in found.hypothesis)
 
 
 def test_colouring_is_learned_from_negative_examples() -> None:
-    found = solve_tier_c(LasTask.parse(COLOURS))
+    found = solve(LasTask.parse(COLOURS), first_tier="C")
     assert (found.status, found.tier, found.score) == ("optimal", "D", 4)
     assert len(found.hypothesis) == 1
 
 
-@pytest.mark.parametrize("solver", [solve_tier_c, solve_tier_d])
-def test_hard_examples_that_clash_are_named(solver) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("tier", ["C", "D"])
+def test_hard_examples_that_clash_are_named(tier: Tier) -> None:
     task = LasTask.parse(
         """
         #modeh(p). #modeb(a). #modeb(p). #maxv(0).
@@ -62,16 +73,16 @@ def test_hard_examples_that_clash_are_named(solver) -> None:  # type: ignore[no-
         #pos(no, {}, {p}, {a.}).
         """
     )
-    found = solver(task)
+    found = solve(task, first_tier=tier)
     assert found.status == "unsatisfiable"
     assert "no" in found.message
     assert not ("easy" in found.message and "yes" in found.message)
 
 
-@pytest.mark.parametrize("solver", [solve_tier_c, solve_tier_d])
-def test_out_of_time_is_the_best_so_far_with_a_bound(solver) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("tier", ["C", "D"])
+def test_out_of_time_is_the_best_so_far_with_a_bound(tier: Tier) -> None:
     task = LasTask.parse(PATHS.replace("#pos(a,", "#pos(a@7,").replace("#pos(b,", "#pos(b@7,"))
-    found = solver(task, Budget(deadline=time.monotonic()))
+    found = solve(task, time_limit=0.0, first_tier=tier)
     assert found.status == "feasible"
     assert found.score is not None
     assert found.bound <= 5 <= found.score
@@ -80,7 +91,7 @@ def test_out_of_time_is_the_best_so_far_with_a_bound(solver) -> None:  # type: i
 @pytest.mark.parametrize("budget", [Budget(deadline=0.0), Budget(interrupted=True), Budget(memory=0)])
 def test_grounding_is_ended_from_within(budget: Budget) -> None:
     control = Control()
-    control.register_observer(Brake(budget))
+    control.register_observer(GroundProgram(check=budget.check, keep=False))
     control.add("p(1..100). q(X,Y) :- p(X), p(Y).")
     with pytest.raises(Expired):
         control.ground()
@@ -94,7 +105,7 @@ def test_a_score_may_come_a_little_late_but_not_for_ever() -> None:
 
 
 def test_out_of_memory_goes_to_another_tier() -> None:
-    found = solve_tier_c(LasTask.parse(PATHS.replace("#pos(a,", "#pos(a@7,")), Budget(memory=1))
+    found = solve(LasTask.parse(PATHS.replace("#pos(a,", "#pos(a@7,")), memory_limit=1, first_tier="C")
     assert found.tier == "D"
     assert found.status == "feasible"
     assert "memory" in found.message
@@ -108,7 +119,7 @@ def test_a_cut_space_still_proves_a_cheap_optimum() -> None:
     )
     space = hypothesis_space(task, 600)
     assert space.horizon == 4
-    found = solve_tier_c(task)
+    found = solve(task, first_tier="C")
     assert (found.status, found.score) == ("optimal", 2)
 
 
@@ -142,3 +153,191 @@ def test_an_explanation_says_what_each_rule_is_for() -> None:
     assert found.unaided == ("four",)
     assert found.uncovered == (("two", 3),)
     assert "uncovered, at a price of 3: 1: two (3)" in str(found)
+
+
+PENALISED = COLOURS.replace("#pos(path,", "#pos(path@9,").replace("#neg(clash,", "#neg(clash@4,")
+SEVERAL = """
+{ w }. #modeh(p). #modeb(q). #modeb(r). #maxv(0).
+#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").
+#pos(a@PENALTY, {p}, {}, {q. r.}). #pos(b@PENALTY, {}, {p}, {q.}). #pos(c@PENALTY, {}, {p}, {r.}).
+#pos(d@PENALTY, {}, {p}, {}). #pos(e@PENALTY, {x}, {}, {}). #pos(f@PENALTY, {x}, {}, {q.}).
+"""
+
+
+@pytest.mark.parametrize("text", [COLOURS, PENALISED])
+def test_an_oracle_that_cannot_ground_ends_the_search(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = solve(LasTask.parse(text))
+    monkeypatch.setattr(counterexamples.Oracle, "_ground", lambda *_: False)
+    found = solve(LasTask.parse(text), first_tier="D")
+    assert (found.status, found.tier) == ("feasible", "D")
+    assert "no counterexample to the last proposal" in found.message
+    assert right.score is not None
+    assert found.bound <= right.score <= (right.score if found.score is None else found.score)
+
+
+def test_an_oracle_without_an_answer_set_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counterexamples.Oracle, "_answer_set", lambda *_: None)
+    found = solve(LasTask.parse(PENALISED), first_tier="D")
+    assert found.status == "feasible"
+    assert found.bound <= 4 <= (found.score or 4)
+
+
+def test_an_oracle_is_made_again_after_it_was_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    ground = counterexamples.Oracle._ground
+    calls = []
+
+    def fails_at_times(self: Any, demand: Any, budget: Any) -> bool:
+        calls.append(demand)
+        return len(calls) % 3 != 0 and ground(self, demand, budget)
+
+    monkeypatch.setattr(counterexamples.Oracle, "_ground", fails_at_times)
+    found = solve(LasTask.parse(COLOURS), first_tier="D")
+    assert (found.status, found.score) == ("optimal", 4)
+
+
+def test_a_condition_without_effect_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conflict_driven, "forbid", lambda backend, *_: backend.add_atom())
+    found = solve(LasTask.parse(COLOURS), first_tier="D")
+    assert found.status == "feasible"
+    assert "proposed again" in found.message
+
+
+def test_a_score_that_is_not_what_was_proposed_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = incumbent.score
+
+    def dearer(task: LasTask, rules: tuple[str, ...], budget: Budget | None = None) -> Score:
+        found = exact(task, rules, budget)
+        return replace(found, cost=found.cost + 1) if rules else found
+
+    monkeypatch.setattr(incumbent, "score", dearer)
+    task = LasTask.parse(PATHS.replace("#pos(a,", "#pos(a@9,").replace("#pos(b,", "#pos(b@9,"))
+    for tier in ("C", "D"):
+        found = solve(task, first_tier=tier)
+        assert found.status != "optimal"
+        assert found.bound <= 5
+
+
+def test_a_score_below_the_bound_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = incumbent.score
+
+    def cheaper(task: LasTask, rules: tuple[str, ...], budget: Budget | None = None) -> Score:
+        found = exact(task, rules, budget)
+        return replace(found, cost=found.cost - 1) if rules else found
+
+    monkeypatch.setattr(incumbent, "score", cheaper)
+    found = solve(LasTask.parse(PATHS), first_tier="C")
+    assert (found.status, found.bound) == ("feasible", 0)
+    assert "contradicts itself" in found.message
+
+
+@pytest.mark.parametrize("tier", ["C", "D"])
+@pytest.mark.parametrize("conflicts", [1, 7])
+def test_searches_that_are_cut_short_and_taken_up_again_are_exact(
+    tier: Tier, conflicts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optimisation, "_FIRST_CONFLICTS", conflicts)
+    monkeypatch.setattr(conflict_driven, "_FIRST_EXAMPLES", 1)
+    for text, score in ((PATHS, 5), (COLOURS, 4), (SEVERAL.replace("PENALTY", "5"), 13)):
+        found = solve(LasTask.parse(text), first_tier=tier)
+        assert (found.status, found.score, found.bound) == ("optimal", score, score)
+
+
+@pytest.mark.parametrize("tier", ["C", "D"])
+def test_penalties_beyond_32_bits_add_up(tier: Tier) -> None:
+    found = solve(LasTask.parse(SEVERAL.replace("PENALTY", "2000000000")), first_tier=tier)
+    assert (found.status, found.score, found.bound) == ("optimal", 4_000_000_003, 4_000_000_003)
+
+
+@pytest.mark.parametrize("tier", ["A", "C", "D"])
+def test_equal_examples_may_weigh_more_than_32_bits_together(tier: Tier) -> None:
+    text = SEVERAL.replace("PENALTY", "2000000000") + "#pos(g@2000000000, {x}, {}, {}).\n"
+    found = solve(LasTask.parse(text), first_tier=tier)
+    assert (found.status, found.score, found.bound) == ("optimal", 6_000_000_003, 6_000_000_003)
+    again = SEVERAL.replace("PENALTY", "2000000000") + "#pos(g@2000000000, {p}, {}, {q. r.}).\n"
+    found = solve(LasTask.parse(again.replace(", r.", ", w.")), first_tier=tier)
+    assert (found.status, found.score) == ("optimal", 4_000_000_003)
+    cautious = "{ w }. #modeh(p). #modeb(q). #maxv(0). #pos(a, {p}, {}, {q.})."
+    cautious += "#neg(b@2000000000, {p, w}, {}, {q.}). #neg(c@2000000000, {p, w}, {}, {q.})."
+    found = solve(LasTask.parse(cautious), first_tier=tier)
+    assert (found.status, found.score, found.tier) == ("optimal", 4_000_000_000, "D")
+
+
+@pytest.mark.parametrize("penalty", [-1, 2**31, 10**30])
+def test_penalties_that_are_none_are_refused(penalty: int) -> None:
+    example = WeightedExample("x", penalty, ("p",), (), ())
+    task = LasTask.parse("#modeh(p). #pos(a, {p}, {}, {}).")
+    with pytest.raises(UserError, match="the penalty of example 'x'"):
+        solve(replace(task, examples=(example,)))
+
+
+def test_a_penalty_of_nothing_asks_for_nothing() -> None:
+    task = LasTask.parse(SEVERAL.replace("PENALTY", "5"))
+    examples = [*task.examples, WeightedExample("free", 0, ("x",), (), ("q", "r"))]
+    for tier in ("A", "C", "D"):
+        found = solve(replace(task, examples=tuple(examples)), first_tier=tier)
+        assert (found.status, found.score) == ("optimal", 13)
+        assert ("free", 0) in found.uncovered
+
+
+def test_the_tier_is_the_one_that_found_or_proved() -> None:
+    text = PATHS.replace("#pos(a,", "#pos(a@7,").replace("#pos(b,", "#pos(b@7,")
+    assert solve(LasTask.parse(text)).tiers == ("B", "C")
+    assert solve(LasTask.parse(text)).tier == "C"
+    cautious = solve(LasTask.parse(COLOURS))
+    assert (cautious.tier, cautious.tiers) == ("D", ("B", "C", "D"))
+    assert "Tier B does not apply: " in cautious.message and "Tier C gave up: " in cautious.message
+    late = solve(LasTask.parse(text), time_limit=0.0)
+    assert late.status == "feasible"
+    assert late.tiers[-1] in ("C", "D")
+
+
+def test_what_tier_c_found_is_tier_cs_where_tier_d_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = one_shot.optimise
+
+    def unproven(*given: Any) -> optimisation.Outcome:
+        return replace(exact(*given), proven=False, lower=1)
+
+    monkeypatch.setattr(one_shot, "optimise", unproven)
+    monkeypatch.setattr(conflict_driven, "optimise", lambda *_: optimisation.Outcome(lower=2))
+    text = PATHS.replace("#pos(a,", "#pos(a@7,").replace("#pos(b,", "#pos(b@7,")
+    found = solve(LasTask.parse(text))
+    assert (found.status, found.score, found.bound, found.tier) == ("feasible", 5, 2, "C")
+    assert found.tiers == ("B", "C", "D")
+    assert "Tier C gave up" in found.message and "Tier D gave up" in found.message
+
+
+@pytest.mark.parametrize(
+    ("background", "tier"),
+    [
+        ("", "A"),
+        (":- p, q.", "A"),
+        ("z :- q.", "A"),
+        ("z :- p.", "B"),
+        ("z :- not p.", "B"),
+        ("{ z } :- p.", "B"),
+        ("#modeb(p).", "B"),
+    ],
+)
+def test_tier_b_is_where_learned_predicates_feed_others(background: str, tier: str) -> None:
+    text = f"{background} #modeh(p). #modeb(q). #pos(x, {{p}}, {{}}, {{q.}})."
+    assert tabular_tier(LasTask.parse(text)) == tier
+    if "{" not in background and "mode" not in background:
+        assert solve(LasTask.parse(text)).tier == tier
+    given = "#modeh(q). 1 ~ s :- q. #pos(x, {q}, {}, {})."
+    assert tabular_tier(LasTask.parse(given)) == "B"
+
+
+def test_a_clash_with_a_negative_example_names_both() -> None:
+    text = "{ w }. #modeh(p). #modeb(q). #maxv(0). #pos(yes, {p}, {}, {q.}). #neg(no, {p, w}, {}, {q.})."
+    found = solve(LasTask.parse(text))
+    assert (found.status, found.tier) == ("unsatisfiable", "D")
+    assert "yes, no" in found.message
+    both = "#modeh(p). #modeb(p). #modeb(q). #maxv(0). #pos(yes, {p}, {}, {q.}). #neg(no, {p}, {}, {q.})."
+    for tier in ("A", "C", "D"):
+        assert solve(LasTask.parse(both), first_tier=tier).status == "unsatisfiable"
+
+
+def test_an_explanation_heeds_a_budget() -> None:
+    task = LasTask.parse(COLOURS)
+    with pytest.raises(Expired):
+        explain(task, ("bad :- col(V1,V2), node(V1), colour(V2).",), Budget(interrupted=True))

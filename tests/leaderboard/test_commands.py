@@ -62,10 +62,10 @@ def test_contests_print_commands_that_make_their_runs(board_file: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        (("--name", "<b>"), "--name '<b>'"),
-        (("--url", "ftp://x"), "--url 'ftp://x'"),
-        (("--licence", "M"), "--licence is missing"),
-        (("--authors", "x" * 300), "--authors is no line of at most 200"),
+        (("--name", "<b>"), "--name has the character '<'"),
+        (("--url", "ftp://x"), "--url must be an address"),
+        (("--licence", "M"), "--licence must be one line of 2 to 100"),
+        (("--authors", "x" * 300), "--authors must be one line of at most 200"),
         (("--out", "/proc/submission"), "--out: the folder /proc/submission cannot be made"),
     ],
 )

@@ -43,7 +43,10 @@ def test_every_planned_run_has_its_cell() -> None:
     assert contest_of(contests, other) is None
 
 
-@pytest.mark.parametrize("text", ["", "[[contest]]\nname = 1", "[[contest", "contest = 3"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "[[contest]]\nname = 1", "[[contest", "contest = 3", "a = " + "[" * 100_000, "a = " + "9" * 9_999],
+)
 def test_a_broken_file_gets_a_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "board.toml").write_text(text)
     with pytest.raises(UserError, match=r"board\.toml"):
@@ -68,28 +71,31 @@ paper = { rotate90 = "rotate90" }
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ('name = "Grids!"', "name is 'Grids!'"),
+        ('name = "Grids!"', "name must be at most 50 .*; got 'Grids!'"),
         ('benchmark = "sudoku_4x5"', "Did you mean 'sudoku_4x4'"),
         ('version = "9.0.0"', "version is '9.0.0'"),
         ('source = "sklearn_digit"', "Did you mean 'sklearn_digits'"),
         ('size = "smal"', "Did you mean 'small'"),
         ('shifts = ["rotate9O"]', "Did you mean 'rotate90'"),
-        ('shifts = "rotate90"', "shifts is 'rotate90'"),
+        ('shifts = "rotate90"', "shifts must be a list of different shifts; got 'rotate90'"),
         ('shifts = ["standard"]', "shifts has 'standard', which shifts nothing"),
         ('shifts = ["rotate:90"]', "write 'rotate90', its name in results"),
-        ("percents = [0, 50, 50]", "percents is .* different numbers from 0 to 100"),
-        ("percents = [150]", "percents is"),
-        ("percents = [-5]", "percents is"),
-        ("percents = [nan]", "percents is"),
-        ("percents = [inf]", "percents is"),
-        ("percents = []", "percents is"),
-        ("repeats = 0", "repeats is 0, but it is a whole number from 1"),
-        ("repeats = 3.7", "repeats is"),
-        ("repeats = 1000000000", "repeats is"),
-        ("seed = 1.5", "seed is 1.5"),
-        ('paper = "x"', "paper is 'x'"),
+        ("percents = [0, 50, 50]", "percents must be .* different numbers from 0 to 100"),
+        ("percents = [150]", "percents must be"),
+        ("percents = [-5]", "percents must be"),
+        ("percents = [nan]", "percents must be"),
+        ("percents = [inf]", "percents must be"),
+        ("percents = []", "percents must be"),
+        ("repeats = 0", "repeats must be a whole number from 1 to 1000; got 0"),
+        ("repeats = 3.7", "repeats must be"),
+        ("repeats = 1000000000", "repeats must be"),
+        ("seed = 1.5", "seed must be a whole number from 0; got 1.5"),
+        ('paper = "x"', "paper must be .*; got 'x'"),
         ('paper = { rotate90 = "rotate91" }', "published shift .* Did you mean 'rotate90'"),
         ('paper = { rotate9 = "rotate90" }', "shift in paper 'rotate9'"),
+        ("repeats = true", "repeats must be .*; got true"),
+        ("same_images = 1", "same_images must be true or false; got 1"),
+        ("version = 1979-05-27", "version must be a text"),
         ("percnts = [0]", "'percnts'. Did you mean 'percents'"),
     ],
 )
@@ -105,7 +111,10 @@ def test_a_missing_key_gets_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "board.toml").write_text(CONTEST)
     assert len(read_contests(tmp_path / "board.toml")) == 1
     (tmp_path / "board.toml").write_text(CONTEST.replace("repeats = 2", ""))
-    with pytest.raises(UserError, match=r"board\.toml, contest 1: there is no 'repeats'"):
+    with pytest.raises(
+        UserError,
+        match=r"board\.toml, contest 1: repeats is missing; it must be a whole number from 1 to 1000",
+    ):
         read_contests(tmp_path / "board.toml")
 
 

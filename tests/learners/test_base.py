@@ -108,7 +108,7 @@ def test_a_string_may_hold_several_rules() -> None:
     [
         ("p.", "gives a str"),
         ([1], "gives a list"),
-        (["p :- "], "Syntax error in the rules of the learner Str"),
+        (["p :- "], "The rules of the learner Stranger, line 1.* syntax error"),
     ],
 )
 def test_bad_rules(rules: object, sentence: str) -> None:

@@ -52,7 +52,7 @@ def test_good_learners_pass(spec: str) -> None:
         ("WrongShape", "array of shape (3, 3), but there are 20 examples and 2 labels"),
         ("TooCertain", "no probabilities for 20 of 20 examples"),
         ("WrongLabels", "gives 7 for example 0; labels are 0 to 1"),
-        ("NoRules", "Syntax error in the rules of the learner NoRules"),
+        ("NoRules", "The rules of the learner NoRules, line 1"),
         ("Raises", "crashed: ValueError: no good\n    about to fail"),
         ("Absent", "has no 'Absent'"),
     ],

@@ -38,12 +38,27 @@ def test_the_command_line_writes_one(tmp_path: Path) -> None:
     [
         ("", r"is not made of \[\[grid\]\] tables"),
         ("[[grid]\n", "is no TOML"),
-        ("[[grid]]\nlearners = ['a']\n", "there is no 'benchmark'"),
+        ("[[grid]]\nlearners = ['a']\n", "grid 1: benchmark is missing"),
         ("[[grid]]\nbenchmark = 'a'\nlerners = ['a']\n", "Did you mean 'learners'?"),
-        ("[[grid]]\nbenchmark = 'a'\nlearners = 'a'\n", "learners is 'a', but it is a list of strings"),
-        ("[[grid]]\nbenchmark = 'a'\nlearners = ['a']\nrepeats = [0]\n", "a list of whole numbers from 1"),
+        (
+            "[[grid]]\nbenchmark = 'a'\nlearners = 'a'\n",
+            "grid 1: learners must be a list of texts, at least one; got 'a'",
+        ),
+        (
+            "[[grid]]\nbenchmark = 'a'\nlearners = ['a']\nrepeats = [0]\n",
+            r"repeats\[0\] must be a whole number",
+        ),
         ("[[grid]]\nbenchmark = 'a'\nlearners = ['a']\ntrack = 'mine'\n", '"own" or "symbolic"'),
-        ("[[grid]]\nbenchmark = 'sudoku_4x4'\nlearners = ['majority']\npercents = [200]\n", "0 and 100"),
+        ("[[grid]]\nbenchmark = 'sudoku_4x4'\nlearners = ['majority']\npercents = [200]\n", "from 0 to 100"),
+        ("[[grid]]\nbenchmark = 'a'\nlearners = []\n", "a list of texts"),
+        (
+            "[[grid]]\nbenchmark = 'a'\nlearners = ['a']\nrepeats = [true]\n",
+            r"repeats\[0\] must be .*; got true",
+        ),
+        ("[[grid]]\nbenchmark = 2026-01-01\nlearners = ['a']\n", "benchmark must be a text"),
+        ("a = " + "[" * 100_000, "nests too deeply"),
+        ("a = " + "1" * 10_000, "is no TOML"),
+        ("[[grid]]\nbenchmark = 'a'\nlearners = ['a']\nseed = 0x" + "f" * 10_000, "seed must be"),
     ],
 )
 def test_a_wrong_plan_gets_a_sentence(text: str, sentence: str, tmp_path: Path) -> None:

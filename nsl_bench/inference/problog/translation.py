@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.asp.text import goal_of
+from nsl_bench.asp.atoms import goal_of
 from nsl_bench.inference.program.ground import NEVER, check, ground
 from nsl_bench.inference.query import Query
 
@@ -104,7 +104,7 @@ def _as_written(query: Query, facts: Sequence[str]) -> Translation:
         raise _Untranslatable
     if any(name.startswith("nsl_") for name, _ in program.signatures):
         raise _Untranslatable
-    rules = [_rule(rule.node, bool(rule.heads)) for rule in program.rules]
+    rules = [_rule(rule.node, bool(rule.derives)) for rule in program.rules]
     goals = [None if atom is None else goal_of(atom) for atom in query.labels.atoms]
     symbols = {
         fact: clingo.parse_term(fact)

@@ -6,15 +6,17 @@ What comes out is propositional and stratified, and is all that the engines work
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from nsl_bench.asp.graph import strong_components
-from nsl_bench.asp.text import goal_of, parse_atom
+from nsl_bench.asp import ground_program as asp
+from nsl_bench.asp.atoms import goal_of, parse_atom
+from nsl_bench.asp.dependencies import strong_components
+from nsl_bench.asp.grounding import check_safety, grounded
+from nsl_bench.asp.names import Names
+from nsl_bench.asp.program import Program, parse
 from nsl_bench.errors import UserError, did_you_mean
-from nsl_bench.inference.crisp import _check_safety
-from nsl_bench.inference.program.rules import Program, Signature, clean_message
 from nsl_bench.inference.program.unfolding import unfold
 from nsl_bench.inference.query import Query
 
@@ -23,8 +25,6 @@ __all__ = ["NEVER", "GroundProgram", "GroundRule", "check", "ground", "underivab
 NEVER = -1
 """In the place of an atom that is derived in no world."""
 
-_PICK = "__pick"
-_GIVEN = "__given"
 _MOST_RULES = 2_000_000
 
 
@@ -133,26 +133,23 @@ def check(query: Query, facts: Iterable[str] = ()) -> Program:
         UserError: a syntax error, `#script`, an unsafe rule, a choice or disjunction, a cycle through
             negation, or (`strict`) a predicate that nothing defines.
     """
-    hypothesis = Program.parse("\n".join(query.rules), "the hypothesis")
-    program = hypothesis + Program.parse(query.background, "the background knowledge")
-    _check_safety(program)
+    hypothesis = parse("\n".join(query.rules), "the hypothesis")
+    program = hypothesis + parse(query.background, "the background knowledge")
+    check_safety(program, "The hypothesis")
     if program.classical:
         raise UserError("The hypothesis or the background uses classical negation (-a); write 'not a'.")
     for rule in program.rules:
-        if not rule.normal:
+        if rule.is_open:
             raise UserError(
-                f"The head of the rule '{rule.node}' is no atom, but a choice or a disjunction, a negation "
-                "or a comparison; inference needs rules with one atom as head."
+                f"The head of the rule '{rule.node}' is a {rule.head}; inference needs rules with one "
+                "atom in the head."
             )
     if not program.stratified:
         raise UserError(
             f"The hypothesis is not stratified: {_cycle(program)} on a cycle through negation or an "
             "aggregate, which has no single answer."
         )
-    for name in (_PICK, _GIVEN):
-        if any(name == used for used, _ in program.signatures):
-            raise UserError(f"The name {name} in the hypothesis or the background is taken; rename it.")
-    defined = {head for rule in program.rules for head in rule.heads}
+    defined = {head for rule in program.rules for head in rule.derives}
     for text in {fact for slot in query.choices for values in slot for fact in values} | set(facts):
         symbol = parse_atom(text) if isinstance(text, str) else None
         if symbol is None or symbol.negative:
@@ -177,64 +174,24 @@ def underivable(query: Query) -> str | None:
     Raises:
         UserError: a syntax error.
     """
-    hypothesis = Program.parse("\n".join(query.rules), "the hypothesis")
-    program = hypothesis + Program.parse(query.background, "the background knowledge")
+    hypothesis = parse("\n".join(query.rules), "the hypothesis")
+    program = hypothesis + parse(query.background, "the background knowledge")
     goals = [goal_of(atom) for atom in query.labels.atoms if atom is not None]
     wanted = {(goal.name, len(goal.arguments)) for goal in goals}
-    if any(rule.heads & wanted for rule in program.rules):
+    if any(rule.derives & wanted for rule in program.rules):
         return None
     if not hypothesis.rules and None in query.labels.atoms:
         return None
     names = [
         ", ".join(sorted(f"{name}/{arity}" for name, arity in signatures))
-        for signatures in (wanted, {head for rule in hypothesis.rules for head in rule.heads})
+        for signatures in (wanted, {head for rule in hypothesis.rules for head in rule.derives})
     ]
     return f"No rule derives {names[0]}, a label's atom; the hypothesis derives {names[1] or 'nothing'}."
 
 
 def _cycle(program: Program) -> str:
-    graph: dict[Signature, set[Signature]] = {}
-    for rule in program.rules:
-        for head in rule.heads:
-            graph.setdefault(head, set()).update(rule.positive | rule.negative)
-    component = strong_components(graph)
-    bad = {
-        component[head]
-        for rule in program.rules
-        for head in rule.heads
-        for body in rule.negative
-        if component[head] == component.get(body)
-    }
-    names = sorted(f"{name}/{arity}" for (name, arity), c in component.items() if c in bad)
+    names = sorted(f"{name}/{arity}" for name, arity in program.cycles_through_negation)
     return f"{', '.join(names)} {'depends' if len(names) == 1 else 'depend'}"
-
-
-class _TooMany(Exception):
-    """There are more ground rules than can be worked on."""
-
-
-class _Observer:
-    """Collects the ground rules that clingo makes."""
-
-    def __init__(self) -> None:
-        self.rules: list[GroundRule] = []
-        self.constraints: list[tuple[tuple[int, bool], ...]] = []
-
-    def rule(self, choice: bool, head: Sequence[int], body: Sequence[int]) -> None:
-        literals = tuple((abs(literal), literal > 0) for literal in body)
-        if not choice:
-            self.rules += [GroundRule(atom, literals) for atom in head]
-            if not head:
-                self.constraints.append(literals)
-            if len(self.rules) + len(self.constraints) > _MOST_RULES:
-                raise _TooMany
-
-    def weight_rule(
-        self, choice: bool, head: Sequence[int], lower_bound: int, body: Sequence[tuple[int, int]]
-    ) -> None:
-        literals = tuple((abs(literal), literal > 0) for literal, _ in body)
-        weights = tuple(weight for _, weight in body)
-        self.rules += [GroundRule(atom, literals, weights, lower_bound) for atom in head]
 
 
 def ground(query: Query, facts: Iterable[str] = ()) -> GroundProgram:
@@ -248,7 +205,6 @@ def ground(query: Query, facts: Iterable[str] = ()) -> GroundProgram:
         UserError: as for `check`, or the program cannot be grounded.
     """
     import clingo
-    from clingo import ast
 
     extra = list(dict.fromkeys(facts))
     program = check(query, extra)
@@ -257,13 +213,16 @@ def ground(query: Query, facts: Iterable[str] = ()) -> GroundProgram:
     lines, inputs = [], set(wanted)
     sliced = program.slice(wanted)
     relevant = sliced.signatures | wanted
+    facts_of_slots = [fact for slot in query.choices for held in slot for fact in held]
+    own = Names.apart_from([str(program), *extra, *facts_of_slots, *(str(g) for g in goals)])
+    pick, other = own("pick"), own("given")
     choices = [
-        (f"{_PICK}({slot},{value})", fact)
+        (f"{pick}({slot},{value})", fact)
         for slot, values in enumerate(query.choices)
         for value, held in enumerate(values)
         for fact in held
     ]
-    choices += [(f"{_GIVEN}({k})", fact) for k, fact in enumerate(extra)]
+    choices += [(f"{other}({k})", fact) for k, fact in enumerate(extra)]
     for choice, fact in choices:
         symbol = clingo.parse_term(fact)
         signature = (symbol.name, len(symbol.arguments))
@@ -271,23 +230,14 @@ def ground(query: Query, facts: Iterable[str] = ()) -> GroundProgram:
             inputs.add(signature)
             lines.append(f"{{ {choice} }}. {fact} :- {choice}.")
     program = unfold(sliced, inputs).slice(wanted)
-    messages: list[str] = []
-    control = clingo.Control(["--warn=none"], logger=lambda _, message: messages.append(message))
-    observer = _Observer()
-    control.register_observer(observer)  # type: ignore[arg-type]
+    observer = asp.GroundProgram(most=_MOST_RULES)
     try:
-        with ast.ProgramBuilder(control) as builder:
-            for node in [*program.constants, *(rule.node for rule in program.rules)]:
-                builder.add(node)
-        control.add("base", [], "\n".join(lines))
-        control.ground([("base", [])])
-    except _TooMany:
+        control = grounded("The hypothesis", program.nodes, "\n".join(lines), observer=observer)
+    except MemoryError:
         raise UserError(
             f"The hypothesis has more than {_MOST_RULES} ground rules, too many for inference; write rules "
             "with fewer variables."
         ) from None
-    except RuntimeError:
-        raise UserError(f"The hypothesis cannot be grounded: {clean_message(messages)}.") from None
     atoms = control.symbolic_atoms
 
     def number(symbol: Any) -> int:
@@ -295,10 +245,9 @@ def ground(query: Query, facts: Iterable[str] = ()) -> GroundProgram:
         return NEVER if found is None else int(found.literal)
 
     # Facts of clingo need not have a literal of their own; their rules name the atom all the same.
-    violated = 1 + max(
-        (a for rule in observer.rules for a in (rule.head, *(atom for atom, _ in rule.body))), default=0
-    )
-    rules = [*observer.rules, *(GroundRule(violated, body) for body in observer.constraints)]
+    violated = 1 + max((a for rule in observer.rules for a in (*rule.heads, *rule.atoms)), default=0)
+    rules = [own_rule for rule in observer.rules for own_rule in _plain(rule, violated)]
+    constrained = any(not rule.heads for rule in observer.rules)
     found = {goal: atoms[goal] for goal in goals if goal is not None}
     always = {goal for goal, atom in found.items() if atom is not None and atom.is_fact}
     asked: list[int | None] = []
@@ -312,13 +261,26 @@ def ground(query: Query, facts: Iterable[str] = ()) -> GroundProgram:
             asked.append(number(goal))
     picks = tuple(
         tuple(
-            number(clingo.Function(_PICK, [clingo.Number(slot), clingo.Number(value)]))
+            number(clingo.Function(pick, [clingo.Number(slot), clingo.Number(value)]))
             for value in range(len(values))
         )
         for slot, values in enumerate(query.choices)
     )
-    given = {fact: number(clingo.Function(_GIVEN, [clingo.Number(k)])) for k, fact in enumerate(extra)}
-    return _assemble(rules, picks, given, tuple(asked), violated if observer.constraints else NEVER)
+    given = {fact: number(clingo.Function(other, [clingo.Number(k)])) for k, fact in enumerate(extra)}
+    return _assemble(rules, picks, given, tuple(asked), violated if constrained else NEVER)
+
+
+def _plain(rule: asp.GroundRule | asp.WeightRule, violated: int) -> list[GroundRule]:
+    """A rule of clingo's as rules with one head; choices are the program's inputs and no rules."""
+    if rule.choice:
+        return []
+    heads = rule.heads or (violated,)
+    if isinstance(rule, asp.WeightRule):
+        body = tuple((abs(literal), literal > 0) for literal, _ in rule.body)
+        weights = tuple(weight for _, weight in rule.body)
+        return [GroundRule(head, body, weights, rule.bound) for head in heads]
+    body = tuple((atom, True) for atom in rule.positive) + tuple((atom, False) for atom in rule.negative)
+    return [GroundRule(head, body) for head in heads]
 
 
 def _assemble(

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from nsl_bench.inference.program.rules import Program, Signature, analyse
+from nsl_bench.asp.program import Program, Rule, Signature, rule_of
 
 __all__ = ["unfold"]
 
@@ -28,20 +28,21 @@ def unfold(program: Program, given: Iterable[Signature]) -> Program:
         definitions are still there; `Program.slice` drops those that nothing uses any more.
     """
     definitions = _definitions(program, frozenset(given))
-    rules = []
+    rules: list[Rule] = []
     for rule in program.rules:
         body = _expand(rule.node.body, definitions)
-        rules.append(rule if body is None else analyse(rule.node.update(body=body))[0])
-    return Program(tuple(rules), program.constants, program.classical)
+        unfolded = rule if body is None else rule_of(rule.node.update(body=body))
+        rules += [] if unfolded is None else [unfolded]
+    return Program(tuple(rules), program.constants)
 
 
 def _definitions(program: Program, given: frozenset[Signature]) -> dict[Signature, Any]:
     """The rules that can stand for what they define, in an order-free form: already unfolded."""
-    count = Counter(head for rule in program.rules for head in rule.heads)
+    count = Counter(head for rule in program.rules for head in rule.derives)
     simple: dict[Signature, Any] = {}
     for rule in program.rules:
-        for head in rule.heads:
-            if count[head] == 1 and head not in given and rule.normal and _is_simple(rule.node):
+        for head in rule.derives:
+            if count[head] == 1 and head not in given and rule.head == "atom" and _is_simple(rule.node):
                 simple[head] = rule.node
     # Without recursion no definition needs more rounds than there are definitions.
     for _ in range(len(simple)):

@@ -2,7 +2,8 @@
 
 An adapter writes the task in the program's syntax, runs the program under a time limit, reads the rules
 that it prints, adds the type guards that it leaves out, and scores them by our own coverage check: what
-it prints as a score is not used. Its answer counts as feasible, for its proof cannot be checked.
+it prints as a score is not used. Its answer counts as feasible, for its proof cannot be checked, and is of
+no tier: `Solution.solver` names the program.
 
 The programs are found on the PATH, or where ``NSL_BENCH_FASTLAS`` and ``NSL_BENCH_ILASP`` say.
 """
@@ -22,17 +23,18 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nsl_bench.asp.rules import atoms_in, parse_statements
+from nsl_bench.budget import Budget, Expired
 from nsl_bench.errors import UserError
 from nsl_bench.las.bias.hypothesis import parse_rules, with_type_guards
 from nsl_bench.las.bias.types import domains
 from nsl_bench.las.semantics.coverage import score
-from nsl_bench.las.syntax.writer import print_task
-from nsl_bench.las.task import LasTask, Solution
+from nsl_bench.las.task import LasTask, ModeAtom, Solution
 
 __all__ = ["PROGRAMS", "Program", "describe", "fastlas", "find", "ilasp"]
 
 _SECONDS_FOR_VERSION = 10.0
+_SECONDS_FOR_SCORING = 60.0
+"""What scoring a program's rules may take after its time is up."""
 _CONSTANTS = "__constant"
 
 
@@ -154,11 +156,10 @@ def ilasp(
 
 def _feeds_itself(task: LasTask) -> bool:
     """Whether a learned predicate occurs in background rules or bodies, or an example is negative."""
-    names = {name for name, _ in task.bias.learned}
-    rules = [s for s in parse_statements(task.background, "the background") if "#false" not in str(s)[:6]]
-    found = {name for rule in rules for name, *_ in atoms_in([rule])}
-    found |= {getattr(mode.literal, "predicate", "") for mode in task.bias.bodies}
-    return bool(names & found) or any(not example.positive for example in task.examples)
+    learned = task.bias.learned
+    in_bodies = {mode.literal.signature for mode in task.bias.bodies if isinstance(mode.literal, ModeAtom)}
+    feeds = any(rule.signatures & learned for rule in task.program.rules if rule.derives)
+    return feeds or bool(in_bodies & learned) or any(not example.positive for example in task.examples)
 
 
 def _fastlas_text(task: LasTask) -> str:
@@ -181,7 +182,7 @@ def _fastlas_text(task: LasTask) -> str:
         heads=tuple(replace(mode, recall=None) for mode in bias.heads),
         constants=(),
     )
-    text = print_task(replace(_numbered(task), bias=plain, background="\n".join([task.background, *facts])))
+    text = replace(_numbered(task), bias=plain, background="\n".join([task.background, *facts])).to_las()
     text = re.sub(r"\bconst\((\w+)\)", lambda m: _typed("const", m.group(1), kinds), text)
     text = re.sub(r"\bvar\((\w+)\)", lambda m: _typed("var", m.group(1), kinds - derived), text)
     # FastLAS --nopl mistakes an id that is a compound term
@@ -205,7 +206,7 @@ def _ilasp_text(task: LasTask) -> str:
         raise UserError(
             f"{task.name} prices rules by #bias in a way that ILASP, which counts literals, cannot."
         )
-    return print_task(replace(_numbered(task), bias=replace(task.bias, penalties=None, max_body=None)))
+    return replace(_numbered(task), bias=replace(task.bias, penalties=None, max_body=None)).to_las()
 
 
 def _numbered(task: LasTask) -> LasTask:
@@ -229,20 +230,25 @@ def _run(
         where = f"'{executable}' is no program" if executable else f"{program.name} is not on the PATH"
         raise UserError(f"{where}; install it from {program.home} or set {program.variable}.")
     written = text(task)
+    started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="nsl-bench-") as folder:
         file = Path(folder) / "task.las"
         file.write_text(written, encoding="utf-8")
-        started = time.monotonic()
         output = _communicate([str(path), *arguments, str(file)], folder, time_limit, memory_limit, program)
-        seconds = {"seconds": time.monotonic() - started}
+    statistics = {"seconds": time.monotonic() - started}
+    left = None if time_limit is None else max(0.0, started + time_limit - time.monotonic())
+    budget = Budget.of(left, None).with_grace(_SECONDS_FOR_SCORING)
     if output is None:
-        return _scored(task, (), seconds, f"{program.name} was stopped before it answered.")
+        message = f"{program.name} was stopped before it answered."
+        return replace(_scored(task, (), budget, message), solver=learner, statistics=statistics)
     answer = re.sub(r"^\s*%.*$", "", output, flags=re.MULTILINE)
     if "UNSATISFIABLE" in answer:
-        return Solution("unsatisfiable", None, 0, statistics=seconds, message=f"{program.name} says so.")
+        message = f"{program.name} says so, which is not checked."
+        return Solution("unsatisfiable", None, 0, statistics=statistics, message=message, solver=learner)
     rules = parse_rules(_without_types(answer), f"the answer of {program.name}")
     guarded = tuple(with_type_guards(task, rule) for rule in rules)
-    return _scored(task, guarded, seconds, f"{program.name} calls it optimal.")
+    found = _scored(task, guarded, budget, f"{program.name} calls it optimal.")
+    return replace(found, solver=learner, statistics=statistics)
 
 
 def _communicate(
@@ -283,27 +289,25 @@ def _kill_group(group: int) -> None:
         return
 
 
-def _scored(task: LasTask, rules: tuple[str, ...], statistics: dict[str, float], message: str) -> Solution:
-    found = score(task, rules)
+def _scored(task: LasTask, rules: tuple[str, ...], budget: Budget, message: str) -> Solution:
+    """A program's rules with their score by our own coverage check."""
+    try:
+        found = score(task, rules, budget)
+    except Expired as reason:
+        text = f"{message} Its rules could not be scored: {reason}."
+        return Solution("feasible", None, 0, rules, message=text)
     if found.broken:
         shown = ", ".join(found.broken[:5])
-        return Solution(
-            "feasible",
-            None,
-            0,
-            statistics=statistics,
-            message=f"{message} Its hypothesis leaves {shown} uncovered, which must be covered.",
-        )
-    examples = list(zip(task.examples, found.covered, strict=True))
+        text = f"{message} Its hypothesis leaves {shown} uncovered, which must be covered."
+        return Solution("feasible", None, 0, message=text)
+    pairs = list(zip(task.examples, found.covered, strict=True))
     return Solution(
-        "feasible",
-        found.total,
-        0,
-        rules,
-        found.cost,
-        "A",
-        tuple(e.id for e, ok in examples if ok),
-        tuple((e.id, e.penalty) for e, ok in examples if not ok and e.penalty is not None),
-        statistics,
-        message,
+        status="feasible",
+        score=found.total,
+        bound=0,
+        hypothesis=rules,
+        cost=found.cost,
+        covered=tuple(e.id for e, ok in pairs if ok),
+        uncovered=tuple((e.id, e.penalty) for e, ok in pairs if not ok and e.penalty is not None),
+        message=message,
     )

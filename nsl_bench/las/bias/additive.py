@@ -1,23 +1,61 @@
-"""Whether costs of rules add up literal by literal, and what each head and literal then costs.
+"""Whether the costs of rules add up literal by literal, and what each head and literal then costs.
 
-The fast path enumerates bodies by adding up costs; a bias that prices a rule as a whole (counts,
-constraints, negative penalties) is left to the tiers that hold the rules of the space one by one.
+The fast path enumerates bodies by adding up costs. A bias that prices a rule as a whole (counts, constraints,
+joins of literals) is left to what looks at every rule of the space.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from nsl_bench.las.task import LanguageBias
+from clingo import Function, Symbol
 
-if TYPE_CHECKING:
-    from clingo.ast import AST
+from nsl_bench.las.bias.batch import GroundBias
+from nsl_bench.las.bias.costs import is_plain
+from nsl_bench.las.bias.program import bias_program
+from nsl_bench.las.bias.reification import in_body, in_head, renamed, variables_of
+from nsl_bench.las.language_bias import LanguageBias
+from nsl_bench.las.terms import atom_text
 
-__all__ = ["additive_costs"]
+__all__ = ["additive_costs", "all_heads", "sharings"]
 
-_VARIABLE = re.compile(r"\b_*[A-Z]\w*\b|\b_\b")
+
+def all_heads(bias: LanguageBias, constants: Callable[[str], Iterable[str]]) -> list[str]:
+    """All heads of rules up to names of variables, as text.
+
+    Args:
+        bias: its heads are written down.
+        constants: gives the values of ``const(type)``.
+    """
+    found: dict[str, None] = {}
+    for mode in bias.heads:
+        slots = mode.atom.placeholders
+        kinds = [slot.type for slot in slots if slot.kind == "var"]
+        allowed = [list(constants(slot.type)) for slot in slots if slot.kind == "const"]
+        for blocks in sharings(kinds, bias.max_variables):
+            if max(blocks, default=-1) < bias.max_variables:
+                names = [f"V{block + 1}" for block in blocks]
+                for values in itertools.product(*allowed):
+                    found[atom_text(mode.atom, iter(names), iter(values))] = None
+    return list(found)
+
+
+def sharings(kinds: Sequence[str], most: int | None = None) -> Iterator[tuple[int, ...]]:
+    """The ways in which places of these types may share variables: the variable of each place.
+
+    Args:
+        kinds: types of the places.
+        most: the most variables; None: no limit.
+    """
+    if not kinds:
+        yield ()
+        return
+    for rest in sharings(kinds[:-1], most):
+        known = max(rest, default=-1) + 2
+        for variable in range(known if most is None else min(known, most)):
+            if variable not in rest or kinds[rest.index(variable)] == kinds[-1]:
+                yield (*rest, variable)
 
 
 def additive_costs(
@@ -25,69 +63,74 @@ def additive_costs(
 ) -> tuple[list[int], list[int]] | None:
     """Costs of the heads and of the body literals, whose sums are the costs of rules.
 
+    Heads and literals stand for all that they become by other names for their variables, different names for
+    different variables: a literal that may hold a variable twice is listed in that form too.
+
     Args:
         bias: its ``penalties`` are looked into.
-        heads: atoms as text.
-        literals: body literals as text, e.g. ``"not row(V1,V2)"``.
+        heads: all heads that rules may have (`all_heads`), as text, e.g. ``"move(V1,V2)"``.
+        literals: all body literals that rules may hold, as text, e.g. ``"not row(V1,V2)"``.
 
     Returns:
-        None where the bias does not price rules that way.
+        None where it is not proven that the bias prices rules that way.
+
+    Raises:
+        UserError: `#bias` is refused, or a penalty is no natural number.
     """
-    from nsl_bench.las.bias.costs import flat_costs, rule_costs
-
-    flat = flat_costs(bias)
-    if flat is not None:
-        return [flat[0]] * len(heads), [flat[1]] * len(literals)
-    if not _is_additive(bias):
+    program = bias_program(bias)
+    uniform = program.uniform
+    if uniform is not None and all(map(is_plain, literals)):
+        return [uniform.rule + uniform.head] * len(heads), [uniform.literal] * len(literals)
+    if not program.is_linear:
         return None
-    rules: list[tuple[str | None, tuple[str, ...]]] = [(None, ())]
-    rules += [(head, ()) for head in heads]
-    rules += [(None, (literal,)) for literal in literals]
-    empty, *rest = (cost or 0 for cost in rule_costs(bias, rules))
-    return rest[: len(heads)], [cost - empty for cost in rest[len(heads) :]]
+    instances = _instances(heads, literals)
+    if instances is None:
+        return None
+    try:
+        ground = GroundBias(program, choices=instances)
+    except MemoryError:
+        return None
+    weights = ground.weights()
+    if weights is None or not _are_apart(ground, instances):
+        return None
+    constant, of_choice = weights
+    cost = {atom: of_choice[choice] for atom, choice in zip(instances, ground.choices, strict=True)}
+    of_heads = [constant + cost[in_head(head)] for head in heads]
+    return of_heads, [cost[in_body(literal)] for literal in literals]
 
 
-def _is_additive(bias: LanguageBias) -> bool:
-    """Whether each penalty is the rule's own or one literal's, and no two of them coincide."""
-    from nsl_bench.asp.syntax import parse_program
+Instances = dict[Symbol, str | None]
+"""Atoms ``in_head(...)`` and ``in_body(...)``, each with its literal; None for a head."""
 
-    statements: list[AST] = []
-    parse_program("\n".join(dict.fromkeys(bias.penalties or ())), "#bias", None, statements.append)
-    shapes: set[str] = set()
-    for statement in statements:
-        if str(statement) == "#program base.":
-            continue
-        shape = _additive_shape(statement)
-        if shape is None or shape in shapes:
+
+def _instances(heads: Sequence[str], literals: Sequence[str]) -> Instances | None:
+    """The atoms of all heads and literals; None if two literals have the same one."""
+    found: Instances = dict.fromkeys(map(in_head, heads))
+    for literal in dict.fromkeys(literals):
+        atom = in_body(literal)
+        if atom in found:
+            return None
+        found[atom] = literal
+    return found
+
+
+def _are_apart(ground: GroundBias, instances: Instances) -> bool:
+    """Whether no two different literals of a rule derive the same penalty, nor its head and a literal.
+
+    As the program is linear and knows no variable's name, a literal under other names derives the same
+    penalties under these names. So it is enough that each penalty names all variables of its literal and
+    that no two penalties are equal but for the names of variables.
+    """
+    atom_of = dict(zip(ground.choices, instances, strict=True))
+    seen: dict[Symbol, bool] = {}
+    for choice, penalty in ground.penalties_by_choice():
+        atom = atom_of[choice]
+        is_head = instances[atom] is None
+        variables = variables_of(penalty)
+        if not is_head and set(variables) != set(variables_of(atom)):
             return False
-        shapes.add(shape)
+        shape = renamed(penalty, {name: Function(f"V{i}") for i, name in enumerate(variables)})
+        if shape in seen and not (is_head and seen[shape]):
+            return False
+        seen[shape] = is_head
     return True
-
-
-def _additive_shape(statement: AST) -> str | None:
-    """The functor of the penalty's reason, by which penalties of different statements differ."""
-    from clingo.ast import ASTType, Sign
-
-    if statement.ast_type != ASTType.Rule or len(statement.body) > 1:
-        return None
-    head = statement.head
-    if head.ast_type != ASTType.Literal or head.atom.ast_type != ASTType.SymbolicAtom:
-        return None
-    symbol = head.atom.symbol
-    if symbol.ast_type != ASTType.Function or symbol.name != "penalty" or len(symbol.arguments) != 2:
-        return None
-    shape = re.match(r"[a-z_]\w*", str(symbol.arguments[1]))
-    if shape is None or not re.fullmatch(r"\d+", str(symbol.arguments[0])):
-        return None
-    for literal in statement.body:
-        if literal.ast_type != ASTType.Literal or literal.sign != Sign.NoSign:
-            return None
-        if literal.atom.ast_type != ASTType.SymbolicAtom or literal.atom.symbol.ast_type != ASTType.Function:
-            return None
-        source = literal.atom.symbol
-        if source.name not in ("in_head", "in_body"):
-            return None
-        used = set(_VARIABLE.findall(str(source.arguments[0])))
-        if not used <= set(_VARIABLE.findall(str(symbol.arguments[1]))) or "_" in used:
-            return None
-    return shape[0]

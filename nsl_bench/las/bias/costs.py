@@ -6,160 +6,182 @@ scalable inductive logic programming incorporating domain-specific optimisation 
 `not` and `binop("!=",A,B)` for a comparison; the weights of the derived `penalty(weight, reason)` add
 up, and a violated constraint forbids the rule. Where `invert(K)` is derived, a rule costs K divided by that
 sum, rounded down. ILASP counts the literals.
+
+A penalty is one atom: two literals that derive the same one are charged once.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from functools import lru_cache
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 
-from clingo import Control, SymbolType, ast
+import numpy as np
+from clingo import Function, Symbol
 
-from nsl_bench.asp.replicas import copies
-from nsl_bench.asp.rules import parse_statements
+from nsl_bench.budget import Budget
 from nsl_bench.errors import UserError
-from nsl_bench.las.task import NEGATIVE_PENALTY, LanguageBias
+from nsl_bench.las.bias.batch import FORBIDDEN, GroundBias
+from nsl_bench.las.bias.program import BiasProgram, bias_program, too_many_ground_rules
+from nsl_bench.las.bias.reification import in_body, in_head, renamed, variables_of
+from nsl_bench.las.language_bias import LanguageBias
 
-__all__ = ["flat_costs", "is_monotone", "negative", "reified", "rule_costs"]
+__all__ = ["ForbiddenRule", "RuleParts", "flat_costs", "is_monotone", "is_plain", "rule_costs"]
 
-_FLAT_HEAD = re.compile(r"penalty\((\d+),head(?:\)\.|(?:\(\w+\))?\):-in_head\(\w+\)\.)")
-_FLAT_BODY = re.compile(r"penalty\((\d+),(?:\w+\()?([A-Z]\w*)\)?\):-in_body\(\2\)\.")
-
-Shape = tuple[str | None, tuple[str, ...]]
+RuleParts = tuple[str | None, tuple[str, ...]]
 """A rule's head (None: a constraint) and its body literals without type guards, as text."""
 
-_OPERATORS = {
-    ast.ComparisonOperator.Equal: "=",
-    ast.ComparisonOperator.NotEqual: "!=",
-    ast.ComparisonOperator.LessThan: "<",
-    ast.ComparisonOperator.LessEqual: "<=",
-    ast.ComparisonOperator.GreaterThan: ">",
-    ast.ComparisonOperator.GreaterEqual: ">=",
-}
+
+class ForbiddenRule(UserError):
+    """A constraint of `#bias` forbids a rule: the hypothesis space does not hold it."""
 
 
-class _Reify(ast.Transformer):
-    """Turns variables into constants."""
+_FEW = 2
+"""Rules that are priced one by one, for that takes less than pricing them together."""
+_MOST_CELLS = 1 << 24
+"""Literals times rules that are priced together."""
+_MOST_SUMMED = 10
+"""Literals over which a sum may be assigned to a variable: clingo grounds one rule a possible sum."""
+_MOST_PERMUTED = 4
+"""Variables all of whose orders are tried."""
 
-    def visit_Variable(self, node: ast.AST) -> ast.AST:
-        from clingo import Function
-
-        return ast.SymbolicTerm(node.location, Function(f"v_a_r_{node.name.lower().lstrip('_')}"))
-
-
-def _statements(bias: LanguageBias) -> list[ast.AST]:
-    return parse_statements("\n".join(bias.penalties or ()), "#bias")
-
-
-def _derives_penalty(statements: Sequence[ast.AST]) -> bool:
-    return any(str(s.head).startswith("penalty(") for s in statements if s.ast_type == ast.ASTType.Rule)
+Atoms = frozenset[Symbol]
+"""A rule as the facts ``in_head(...)`` and ``in_body(...)``."""
 
 
 def is_monotone(bias: LanguageBias) -> bool:
-    """Whether one more body literal can neither make a rule cheaper nor lift a constraint."""
-    for statement in _statements(bias):
-        if statement.ast_type != ast.ASTType.Rule:
-            return False
-        text = str(statement)
-        if re.search(r"not |\{|invert|/|-", text.replace(":-", "")):
-            return False
-    return True
+    """Whether it is proven that one more body literal neither makes a rule cheaper nor lifts a constraint."""
+    return bias_program(bias).is_monotone
 
 
 def flat_costs(bias: LanguageBias) -> tuple[int, int] | None:
     """What a head and what each body literal costs, where the bias says no more than that."""
-    if bias.penalties is None:
-        return (1, 1) if bias.dialect == "ilasp" else (0, 0)
-    heads: list[int] = []
-    bodies: list[int] = []
-    for text in re.findall(r"[^.]*\.", re.sub(r"\s", "", "".join(bias.penalties))):
-        if match := _FLAT_HEAD.fullmatch(text):
-            heads.append(int(match.group(1)))
-        elif match := _FLAT_BODY.fullmatch(text):
-            bodies.append(int(match.group(1)))
-        else:
-            return None
-    return (heads[0], bodies[0]) if len(heads) == len(bodies) == 1 else None
+    uniform = bias_program(bias).uniform
+    return None if uniform is None else (uniform.rule + uniform.head, uniform.literal)
 
 
-def rule_costs(bias: LanguageBias, rules: Sequence[Shape]) -> list[int | None]:
+def is_plain(literal: str) -> bool:
+    """Whether the literal's term is no other literal's: an atom of `neg/1` is the term of a negated one."""
+    return not literal.removeprefix("not ").startswith(("neg(", "binop("))
+
+
+def rule_costs(
+    bias: LanguageBias, rules: Sequence[RuleParts], budget: Budget | None = None
+) -> list[int | None]:
     """The cost of each rule; None for one that a constraint of the bias forbids.
 
+    Args:
+        bias: the language bias.
+        rules: the rules.
+        budget: is heeded between rules and by clingo's grounder; None: no limit.
+
     Raises:
+        Expired: the budget is used up.
         UserError: the bias is no program with one answer set, or a penalty is negative: every rule more
-            would then make a hypothesis better.
+            would then make a hypothesis better. Or it tells a rule's variables apart by their names, or
+            has too many ground rules for one rule.
     """
-    if not rules:
-        return []
-    if flat := flat_costs(bias):
-        return [
-            flat[0] + flat[1] * len(set(body)) if head else flat[1] * len(set(body)) for head, body in rules
-        ]
-    statements = _statements(bias)
-    if not _derives_penalty(statements):
-        each = 1 if bias.dialect == "ilasp" else 0
-        plain: list[int | None] = [each * ((head is not None) + len(body)) for head, body in rules]
-        if not statements:
-            return plain
-    else:
-        plain = [0] * len(rules)
-    facts = [_facts(head, body) for head, body in rules]
-    program = copies(statements, facts)
-    if not program.deterministic:
-        raise UserError("A choice or a cycle through negation in #bias is not supported.")
-    messages: list[str] = []
-    control = Control(["--warn=none"], logger=lambda _, message: messages.append(message))
-    lines = [program.shared, program.common, program.frame(), "#show.", f"_ex(0..{len(rules) - 1})."]
-    lines += [program.context(i, context) for i, context in enumerate(facts)]
-    control.add("\n".join(lines))
+    program = bias_program(bias)
+    uniform = program.uniform
+    if uniform is not None and all(is_plain(literal) for _, body in rules for literal in body):
+        alone, head = uniform.rule, uniform.rule + uniform.head
+        return [(alone if name is None else head) + uniform.literal * len(set(body)) for name, body in rules]
+    reified = [_atoms(head, body) for head, body in rules]
+    costs = _costs(program, reified, budget)
+    if program.compares_variables:
+        _check_names(program, rules, reified, costs, budget)
+    return costs
+
+
+def _atoms(head: str | None, body: Iterable[str]) -> Atoms:
+    found = [in_body(literal) for literal in body]
+    return frozenset(found if head is None else [in_head(head), *found])
+
+
+def _costs(program: BiasProgram, rules: Sequence[Atoms], budget: Budget | None) -> list[int | None]:
+    if len(rules) > _FEW:
+        choices = tuple(dict.fromkeys(atom for rule in rules for atom in sorted(rule)))
+        if not program.enumerates_sums or len(choices) <= _MOST_SUMMED:
+            check = None if budget is None else budget.check
+            try:
+                return _together(GroundBias(program, choices=choices, check=check), choices, rules, budget)
+            except MemoryError:
+                pass  # all literals together have more ground rules than each rule alone
+    return [_alone(program, rule, budget) for rule in rules]
+
+
+def _alone(program: BiasProgram, rule: Atoms, budget: Budget | None) -> int | None:
+    """The cost of one rule."""
+    if budget is not None:
+        budget.check()
     try:
-        control.ground()
-    except RuntimeError:
-        detail = " ".join(messages[0].split()) if messages else "not a program"
-        raise UserError(f"#bias cannot be evaluated: {detail}.") from None
-    for symbolic in control.symbolic_atoms:
-        name, arguments = symbolic.symbol.name, symbolic.symbol.arguments
-        if name == "_bad" and symbolic.is_fact:
-            plain[arguments[0].number] = None
-    for name, shared in (("_c_penalty", False), ("penalty", True)):
-        for symbolic in control.symbolic_atoms.by_signature(name, 2 if shared else 3):
-            arguments = list(symbolic.symbol.arguments)
-            number = range(len(rules)) if shared else [arguments.pop(0).number]
-            if arguments[0].type != SymbolType.Number or arguments[0].number < 0:
-                raise UserError(negative(symbolic.symbol))
-            for i in number:
-                cost = plain[i]
-                if cost is not None:
-                    plain[i] = cost + arguments[0].number
-    for name, shared in (("_c_invert", False), ("invert", True)):
-        for symbolic in control.symbolic_atoms.by_signature(name, 1 if shared else 2):
-            arguments = list(symbolic.symbol.arguments)
-            for i in range(len(rules)) if shared else [arguments.pop(0).number]:
-                cost = plain[i]
-                plain[i] = arguments[0].number // cost if cost else None
-    return plain
+        found = GroundBias(program, facts=rule, check=None if budget is None else budget.check)
+    except MemoryError:
+        raise too_many_ground_rules() from None
+    return _known(int(found.costs(np.zeros((0, 1), np.bool_))[0]))
 
 
-def negative(penalty: object) -> str:
-    """What to say of a penalty that is no natural number."""
-    return f"#bias derives {penalty}; {NEGATIVE_PENALTY}"
+def _together(
+    ground: GroundBias, choices: Sequence[Symbol], rules: Sequence[Atoms], budget: Budget | None
+) -> list[int | None]:
+    """The costs of rules over some choices: sums where they are, else bit by bit."""
+    weights = ground.weights()
+    if weights is not None:
+        constant, of_choice = weights
+        weight = {symbol: of_choice[atom] for symbol, atom in zip(choices, ground.choices, strict=True)}
+        return [constant + sum(weight[atom] for atom in rule) for rule in rules]
+    row = {symbol: i for i, symbol in enumerate(choices)}
+    found: list[int | None] = []
+    for batch in _batches(rules, max(1, _MOST_CELLS // len(choices))):
+        if budget is not None:
+            budget.check()
+        held = np.zeros((len(choices), len(batch)), np.bool_)
+        for i, rule in enumerate(batch):
+            held[[row[atom] for atom in rule], i] = True
+        found += map(_known, ground.costs(held).tolist())
+    return found
 
 
-def _facts(head: str | None, body: Sequence[str]) -> list[str]:
-    found = [] if head is None else [f"in_head({reified(head)})"]
-    return found + [f"in_body({text})" for text in sorted({reified(literal) for literal in body})]
+def _batches(rules: Sequence[Atoms], size: int) -> Iterator[Sequence[Atoms]]:
+    for start in range(0, len(rules), size):
+        yield rules[start : start + size]
 
 
-@lru_cache(maxsize=65536)
-def reified(literal: str) -> str:
-    """A head or body literal as the argument of `in_head` or `in_body`."""
-    node = parse_statements(f":- {literal}.", "a rule")[0].body[0]
-    node = _Reify().visit(node)
-    atom = node.atom
-    if atom.ast_type == ast.ASTType.Comparison:
-        guard = atom.guards[0]
-        text = f'binop("{_OPERATORS[guard.comparison]}",{atom.term},{guard.term})'
-    else:
-        text = str(atom)
-    return f"neg({text})" if node.sign == ast.Sign.Negation else text
+def _known(cost: int) -> int | None:
+    return None if cost == FORBIDDEN else cost
+
+
+def _check_names(
+    program: BiasProgram,
+    rules: Sequence[RuleParts],
+    reified: Sequence[Atoms],
+    costs: Sequence[int | None],
+    budget: Budget | None,
+) -> None:
+    """Raise a UserError if the cost of a rule changes with the names of its variables."""
+    origins: list[int] = []
+    variants: list[Atoms] = []
+    for i, rule in enumerate(reified):
+        names = sorted({name for atom in rule for name in variables_of(atom)})
+        for order in _orders(len(names)) if len(names) > 1 else ():
+            other = {name: Function(f"V{k:09}") for name, k in zip(names, order, strict=True)}
+            origins.append(i)
+            variants.append(frozenset(renamed(atom, other) for atom in rule))
+    for i, cost in zip(origins, _costs(program, variants, budget), strict=True):
+        if cost != costs[i]:
+            head, body = rules[i]
+            raise UserError(
+                f"#bias prices the rule '{head or ''} :- {', '.join(body)}.' by the names of its variables, "
+                "for it compares them by their order; compare variables by = and != only."
+            )
+
+
+def _orders(n: int) -> Iterator[tuple[int, ...]]:
+    """Orders of so many variables: all of few; of many the two straight ones and all that swap neighbours."""
+    if n <= _MOST_PERMUTED:
+        yield from itertools.permutations(range(n))
+        return
+    straight = list(range(n))
+    yield tuple(straight)
+    yield tuple(reversed(straight))
+    for i in range(n - 1):
+        yield (*straight[:i], i + 1, i, *straight[i + 2 :])

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from clingo import ast
 
-from nsl_bench.asp.rules import parse_statements
+from nsl_bench.asp.program import Rule, parse
 from nsl_bench.errors import UserError
-from nsl_bench.las.bias.costs import rule_costs
+from nsl_bench.las.bias.costs import ForbiddenRule, RuleParts, rule_costs
+from nsl_bench.las.bias.matching import Reading, guard_of, readings, types_told, variables_in
 from nsl_bench.las.bias.types import Domains, domains
-from nsl_bench.las.task import Compound, LasTask, ModeAtom, ModeComparison, ModeTerm, Placeholder
+from nsl_bench.las.language_bias import LanguageBias, ModeComparison
+from nsl_bench.las.task import LasTask
 
 if TYPE_CHECKING:
     from nsl_bench.benchmark import Benchmark
@@ -29,8 +31,10 @@ __all__ = [
     "with_type_guards",
 ]
 
-_VARIABLE = re.compile(r"\b[_']*[A-Z]\w*")
+_TOKEN = re.compile(r"\"(?:[^\"\\]|\\.)*\"|(?<![\w'])[_']*[A-Z][\w']*")
+_SEPARATOR = re.compile(r"\"(?:[^\"\\]|\\.)*\"|; ")
 _MOST_PERMUTED = 6
+_REMEMBERED = 1 << 16
 
 
 def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
@@ -39,11 +43,13 @@ def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
     Raises:
         UserError: it does not parse, or holds something that is no rule (`#script`, `#include`, ...).
     """
-    statements = parse_statements(text, what)
-    for statement in statements:
-        if statement.ast_type != ast.ASTType.Rule:
-            raise UserError(f"'{statement}' in {what} is no rule.")
-    return tuple(re.sub(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$) ", ", ", str(s)) for s in statements)
+    program = parse(text, what)
+    for node in program.constants:
+        raise UserError(f"'{node}' in {what} is no rule.")
+    return tuple(
+        _SEPARATOR.sub(lambda found: ", " if found[0] == "; " else found[0], rule.text)
+        for rule in program.rules
+    )
 
 
 def rules_in(texts: Sequence[str], what: str = "the hypothesis") -> tuple[str, ...]:
@@ -52,60 +58,64 @@ def rules_in(texts: Sequence[str], what: str = "the hypothesis") -> tuple[str, .
     Raises:
         UserError: they do not parse, or hold what is neither rule nor constant.
     """
-    statements = parse_statements("\n".join(texts), what)
-    return tuple(str(s) for s in statements if s.ast_type == ast.ASTType.Rule)
+    return tuple(rule.text for rule in parse("\n".join(texts), what).rules)
 
 
 def count_atoms(benchmark: Benchmark, texts: Sequence[str], what: str = "the hypothesis") -> int:
     """Literals of heads and bodies as the benchmark's language bias scores them (`hypothesis_cost`).
 
-    Rules that are outside of the bias's language are counted literal by literal, heads included.
+    If a constraint of the bias forbids one of the rules, all are counted literal by literal, heads included.
 
     Raises:
-        UserError: a rule does not parse.
+        UserError: a rule does not parse, or the benchmark's language bias is wrong.
     """
     rules = rules_in(texts, what)
+    task = LasTask.build([], benchmark.background, benchmark.bias, benchmark.name)
     try:
-        task = LasTask.build([], benchmark.background, benchmark.bias, benchmark.name)
         return hypothesis_cost(task, rules)
-    except UserError:
-        parts = [_parts(rule) for rule in rules]
+    except ForbiddenRule:
+        parts = [_parts(_read(rule)) for rule in rules]
         return sum((head is not None) + len(body) for head, body in parts)
 
 
-def _parts(rule: str) -> tuple[str | None, list[ast.AST]]:
-    statement = parse_statements(rule, f"the rule '{rule}'")[0]
-    head = statement.head
-    if head.ast_type == ast.ASTType.Literal and head.atom.ast_type == ast.ASTType.BooleanConstant:
-        return None, list(statement.body)
-    return str(head), list(statement.body)
+def _read(rule: str | Rule) -> Rule:
+    return parse(rule, f"the rule '{rule}'").rules[0] if isinstance(rule, str) else rule
 
 
-def rule_parts(rule: str) -> tuple[str | None, tuple[str, ...]]:
+def _parts(rule: Rule) -> RuleParts:
+    head = None if rule.head == "constraint" else str(rule.node.head)
+    return head, tuple(map(str, rule.node.body))
+
+
+def rule_parts(rule: str | Rule) -> RuleParts:
     """Head (None: a constraint) and body literals of a rule made of atoms and comparisons.
 
     Raises:
         UserError: it is a choice or holds an aggregate.
     """
-    statement = parse_statements(rule, f"the rule '{rule}'")[0]
+    read = _read(rule)
     simple = (ast.ASTType.SymbolicAtom, ast.ASTType.Comparison, ast.ASTType.BooleanConstant)
-    for literal in (statement.head, *statement.body):
+    for literal in (read.node.head, *read.node.body):
         plain = literal.ast_type == ast.ASTType.Literal and literal.atom.ast_type in simple
         if not plain or literal.sign == ast.Sign.DoubleNegation:
-            raise UserError(f"The rule '{rule}' holds '{literal}'; a learned rule has atoms and comparisons.")
-    head, body = _parts(rule)
-    return head, tuple(str(literal) for literal in body)
+            raise UserError(
+                f"The rule '{read.text}' holds '{literal}'; a learned rule has atoms and comparisons."
+            )
+    return _parts(read)
 
 
-@lru_cache(maxsize=65536)
-def normal_form(rule: str) -> str:
+def normal_form(rule: str | Rule) -> str:
     """The rule with its body in an agreed order and variables renamed: equal for equal rules.
 
     Rules with very many variables keep their names.
     """
-    head, literals = _parts(rule)
-    texts = [head or "", *dict.fromkeys(str(literal) for literal in literals)]
-    variables = list(dict.fromkeys(_VARIABLE.findall(" ".join(texts))))
+    return _normal_form(*_parts(_read(rule)))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _normal_form(head: str | None, body: tuple[str, ...]) -> str:
+    texts = [head or "", *dict.fromkeys(body)]
+    variables = list(dict.fromkeys(name for name in _TOKEN.findall(" ".join(texts)) if name[0] != '"'))
     if len(variables) > _MOST_PERMUTED:
         return f"{texts[0]} :- {', '.join(sorted(texts[1:]))}."
     forms = []
@@ -118,116 +128,71 @@ def normal_form(rule: str) -> str:
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-    return _VARIABLE.sub(lambda match: names[match.group()], text)
+    return _TOKEN.sub(lambda match: names.get(match.group(), match.group()), text)
 
 
 def hypothesis_cost(task: LasTask, rules: Sequence[str]) -> int:
     """What the rules cost under the task's language bias; type guards are free.
 
     A text may hold several rules, all of which count; equal ones count once. A rule that is given whole and
-    that the modes allow as well costs what is less.
+    that the modes allow as well costs what is less. Of the ways to read a rule by the modes, the cheapest
+    counts; in a rule that they do not allow, what looks like a type guard is free.
 
     Raises:
-        UserError: a rule does not parse, or a constraint of ``#bias`` forbids it.
+        ForbiddenRule: a constraint of ``#bias`` forbids a rule.
+        UserError: a rule does not parse.
     """
-    distinct = dict.fromkeys(rules_in(rules))
+    distinct = {rule.text: rule for rule in parse("\n".join(rules), "the hypothesis").rules}
     if not distinct:
         return 0
     known = domains(task)
-    given: dict[str, int] = {}
-    for instance in (*task.bias.rules, *task.bias.instances()):
-        form = normal_form(instance.rule)
-        given[form] = min(instance.cost, given.get(form, instance.cost))
+    given = _given_costs(task.bias)
+    of_given = [given.get(normal_form(rule)) if given else None for rule in distinct.values()]
+    options: list[list[RuleParts]] = []
+    for rule, cost in zip(distinct.values(), of_given, strict=True):
+        read = readings(task.bias, known, rule, exact=cost is not None)
+        parts = [(reading.head, reading.literals) for reading in read]
+        options.append(parts if parts or cost is not None else [_without_guards(task.bias, known, rule)])
+    prices = iter(rule_costs(task.bias, [parts for group in options for parts in group]))
     total = 0
-    scored = []
-    for rule in distinct:
-        whole = given.get(normal_form(rule))
-        if whole is None or _by_modes(task, known, rule):
-            scored.append((_shape(task, known, rule), whole))
-        else:
-            total += whole
-    prices = rule_costs(task.bias, [shape for shape, _ in scored])
-    for (shape, whole), cost in zip(scored, prices, strict=True):
-        costs = [each for each in (whole, cost) if each is not None]
+    for text, group, cost in zip(distinct, options, of_given, strict=True):
+        costs = [each for each in (cost, *itertools.islice(prices, len(group))) if each is not None]
         if not costs:
-            raise UserError(f"A constraint in #bias forbids the rule '{shape[0] or ''} :- {shape[1]}'.")
+            raise ForbiddenRule(f"A constraint in #bias forbids the rule '{text}'.")
         total += min(costs)
     return total
 
 
-def _by_modes(task: LasTask, known: Domains, rule: str) -> bool:
-    """Whether the mode declarations allow the rule."""
-    bias = task.bias
-    statement = parse_statements(rule, f"the rule '{rule}'")[0]
-    counted = set(_shape(task, known, rule)[1])
-    types: dict[str, str] = {}
-    heads: list[tuple[ModeAtom | ModeComparison, bool]] = [(mode.atom, False) for mode in bias.heads]
-    literals = [(statement.head, heads)]
-    modes = [(mode.literal, mode.negated) for mode in bias.literals]
-    literals += [(literal, modes) for literal in statement.body if str(literal) in counted]
-    if any(mode.recall is not None for mode in bias.literals) or len(literals) - 1 > (
-        bias.body_limit or 1 << 30
-    ):
-        return False
-    for literal, options in literals:
-        if literal.ast_type != ast.ASTType.Literal:
-            return False
-        for mode, negated in options:
-            found = _instance(literal, mode, known) if negated == bool(literal.sign) else None
-            if found is not None and all(types.get(v, kind) == kind for v, kind in found.items()):
-                types |= found
-                break
+def _given_costs(bias: LanguageBias) -> dict[str, int]:
+    """The least cost of each rule that is given whole, by its normal form."""
+    found: dict[str, int] = {}
+    for given in (*bias.rules, *bias.instances()):
+        form = normal_form(given.parsed)
+        found[form] = min(given.cost, found.get(form, given.cost))
+    return found
+
+
+def _without_guards(bias: LanguageBias, known: Domains, rule: Rule) -> RuleParts:
+    """Head and body of a rule that the modes do not allow, without what looks like a guard.
+
+    Inequalities are free where `#ground_without_replacement` asks for some and no mode declares any.
+    """
+    head, _ = _parts(rule)
+    free = bias.ground_without_replacement and not any(
+        isinstance(mode.literal, ModeComparison) and mode.literal.operator == "!=" for mode in bias.bodies
+    )
+    guards: list[tuple[str, str]] = []
+    counted: list[str] = []
+    used = set() if head is None else variables_in(rule.node.head)
+    for literal in rule.node.body:
+        guard = guard_of(literal)
+        if guard is not None and guard[0] in known.guarded:
+            guards.append((str(literal), guard[1]))
         else:
-            return False
-    return len(types) <= bias.max_variables
-
-
-def _instance(literal: ast.AST, mode: ModeAtom | ModeComparison, known: Domains) -> dict[str, str] | None:
-    """The type of each variable, if the literal is an instance of the mode, its sign aside."""
-    if isinstance(mode, ModeComparison):
-        return None
-    symbol = getattr(literal.atom, "symbol", None)
-    if symbol is None or symbol.ast_type not in (ast.ASTType.Function, ast.ASTType.SymbolicTerm):
-        return None
-    arguments = list(getattr(symbol, "arguments", []))
-    name = symbol.name if symbol.ast_type == ast.ASTType.Function else str(symbol)
-    if (name, len(arguments)) != mode.signature:
-        return None
-    found = dict(_types(arguments, mode.arguments))
-    constants = [
-        str(term) in known.constants.get(place.type, ())
-        for term, place in zip(arguments, mode.arguments, strict=True)
-        if isinstance(place, Placeholder) and place.kind == "const"
-    ]
-    return found if "" not in found and all(constants) else None
-
-
-def _shape(task: LasTask, known: Domains, rule: str) -> tuple[str | None, tuple[str, ...]]:
-    """Head and counted body literals: without type guards and the inequalities that replacement asks."""
-    head, literals = _parts(rule)
-    guards = [literal for literal in literals if _is_guard(literal, known)]
-    counted = [literal for literal in literals if literal not in guards]
-    used = set(_VARIABLE.findall(" ".join([head or "", *map(str, counted)])))
-    counted += [literal for literal in guards if not set(_VARIABLE.findall(str(literal))) <= used]
-    if task.bias.ground_without_replacement:
-        unequal = {
-            str(mode.literal.operator)
-            for mode in task.bias.bodies
-            if isinstance(mode.literal, ModeComparison) and mode.literal.operator == "!="
-        }
-        counted = [x for x in counted if unequal or not _is_inequality(x)]
-    return head, tuple(str(literal) for literal in counted)
-
-
-def _is_guard(literal: ast.AST, known: Domains) -> bool:
-    if literal.ast_type != ast.ASTType.Literal or literal.sign != ast.Sign.NoSign:
-        return False
-    if literal.atom.ast_type != ast.ASTType.SymbolicAtom:
-        return False
-    symbol = literal.atom.symbol
-    if symbol.ast_type != ast.ASTType.Function or symbol.name not in known.guarded:
-        return False
-    return len(symbol.arguments) == 1 and symbol.arguments[0].ast_type == ast.ASTType.Variable
+            used |= variables_in(literal)
+            if not (free and _is_inequality(literal)):
+                counted.append(str(literal))
+    return head, (*counted, *(text for text, variable in guards if variable not in used))
 
 
 def _is_inequality(literal: ast.AST) -> bool:
@@ -237,53 +202,15 @@ def _is_inequality(literal: ast.AST) -> bool:
 
 
 def with_type_guards(task: LasTask, rule: str) -> str:
-    """The rule with the guard ``type(V)`` of each variable whose type it tells by a mode declaration."""
+    """The rule with the guard ``type(V)`` of each variable whose type the mode declarations tell.
+
+    Of a rule that they do not allow, each literal tells what it can.
+    """
     known = domains(task)
-    statement = parse_statements(rule, f"the rule '{rule}'")[0]
-    types: dict[str, str] = {}
-    atoms = [(statement.head, [mode.atom for mode in task.bias.heads])]
-    bodies = [mode.literal for mode in task.bias.bodies if isinstance(mode.literal, ModeAtom)]
-    atoms += [(literal, bodies) for literal in statement.body]
-    for literal, modes in atoms:
-        if literal.ast_type != ast.ASTType.Literal or literal.atom.ast_type != ast.ASTType.SymbolicAtom:
-            continue
-        symbol = literal.atom.symbol
-        if symbol.ast_type != ast.ASTType.Function:
-            continue
-        for mode in modes:
-            if (symbol.name, len(symbol.arguments)) != mode.signature:
-                continue
-            found = dict(_types(symbol.arguments, mode.arguments))
-            if None not in found.values() and "" not in found:
-                types = {**types, **{k: v for k, v in found.items() if k not in types}}
-                break
-    body = [str(literal) for literal in statement.body]
-    missing = [f"{kind}({v})" for v, kind in types.items() if kind in known.guarded]
-    parts = [*body, *(guard for guard in missing if guard not in body)]
-    head = (
-        ""
-        if statement.head.ast_type == ast.ASTType.Literal and str(statement.head) == "#false"
-        else str(statement.head)
-    )
-    return f"{head} :- {', '.join(parts)}.".lstrip() if parts else f"{head}."
-
-
-def _types(terms: Sequence[ast.AST], modes: Sequence[ModeTerm]) -> Iterator[tuple[str, str]]:
-    """(variable, type) for each place; ("", "") where a term cannot be an instance of its mode."""
-    for term, mode in zip(terms, modes, strict=True):
-        variable = term.ast_type == ast.ASTType.Variable
-        if isinstance(mode, Placeholder):
-            if variable == (mode.kind == "var"):
-                if variable:
-                    yield term.name, mode.type
-            else:
-                yield "", ""
-        elif isinstance(mode, Compound):
-            if term.ast_type != ast.ASTType.Function or term.name != mode.name:
-                yield "", ""
-            elif len(term.arguments) == len(mode.arguments):
-                yield from _types(term.arguments, mode.arguments)
-            else:
-                yield "", ""
-        elif str(term) != mode:
-            yield "", ""
+    read = _read(rule)
+    reading: Reading | None = next(readings(task.bias, known, read, exact=False), None)
+    types = types_told(task.bias, known, read) if reading is None else reading.types
+    head, body = _parts(read)
+    missing = [f"{kind}({name})" for name, kind in types.items() if kind in known.guarded]
+    parts = list(dict.fromkeys([*body, *missing]))
+    return f"{head or ''} :- {', '.join(parts)}.".lstrip() if parts else f"{head}."

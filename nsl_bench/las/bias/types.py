@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 from dataclasses import dataclass
 from functools import lru_cache
 
 from clingo import Control
 
-from nsl_bench.asp.replicas import copies
-from nsl_bench.asp.rules import parse_statements
+from nsl_bench.asp.replicas import replicate
 from nsl_bench.errors import UserError
+from nsl_bench.las.language_bias import LanguageBias
 from nsl_bench.las.task import LasTask
 
 __all__ = ["Domains", "domains"]
@@ -28,23 +29,29 @@ class Domains:
     guarded: frozenset[str]
     constants: dict[str, tuple[str, ...]]
 
+    def check_constants(self, bias: LanguageBias) -> None:
+        """Raise a UserError if a mode declaration has ``const(type)`` of a type without any constant."""
+        for term in (*(mode.atom for mode in bias.heads), *(mode.literal for mode in bias.bodies)):
+            for place in term.placeholders:
+                if place.kind == "const" and not self.constants[place.type]:
+                    raise UserError(
+                        f"The type '{place.type}' of const({place.type}) has no constant; give some by "
+                        f"#constant({place.type}, value). or by facts {place.type}(value)."
+                    )
+
 
 @lru_cache(maxsize=8)
 def domains(task: LasTask) -> Domains:
     """The types of a task: constants from ``#constant`` and from what background and contexts derive.
 
     A type that depends on a choice holds all constants that it may hold.
-
-    Raises:
-        UserError: ``const(type)`` of a type without any constant.
     """
     bias = task.bias
     terms = [mode.atom for mode in bias.heads] + [mode.literal for mode in bias.bodies]
     used = [placeholder for term in terms for placeholder in term.placeholders]
     types = {placeholder.type for placeholder in used}
-    background = parse_statements(task.background, "the background knowledge")
     contexts = list(dict.fromkeys(example.context for example in task.examples))
-    program = copies(background, contexts)
+    program = replicate(task.program, contexts)
     guarded = frozenset(
         name for name, arity in program.derived | bias.learned if arity == 1 and name in types
     )
@@ -53,19 +60,24 @@ def domains(task: LasTask) -> Domains:
         constants.setdefault(kind, {})[value] = None
     if any(placeholder.kind == "const" for placeholder in used):
         control = Control(["--warn=none"])
-        lines = [program.shared, program.common, program.frame(), f"_ex(0..{max(len(contexts) - 1, 0)})."]
+        lines = [
+            program.shared,
+            program.common,
+            program.frame(),
+            f"{program.example(f'0..{max(len(contexts) - 1, 0)}')}.",
+        ]
         lines += [program.context(i, context) for i, context in enumerate(contexts)]
         control.add("\n".join(lines))
         control.ground()
         for kind in sorted({p.type for p in used if p.kind == "const"} & guarded):
             found = {a.symbol.arguments[-1] for a in control.symbolic_atoms.by_signature(kind, 1)}
-            found |= {a.symbol.arguments[-1] for a in control.symbolic_atoms.by_signature(f"_c_{kind}", 2)}
+            found |= {
+                a.symbol.arguments[-1]
+                for a in control.symbolic_atoms.by_signature(program.predicate(kind), 2)
+            }
             for symbol in sorted(found):
                 constants[kind][str(symbol)] = None
-    for placeholder in used:
-        if placeholder.kind == "const" and not constants[placeholder.type]:
-            raise UserError(
-                f"The type '{placeholder.type}' of const({placeholder.type}) has no constant; give some by "
-                f"#constant({placeholder.type}, value). or by facts {placeholder.type}(value)."
-            )
     return Domains(guarded, {kind: tuple(values) for kind, values in constants.items()})
+
+
+atexit.register(domains.cache_clear)  # clingo cannot free its syntax trees once Python has forgotten it

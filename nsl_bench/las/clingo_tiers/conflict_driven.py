@@ -3,225 +3,167 @@
 As ILASP 4 (Law: "Conflict-driven inductive logic programming", 2021) it proposes the best hypothesis
 under what is known so far, looks for what that misses, and adds it: an example that is not covered is
 grounded (and with it the dearest others that are missed), and an answer set that satisfies a negative
-example becomes a condition on the rules under which it is an answer set no more. Each proposal's score
-is a lower bound; once one scores on all examples what it was proposed for, it is an optimum.
+example becomes a condition on the rules under which it is an answer set no more (`counterexamples`). Each
+proposal's score is a lower bound; once one scores on all examples what it was proposed for, it is an optimum.
+
+Every round adds an example or a condition that the proposal violates, so that none is proposed twice at
+the same cost. A round that adds nothing ends the search: its bounds stand, its best hypothesis is feasible.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
-from clingo import Backend, Model, Observer
+from nsl_bench.budget import Budget, Undecided
+from nsl_bench.las.bias.space import Space, SpaceRule
+from nsl_bench.las.clingo_tiers.counterexamples import Oracle, forbid
+from nsl_bench.las.clingo_tiers.demands import Demand, Problem
+from nsl_bench.las.clingo_tiers.encoding import Encoding
+from nsl_bench.las.clingo_tiers.incumbent import Incumbent
+from nsl_bench.las.clingo_tiers.optimisation import Outcome, optimise, unsatisfiable_core
 
-from nsl_bench.budget import Budget
-from nsl_bench.errors import UserError
-from nsl_bench.las.bias.space import SpaceRule
-from nsl_bench.las.clingo_tiers.encoding import Demand, Joint, await_search, demands
-from nsl_bench.las.clingo_tiers.one_shot import Best, chosen_rules, spaces, unsatisfiable
-from nsl_bench.las.task import LasTask, Solution
-
-__all__ = ["solve_tier_d"]
+__all__ = ["search_by_conflicts"]
 
 _FIRST_EXAMPLES = 16
-_WITNESSES = 32
 
 
-def solve_tier_d(task: LasTask, budget: Budget | None = None, best: Best | None = None) -> Solution:
-    """Solve any task.
+def search_by_conflicts(
+    problem: Problem,
+    parts: Iterable[Space],
+    incumbent: Incumbent,
+    budget: Budget,
+    statistics: dict[str, float],
+) -> tuple[Demand, ...] | None:
+    """Search a space part by part until the incumbent is proven or the budget is used up.
 
     Args:
-        task: the task.
-        budget: when it expires or memory is full, the best so far is returned.
-        best: what another tier found.
+        problem: the problem.
+        parts: larger and larger parts of the hypothesis space.
+        incumbent: is offered what is found.
+        budget: when to stop.
+        statistics: is told the number of proposals and of counterexamples.
+
+    Returns:
+        Hard demands that no hypothesis meets together, if there are such; else None.
 
     Raises:
-        UserError: the task's rules cannot be written down, or a disjunction meets a negative example.
+        Undecided: time or memory ran out, or nothing was found by which to refute a proposal.
+        UserError: a disjunction meets a negative example, or costs and penalties are more than clingo can
+            hold.
     """
-    budget = budget or Budget()
-    wanted = demands(task)
-    best = best or Best(task, budget)
-    statistics: dict[str, float] = {"distinct_examples": len(wanted), "proposals": 0, "counterexamples": 0}
-    started = time.monotonic()
-    for space in spaces(task, budget, statistics):
-        search = _Search(task, space.rules, wanted, budget)
-        step = _FIRST_EXAMPLES
-        pending = search.order
-        while True:
-            batch, step = pending[:step], step * 2
-            if not search.joint.add(batch, budget):
-                return best.finish(statistics, "D", budget.ended_by)
-            outcome = search.joint.optimise(budget)
-            statistics["proposals"] += 1
-            best.raise_bound(outcome, space)
-            found = best.offer(chosen_rules(space.rules, outcome))
-            statistics["seconds"] = time.monotonic() - started
-            if not outcome.proven or budget.expired():
-                return best.finish(statistics, "D", budget.ended_by)
-            if found is None:
-                if space.horizon is None:
-                    return unsatisfiable(task, search.joint.clash(search.active, budget), statistics, "D")
-                break
-            if best.is_proven or (found.total == outcome.cost and not found.broken):
-                break
-            missed = {
-                (e.inclusions, e.exclusions, e.context)
-                for e, ok in zip(task.examples, found.covered, strict=True)
-                if not ok
-            }
-            pending = [
-                d for d in search.order if d.content in missed and d.content not in search.joint.numbers
-            ]
-            refuted = [d for d in search.cautious if d.content in missed]
-            statistics["counterexamples"] += search.refute(refuted, outcome.chosen or ())
-        if best.is_proven:
-            break
-    return best.finish(statistics, "D", budget.ended_by)
-
-
-@dataclass
-class _Ground(Observer):
-    """The ground rules that clingo reports: (choice, heads, lower bound or None, weighted body)."""
-
-    rules: list[tuple[bool, tuple[int, ...], int | None, tuple[tuple[int, int], ...]]] = field(
-        default_factory=list
-    )
-
-    def rule(self, choice: bool, head: Sequence[int], body: Sequence[int]) -> None:
-        self.rules.append((choice, tuple(head), None, tuple((literal, 1) for literal in body)))
-
-    def weight_rule(
-        self, choice: bool, head: Sequence[int], lower_bound: int, body: Sequence[tuple[int, int]]
-    ) -> None:
-        self.rules.append((choice, tuple(head), lower_bound, tuple(body)))
+    statistics.update(proposals=0, counterexamples=0)
+    for space in parts:
+        search = _Search(problem, space, budget)
+        core = search.run(incumbent, statistics)
+        if core is not None or incumbent.is_proven:
+            return core
+    return None
 
 
 class _Search:
-    """The proposer with the examples added so far, and the oracle that finds counterexamples.
+    """The search of one part of the space: the proposer, and the oracle that finds counterexamples.
 
-    Attributes:
-        joint: the proposer.
-        order: the demands that are grounded, the hard and the dear ones first.
-        cautious: the demands for no answer set that counterexamples stand for.
+    Args:
+        problem: the problem.
+        space: the part of the hypothesis space.
+        budget: when to stop.
     """
 
-    def __init__(
-        self, task: LasTask, rules: Sequence[SpaceRule], wanted: Sequence[Demand], budget: Budget
-    ) -> None:
-        self.cautious: list[Demand] = []
+    def __init__(self, problem: Problem, space: Space, budget: Budget) -> None:
+        self._problem = problem
+        self._space = space
         self._budget = budget
-        self._oracle: Joint | None = None
-        self._observer = _Ground()
-        self._grounds: dict[int, slice] = {}
-        lines = []
-        negative = [demand for demand in wanted if demand.negative]
-        for i, demand in enumerate(negative):
-            if demand.uncovered:
-                lines.append(f"{{ _pay({i}) }}. :~ _pay({i}). [{demand.uncovered},p({i})]")
-        self._index = {demand.content: i for i, demand in enumerate(negative)}
-        self.joint = Joint(task, rules, more="\n".join(lines))
-        if self.joint.deterministic:
-            chosen = list(wanted)
-        else:
-            chosen = [demand for demand in wanted if demand.positive]
-            self.cautious = negative
-        self.order = sorted(chosen, key=lambda d: (not (d.must or d.must_not), -max(d.covered, d.uncovered)))
-        self._task = task
+        self._oracle: Oracle | None = None
+        negative = [demand for demand in problem.demands if demand.negative]
+        priced = [demand for demand in negative if demand.price]
+        self._payments = {demand.content: i for i, demand in enumerate(priced)}
+        self._proposer = Encoding(problem, space.rules, prices=[demand.price for demand in priced])
+        grounded = list(problem.demands)
+        self._cautious: list[Demand] = []
+        if not self._proposer.deterministic:
+            grounded = [demand for demand in grounded if demand.positive]
+            self._cautious = negative
+        self._order = sorted(grounded, key=lambda d: (not d.is_hard, -max(d.penalty, d.price)))
+        self._proposed: set[tuple[tuple[int, ...], int]] = set()
 
     @property
-    def active(self) -> list[Demand]:
-        """The demands that are grounded."""
-        return [demand for demand in self.order if demand.content in self.joint.numbers]
+    def _rules(self) -> Sequence[SpaceRule]:
+        return self._space.rules
 
-    def refute(self, violated: Sequence[Demand], chosen: Sequence[int]) -> int:
-        """Adds counterexamples: answer sets that satisfy negative examples under the chosen rules."""
+    def run(self, incumbent: Incumbent, statistics: dict[str, float]) -> tuple[Demand, ...] | None:
+        """Propose and refute until the part's optimum is known; see `search_by_conflicts`."""
+        started = time.monotonic()
+        pending = self._order
+        step = _FIRST_EXAMPLES
+        while True:
+            if not self._proposer.ground(pending[:step], self._budget):
+                raise Undecided("time or memory ran out while examples were grounded")
+            step *= 2
+            outcome = optimise(self._proposer, self._budget, incumbent.total)
+            statistics["proposals"] += 1
+            statistics["seconds"] = statistics.get("seconds", 0.0) + time.monotonic() - started
+            started = time.monotonic()
+            incumbent.raise_bound(outcome, self._space)
+            if outcome.chosen is None:
+                return self._core(outcome, incumbent)
+            found = incumbent.offer(tuple(self._rules[k].text for k in outcome.chosen))
+            if incumbent.is_proven:
+                return None
+            if found is None or not outcome.proven:
+                raise Undecided("time or memory ran out")
+            if found.total == outcome.cost and not found.broken:
+                return None
+            self._check_progress(outcome)
+            uncovered = incumbent.missed(found, positive=True)
+            violated = incumbent.missed(found, positive=False)
+            pending = [d for d in self._ungrounded() if d.content in uncovered | violated]
+            refuted = self._refute([d for d in self._cautious if d.content in violated], outcome.chosen)
+            statistics["counterexamples"] += refuted
+            if not pending and not refuted:
+                raise Undecided("no counterexample to the last proposal was found in time and memory")
+
+    def _ungrounded(self) -> list[Demand]:
+        return [demand for demand in self._order if not self._proposer.is_grounded(demand)]
+
+    def _core(self, outcome: Outcome, incumbent: Incumbent) -> tuple[Demand, ...] | None:
+        """What follows where no (better) hypothesis was proposed."""
+        if not outcome.proven:
+            raise Undecided("time or memory ran out")
+        if incumbent.total is not None or self._space.horizon is not None:
+            return None
+        hard = tuple(demand for demand in self._problem.demands if demand.is_hard)
+        grounded = [demand for demand in self._order if self._proposer.is_grounded(demand)]
+        return unsatisfiable_core(self._proposer, grounded, self._budget) or hard
+
+    def _check_progress(self, outcome: Outcome) -> None:
+        """Raise `Undecided` where a hypothesis is proposed again although what it misses was added."""
+        assert outcome.chosen is not None
+        proposal = (outcome.chosen, outcome.cost)
+        if proposal in self._proposed:
+            raise Undecided("a hypothesis was proposed again after it had been refuted")
+        self._proposed.add(proposal)
+
+    def _refute(self, violated: Sequence[Demand], chosen: Sequence[int]) -> int:
+        """Add a condition for each answer set found that satisfies a negative example; how many."""
         if not violated:
             return 0
         if self._oracle is None:
-            self._oracle = Joint(self._task, self.joint.rules, self._observer)
+            self._oracle = Oracle(self._problem, self._rules)
         oracle = self._oracle
-        for demand in violated:
-            if demand.content not in oracle.numbers:
-                before = len(self._observer.rules)
-                if not oracle.add([demand], self._budget):
-                    return 0
-                number = oracle.numbers[demand.content]
-                self._grounds[number] = slice(before, len(self._observer.rules))
-        picked = set(chosen)
-        rules = {k: oracle.literal("_in", k) for k in range(len(oracle.rules))}
-        fixed = [literal if k in picked else -literal for k, literal in rules.items()]
-        oracle.control.configuration.solve.opt_mode = "ignore"  # type: ignore[union-attr]
-        done = 0
-        for demand in violated[:_WITNESSES]:
-            number = oracle.numbers[demand.content]
-            ground = self._observer.rules[self._grounds[number]]
-            atoms = {
-                abs(literal) for _, heads, _, body in ground for literal in (*heads, *(x for x, _ in body))
-            }
-            true: set[int] | None = None
-
-            def keep(model: Model, atoms: set[int] = atoms) -> None:
-                nonlocal true
-                true = {atom for atom in atoms if model.is_true(atom)}
-
-            assumed = [*fixed, oracle.literal("_ok", number)]
-            with oracle.control.solve(assumed, on_model=keep, async_=True) as handle:
-                await_search(handle, self._budget)
-            if true is None:
-                continue
-            owner = {literal: k for k, literal in rules.items()}
-            with self.joint.control.backend() as backend:
-                self._forbid(backend, demand, ground, true, owner)
-            done += 1
-        return done
-
-    def _forbid(
-        self,
-        backend: Backend,
-        demand: Demand,
-        ground: Sequence[tuple[bool, tuple[int, ...], int | None, tuple[tuple[int, int], ...]]],
-        true: set[int],
-        owner: dict[int, int],
-    ) -> None:
-        """The chosen rules must break the answer set `true`, or its example's penalty is paid.
-
-        It is broken if a rule's body holds but its head does not, or if the reduct's least model, which is
-        spelled out over fresh atoms, no longer derives all of it.
-        """
-        own = {head for _, heads, _, _ in ground for head in heads}
-        derived = {atom: backend.add_atom() for atom in sorted(true & own)}
-        broken = backend.add_atom()
-
-        def holds(literal: int) -> bool:
-            return literal in true if literal > 0 else -literal not in true
-
-        for choice, heads, lower, body in ground:
-            if len(heads) > 1 and not choice:
-                raise UserError("Disjunctive heads are not supported together with #neg examples.")
-            conditions = [
-                self.joint.literal("_in", owner[literal]) for literal, _ in body if literal in owner
-            ]
-            rest = [(literal, weight) for literal, weight in body if literal not in owner]
-            if lower is None:
-                if not all(holds(literal) for literal, _ in rest):
-                    continue
-            elif sum(weight for literal, weight in rest if holds(literal)) < lower:
-                continue
-            if not choice and not any(head in true for head in heads):
-                backend.add_rule([broken], conditions)
-            positive = [(derived[literal], weight) for literal, weight in rest if literal in derived]
-            for head in heads:
-                if head not in derived:
-                    continue
-                if lower is None:
-                    backend.add_rule([derived[head]], [*conditions, *(literal for literal, _ in positive)])
-                else:
-                    sure = sum(w for x, w in rest if holds(x) and x not in derived)
-                    backend.add_weight_rule([derived[head]], max(lower - sure, 0), positive)
-        stays = backend.add_atom()
-        backend.add_rule([stays], [-broken, *derived.values()])
-        if demand.must_not:
-            backend.add_rule([], [stays, -self.joint.literal("_relax")])
-        if demand.uncovered:
-            backend.add_rule([], [stays, -self.joint.literal("_pay", self._index[demand.content])])
+        witnesses = oracle.witnesses(violated, chosen, self._budget)
+        own = [self._proposer.literal("chosen", k) for k in range(len(self._rules))]
+        literals = {literal: own[k] for literal, k in oracle.chosen_literals.items()}
+        chosen_literals = {literal: mine for literal, mine in literals.items() if mine is not None}
+        relaxed = self._proposer.literal("relaxed")
+        for demand, ground, true in witnesses:
+            with self._proposer.control.backend() as backend:
+                stays = forbid(backend, ground, true, chosen_literals)
+                if demand.forbidden:
+                    backend.add_rule([], [stays, *([] if relaxed is None else [-relaxed])])
+                if demand.price:
+                    paid = self._proposer.literal("paid", self._payments[demand.content])
+                    backend.add_rule([], [stays, *([] if paid is None else [-paid])])
+        if oracle.is_spent:
+            self._oracle = None
+        return len(witnesses)

@@ -1,150 +1,111 @@
 """A learning task as one optimisation on clingo: choose rules, cover examples, pay for the rest.
 
-Each rule of the space is a choice `_in(k)`; every example has a guarded copy of the program
-(`nsl_bench.asp.replicas`) whose `_ok(i)` says that it is covered. Because positive examples are brave, one
-answer set of the whole is a hypothesis with a witness for each covered example, and weak constraints make
-the cheapest one best. The control is multi-shot: examples are grounded in chunks, so that time and memory
-can be watched between them, and more of them, or of anything else, can follow.
+Each rule k of the space is a choice ``chosen(k)``; every example i has a replica of the program
+(`nsl_bench.asp.replicas`) in which ``covered(i)`` says that it is covered. Because positive examples are
+brave, one answer set of the whole is a hypothesis with a witness for each covered example, and weak
+constraints make the cheapest one best. What must hold only does so while ``relaxed`` is false, so that
+clingo can say which of it cannot hold together. The control is multi-shot: examples are grounded in chunks,
+so that time and memory can be watched between them, and more of them, or of anything else, can follow.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 
-from clingo import Control, Function, Model, Number, Observer, SolveHandle, SolveResult, Symbol
+from clingo import Control, Function, Model, Number, SolveHandle, SolveResult, Symbol
 
-from nsl_bench.asp.grounding_limit import Brake
-from nsl_bench.asp.replicas import Copies, copies
-from nsl_bench.asp.rules import parse_statements
+from nsl_bench.asp.ground_program import GroundProgram
+from nsl_bench.asp.replicas import Replicas, replicate
 from nsl_bench.budget import Budget, Expired
+from nsl_bench.errors import UserError
 from nsl_bench.las.bias.space import SpaceRule
-from nsl_bench.las.semantics.coverage import Content, content
-from nsl_bench.las.task import LasTask
+from nsl_bench.las.clingo_tiers.demands import Demand, Problem
+from nsl_bench.las.language_bias import LARGEST
+from nsl_bench.las.semantics.coverage import Content
 
-__all__ = ["Demand", "Joint", "Outcome", "await_search", "demands"]
+__all__ = ["Encoding"]
 
 _FIRST_CHUNK = 8
 _MANY_RULES = 1_000
 _CHUNK_SECONDS = 0.5
-_FIRST_CONFLICTS = 20_000
 _POLL = 0.05
 
 
-@dataclass(frozen=True)
-class Demand:
-    """What the examples with one content ask for together.
-
-    Attributes:
-        content: inclusions, exclusions and context.
-        covered: summed penalties of positive examples: the price of not covering it.
-        uncovered: summed penalties of negative examples: the price of an answer set that satisfies it.
-        must: some positive example has no penalty.
-        must_not: some negative example has no penalty.
-    """
-
-    content: Content
-    covered: int = 0
-    uncovered: int = 0
-    must: bool = False
-    must_not: bool = False
-
-    @property
-    def positive(self) -> bool:
-        """Whether a positive example asks for it."""
-        return self.must or self.covered > 0
-
-    @property
-    def negative(self) -> bool:
-        """Whether a negative example asks for it."""
-        return self.must_not or self.uncovered > 0
-
-
-def demands(task: LasTask) -> list[Demand]:
-    """The distinct contents of a task's examples with what they ask for, in order of occurrence."""
-    sums: dict[Content, list[int]] = {}
-    for example in task.examples:
-        entry = sums.setdefault(content(example), [0, 0, 0, 0])
-        if example.penalty is None:
-            entry[2 if example.positive else 3] = 1
-        else:
-            entry[0 if example.positive else 1] += example.penalty
-    return [Demand(key, a, b, bool(c), bool(d)) for key, (a, b, c, d) in sums.items()]
-
-
-def await_search(handle: SolveHandle, budget: Budget) -> None:
-    """Waits until clingo has searched, or ends its search when `budget` expires."""
-    while not handle.wait(_POLL):
-        if budget.expired():
-            handle.cancel()
-            return
-
-
-@dataclass
-class Outcome:
-    """What one optimisation found.
-
-    Attributes:
-        chosen: numbers of the chosen rules, None if no model was found.
-        cost: the model's cost: an upper bound.
-        lower: a lower bound.
-        proven: `cost` is the optimum, or, without a model, there is none (that is cheap enough).
-    """
-
-    chosen: tuple[int, ...] | None = None
-    cost: int = 0
-    lower: int = 0
-    proven: bool = False
-
-
-class Joint:
-    """The program of a task over some rules, on one clingo control.
+class Encoding:
+    """The program of a problem over some rules, on one clingo control.
 
     Args:
-        task: the task.
+        problem: the problem.
         rules: the rules to choose from.
         observer: is told the ground rules.
-        more: statements for the base program.
+        prices: weights that are paid where ``paid(i)`` is chosen, a weight each.
+
+    Attributes:
+        control: the control.
+        names: the names of the encoding's own predicates.
+        numbers: the number of each example that has been grounded.
+        total: the sum of all weights that have been grounded.
     """
 
     def __init__(
-        self, task: LasTask, rules: Sequence[SpaceRule], observer: Observer | None = None, more: str = ""
+        self,
+        problem: Problem,
+        rules: Sequence[SpaceRule],
+        observer: GroundProgram | None = None,
+        prices: Sequence[int] = (),
     ) -> None:
-        background = parse_statements(task.background, "the background knowledge")
-        contexts = dict.fromkeys(example.context for example in task.examples)
-        self.program: Copies = copies(background, contexts, rules)
+        self._problem = problem
+        self._replicas: Replicas = replicate(
+            problem.background,
+            problem.contexts,
+            rules,
+            asked=problem.asked,
+            derived_sets=problem.derived_sets,
+        )
         self.rules = rules
+        self.names = self._replicas.names
         self.control = Control(["--warn=none", "--opt-strategy=usc,stratify", "--stats"])
-        self._brake = Brake(Budget())
-        self.control.register_observer(self._brake)
+        self._limit = GroundProgram(keep=False)
+        self.control.register_observer(self._limit)  # type: ignore[arg-type]
         if observer is not None:
-            self.control.register_observer(observer)
+            self.control.register_observer(observer)  # type: ignore[arg-type]
         self.numbers: dict[Content, int] = {}
-        self._more = more
+        self.total = sum(rule.cost for rule in rules)
+        self._soft: list[tuple[Symbol, bool, int]] = []
+        self._prices = prices
         self._prepared = False
         self._chunk = _FIRST_CHUNK if len(rules) < _MANY_RULES else 1
 
     @property
     def deterministic(self) -> bool:
         """Whether every hypothesis has at most one answer set with each context."""
-        return self.program.deterministic
+        return self._replicas.deterministic
 
-    def literal(self, name: str, *numbers: int) -> int:
-        """The program literal of the atom `name(numbers)`, which must have been grounded."""
-        atom = self.control.symbolic_atoms[Function(name, [Number(i) for i in numbers])]
-        if atom is None:
-            raise KeyError(name)
-        return int(atom.literal)
+    def literal(self, name: str, *numbers: int) -> int | None:
+        """The program literal of the encoding's atom `name(numbers)`; None if it can never hold."""
+        atom = self.control.symbolic_atoms[self._symbol(name, *numbers)]
+        return None if atom is None else int(atom.literal)
 
-    def add(self, wanted: Iterable[Demand], budget: Budget) -> bool:
-        """Ground the copies of some examples; False if time or memory ran out before all were there.
+    def covered(self, demand: Demand) -> int | None:
+        """The program literal that says that a grounded demand is covered; None if it can never be."""
+        return self.literal("covered", self.numbers[demand.content])
+
+    def is_grounded(self, demand: Demand) -> bool:
+        """Whether a demand's example has been grounded."""
+        return demand.content in self.numbers
+
+    def _symbol(self, name: str, *numbers: int) -> Symbol:
+        return Function(self.names(name), [Number(i) for i in numbers])
+
+    def ground(self, wanted: Iterable[Demand], budget: Budget) -> bool:
+        """Ground some examples; False if time or memory ran out before all were there.
 
         A demand for *no* answer set is only exact if the program is `deterministic`.
         """
         if not self._prepared and not self._prepare(budget):
             return False
-        pending = [demand for demand in wanted if demand.content not in self.numbers]
+        pending = [demand for demand in wanted if not self.is_grounded(demand)]
         while pending:
             if budget.expired() or budget.full():
                 return False
@@ -152,9 +113,9 @@ class Joint:
             parts: list[tuple[str, Sequence[Symbol]]] = []
             for demand in chunk:
                 number = self.numbers[demand.content] = len(self.numbers)
-                name = f"example{number}"
-                self.control.add(name, [], self._example(number, demand))
-                parts += [(name, []), ("copy", [Number(number)])]
+                part = f"example{number}"
+                self.control.add(part, [], self._example(number, demand))
+                parts += [(part, []), ("replica", [Number(number)])]
             started = time.monotonic()
             if not self._ground(parts, budget):
                 return False
@@ -164,25 +125,34 @@ class Joint:
         return True
 
     def _prepare(self, budget: Budget) -> bool:
-        """Ground what all copies share; False if time or memory ran out."""
-        program, rules = self.program, self.rules
-        lines = [program.shared, self._more, "{ _relax }.", "#show.", "#show K : _in(K)."]
+        """Ground what all examples share; False if time or memory ran out."""
+        replicas, rules, chosen = self._replicas, self.rules, self.names("chosen")
+        number = self.names.variable("number")
+        lines = [replicas.shared, f"{{ {self.names('relaxed')} }}.", "#show."]
+        lines.append(f"#show {number} : {chosen}({number}).")
         if rules:
-            lines.append(f"{{ _in(0..{len(rules) - 1}) }}.")
-        lines += [f":~ _in({k}). [{rule.cost},r({k})]" for k, rule in enumerate(rules) if rule.cost]
+            lines.append(f"{{ {chosen}(0..{len(rules) - 1}) }}.")
+        for k, rule in enumerate(rules):
+            lines += self._weak(f"{chosen}({k})", rule.cost, f"r({k})")
+        for i, price in enumerate(self._prices):
+            paid = f"{self.names('paid')}({i})"
+            lines += [f"{{ {paid} }}.", *self._weak(paid, price, f"p({i})")]
+            self._take_note("paid", i, True, price)
         self.control.add("base", [], "\n".join(lines))
-        copied = [program.rule(statement, copy="_e") for statement in program.local]
+        example = self.names("e")
+        replicated = [replicas.rule(rule, number=example) for rule in replicas.local]
         for k, rule in enumerate(rules):
             if k % _MANY_RULES == 0 and budget.expired():
                 return False
-            copied.append(program.learned(rule, copy="_e", condition=f"_in({k})"))
-        self.control.add("copy", ["_e"], "\n".join(["_ex(_e).", program.frame("_e"), *copied]))
+            replicated.append(replicas.learned(rule, number=example, condition=f"{chosen}({k})"))
+        frame = [f"{replicas.example(example)}.", replicas.frame(example)]
+        self.control.add("replica", [example], "\n".join([*frame, *replicated]))
         self._prepared = self._ground([("base", [])], budget)
         return self._prepared
 
     def _ground(self, parts: Sequence[tuple[str, Sequence[Symbol]]], budget: Budget) -> bool:
         """Ground; False if time or memory ran out, and the control is spent then."""
-        self._brake.budget = budget
+        self._limit.check = budget.check
         try:
             self.control.ground(parts)
         except Expired:
@@ -191,102 +161,86 @@ class Joint:
 
     def _example(self, number: int, demand: Demand) -> str:
         inclusions, exclusions, context = demand.content
+        covered, relaxed = self._replicas.covers(number), self.names("relaxed")
         lines = [
-            self.program.context(number, context),
-            self.program.covered(number, inclusions, exclusions),
+            self._replicas.context(number, context),
+            self._replicas.covered(number, inclusions, exclusions),
         ]
-        if demand.must:
-            lines.append(f":- not _ok({number}), not _relax.")
-        if demand.covered:
-            lines.append(f":~ not _ok({number}). [{demand.covered},c({number})]")
+        if demand.required:
+            lines.append(f":- not {covered}, not {relaxed}.")
+        if demand.penalty:
+            lines += self._weak(f"not {covered}", demand.penalty, f"c({number})")
+            self._take_note("covered", number, False, demand.penalty)
         if self.deterministic:
-            if demand.must_not:
-                lines.append(f":- _ok({number}), not _relax.")
-            if demand.uncovered:
-                lines.append(f":~ _ok({number}). [{demand.uncovered},u({number})]")
+            if demand.forbidden:
+                lines.append(f":- {covered}, not {relaxed}.")
+            if demand.price:
+                lines += self._weak(covered, demand.price, f"u({number})")
+                self._take_note("covered", number, True, demand.price)
         return "\n".join(lines)
 
-    def optimise(self, budget: Budget, upper: int | None = None) -> Outcome:
-        """The cheapest hypothesis, with a bound, until `budget` expires.
+    def _weak(self, literal: str, weight: int, name: str) -> list[str]:
+        """The weak constraints by which a literal costs a weight, one for each part that clingo can hold."""
+        if weight <= LARGEST:
+            return [f":~ {literal}. [{weight},{name}]"] if weight else []
+        lines: list[str] = []
+        while weight > 0:
+            part = f"{self.names('part')}({name},{len(lines)})"
+            lines.append(
+                f"{{ {part} }}. :- {literal}, not {part}. :~ {part}. [{min(weight, LARGEST)},{part}]"
+            )
+            weight -= LARGEST
+        return lines
 
-        Unsatisfiable cores and branch and bound take turns, each with more conflicts.
+    def _take_note(self, name: str, number: int, holds: bool, weight: int) -> None:
+        """Take note of a weight that is paid where an atom holds, or does not."""
+        self._soft.append((self._symbol(name, number), holds, weight))
+        self.total += weight
+
+    def cost(self, model: Model, chosen: Iterable[int]) -> int:
+        """What a model costs; clingo itself tells only its last 32 bits."""
+        if self.total <= LARGEST:
+            return sum(model.cost)
+        paid = sum(weight for symbol, holds, weight in self._soft if model.contains(symbol) == holds)
+        return paid + sum(self.rules[k].cost for k in chosen)
+
+    def search(
+        self,
+        assumptions: Sequence[int],
+        budget: Budget,
+        keep: Callable[[Model], None] | None = None,
+    ) -> tuple[SolveResult, list[int]]:
+        """Solve until clingo is done or time or memory run out.
 
         Args:
+            assumptions: program literals.
             budget: when to stop.
-            upper: only hypotheses cheaper than this are looked for.
+            keep: is told each model.
+
+        Returns:
+            Clingo's result, and the assumptions in the core where it is unsatisfiable.
+
+        Raises:
+            UserError: equivalent atoms weigh more together than clingo can hold.
         """
-        outcome = Outcome()
-        conflicts = _FIRST_CONFLICTS
-        solver = self.control.configuration.solver
-        solving = self.control.configuration.solve
-        turn = 0
-        while True:
-            solver.opt_strategy = "usc,stratify" if turn % 2 == 0 else "bb,lin"  # type: ignore[union-attr]
-            bound = outcome.cost if outcome.chosen is not None else upper
-            solving.opt_mode = "opt" if bound is None else f"opt,{bound - 1}"  # type: ignore[union-attr]
-            if bound is not None and bound <= outcome.lower:
-                outcome.proven = True
-                return outcome
-            solving.solve_limit = f"{conflicts}"  # type: ignore[union-attr]
-            finished = self._solve(outcome, budget)
-            if not finished and budget.expired():
-                return outcome
-            if finished:
-                outcome.proven = True
-                outcome.lower = outcome.cost if outcome.chosen is not None else upper or 0
-                return outcome
-            turn += 1
-            if turn % 2 == 0:
-                conflicts *= 3
+        try:
+            with self.control.solve(list(assumptions), on_model=keep, async_=True) as handle:
+                _wait(handle, budget)
+                result = handle.get()
+                core = handle.core() if result.unsatisfiable else []
+        except RuntimeError as error:
+            if "too large" not in str(error):
+                raise
+            raise UserError(
+                f"{self._problem.name}: costs and penalties add up to {self.total}, and some that clingo has "
+                f"to weigh together to more than {LARGEST}. Scale them down."
+            ) from None
+        return result, core
 
-    def _solve(self, outcome: Outcome, budget: Budget) -> bool:
-        """One call of clingo; True if it ended by itself: with an optimum, or without a better model."""
 
-        def keep(model: Model) -> None:
-            outcome.chosen = tuple(sorted(symbol.number for symbol in model.symbols(shown=True)))
-            outcome.cost = sum(model.cost)
-
-        relax = [(Function("_relax"), False)]
-        with self.control.solve(relax, on_model=keep, async_=True) as handle:
-            await_search(handle, budget)
-            result: SolveResult = handle.get()
-        lower = self.control.statistics["summary"].get("lower", [])
-        if lower:
-            outcome.lower = max(outcome.lower, int(sum(lower)))
-        return bool(result.exhausted)
-
-    def clash(self, wanted: Sequence[Demand], budget: Budget) -> tuple[Demand, ...]:
-        """A set of hard demands that no hypothesis meets together, made small while time lasts."""
-        solving = self.control.configuration.solve
-        solving.opt_mode = "ignore"  # type: ignore[union-attr]
-        solving.solve_limit = "umax"  # type: ignore[union-attr]
-        core = [demand for demand in wanted if demand.must or (demand.must_not and self.deterministic)]
-        core = self._core(core, budget) or core
-        for demand in list(core):
-            if len(core) > 60 or budget.expired():
-                break
-            rest = [each for each in core if each is not demand]
-            smaller = self._core(rest, budget)
-            if smaller is not None:
-                core = smaller
-        return tuple(core)
-
-    def _core(self, wanted: Sequence[Demand], budget: Budget) -> list[Demand] | None:
-        """The part of `wanted` that clingo used to refute it; None if it can be met or time is up."""
-        literals = {}
-        for demand in wanted:
-            symbol = Function("_ok", [Number(self.numbers[demand.content])])
-            atom = self.control.symbolic_atoms[symbol]
-            if atom is None or (atom.is_fact and demand.must_not):
-                if atom is not None or demand.must:
-                    return [demand]
-                continue
-            literals[atom.literal if demand.must else -atom.literal] = demand
-        relax = self.control.symbolic_atoms[Function("_relax")]
-        assumptions = [*literals, *([relax.literal] if relax is not None else [])]
-        with self.control.solve(assumptions, async_=True) as handle:
-            await_search(handle, budget)
-            if not handle.get().unsatisfiable:
-                return None
-            core = handle.core()
-        return [literals[literal] for literal in core if literal in literals]
+def _wait(handle: SolveHandle, budget: Budget) -> None:
+    """Wait until clingo has searched, or end its search when `budget` is used up."""
+    while not handle.wait(_POLL):
+        if budget.expired() or budget.full():
+            handle.cancel()
+            return

@@ -1,67 +1,55 @@
 """Building blocks of rule bodies: single literals, and stars of literals around one leaf variable.
 
-A leaf type is one whose variables never meet each other in a literal nor another leaf type's: digits,
-rows, columns or blocks beside cells. All literals of a leaf variable form a star; the star is a derived
-literal over the remaining variables, in which the leaf has been projected out. Enumerating stars first
-keeps tables small: bodies are then conjunctions over the core variables alone.
+A block is a Boolean table over its variables. Bodies are conjunctions of blocks; see `search`.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from nsl_bench.las.enumeration.resources import Limits, Resources, covers
 from nsl_bench.las.tables.columns import Bits
-from nsl_bench.las.tables.literals import BodyLiteral
+from nsl_bench.las.tables.literals import BodyLiteral, patterns
 
-__all__ = ["LEAF", "Part", "Piece", "Resources", "leaf_types", "placed_view", "single_pieces"]
+__all__ = [
+    "LEAF",
+    "BlockMaker",
+    "Blocks",
+    "BuildingBlock",
+    "Part",
+    "Placement",
+    "cheapest",
+    "limited_modes",
+    "placed_view",
+]
 
 LEAF = -1
+_NAMED = 64
 
 Part = tuple[int, tuple[int, ...]]
-"""A literal (its index) and the variables in its places; `LEAF` in a piece for the leaf's places."""
+"""A literal (its index) and the variable at each of its places; `LEAF` stands for a star's leaf variable."""
 
-
-@dataclass(frozen=True)
-class Resources:
-    """What a conjunction uses up.
-
-    Attributes:
-        cost: of its literals.
-        literals: how many.
-        variables: how many, leaves included.
-        recall: uses of each declaration with a recall, by its place among those.
-    """
-
-    cost: int = 0
-    literals: int = 0
-    variables: int = 0
-    recall: tuple[int, ...] = ()
-
-    def __add__(self, other: Resources) -> Resources:
-        recall = tuple(a + b for a, b in zip(self.recall, other.recall, strict=True))
-        return Resources(
-            self.cost + other.cost,
-            self.literals + other.literals,
-            self.variables + other.variables,
-            recall,
-        )
+Placement = tuple[int, tuple[int, ...]]
+"""A block (its index) and the variable at each of its places."""
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class BuildingBlock:
     """A building block.
 
     Attributes:
-        types: types of its places, one a distinct variable.
-        table: uint64 [sizes..., words].
+        types: types of its places, each place a variable of its own.
+        table: uint64 [sizes..., words]: where it holds.
         parts: its literals; variables are places, or `LEAF`.
         used: its resources; `variables` counts the leaf alone.
-        symmetric: exchanging its two places changes nothing.
+        symmetric: exchanging its two places changes nothing, neither its table nor what it binds.
         varies: its truth differs from column to column.
-        binds: places that a positive literal of it makes safe.
+        binds: places that a positive literal of it makes safe and no type guard does.
         family: predicate and sign of a single literal, where equal ground literals are ruled out.
     """
 
@@ -75,68 +63,117 @@ class Piece:
     family: tuple[str, int, bool] | None = None
 
 
-def make_piece(
-    types: tuple[str, ...],
-    table: Bits,
-    parts: tuple[Part, ...],
-    used: Resources,
-    literals: Sequence[BodyLiteral],
-    full: Bits,
-) -> Piece:
-    """The piece with what can be read off its table."""
-    symmetric = len(types) == 2 and types[0] == types[1] and np.array_equal(table, np.swapaxes(table, 0, 1))
-    varies = bool(((table != 0) & (table != full)).any())
-    binds = frozenset(
-        variable for i, variables in parts if literals[i].binds for variable in variables if variable >= 0
-    )
-    return Piece(types, table, parts, used, symmetric, varies, binds)
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The blocks of a search, their tables one after the other in one array.
+
+    Attributes:
+        items: the blocks.
+        literals: what their parts are indices into.
+        pool: uint64 [cells]: all tables; each block's table is a view.
+        starts: where each table begins.
+    """
+
+    items: tuple[BuildingBlock, ...]
+    literals: Sequence[BodyLiteral]
+    pool: Bits
+    starts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, blocks: list[BuildingBlock], literals: Sequence[BodyLiteral]) -> Blocks:
+        """Moves the tables of `blocks` into one array; empties the list, so that no table is held twice."""
+        sizes = [block.table.size for block in blocks]
+        starts = np.cumsum([0, *sizes]).tolist()
+        pool = np.empty(starts[-1], np.uint64)
+        moved = []
+        blocks.reverse()
+        for start, size in zip(starts, sizes, strict=False):
+            block = blocks.pop()
+            table = pool[start : start + size].reshape(block.table.shape)
+            table[...] = block.table
+            moved.append(replace(block, table=table))
+        return cls(tuple(moved), literals, pool, tuple(starts[:-1]))
+
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """The types of all places."""
+        return frozenset(kind for block in self.items for kind in block.types)
 
 
-def recall_places(literals: Iterable[BodyLiteral]) -> dict[int, int]:
+@dataclass(frozen=True)
+class BlockMaker:
+    """Makes blocks, with what can be read off their tables.
+
+    Attributes:
+        literals: what parts are indices into.
+        full: uint64 [words], all columns.
+        unguarded: types whose variables only positive literals make safe.
+    """
+
+    literals: Sequence[BodyLiteral]
+    full: Bits
+    unguarded: frozenset[str]
+
+    def make(
+        self, types: tuple[str, ...], table: Bits, parts: tuple[Part, ...], used: Resources
+    ) -> BuildingBlock:
+        """The block of these types, table, parts and resources (see `BuildingBlock`)."""
+        binds = frozenset(
+            variable
+            for i, variables in parts
+            if self.literals[i].binds
+            for variable in variables
+            if variable >= 0 and types[variable] in self.unguarded
+        )
+        exchangeable = len(types) == 2 and types[0] == types[1] and len(binds) != 1
+        symmetric = exchangeable and np.array_equal(table, np.swapaxes(table, 0, 1))
+        return BuildingBlock(types, table, parts, used, symmetric, _varies(table, self.full), binds)
+
+    def of_literals(self, most_variables: int, *, without_replacement: bool = False) -> list[BuildingBlock]:
+        """One block for each literal and each way in which its places may share variables.
+
+        Args:
+            most_variables: the most variables of a rule.
+            without_replacement: literals of one predicate and sign must differ as ground atoms.
+        """
+        places = limited_modes(self.literals)
+        blocks: list[BuildingBlock] = []
+        for index, literal in enumerate(self.literals):
+            recall = [0] * len(places)
+            if literal.mode.recall is not None:
+                recall[places[literal.mode.mode]] = 1
+            for pattern in patterns(literal.types, most_variables):
+                if literal.mode.anti_reflexive and not _all_differ(literal, pattern):
+                    continue
+                table = _diagonal(literal.table, pattern)
+                if not table.any():
+                    continue
+                types = tuple(literal.types[pattern.index(k)] for k in range(max(pattern, default=-1) + 1))
+                used = Resources(literal.costs[pattern], 1, 0, tuple(recall))
+                block = self.make(types, table, ((index, pattern),), used)
+                if without_replacement:
+                    block = replace(block, symmetric=False, family=literal.family)
+                blocks.append(block)
+        return blocks
+
+
+def _varies(table: Bits, full: Bits) -> bool:
+    """Whether some cell holds in one column and not in another."""
+    if len(full) == 1:
+        return bool(((table != 0) & (table != full)).any())
+    some = (table != 0).any(axis=-1)
+    return bool((some & (table != full).any(axis=-1)).any())
+
+
+def limited_modes(literals: Iterable[BodyLiteral]) -> dict[int, int]:
     """Declarations with a recall, each with its place in `Resources.recall`."""
     modes = dict.fromkeys(x.mode.mode for x in literals if x.mode.recall is not None)
     return {mode: place for place, mode in enumerate(modes)}
 
 
-def single_pieces(literals: Sequence[BodyLiteral], full: Bits, *, rigid: bool = False) -> list[Piece]:
-    """One piece for each literal and each way in which its places may share variables.
-
-    Args:
-        literals: what to make pieces of.
-        full: uint64 [words], all columns.
-        rigid: literals of one predicate and sign must differ as ground atoms.
-    """
-    places = recall_places(literals)
-    pieces: list[Piece] = []
-    for index, literal in enumerate(literals):
-        recall = [0] * len(places)
-        if literal.mode.recall is not None:
-            recall[places[literal.mode.mode]] = 1
-        used = Resources(literal.cost, 1, 0, tuple(recall))
-        for pattern in _patterns(literal.types):
-            if literal.mode.anti_reflexive and len(set(pattern)) < len(pattern):
-                continue
-            table = _diagonal(literal.table, pattern)
-            if not table.any():
-                continue
-            types = tuple(literal.types[pattern.index(k)] for k in range(max(pattern, default=-1) + 1))
-            piece = make_piece(types, table, ((index, pattern),), used, literals, full)
-            pieces.append(replace(piece, symmetric=False, family=literal.family) if rigid else piece)
-    return pieces
-
-
-def _patterns(types: tuple[str, ...]) -> list[tuple[int, ...]]:
-    """Ways to give places variables, numbered by first occurrence; places that share one share a type."""
-    found: list[tuple[int, ...]] = [()]
-    for kind in types:
-        longer = []
-        for pattern in found:
-            known = max(pattern, default=-1) + 1
-            for variable in range(known + 1):
-                if variable == known or types[pattern.index(variable)] == kind:
-                    longer.append((*pattern, variable))
-        found = longer
-    return found
+def _all_differ(literal: BodyLiteral, pattern: Sequence[int]) -> bool:
+    """Whether no variable and no constant occurs twice."""
+    return len(set(pattern)) == len(pattern) and len(set(literal.constants)) == len(literal.constants)
 
 
 def _diagonal(table: Bits, pattern: tuple[int, ...]) -> Bits:
@@ -144,35 +181,42 @@ def _diagonal(table: Bits, pattern: tuple[int, ...]) -> Bits:
     k = max(pattern, default=-1) + 1
     if k == len(pattern):
         return table
-    letters = [*pattern, 25]
-    out = [*range(k), 25]
-    return np.ascontiguousarray(np.einsum(table, letters, out))
+    words = len(pattern)
+    return np.ascontiguousarray(np.einsum(table, [*pattern, words], [*range(k), words]))
 
 
-def placed_view(table: Bits, mapping: tuple[int, ...], n: int) -> Bits:
-    """A piece's table with an axis for each of `n` variables, of extent 1 where it has none."""
-    order = sorted(range(len(mapping)), key=lambda place: mapping[place])
-    transposed = table.transpose(*order, len(mapping))
-    sizes = dict(zip(sorted(mapping), transposed.shape, strict=False))
+def placed_view(table: Bits, variables: tuple[int, ...], n: int) -> Bits:
+    """A block's table with an axis for each of `n` variables, of extent 1 where it has none.
+
+    Args:
+        table: uint64 [sizes..., words].
+        variables: the variable at each of its places, all different.
+        n: how many variables there are.
+    """
+    order = sorted(range(len(variables)), key=lambda place: variables[place])
+    transposed = table.transpose(*order, len(variables))
+    sizes = dict(zip(sorted(variables), transposed.shape, strict=False))
     return transposed.reshape(*(sizes.get(v, 1) for v in range(n)), table.shape[-1])
 
 
-def leaf_types(literals: Sequence[BodyLiteral], kept: frozenset[str]) -> frozenset[str]:
-    """Types whose variables can be projected out first: an independent set of the types that meet.
+def cheapest(blocks: Iterable[BuildingBlock], limits: Limits) -> list[BuildingBlock]:
+    """The blocks without those whose table another one has, with the same safety, at no higher price."""
+    best: dict[tuple[object, ...], list[tuple[int, ...]]] = {}
+    kept = []
+    for block in sorted(blocks, key=lambda b: (b.used.cost, b.used.variables, b.used.literals)):
+        if block.family is not None:
+            kept.append(block)
+            continue
+        known = best.setdefault((block.types, block.binds, _name(block.table)), [])
+        weight = limits.key(block.used)
+        if not any(covers(other, weight) for other in known):
+            known.append(weight)
+            kept.append(block)
+    return kept
 
-    Args:
-        literals: all body literals.
-        kept: types that must stay, e.g. those of head variables.
-    """
-    meets: dict[str, set[str]] = {}
-    for literal in literals:
-        for i, kind in enumerate(literal.types):
-            others = literal.types[:i] + literal.types[i + 1 :]
-            meets.setdefault(kind, set()).update(others)
-    candidates = [kind for kind in sorted(meets) if kind not in kept and kind not in meets[kind]]
-    candidates.sort(key=lambda kind: (len(meets[kind]), kind))
-    chosen: set[str] = set()
-    for kind in candidates:
-        if meets[kind].isdisjoint(chosen):
-            chosen.add(kind)
-    return frozenset(chosen)
+
+def _name(table: Bits) -> bytes:
+    """Equal for equal tables."""
+    if table.nbytes <= _NAMED:
+        return table.tobytes()
+    return hashlib.blake2b(np.ascontiguousarray(table).data, digest_size=16).digest()

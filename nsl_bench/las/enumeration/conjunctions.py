@@ -1,4 +1,4 @@
-"""Conjunctions of placed pieces, and the bounds that a rule has to keep to."""
+"""Conjunctions of placed blocks, and where it matters whether they hold."""
 
 from __future__ import annotations
 
@@ -8,45 +8,18 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.budget import Budget
-from nsl_bench.las.enumeration.building_blocks import Resources
+from nsl_bench.las.enumeration.building_blocks import Placement
+from nsl_bench.las.enumeration.resources import Resources
 from nsl_bench.las.tables.columns import Bits
 
-__all__ = ["Conjunction", "Interest", "Limits", "Placement", "covers"]
+__all__ = ["Conjunction", "Positions", "Relevance"]
 
-
-@dataclass(frozen=True)
-class Limits:
-    """Bounds on a rule.
-
-    Attributes:
-        variables: most variables.
-        literals: most body literals; None: no limit.
-        recall: most uses of each declaration with a recall.
-        budget: time and memory.
-    """
-
-    variables: int
-    literals: int | None
-    recall: tuple[int, ...]
-    budget: Budget
-
-    def allow(self, used: Resources) -> bool:
-        """Whether `used` keeps to the bounds."""
-        return (
-            used.variables <= self.variables
-            and (self.literals is None or used.literals <= self.literals)
-            and all(a <= b for a, b in zip(used.recall, self.recall, strict=True))
-        )
-
-    def key(self, used: Resources) -> tuple[int, ...]:
-        """What a dominating conjunction must not use more of."""
-        literals = () if self.literals is None else (used.literals,)
-        return (used.cost, used.variables, *literals, *used.recall)
+Positions = npt.NDArray[np.intp]
+"""intp [k]: positions of a `Relevance`."""
 
 
 @dataclass(frozen=True, eq=False)
-class Interest:
+class Relevance:
     """Where it matters whether a body holds: elsewhere its rules fill no cell that an example asks about.
 
     A position is a word of `cells` that is not zero, numbered in order.
@@ -60,28 +33,24 @@ class Interest:
     unwanted: Bits
 
     @cached_property
-    def places(self) -> npt.NDArray[np.intp]:
+    def positions(self) -> Positions:
         """intp [positions]: index of each position in the flat `cells`."""
         return np.flatnonzero(self.cells)
 
-    def spread(self, holds: Bits) -> Bits:
+    def restrict(self, holds: Bits) -> Bits:
         """uint64 [positions]: where a body holds that is given over the head's variables, or as [words]."""
         if holds.shape == self.cells.shape:
-            return holds.reshape(-1)[self.places]
-        return holds[self.places % len(holds)]
+            return holds.reshape(-1)[self.positions]
+        return holds[self.positions % len(holds)]
 
-    def spares(self, parent: Bits, child: Bits) -> bool:
+    def as_harmful(self, parent: Bits, child: Bits) -> bool:
         """Whether a child holds wherever its parent does and is unwanted, so that the parent is no worse."""
         return not ((parent ^ child) & self.unwanted).any()
 
 
-Placement = tuple[int, tuple[int, ...]]
-"""A piece (its index) and the variable in each of its places."""
-
-
 @dataclass(frozen=True, eq=False)
 class Conjunction:
-    """A set of placed pieces.
+    """A set of placed blocks.
 
     Attributes:
         types: types of its variables, the fixed ones first, the others sorted.
@@ -89,6 +58,7 @@ class Conjunction:
         used: resources; fixed variables are counted.
         projection: uint64 [sizes of fixed variables..., words]: where it holds.
         unbound: variables without type guard that no positive literal binds yet.
+        key: equal for conjunctions that behave alike in all rules.
     """
 
     types: tuple[str, ...]
@@ -96,9 +66,4 @@ class Conjunction:
     used: Resources
     projection: Bits
     unbound: frozenset[int]
-    digest: bytes = b""
-
-
-def covers(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether what uses `a` uses nowhere more than `b` (`Limits.key`)."""
-    return all(x <= y for x, y in zip(a, b, strict=True))
+    key: tuple[object, ...] = ()

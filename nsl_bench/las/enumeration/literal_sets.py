@@ -1,27 +1,25 @@
-"""Rules that a language bias prices as a whole, where bodies hold no variables but the head's.
+"""Bodies where a language bias prices rules as a whole: sets of literals that are true together.
 
 Costs that do not add up tell nothing of a longer body, so every body that holds where it is wanted is
-written down: the sets of literals that are true together in some wanted case. All are priced at once.
+written down, and all are priced at once. Bodies may have no variables but the head's.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nsl_bench.asp.ground_program import Undecided
 from nsl_bench.las.bias.batch import Pricing
-from nsl_bench.las.enumeration.bodies import Bodies, Body
-from nsl_bench.las.enumeration.conjunctions import Interest
+from nsl_bench.las.enumeration.bodies import Bodies
+from nsl_bench.las.enumeration.components import Body
+from nsl_bench.las.enumeration.conjunctions import Relevance
+from nsl_bench.las.enumeration.heads import HeadForm
 from nsl_bench.las.tables.columns import Bits, unpack
 
-if TYPE_CHECKING:
-    from nsl_bench.las.enumeration.candidates import HeadForm
-
-__all__ = ["whole_bodies"]
+__all__ = ["true_sets"]
 
 _MOST_BODIES = 1_000_000
 _BATCH = 1 << 15
@@ -29,16 +27,16 @@ _BATCH = 1 << 15
 Literals = tuple[int, ...]
 
 
-def whole_bodies(
-    bodies: Bodies, head_types: tuple[str, ...], interest: Interest, wanted: Bits, forms: Sequence[HeadForm]
+def true_sets(
+    bodies: Bodies, head_types: tuple[str, ...], relevance: Relevance, wanted: Bits, forms: Sequence[HeadForm]
 ) -> Iterator[tuple[Body, list[int]]]:
     """Every body that holds in some wanted case, shorter ones first, with its rule's cost under each head.
 
     Args:
         bodies: the task's literals and limits.
         head_types: types of the head's variables.
-        interest: where it matters whether a body holds.
-        wanted: uint64, as `interest.cells`: where holding can help.
+        relevance: where it matters whether a body holds.
+        wanted: uint64, as `relevance.cells`: where holding can help.
         forms: heads with variables of these types.
 
     Yields:
@@ -47,15 +45,17 @@ def whole_bodies(
     Raises:
         Undecided: bodies may have other variables, or there are too many bodies.
     """
-    atoms = bodies.ground_parts(head_types, interest)
-    tables = np.zeros((len(atoms), len(interest.places)), np.uint64)
+    atoms = bodies.ground_parts(head_types, relevance)
+    tables = np.zeros((len(atoms), len(relevance.positions)), np.uint64)
     for row, atom in zip(tables, atoms, strict=True):
-        row[atom.places] = atom.holds
-    everywhere = interest.spread(np.broadcast_to(bodies.vocabulary.guard(head_types), interest.cells.shape))
-    sets = _subsets(_cases(tables, interest.spread(wanted) & everywhere), bodies.limits.literals)
+        row[atom.positions] = atom.holds
+    everywhere = relevance.restrict(
+        np.broadcast_to(bodies.vocabulary.guard(head_types), relevance.cells.shape)
+    )
+    sets = _subsets(_cases(tables, relevance.restrict(wanted) & everywhere), bodies.limits.literals)
     if bodies.limits.recall:
         limits, none = bodies.limits, bodies.nothing
-        sets = [each for each in sets if limits.allow(sum((atoms[k].used for k in each), none))]
+        sets = [each for each in sets if limits.allow(sum((atoms[k].used for k in each), none), none)]
     names = [f"V{i + 1}" for i in range(len(head_types))]
     texts = [_text(bodies, atom, names) for atom in atoms]
     pricing = Pricing(bodies.vocabulary.bias, [form.text(names) for form in forms], texts)
@@ -73,9 +73,9 @@ def whole_bodies(
             table = everywhere
             for k in chosen:
                 table = table & tables[k]
-            places = np.flatnonzero(table)
+            positions = np.flatnonzero(table)
             parts = tuple(part for k in chosen for part in atoms[k].parts)
-            body = Body(places, table[places], bodies.nothing, parts, head_types)
+            body = Body(positions, table[positions], bodies.nothing, parts, head_types)
             yield body, [each[i] for each in costs]
 
 

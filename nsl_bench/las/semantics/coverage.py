@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from clingo import Control
+from clingo import Control, Model
 
-from nsl_bench.asp.grounding_limit import Brake
-from nsl_bench.asp.replicas import Copies, copies
-from nsl_bench.asp.rules import parse_statements
+from nsl_bench.asp.ground_program import GroundProgram
+from nsl_bench.asp.program import join, parse
+from nsl_bench.asp.replicas import Replicas, replicate
 from nsl_bench.budget import Budget
 from nsl_bench.las.bias.hypothesis import hypothesis_cost
 from nsl_bench.las.task import LasTask
@@ -24,6 +24,7 @@ from nsl_bench.types import WeightedExample
 
 __all__ = ["Content", "Score", "content", "covered", "joint_program", "score"]
 
+_POLL = 0.05
 _CHUNK = 20_000
 """Context statements that are grounded together, which bounds the memory."""
 
@@ -90,9 +91,12 @@ def covered(
     distinct: dict[Content, int] = {}
     for example in examples:
         distinct.setdefault(content(example), len(distinct))
-    background = parse_statements(task.background, "the background knowledge")
-    rules = [rule for text in hypothesis for rule in parse_statements(text, "the hypothesis")]
-    program = copies([*background, *rules], (context for _, _, context in distinct))
+    program = replicate(
+        join([task.program, *(parse(text, "the hypothesis") for text in hypothesis)]),
+        (context for _, _, context in distinct),
+        asked=dict.fromkeys(a for one, other, _ in distinct for a in (*one, *other)),
+        derived_sets=task.bias.dialect == "fastlas",
+    )
     bravely: dict[Content, bool] = {}
     for chunk in _chunks(list(distinct)):
         bravely.update(zip(chunk, _bravely(program, chunk, budget), strict=True))
@@ -100,6 +104,7 @@ def covered(
 
 
 def content(example: WeightedExample) -> Content:
+    """What an example asks: examples that agree in it are covered alike."""
     return example.inclusions, example.exclusions, example.context
 
 
@@ -116,29 +121,36 @@ def _chunks(contents: Sequence[Content]) -> Iterator[list[Content]]:
         yield chunk
 
 
-def _bravely(program: Copies, contents: Sequence[Content], budget: Budget | None) -> list[bool]:
-    """Whether each copy has an answer set that holds its inclusions and none of its exclusions."""
+def _bravely(program: Replicas, contents: Sequence[Content], budget: Budget | None) -> list[bool]:
+    """Whether each replica has an answer set that holds its inclusions and none of its exclusions."""
     options = ["--warn=none"]
     if not program.deterministic:
         options += ["--enum-mode=brave", "--heuristic=Domain"]
     control = Control(options)
     if budget is not None:
         budget.check()
-        control.register_observer(Brake(budget))
+        control.register_observer(GroundProgram(check=budget.check, keep=False))  # type: ignore[arg-type]
     control.configuration.solve.models = "0"  # type: ignore[union-attr]
     control.add(joint_program(program, dict(enumerate(contents))))
-    control.add("#show _ok/1. #heuristic _ok(E) : _ex(E). [1,true]")
+    name, any_example = program.names("covered"), program.any_example
+    control.add(f"#show {name}/1.")
+    control.add(f"#heuristic {program.covers(any_example)} : {program.example(any_example)}. [1,true]")
     control.ground()
-    last: frozenset[int] = frozenset()
-    with control.solve(yield_=True) as handle:
-        for model in handle:
-            last = frozenset(symbol.arguments[0].number for symbol in model.symbols(shown=True))
-    return [i in last for i in range(len(contents))]
+    last: list[frozenset[int]] = [frozenset()]
+
+    def keep(model: Model) -> None:
+        last[0] = frozenset(symbol.arguments[0].number for symbol in model.symbols(shown=True))
+
+    with control.solve(on_model=keep, async_=True) as handle:
+        while not handle.wait(_POLL):
+            if budget is not None:
+                budget.check()
+    return [i in last[0] for i in range(len(contents))]
 
 
-def joint_program(program: Copies, contents: Mapping[int, Content]) -> str:
-    """The copies of the given examples as one program; `_ok(i)` says that number i is covered."""
-    lines = [program.shared, program.common, program.frame(), *(f"_ex({i})." for i in contents)]
+def joint_program(program: Replicas, contents: Mapping[int, Content]) -> str:
+    """The replicas of the given examples as one program; `Replicas.covers` says that one is covered."""
+    lines = [program.shared, program.common, program.frame(), *(f"{program.example(i)}." for i in contents)]
     for i, (inclusions, exclusions, context) in contents.items():
         lines += [program.context(i, context), program.covered(i, inclusions, exclusions)]
     return "\n".join(lines)

@@ -2,29 +2,26 @@
 
 Both hypotheses go into one program, everything that depends on them renamed apart, over an input that a
 choice program ranges over; a constraint asks for an input on which the two differ. No answer set: they
-are equivalent. The programs must be stratified, so that each has one answer on each input.
+are equivalent. The programs must be stratified, so that each has one answer on each input. The names of the
+comparison's own predicates occur in none of the programs (`nsl_bench.asp.names`).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from clingo import Control, HeuristicType, Model, Symbol, ast
+from clingo import Control, Function, HeuristicType, Model, Number, Symbol, ast
 
-from nsl_bench.asp.replicas import renamed
-from nsl_bench.asp.rules import (
-    arity_of,
-    atoms_in,
-    is_atom,
-    parse_statements,
-    recursive_through_negation,
-    shape_of,
-)
-from nsl_bench.asp.text import check_text
-from nsl_bench.errors import UserError
+from nsl_bench.asp.ground_program import GroundProgram
+from nsl_bench.asp.grounding import check_safety, grounded
+from nsl_bench.asp.names import Names
+from nsl_bench.asp.program import Program, Rule, Signature, join, parse
+from nsl_bench.asp.renaming import Renaming
+from nsl_bench.budget import Budget, Expired
+from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench.las.semantics.compared import Compared, compared
 from nsl_bench.las.semantics.input_space import input_space
 from nsl_bench.las.task import LasTask
 
@@ -37,9 +34,10 @@ _SECONDS_TO_SHRINK = 0.5
 """How long a counterexample with fewer facts is looked for."""
 
 _AGGREGATES = (ast.ASTType.Aggregate, ast.ASTType.BodyAggregate)
-
-_TAKEN = re.compile(r"_(says|bad|holds|differ|value|key)|_[cn]_.*")
-"""Predicates of the comparison's own."""
+_SIDES = (0, 1)
+_POLL = 0.05
+_MOST_NAMED = 50
+"""Atoms among which a close one is looked for."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,7 @@ def equivalent(
     background: str | None = None,
     inputs: str | None = None,
     atoms: Iterable[str] = (),
+    known: Iterable[str] = (),
     time_limit: float | None = None,
 ) -> Counterexample | None:
     """None if two hypotheses derive the same atoms from every input; else an input on which they differ.
@@ -84,132 +83,37 @@ def equivalent(
             ``"{ card(P,R,S) : rank(R), suit(S) } = 1 :- player(P)."``; it may use the background.
         atoms: what is compared: ground atoms, or predicates as ``"name/arity"``. By default what the
             task's examples include and exclude.
+        known: atoms and predicates that may be compared even if neither hypothesis derives them.
         time_limit: seconds.
 
     Raises:
-        UserError: a program does not parse, is not stratified, or time ran out before a decision.
+        UserError: a program does not parse or is not stratified, no input is possible, an atom of `atoms`
+            cannot be derived from any, or time ran out before a decision.
     """
-    if task is not None:
-        background = task.background if background is None else background
-        inputs = input_space(task) if inputs is None else inputs
-        atoms = tuple(atoms) or _asked(task)
-    if inputs is None or not (atoms := tuple(atoms)):
+    asked = () if task is None else _asked(task)
+    wanted = tuple(atoms)
+    if not (wanted or asked) or (inputs is None and task is None):
         raise UserError("To compare two hypotheses give a task, or inputs and the atoms to compare.")
-    return Equivalence(background or "", inputs, atoms).differ(first, second, time_limit)
+    program = Program() if task is None else task.program
+    if background is not None:
+        program = parse(background, "the background knowledge")
+    names = Names.apart_from([*first, *second, *asked, *wanted, *_texts(task), inputs or "", str(program)])
+    if inputs is not None:
+        ranges = parse(inputs, "the inputs")
+        if not ranges.derived:
+            raise UserError("The inputs have no facts and no choices; say by them what is possible.")
+    else:
+        assert task is not None
+        ranges = parse(input_space(task, names), "the inputs that the task suggests")
+    learned = () if task is None else task.bias.learned
+    may_be_missing = [*known, *asked, *(f"{name}/{arity}" for name, arity in learned)] if wanted else None
+    comparison = Equivalence(program, ranges, names)
+    return comparison.differ(first, second, wanted or asked, time_limit, may_be_missing)
 
 
-class Equivalence:
-    """The inputs and atoms by which hypotheses are compared.
-
-    Args:
-        background: background knowledge.
-        inputs: a choice program whose answer sets are the possible inputs.
-        atoms: ground atoms, or predicates as ``"name/arity"``.
-    """
-
-    def __init__(self, background: str, inputs: str, atoms: Iterable[str]) -> None:
-        self._background = parse_statements(background, "the background knowledge")
-        self._inputs = parse_statements(inputs, "the inputs")
-        self._atoms = [_compared(text) for text in atoms]
-
-    def differ(
-        self, first: Sequence[str], second: Sequence[str], time_limit: float | None = None
-    ) -> Counterexample | None:
-        """An input on which the hypotheses differ; None if there is none.
-
-        Raises:
-            UserError: a program does not parse, is not stratified, or time ran out.
-        """
-        rules = [
-            [rule for text in hypothesis for rule in parse_statements(text, what)]
-            for hypothesis, what in ((first, "the first hypothesis"), (second, "the second hypothesis"))
-        ]
-        _check_learned([*rules[0], *rules[1]])
-        apart = _dependents(self._background, [*rules[0], *rules[1]])
-        given = {d for s in self._inputs if s.ast_type == ast.ASTType.Rule for d in shape_of(s).derives}
-        if names := {name for name, _ in given} & apart:
-            derived = ", ".join(sorted(names))
-            raise UserError(f"The hypotheses derive {derived}, which the inputs derive too.")
-        shared = [s for s in self._background if not (_heads(s) or _names(s)) & apart]
-        doubled = [s for s in self._background if (_heads(s) or _names(s)) & apart]
-        lines = [str(statement) for statement in (*shared, *self._inputs)]
-        for number, hypothesis in enumerate(rules):
-            _check_stratified([*doubled, *hypothesis])
-            for k, statement in enumerate((*doubled, *hypothesis)):
-                lines += _doubled(statement, apart, number, k)
-        lines += self._differences(apart)
-        return self._solve("\n".join(lines), given, time_limit)
-
-    def _differences(self, apart: frozenset[str]) -> list[str]:
-        lines = ["#show.", "#show _says/2.", "_bad(0) :- #false. _bad(1) :- #false."]
-        lines.append("_differ :- _says(0,A), not _says(1,A).  _differ :- _says(1,A), not _says(0,A).")
-        lines.append(":- not _differ.")
-        for name, atom, inner in self._atoms:
-            if name in apart:
-                for number in (0, 1):
-                    copy = f"_c_{name}({number}{',' + inner if inner else ''})"
-                    lines.append(f"_says({number},{atom}) :- {copy}, not _bad({number}).")
-        return lines
-
-    def _solve(
-        self, program: str, given: set[tuple[str, int]], time_limit: float | None
-    ) -> Counterexample | None:
-        messages: list[str] = []
-        control = Control(
-            ["--warn=none", "--heuristic=Domain"], logger=lambda _, message: messages.append(message)
-        )
-        try:
-            control.add(program)
-            control.ground()
-        except RuntimeError:
-            detail = " ".join(messages[0].split()) if messages else "they do not ground"
-            raise UserError(f"The hypotheses cannot be compared: {detail}.") from None
-        solving = control.configuration.solve
-        solving.solve_limit = _FIRST_CONFLICTS  # type: ignore[union-attr]
-        found = _answer(control, given, time_limit)
-        if found is False:
-            with control.backend() as backend:
-                for atom in control.symbolic_atoms:
-                    if atom.symbol.name == "_holds" and not atom.is_fact:
-                        backend.add_heuristic(atom.literal, HeuristicType.True_, 1, 1, [])
-            solving.solve_limit = "umax"  # type: ignore[union-attr]
-            found = _answer(control, given, time_limit)
-        if isinstance(found, bool):
-            raise UserError(f"Whether they differ was not decided within {time_limit or 0:g} seconds.")
-        if found is None:
-            return None
-        for name, arity in sorted(given):
-            text = f"{name}({','.join(f'X{i}' for i in range(arity))})" if arity else name
-            control.add("fewer", [], f":~ {text}. [1,{text}]")
-        control.ground([("fewer", [])])
-        solving.models, solving.solve_limit = "0", "umax"  # type: ignore[union-attr]
-        smaller = _answer(control, given, _SECONDS_TO_SHRINK)
-        return smaller if isinstance(smaller, Counterexample) else found
-
-
-def _answer(
-    control: Control, given: set[tuple[str, int]], time_limit: float | None
-) -> Counterexample | Literal[False] | None:
-    """The last model found in time; None if there is none, False if it is not known."""
-    found: list[Counterexample] = []
-
-    def keep(model: Model) -> None:
-        atoms = [s for s in model.symbols(atoms=True) if (s.name, len(s.arguments)) in given]
-        inputs = tuple(str(s) for s in sorted(atoms) if not s.name.startswith("_"))
-        says = sorted(model.symbols(shown=True))
-        found.append(Counterexample(inputs, _said(says, 0), _said(says, 1)))
-
-    with control.solve(on_model=keep, async_=True) as handle:
-        if not handle.wait(time_limit):
-            handle.cancel()
-        finished = handle.get().exhausted
-    if found:
-        return found[-1]
-    return None if finished else False
-
-
-def _said(symbols: Sequence[Symbol], number: int) -> tuple[str, ...]:
-    return tuple(str(s.arguments[1]) for s in symbols if s.arguments[0].number == number)
+def _texts(task: LasTask | None) -> Iterable[str]:
+    """The texts of a task's contexts."""
+    return () if task is None else {text: None for e in task.examples for text in e.context}
 
 
 def _asked(task: LasTask) -> tuple[str, ...]:
@@ -217,84 +121,241 @@ def _asked(task: LasTask) -> tuple[str, ...]:
     return tuple(dict.fromkeys(a for e in task.examples for a in (*e.inclusions, *e.exclusions)))
 
 
-def _compared(text: str) -> tuple[str, str, str]:
-    """Predicate, atom and its arguments of a compared atom or ``name/arity``."""
-    check_text(text, "a compared atom")
-    name, slash, arity = text.partition("/")
-    if slash and arity.strip().isdigit():
-        inner = ",".join(f"X{i}" for i in range(int(arity)))
-        return name, f"{name}({inner})" if inner else name, inner
-    if not is_atom(text) or text.startswith("-"):
-        raise UserError(f"'{text}' is neither an atom nor a predicate such as 'winner/1'.")
-    name, _, rest = text.partition("(")
-    return name, text, rest[:-1] if arity_of(rest) else ""
+class Equivalence:
+    """The inputs by which hypotheses are compared.
+
+    Args:
+        background: background knowledge.
+        inputs: a choice program whose answer sets are the possible inputs.
+        names: names that occur in no program and no atom of the comparison.
+    """
+
+    def __init__(self, background: Program, inputs: Program, names: Names) -> None:
+        self._background = background
+        self._inputs = inputs
+        self._names = names
+
+    def differ(
+        self,
+        first: Sequence[str],
+        second: Sequence[str],
+        atoms: Iterable[str],
+        time_limit: float | None = None,
+        known: Iterable[str] | None = None,
+    ) -> Counterexample | None:
+        """An input on which the hypotheses differ; None if there is none.
+
+        Args:
+            first: rules with full stops.
+            second: rules with full stops.
+            atoms: what is compared: ground atoms, or predicates as ``"name/arity"``.
+            time_limit: seconds.
+            known: atoms and predicates that may be compared even if nothing derives them; None: any.
+
+        Raises:
+            UserError: a program does not parse or is not stratified, no input is possible, something compared
+                cannot be derived, or time ran out.
+        """
+        budget = Budget.of(time_limit, None)
+        wanted = [compared(text) for text in atoms]
+        rules = [
+            _hypothesis(texts, what)
+            for texts, what in ((first, "the first hypothesis"), (second, "the second hypothesis"))
+        ]
+        both = join(rules)
+        apart = self._background.dependents(both.derived)
+        if clash := self._inputs.derived & apart:
+            derived = ", ".join(f"{name}/{arity}" for name, arity in sorted(clash))
+            raise UserError(f"The hypotheses derive {derived}, which the inputs derive too.")
+        if known is not None:
+            self._check_derived(wanted, both, [compared(text) for text in known])
+        shared = [rule for rule in self._background.rules if not rule.signatures & apart]
+        doubled = [rule for rule in self._background.rules if rule.signatures & apart]
+        self._check_inputs(shared, budget)
+        lines = [*map(str, self._background.constants), *(rule.text for rule in shared), str(self._inputs)]
+        for side, hypothesis in zip(_SIDES, rules, strict=True):
+            _check_stratified(Program((*doubled, *hypothesis.rules)))
+            for k, rule in enumerate((*doubled, *hypothesis.rules)):
+                lines += self._doubled(rule, apart, side, k)
+        lines += self._differences(wanted, apart, self._background.classical | both.classical)
+        control = _grounded(lines, budget, "--heuristic=Domain")
+        if known is not None:
+            self._check_possible(control, wanted, [compared(text) for text in known])
+        control.add("differ", [], f":- not {self._names('differ')}.")
+        control.ground([("differ", [])])
+        return self._solve(control, budget)
+
+    def _check_inputs(self, shared: Sequence[Rule], budget: Budget) -> None:
+        """Refuse inputs of which none is possible."""
+        lines = [*map(str, self._background.constants), *(rule.text for rule in shared), str(self._inputs)]
+        if _grounded(lines, budget).solve().unsatisfiable:
+            raise UserError("The inputs program has no answer set, so that no input is possible.")
+
+    def _copy(self, signature: Signature, classical: bool) -> str:
+        return self._names(f"{'n' if classical else 'p'}_{signature[0]}")
+
+    def _differences(
+        self, wanted: Sequence[Compared], apart: frozenset[Signature], classical: frozenset[Signature]
+    ) -> list[str]:
+        """What derives ``differ``: an atom that one hypothesis says and the other does not."""
+        says, bad, differ = (self._names(name) for name in ("says", "violated", "differ"))
+        a = self._names.variable("atom")
+        lines = ["#show.", f"#show {says}/2.", f"{bad}(0) :- #false. {bad}(1) :- #false."]
+        lines += [f"{differ} :- {says}({i},{a}), not {says}({1 - i},{a})." for i in _SIDES]
+        for each in wanted:
+            if each.signature in apart:
+                name = self._copy(each.signature, each.classical)
+                for side in _SIDES:
+                    copy = f"{name}({','.join([str(side), *each.arguments])})"
+                    lines.append(f"{says}({side},{each.term}) :- {copy}, not {bad}({side}).")
+        for signature in sorted(apart & classical):
+            copies = [self._copy(signature, classical) for classical in (False, True)]
+            xs = ",".join(f"X{i}" for i in range(signature[1]))
+            for side in _SIDES:
+                inner = f"({side}{',' + xs if xs else ''})"
+                lines.append(f"{bad}({side}) :- {copies[0]}{inner}, {copies[1]}{inner}.")
+        return lines
+
+    def _doubled(self, rule: Rule, apart: frozenset[Signature], side: int, k: int) -> list[str]:
+        """A rule's copy for one of the hypotheses, split at an atom that says that its body holds.
+
+        Where the hypotheses agree, clingo decides these atoms first: then it takes one decision for each
+        ground rule to refute that one hypothesis derives more than the other.
+        """
+        argument = ast.SymbolicTerm(rule.node.location, Number(side))
+        renaming = Renaming(lambda s, negative: self._copy(s, negative) if s in apart else None, argument)
+        changed = renaming.visit(rule.node)
+        head = f"{self._names('violated')}({side})" if rule.head == "constraint" else str(changed.head)
+        body = "; ".join(map(str, changed.body))
+        if not changed.body:
+            return [f"{head}."]
+        if any(
+            literal.ast_type != ast.ASTType.Literal or literal.atom.ast_type in _AGGREGATES
+            for literal in changed.body
+        ):
+            return [f"{head} :- {body}."]
+        variables = _Variables()
+        for literal in changed.body:
+            variables.visit(literal)
+        holds = f"{self._names('holds')}({','.join([str(side), str(k), *sorted(variables.found)])})"
+        return [f"{holds} :- {body}.", f"{head} :- {holds}."]
+
+    def _check_derived(self, wanted: Sequence[Compared], both: Program, known: Sequence[Compared]) -> None:
+        """Refuse to compare what no rule derives, or what the inputs say and not the hypotheses."""
+        expected = {each.predicate for each in known} | {_predicate(each) for each in both.derived}
+        for each in wanted:
+            if each.signature in self._inputs.derived:
+                raise UserError(f"The inputs say '{each.text}', so that hypotheses cannot differ on it.")
+            if each.signature not in self._background.derived and each.predicate not in expected:
+                raise UserError(
+                    f"No rule derives '{each.text}', so that hypotheses cannot differ on it."
+                    f"{did_you_mean(each.predicate, expected)}"
+                )
+
+    def _check_possible(
+        self, control: Control, wanted: Sequence[Compared], known: Sequence[Compared]
+    ) -> None:
+        """Refuse to compare what neither hypothesis derives from any input."""
+        says = self._names("says")
+        possible = {str(atom.symbol.arguments[1]) for atom in control.symbolic_atoms.by_signature(says, 2)}
+        for each in wanted:
+            derived = each.term in possible if each.is_ground else any(map(each.matches, possible))
+            if not derived and not any(other.includes(each) for other in known):
+                name, arity = self._copy(each.signature, each.classical), each.signature[1] + 1
+                copies = (atom.symbol for atom in control.symbolic_atoms.by_signature(name, arity))
+                others = {str(Function(each.signature[0], symbol.arguments[1:])) for symbol in copies}
+                raise UserError(
+                    f"Neither hypothesis derives '{each.text}' from any input, so that they cannot differ on "
+                    f"it.{did_you_mean(each.text, others) if len(others) <= _MOST_NAMED else ''}"
+                )
+
+    def _solve(self, control: Control, budget: Budget) -> Counterexample | None:
+        solving = control.configuration.solve
+        solving.solve_limit = _FIRST_CONFLICTS  # type: ignore[union-attr]
+        found = self._answer(control, budget)
+        if found is False and not budget.expired():
+            holds = self._names("holds")
+            with control.backend() as backend:
+                for atom in control.symbolic_atoms:
+                    if atom.symbol.name == holds and not atom.is_fact:
+                        backend.add_heuristic(atom.literal, HeuristicType.True_, 1, 1, [])
+            solving.solve_limit = "umax"  # type: ignore[union-attr]
+            found = self._answer(control, budget)
+        if isinstance(found, bool):
+            raise UserError("Whether the hypotheses differ was not decided: time ran out.")
+        if found is None:
+            return None
+        for name, arity in sorted(self._inputs.derived):
+            text = f"{name}({','.join(f'X{i}' for i in range(arity))})" if arity else name
+            control.add("fewer", [], f":~ {text}. [1,{text}]")
+        control.ground([("fewer", [])])
+        solving.models, solving.solve_limit = "0", "umax"  # type: ignore[union-attr]
+        smaller = self._answer(control, Budget.of(_SECONDS_TO_SHRINK, None))
+        return smaller if isinstance(smaller, Counterexample) else found
+
+    def _answer(self, control: Control, budget: Budget) -> Counterexample | Literal[False] | None:
+        """The last model found in time; None if there is none, False if it is not known."""
+        found: list[Counterexample] = []
+        given = self._inputs.derived
+
+        def keep(model: Model) -> None:
+            atoms = [s for s in model.symbols(atoms=True) if (s.name, len(s.arguments)) in given]
+            own = self._names.prefix
+            inputs = tuple(str(s) for s in sorted(atoms) if not s.name.startswith(own))
+            says = sorted(model.symbols(shown=True))
+            found.append(Counterexample(inputs, _said(says, 0), _said(says, 1)))
+
+        with control.solve(on_model=keep, async_=True) as handle:
+            while not handle.wait(_POLL):
+                if budget.expired():
+                    handle.cancel()
+                    break
+            finished = handle.get().exhausted
+        if found:
+            return found[-1]
+        return None if finished else False
 
 
-def _heads(statement: ast.AST) -> set[str]:
-    return shape_of(statement).heads if statement.ast_type == ast.ASTType.Rule else set()
+def _hypothesis(texts: Sequence[str], what: str) -> Program:
+    """A hypothesis, which holds rules only.
+
+    Raises:
+        UserError: it does not parse, is unsafe, or holds something else.
+    """
+    program = join(parse(text, what) for text in texts)
+    if program.constants:
+        raise UserError(f"'{program.constants[0]}' in a hypothesis cannot be compared: rules only.")
+    check_safety(program, what[:1].upper() + what[1:])
+    return program
 
 
-def _names(*statements: ast.AST) -> set[str]:
-    return {name for name, _, _, _ in atoms_in(statements)}
-
-
-def _dependents(background: Sequence[ast.AST], learned: Sequence[ast.AST]) -> frozenset[str]:
-    """The predicates that depend on what the hypotheses derive."""
-    shapes = [shape_of(s) for s in background if s.ast_type == ast.ASTType.Rule]
-    found = {name for statement in learned for name in _heads(statement)}
-    grown = True
-    while grown:
-        before = len(found)
-        for shape in shapes:
-            if (shape.body | shape.negative) & found:
-                found |= shape.heads
-        grown = len(found) > before
-    return frozenset(found)
-
-
-def _check_learned(statements: Sequence[ast.AST]) -> None:
-    """Refuse what would change the inputs, or the comparison itself."""
-    for statement in statements:
-        if statement.ast_type != ast.ASTType.Rule:
-            raise UserError(f"'{statement}' in a hypothesis cannot be compared: rules only.")
-    taken = sorted(name for name in _names(*statements) if _TAKEN.fullmatch(name))
-    if taken:
-        raise UserError(f"The name {taken[0]} in a hypothesis is one that the comparison uses; rename it.")
-
-
-def _check_stratified(statements: Sequence[ast.AST]) -> None:
-    shapes = [shape_of(s) for s in statements if s.ast_type == ast.ASTType.Rule]
-    cyclic = recursive_through_negation(shapes)
-    if cyclic:
+def _check_stratified(program: Program) -> None:
+    if cyclic := program.cycles_through_negation:
+        shown = ", ".join(_predicate(signature) for signature in sorted(cyclic))
         raise UserError(
-            f"The hypotheses depend on a cycle through negation ({', '.join(sorted(cyclic))}), so that they "
-            "have no single answer to compare."
+            f"The hypotheses depend on a cycle through negation ({shown}), so that they have no single "
+            "answer to compare."
         )
-    if any(shape.is_open for shape in shapes):
+    if any(rule.is_open for rule in program.rules):
         raise UserError("The hypotheses depend on a choice or disjunction and have several answers.")
 
 
-def _doubled(statement: ast.AST, apart: frozenset[str], number: int, k: int) -> list[str]:
-    """A rule's copy for one of the hypotheses, split at an atom that says that its body holds.
+def _grounded(lines: Sequence[str], budget: Budget, *arguments: str) -> Control:
+    observer = GroundProgram(keep=False, check=budget.check)
+    try:
+        text = "\n".join(lines)
+        return grounded("The hypotheses on these inputs", text=text, arguments=arguments, observer=observer)
+    except Expired as reason:
+        raise UserError(f"Whether the hypotheses differ was not decided: {reason}.") from None
 
-    Where the hypotheses agree, clingo decides these atoms first: then it takes one decision for each
-    ground rule to refute that one hypothesis derives more than the other.
-    """
-    changed = renamed(statement, apart, number)
-    if statement.ast_type != ast.ASTType.Rule:
-        return [str(changed)]
-    if not _heads(statement):
-        changed = changed.update(head=parse_statements(f"_bad({number}).", "a head")[0].head)
-    if not changed.body or any(
-        literal.ast_type != ast.ASTType.Literal or literal.atom.ast_type in _AGGREGATES
-        for literal in changed.body
-    ):
-        return [str(changed)]
-    variables = _Variables()
-    for literal in changed.body:
-        variables.visit(literal)
-    holds = f"_holds({','.join([str(number), str(k), *sorted(variables.found)])})"
-    return [f"{holds} :- {'; '.join(map(str, changed.body))}.", f"{changed.head} :- {holds}."]
+
+def _predicate(signature: Signature) -> str:
+    name, arity = signature
+    return f"{name}/{arity}" if arity else name
+
+
+def _said(symbols: Sequence[Symbol], side: int) -> tuple[str, ...]:
+    return tuple(str(s.arguments[1]) for s in symbols if s.arguments[0].number == side)
 
 
 class _Variables(ast.Transformer):
@@ -304,6 +365,7 @@ class _Variables(ast.Transformer):
         self.found: set[str] = set()
 
     def visit_Variable(self, node: ast.AST) -> ast.AST:
+        """Takes a name in."""
         if node.name != "_":
             self.found.add(node.name)
         return node

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nsl_bench.budget import Budget
 from nsl_bench.las.bias.hypothesis import hypothesis_cost
 from nsl_bench.las.semantics.coverage import covered
 from nsl_bench.las.task import LasTask, Solution
@@ -64,31 +65,33 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(task: LasTask, hypothesis: Sequence[str] | Solution) -> Explanation:
+def explain(task: LasTask, hypothesis: Sequence[str] | Solution, budget: Budget | None = None) -> Explanation:
     """Explain a hypothesis, by leaving out one rule at a time.
 
     Args:
         task: the task.
         hypothesis: rules with full stops, or a solution of the task.
+        budget: when to give up; None: never.
 
     Raises:
+        Expired: time or memory ran out; never without a `budget`.
         UserError: a rule does not parse.
     """
     rules = tuple(hypothesis.hypothesis if isinstance(hypothesis, Solution) else hypothesis)
-    whole = covered(task, rules)
+    complete = covered(task, rules, budget=budget)
     needed = [False] * len(task.examples)
     found = []
     for i, rule in enumerate(rules):
-        without = covered(task, rules[:i] + rules[i + 1 :])
+        without = covered(task, rules[:i] + rules[i + 1 :], budget=budget)
         covers, spoils = [], []
         for j, example in enumerate(task.examples):
-            if whole[j] and not without[j]:
+            if complete[j] and not without[j]:
                 covers.append(example.id)
                 needed[j] = True
-            elif without[j] and not whole[j]:
+            elif without[j] and not complete[j]:
                 spoils.append(example.id)
         found.append(RuleExplanation(rule, hypothesis_cost(task, [rule]), tuple(covers), tuple(spoils)))
-    pairs = list(zip(task.examples, whole, needed, strict=True))
+    pairs = list(zip(task.examples, complete, needed, strict=True))
     return Explanation(
         tuple(found),
         tuple(e.id for e, ok, need in pairs if ok and not need),

@@ -13,8 +13,9 @@ from functools import lru_cache
 
 from clingo import Control, Symbol
 
-from nsl_bench.asp.rules import is_atom, parse_statements
-from nsl_bench.asp.text import parse_atom
+from nsl_bench.asp.atoms import parse_atom
+from nsl_bench.asp.names import Names
+from nsl_bench.asp.program import statement
 from nsl_bench.errors import UserError
 from nsl_bench.las.task import LasTask
 
@@ -23,25 +24,33 @@ __all__ = ["input_space"]
 _MOST_FACTS = 200_000
 
 
-def input_space(task: LasTask) -> str:
+def input_space(task: LasTask, names: Names | None = None) -> str:
     """A choice program whose answer sets are the inputs that the task's contexts suggest.
+
+    Args:
+        task: the task.
+        names: names for predicates of our own; by default such as occur in no context.
 
     Raises:
         UserError: contexts hold rules, or the facts are too many; then the inputs must be given.
     """
+    names = names or Names.apart_from({text: None for e in task.examples for text in e.context})
     contexts = [_facts(context) for context in dict.fromkeys(e.context for e in task.examples)]
-    signatures = sorted({(s.name, len(s.arguments)) for context in contexts for s in context})
+    tables: dict[tuple[str, int], list[list[tuple[Symbol, ...]]]] = {}
+    for i, context in enumerate(contexts):
+        for fact in context:
+            predicate = f"{'-' if fact.negative else ''}{fact.name}"
+            rows = tables.setdefault((predicate, len(fact.arguments)), [[] for _ in contexts])
+            rows[i].append(tuple(fact.arguments))
     lines = []
-    for name, arity in signatures:
-        tables = [
-            [tuple(s.arguments) for s in context if (s.name, len(s.arguments)) == (name, arity)]
-            for context in contexts
-        ]
-        lines += _choices(name, arity, tables)
+    for name, arity in sorted(tables):
+        lines += _choices(name, arity, tables[name, arity], names)
     return "\n".join(lines)
 
 
-def _choices(name: str, arity: int, tables: Sequence[Sequence[tuple[Symbol, ...]]]) -> list[str]:
+def _choices(
+    name: str, arity: int, tables: Sequence[Sequence[tuple[Symbol, ...]]], names: Names
+) -> list[str]:
     if arity == 0:
         return [f"{{ {name} }}."]
     values = [sorted({row[i] for table in tables for row in table}) for i in range(arity)]
@@ -56,18 +65,19 @@ def _choices(name: str, arity: int, tables: Sequence[Sequence[tuple[Symbol, ...]
             f"The contexts suggest {per_key * len(keys)} possible facts {name}/{arity}, too many to range "
             "over; say by an inputs program what the possible inputs are."
         )
-    lines = [f"_value({_quoted(name, arity)},{i},{value})." for i in range(arity) for value in values[i]]
+    value_of, key_of = names("value"), names("key")
+    lines = [f"{value_of}({_quoted(name, arity)},{i},{value})." for i in range(arity) for value in values[i]]
     arguments = [f"X{i}" for i in range(arity)]
     atom = f"{name}({','.join(arguments)})"
-    of_rest = ", ".join(f"_value({_quoted(name, arity)},{i},X{i})" for i in rest)
+    of_rest = ", ".join(f"{value_of}({_quoted(name, arity)},{i},X{i})" for i in rest)
     if key is None:
         return [*lines, f"{{ {atom} : {of_rest} }}."]
     always = all(len({tuple(row[i] for i in key) for row in table}) == len(keys) for table in tables)
     bound = "= 1" if always else "1"
     if not key:
         return [*lines, f"{{ {atom} : {of_rest} }} {bound}."]
-    seen = f"_key({_quoted(name, arity)},{','.join(arguments[i] for i in key)})"
-    lines += [f"_key({_quoted(name, arity)},{','.join(map(str, values))})." for values in sorted(keys)]
+    seen = f"{key_of}({_quoted(name, arity)},{','.join(arguments[i] for i in key)})"
+    lines += [f"{key_of}({_quoted(name, arity)},{','.join(map(str, values))})." for values in sorted(keys)]
     elements = f"{atom} : {of_rest}" if of_rest else atom
     return [*lines, f"{{ {elements} }} {bound} :- {seen}."]
 
@@ -94,12 +104,11 @@ def _facts(context: Sequence[str]) -> list[Symbol]:
 
 @lru_cache(maxsize=65536)
 def _fact(text: str) -> tuple[Symbol, ...]:
-    if is_atom(text):
-        symbol = parse_atom(text)
-        if symbol is not None:
-            return (symbol,)
+    symbol = parse_atom(text)
+    if symbol is not None:
+        return (symbol,)
+    statement(text)
     control = Control(["--warn=none"])
-    parse_statements(f"{text}.", "a context")
     control.add(f"{text}.")
     control.ground()
     atoms = list(control.symbolic_atoms)

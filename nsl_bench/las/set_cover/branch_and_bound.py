@@ -1,29 +1,31 @@
 """Branch and bound over sets of rules, for instances where few rules compete under heavy noise.
 
 A set is built from its rule of highest price downwards, the price being the rule's cost and the weight of
-covered targets that it spoils. If rule ``i`` is the dearest of those that are added, they gain at most
+covered targets that it violates. If rule ``i`` is the dearest of those that are added, they gain at most
 the weight of the targets that rules up to ``i`` in order of price can cover, less the price of ``i``.
-That bound sees what linear relaxations miss: rules that spoil the same targets do not share the damage.
+That bound sees what linear relaxations miss: rules that violate the same targets do not share the damage.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.budget import Budget
+from nsl_bench.las.set_cover.instance import Flags, Indices, Instance
 
-__all__ = ["Branched", "branch_and_bound"]
+__all__ = ["UNLIMITED", "Branched", "branch_and_bound"]
+
+UNLIMITED = 1 << 60
+"""So much work that only the budget ends it."""
 
 _WORK = 150_000_000
 _MOST_RULES = 600
 _FEW_RULES = 30
 _DENSE = 0.1
-
-Array = npt.NDArray[Any]
+# sums below it are exact in float64
+_EXACT = 1 << 52
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Branched:
 
     Attributes:
         rules: the best set, None if none is better than asked for.
-        score: its cost and the weight of targets that it leaves uncovered.
+        score: its cost and the weight of targets that it leaves uncovered, or the limit if there is none.
         proven: nothing is better than `rules`, or than the limit if it is None.
     """
 
@@ -46,81 +48,75 @@ class _Exhausted(Exception):
 
 
 def branch_and_bound(
-    costs: Array,
-    weights: Array,
-    padded: Array,
-    fills: Array,
-    hits: Array,
-    limit: int,
-    budget: Budget | None = None,
-    work: int = _WORK,
+    instance: Instance, limit: int, budget: Budget | None = None, work: int | None = None
 ) -> Branched:
-    """The set of rules of least score, if that is less than `limit`.
+    """The set of rules (indices into `rules`) of least score, if that is less than `limit`.
 
     Args:
-        costs: int64 [r].
-        weights: int64 [t].
-        padded: intp [t, w]: needs of each target, padded with k.
-        fills: bool [k, r]: the rules that meet each need.
-        hits: bool [t, r]: the rules that spoil each target.
+        instance: what to choose in.
         limit: only lower scores are of interest.
         budget: when to stop; None: never.
-        work: elementary steps allowed; counted, so that the outcome does not depend on the machine.
+        work: elementary steps allowed; counted, so that the outcome does not depend on the machine. None: as
+            many as are worth trying where other methods may follow.
     """
-    if len(costs) > _MOST_RULES or limit >= 1 << 52:
+    capped = instance.capped(limit)
+    total = int(capped.costs.sum()) + int(capped.weights.sum())
+    if len(instance.rules) > _MOST_RULES or total >= _EXACT:
         return Branched(None, limit, False)
-    if work == _WORK and hits.mean() < _DENSE and len(costs) > _FEW_RULES:
-        work //= 20
-    search = _Search(costs, weights, padded, fills, hits, limit, budget, work)
-    n = len(costs)
-    filled = np.zeros(len(fills) + 1, np.bool_)
-    filled[-1] = True
+    if work is None:
+        sparse = instance.violates.mean() < _DENSE and len(instance.rules) > _FEW_RULES
+        work = _WORK // 20 if sparse else _WORK
+    search = _Search(capped, limit - instance.constant, budget, work)
     try:
-        search.visit((), np.arange(n), filled, np.zeros(len(weights), np.bool_), 0.0)
+        search.run()
         proven = True
     except _Exhausted:
         proven = False
     rules = None if search.best is None else tuple(sorted(int(r) for r in search.best))
-    return Branched(rules, int(search.limit), proven)
+    return Branched(rules, int(search.limit) + instance.constant, proven)
 
 
 class _Search:
-    def __init__(
-        self,
-        costs: Array,
-        weights: Array,
-        padded: Array,
-        fills: Array,
-        hits: Array,
-        limit: int,
-        budget: Budget | None,
-        work: int,
-    ) -> None:
-        self.costs = costs.astype(np.float64)
-        self.weights = weights.astype(np.float64)
-        self.padded = padded
-        self.fills = np.concatenate([fills.T, np.zeros((len(costs), 1), np.bool_)], axis=1)
-        self.hits = np.ascontiguousarray(hits.T)
-        self.damage = self.hits * self.weights
+    """Depth-first search; scores are without the constant."""
+
+    def __init__(self, instance: Instance, limit: int, budget: Budget | None, work: int) -> None:
+        n = len(instance.rules)
+        self.costs = instance.costs.astype(np.float64)
+        self.weights = instance.weights.astype(np.float64)
+        self.padded = instance.padded
+        self.supports = np.concatenate([instance.supports.T, np.zeros((n, 1), np.bool_)], axis=1)
+        self.violates = np.ascontiguousarray(instance.violates.T)
+        self.damage = self.violates * self.weights
         self.limit = float(limit)
         self.best: tuple[int, ...] | None = None
         self.budget = budget
         self.left = work
 
+    def run(self) -> None:
+        """Looks at all sets.
+
+        Raises:
+            _Exhausted: work or budget are used up.
+        """
+        supported = np.zeros(self.supports.shape[1], np.bool_)
+        supported[-1] = True
+        offers = np.arange(len(self.costs))
+        self.visit((), offers, supported, np.zeros(len(self.weights), np.bool_), 0.0)
+
     def visit(
-        self, chosen: tuple[int, ...], offers: Array, filled: Array, spoiled: Array, cost: float
+        self, chosen: tuple[int, ...], offers: Indices, supported: Flags, violated: Flags, cost: float
     ) -> None:
         """Looks at all sets that add some of `offers` to `chosen`.
 
         Args:
             chosen: rules in the set.
             offers: intp [m]: rules that may be added.
-            filled: bool [k + 1]: needs that are met; the last stands for padding.
-            spoiled: bool [t]: targets that are hit.
+            supported: bool [k + 1]: needs that are supported; the last stands for padding.
+            violated: bool [t]: targets that are violated.
             cost: of the chosen rules.
         """
-        met = filled[self.padded].all(axis=1)
-        covered = met & ~spoiled
+        met = supported[self.padded].all(axis=1)
+        covered = met & ~violated
         score = cost + float(self.weights[~covered].sum())
         if score < self.limit:
             self.limit, self.best = score, chosen
@@ -130,13 +126,13 @@ class _Search:
         if not len(offers):
             return
         price = self.costs[offers] + self.damage[offers] @ covered
-        useful = (self.fills[offers] & ~filled).any(axis=1)
+        useful = (self.supports[offers] & ~supported).any(axis=1)
         offers, price = offers[useful], price[useful]
         order = np.argsort(price, kind="stable")
         offers, price = offers[order], price[order]
         # targets still open, and what the rules up to each one can cover of them
-        open_rows = np.flatnonzero(~met & ~spoiled)
-        reach = np.logical_or.accumulate(self.fills[offers], axis=0) | filled
+        open_rows = np.flatnonzero(~met & ~violated)
+        reach = np.logical_or.accumulate(self.supports[offers], axis=0) | supported
         gain = reach[:, self.padded[open_rows]].all(axis=2) @ self.weights[open_rows] - price
         for k in np.argsort(-gain, kind="stable").tolist():
             if score - gain[k] >= self.limit:
@@ -145,7 +141,7 @@ class _Search:
             self.visit(
                 (*chosen, rule),
                 offers[:k],
-                filled | self.fills[rule],
-                spoiled | self.hits[rule],
+                supported | self.supports[rule],
+                violated | self.violates[rule],
                 cost + float(self.costs[rule]),
             )

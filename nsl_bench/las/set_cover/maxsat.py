@@ -1,6 +1,7 @@
 """Weighted partial MaxSAT: one small interface, two solvers.
 
-RC2 of python-sat does the work; clingo's optimisation is the alternative.
+RC2 of python-sat does the work. clingo's optimisation is the alternative where all weights together fit into
+32 bits.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from nsl_bench.budget import Budget
 __all__ = ["Backend", "MaxSat", "Optimum"]
 
 Backend = Literal["rc2", "clingo"]
+
+_CLINGO_MOST = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -50,16 +53,21 @@ class MaxSat:
         if weight:
             self.soft[literal] = self.soft.get(literal, 0) + weight
 
-    def solve(self, backend: Backend = "rc2", budget: Budget | None = None) -> Optimum:
+    def solve(
+        self, backend: Backend = "rc2", budget: Budget | None = None, conflicts: int | None = None
+    ) -> Optimum:
         """Solves it.
 
         Args:
-            backend: which solver.
+            backend: which solver; RC2 stands in for clingo where the weights together exceed 32 bits.
             budget: when to stop; None: never.
+            conflicts: of the solver, after which to stop; None: never.
         """
-        return self._rc2(budget) if backend == "rc2" else self._clingo(budget)
+        if backend == "clingo" and sum(self.soft.values()) <= _CLINGO_MOST:
+            return self._clingo(budget, conflicts)
+        return self._rc2(budget, conflicts)
 
-    def _rc2(self, budget: Budget | None) -> Optimum:
+    def _rc2(self, budget: Budget | None, conflicts: int | None) -> Optimum:
         from pysat.formula import WCNF
 
         from nsl_bench.las.set_cover.rc2 import CoreGuided
@@ -70,17 +78,18 @@ class MaxSat:
         for literal, weight in self.soft.items():
             formula.append([literal], weight=weight)
         formula.nv = max(formula.nv, self.variables)
-        solver = CoreGuided(formula, self.soft, budget)
+        solver = CoreGuided(formula, self.soft, budget, conflicts)
         try:
             proven = solver.run()
             return Optimum(solver.best, solver.best_cost, solver.bound, proven)
         finally:
             solver.close()
 
-    def _clingo(self, budget: Budget | None) -> Optimum:
+    def _clingo(self, budget: Budget | None, conflicts: int | None) -> Optimum:
         from clingo import Control
 
-        control = Control(["--warn=none", "--opt-strategy=bb,lin", "--parallel-mode=1"])
+        limit = [] if conflicts is None else [f"--solve-limit={conflicts}"]
+        control = Control(["--warn=none", "--opt-strategy=bb,lin", "--parallel-mode=1", *limit])
         with control.backend() as backend:
             for variable in range(1, self.variables + 1):
                 backend.add_atom()

@@ -1,4 +1,4 @@
-"""Choosing rules, where each example asks for some filled cells and some empty ones.
+"""Choosing rules, where each example asks for some atoms to be derived and for others not to be.
 
 This is weighted partial set cover with forbidden sets: conditions of examples become an
 `nsl_bench.las.set_cover.instance.Instance`, examples that no choice tells apart merged.
@@ -10,15 +10,21 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.budget import Budget
-from nsl_bench.las.enumeration.candidates import Candidate, Cells
-from nsl_bench.las.set_cover.instance import Choice, Flags, Instance, prune, solve_part, split
+from nsl_bench.las.enumeration.candidates import Candidate
+from nsl_bench.las.enumeration.cells import Cells
+from nsl_bench.las.set_cover.instance import Choice, Flags, Indices, Instance, Integers, integers
 from nsl_bench.las.set_cover.maxsat import Backend
-from nsl_bench.las.tables.formulas import Demands, Target, demands
+from nsl_bench.las.set_cover.reduction import prune, split
+from nsl_bench.las.set_cover.solve import solve
+from nsl_bench.las.tables.conditions import Target
+from nsl_bench.las.tables.formulas import Demands, demands
 
 __all__ = ["Choice", "CoverProblem"]
+
+# rows of the matrix that support a target each, rows that violate it, and its weight
+Row = tuple[tuple[int, ...], tuple[int, ...], int]
 
 
 class CoverProblem:
@@ -36,14 +42,21 @@ class CoverProblem:
         budget: Budget | None = None,
         beside: int = 0,
     ) -> None:
-        # more than anything else together, the most that is paid `beside` this choice included
-        costs = sum(c.rule.cost for c in candidates)
-        self.hard_weight = 1 + sum(t.penalty or 0 for t in targets) + costs + beside
-        self.costs = np.array([c.rule.cost for c in candidates], np.int64)
-        wanted: list[tuple[tuple[int, ...], tuple[int, ...], int]] = []
-        unions: dict[tuple[tuple[int, ...], int], int] = {}
-        asks: dict[int, Demands | None] = {}
+        """Reads the conditions.
+
+        Args:
+            candidates: rules, with their costs.
+            targets: examples.
+            cells: what the candidates derive.
+            budget: of memory.
+            beside: the most that is paid beside this choice.
+        """
+        costs = [candidate.rule.cost for candidate in candidates]
+        self.hard_weight = 1 + sum(target.penalty or 0 for target in targets) + sum(costs) + beside
         self.constant = 0
+        unions: dict[tuple[tuple[int, ...], int], int] = {}
+        self._rows: list[Row] = []
+        asks: dict[int, Demands | None] = {}
         for target in targets:
             weight = self.hard_weight if target.penalty is None else target.penalty
             if target.condition is False:
@@ -59,12 +72,11 @@ class CoverProblem:
                 tuple(unions.setdefault((atoms, target.column), len(unions)) for atoms in side)
                 for side in sides
             )
-            wanted.append((needs, bans, weight))
+            self._rows.append((needs, bans, weight))
+        self.costs = integers(costs, self.constant + sum(weight for *_, weight in self._rows))
         if budget is not None:
             budget.take(len(unions) * len(candidates), "the matrix of rules and examples")
-        self._matrix = _fill_matrix(candidates, unions, cells)
-        self._demands = wanted
-        self.targets = targets
+        self._matrix = _derived(candidates, unions, cells)
 
     def solve(
         self,
@@ -76,19 +88,24 @@ class CoverProblem:
         """The choice of least score, if that is less than `below`.
 
         Raises nothing on a deadline: the best choice so far comes back, with a bound.
+
+        Args:
+            below: only lower scores are of interest; None: any.
+            backend: MaxSAT solver.
+            budget: when to stop; None: never.
+            statistics: counts and seconds are added to it.
         """
         counts = statistics if statistics is not None else {}
         start = time.perf_counter()
-        instance = self._reduce()
+        instance = self.instance()
         most = int(self.costs.sum()) + int(instance.weights.sum()) + instance.constant + 1
-        limit = most if below is None else below
-        instance = prune(instance, limit, dominance=False)
+        instance = prune(instance, most if below is None else below, dominance=False)
         parts = split(instance)
         _count(counts, "distinct", len(self.costs))
         _count(counts, "solved", len(instance.rules))
         _count(counts, "seconds_reducing", time.perf_counter() - start)
         start = time.perf_counter()
-        choices = [solve_part(part, backend, budget) for part in parts]
+        choices = [solve(part, backend, budget) for part in parts]
         score = instance.constant + sum(choice.score for choice in choices)
         bound = instance.constant + sum(choice.bound for choice in choices)
         proven = all(choice.proven for choice in choices)
@@ -99,76 +116,84 @@ class CoverProblem:
         rules = tuple(sorted(rule for choice in choices for rule in choice.rules or ()))
         return Choice(rules, score, score if proven else bound, proven)
 
-    def _reduce(self) -> Instance:
-        """The instance where targets are merged that no rule tells apart."""
-        rules = np.arange(len(self.costs))
-        matrix = self._matrix
-        classes, class_of = _unique_rows(matrix)
-        constant = self.constant
-        spoilers: dict[tuple[int, ...], tuple[bytes, Flags]] = {}
-        reduced: dict[tuple[int, bytes], int] = {}
-        rows: dict[bytes, int] = {}
-        fill_rows: list[Flags] = []
-        hit_rows: list[Flags] = []
-        weights: list[int] = []
-        asks: list[tuple[int, ...]] = []
-        place: dict[tuple[tuple[int, ...], bytes], int] = {}
-        keys: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+    def instance(self) -> Instance:
+        """The instance, in which targets are merged that no rule tells apart."""
+        classes, class_of = _unique_rows(self._matrix)
+        merger = _Merger(classes, self.costs, self.constant)
         of = class_of.tolist()
-        for positive, negative, weight in self._demands:
-            key = (
-                tuple(sorted({of[c] for c in positive})),
-                tuple(sorted({of[c] for c in negative})),
-            )
-            keys[key] = keys.get(key, 0) + weight
-        for (positive, negative), weight in keys.items():
-            spoiled = spoilers.get(negative)
-            if spoiled is None:
-                hit = np.asarray(classes[list(negative)].any(axis=0), np.bool_)
-                spoiled = spoilers[negative] = (hit.tobytes(), hit)
-            signature, hit = spoiled
-            needs: set[int] = set()
-            possible = True
-            for cell in positive:
-                known = reduced.get((cell, signature))
-                if known is None:
-                    fill = classes[cell] & ~hit
-                    text = fill.tobytes()
-                    known = rows.setdefault(text, len(rows)) if fill.any() else -1
-                    if known == len(fill_rows):
-                        fill_rows.append(fill)
-                    reduced[(cell, signature)] = known
-                possible &= known >= 0
-                needs.add(known)
-            if not possible:
-                constant += weight
-                continue
-            if not needs and not hit.any():
-                continue
-            joint = (tuple(sorted(needs)), signature)
-            at = place.setdefault(joint, len(weights))
-            if at == len(weights):
-                weights.append(weight)
-                asks.append(joint[0])
-                hit_rows.append(hit)
-            else:
-                weights[at] += weight
-        width = len(rules)
+        weights: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+        for needs, bans, weight in self._rows:
+            key = tuple(sorted({of[row] for row in needs})), tuple(sorted({of[row] for row in bans}))
+            weights[key] = weights.get(key, 0) + weight
+        for (needs, bans), weight in weights.items():
+            merger.add(needs, bans, weight)
+        return merger.instance()
+
+
+class _Merger:
+    """Makes an instance of targets, those merged that the same rules support and violate."""
+
+    def __init__(self, matrix: Flags, costs: Integers, constant: int) -> None:
+        """Begins without targets.
+
+        Args:
+            matrix: bool [rows, r]: which rules derive each row; the rows are distinct.
+            costs: integers [r].
+            constant: penalties that no choice avoids.
+        """
+        self.matrix, self.costs, self.constant = matrix, costs, constant
+        self._violators: dict[tuple[int, ...], tuple[bytes, Flags]] = {}
+        self._known: dict[tuple[int, bytes], int] = {}
+        self._places: dict[bytes, int] = {}
+        self._supports: list[Flags] = []
+        self._weights: dict[tuple[tuple[int, ...], bytes], int] = {}
+        self._violates: list[Flags] = []
+
+    def add(self, needs: tuple[int, ...], bans: tuple[int, ...], weight: int) -> None:
+        """Takes in a target, given by rows of the matrix."""
+        if bans not in self._violators:
+            row = np.asarray(self.matrix[list(bans)].any(axis=0), np.bool_)
+            self._violators[bans] = (row.tobytes(), row)
+        signature, violators = self._violators[bans]
+        supported = {self._need(need, signature, violators) for need in needs}
+        if -1 in supported:
+            self.constant += weight
+        elif supported or violators.any():
+            key = tuple(sorted(supported)), signature
+            if key not in self._weights:
+                self._violates.append(violators)
+            self._weights[key] = self._weights.get(key, 0) + weight
+
+    def _need(self, need: int, signature: bytes, violators: Flags) -> int:
+        """The row of those rules that support a need and do not violate the target; -1 if there is none."""
+        key = (need, signature)
+        if key not in self._known:
+            row = self.matrix[need] & ~violators
+            text = row.tobytes()
+            place = self._places.setdefault(text, len(self._places)) if row.any() else -1
+            if place == len(self._supports):
+                self._supports.append(row)
+            self._known[key] = place
+        return self._known[key]
+
+    def instance(self) -> Instance:
+        """The targets taken in."""
+        width = len(self.costs)
         return Instance(
-            rules,
-            self.costs[rules],
-            np.array(weights, np.int64),
-            tuple(asks),
-            np.array(fill_rows, np.bool_).reshape(len(fill_rows), width),
-            np.array(hit_rows, np.bool_).reshape(len(hit_rows), width),
-            constant,
+            rules=np.arange(width),
+            costs=self.costs,
+            weights=integers(self._weights.values(), self.constant + int(self.costs.sum())),
+            needs=tuple(needs for needs, _ in self._weights),
+            supports=np.array(self._supports, np.bool_).reshape(len(self._supports), width),
+            violates=np.array(self._violates, np.bool_).reshape(len(self._violates), width),
+            constant=self.constant,
         )
 
 
-def _fill_matrix(
+def _derived(
     candidates: Sequence[Candidate], unions: dict[tuple[tuple[int, ...], int], int], cells: Cells
 ) -> Flags:
-    """bool [unions, candidates]: which rules fill a cell of each union of atoms in one column."""
+    """bool [unions, candidates]: which rules derive one of each union of atoms in one column."""
     sizes = np.array([len(atoms) for atoms, _ in unions], np.intp)
     rows = np.array([cells.row[atom] for atoms, _ in unions for atom in atoms], np.intp)
     keys = rows * cells.n + np.repeat(np.array([column for _, column in unions], np.intp), sizes)
@@ -177,15 +202,15 @@ def _fill_matrix(
     matrix = np.zeros((len(unions), len(candidates)), np.bool_)
     for k, candidate in enumerate(candidates):
         row, column = candidate.cells()
-        filled = row * cells.n + column
-        first, last = np.searchsorted(keys, filled, "left"), np.searchsorted(keys, filled, "right")
+        derived = row * cells.n + column
+        first, last = np.searchsorted(keys, derived, "left"), np.searchsorted(keys, derived, "right")
         counts = last - first
         start = np.repeat(first - np.cumsum(counts) + counts, counts)
         matrix[of[start + np.arange(len(start))], k] = True
     return matrix
 
 
-def _unique_rows(matrix: Flags) -> tuple[Flags, npt.NDArray[np.intp]]:
+def _unique_rows(matrix: Flags) -> tuple[Flags, Indices]:
     """The distinct rows, and which of them each row is."""
     if not matrix.size:
         return matrix[:1], np.zeros(len(matrix), np.intp)

@@ -15,32 +15,55 @@ import numpy as np
 from pysat.examples.rc2 import RC2Stratified
 
 from nsl_bench.budget import Budget
+from nsl_bench.las.set_cover.instance import integers
 
 __all__ = ["CoreGuided"]
-
 
 _OFFER_SECONDS = 0.25
 
 
 class _Stopped(Exception):
-    """The budget is used up."""
+    """The budget or the work allowed is used up."""
 
 
 class _Rc2(RC2Stratified):  # type: ignore[misc]
     """RC2 that asks before and reports after each call of its SAT solver."""
 
     watcher: CoreGuided
+    minimizing = False
+
+    def minimize_core(self) -> None:
+        self.minimizing = True
+        super().minimize_core()
+        self.minimizing = False
 
     def _call_oracle(self, assumptions: Sequence[int] = (), expect_interrupt: bool = False) -> Any:
-        if self.watcher.stop.is_set():
-            raise _Stopped
+        left = self._conflicts_left()
+        # cores are minimized under a budget of RC2's own
+        if left is not None and not self.minimizing:
+            self.oracle.conf_budget(left)
         found = self.oracle.solve_limited(assumptions=list(assumptions), expect_interrupt=True)
-        if self.watcher.stop.is_set():
+        if self._conflicts_left() is not None and found is None and not self.minimizing:
             raise _Stopped
         if found and time.monotonic() > self.watcher.next_offer:
             self.watcher.offer(self.oracle.get_model())
             self.watcher.next_offer = time.monotonic() + _OFFER_SECONDS
         return found
+
+    def _conflicts_left(self) -> int | None:
+        """Conflicts that are still allowed, None for any number.
+
+        Raises:
+            _Stopped: none, or the budget is used up.
+        """
+        if self.watcher.stop.is_set():
+            raise _Stopped
+        if self.watcher.conflicts is None:
+            return None
+        left = self.watcher.conflicts - int(self.oracle.accum_stats()["conflicts"])
+        if left <= 0:
+            raise _Stopped
+        return left
 
 
 class CoreGuided:
@@ -50,17 +73,21 @@ class CoreGuided:
         best: variables that are true in the best model so far, None without one.
         best_cost: weight that `best` violates.
         bound: no model violates less.
+        conflicts: how many the SAT solver may have; None: any number.
     """
 
-    def __init__(self, formula: Any, soft: Mapping[int, int], budget: Budget | None) -> None:
+    def __init__(
+        self, formula: Any, soft: Mapping[int, int], budget: Budget | None, conflicts: int | None = None
+    ) -> None:
         self.budget = budget
+        self.conflicts = conflicts
         self.stop = threading.Event()
         self.best: frozenset[int] | None = None
         self.best_cost = 0
         self.bound = 0
         self.next_offer = 0.0
         self._literals = np.array(list(soft), np.int64)
-        self._weights = np.array(list(soft.values()), np.int64)
+        self._weights = integers(soft.values())
         self._solver = _Rc2(formula, solver="g4", adapt=True, exhaust=True, minz=True)
         self._solver.watcher = self
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from nsl_bench.las.enumeration.candidates import Candidate, Cells
-from nsl_bench.las.tables.formulas import Demands, Target, demands
+from nsl_bench.las.enumeration.candidates import Candidate
+from nsl_bench.las.enumeration.cells import Cells
+from nsl_bench.las.tables.conditions import Target
+from nsl_bench.las.tables.formulas import Demands, demands
 
-__all__ = ["smallest_clash"]
+__all__ = ["unsatisfiable_core"]
 
 _PAIRS = 2_000
 
 
-def smallest_clash(targets: Sequence[Target], candidates: Sequence[Candidate], cells: Cells) -> list[Target]:
+def unsatisfiable_core(
+    targets: Sequence[Target], candidates: Sequence[Candidate], cells: Cells
+) -> list[Target]:
     """A set of targets that no choice of candidates covers, none of which can be left out.
 
     A single target and, among not too many, pairs are looked for first; otherwise the set is minimal,

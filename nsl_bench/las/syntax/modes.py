@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from nsl_bench.asp.syntax import parse_program
-from nsl_bench.las.syntax.scanner import Source, split_arguments
-from nsl_bench.las.task import (
+from nsl_bench.asp.parsing import parse_text
+from nsl_bench.las.language_bias import (
     Compound,
     ModeAtom,
     ModeBody,
@@ -16,6 +15,7 @@ from nsl_bench.las.task import (
     ModeTerm,
     Placeholder,
 )
+from nsl_bench.las.syntax.scanner import Source, split_arguments
 
 if TYPE_CHECKING:
     from clingo.ast import AST
@@ -65,6 +65,8 @@ def _arguments(
     recall: int | None = None
     if len(parts) > 1 and re.fullmatch(r"\d+|\*", parts[0][0]):
         number = parts.pop(0)[0]
+        if len(number) > 9:
+            raise source.error(offset, f"the recall must be below 1000000000; got {number[:8]}...")
         recall = None if number == "*" else int(number)
     options: tuple[str, ...] = ()
     if len(parts) == 2 and parts[1][0].startswith("("):
@@ -88,11 +90,10 @@ def _literal(source: Source, text: str, offset: int) -> tuple[ModeAtom | ModeCom
             raise source.error(offset, f"'{text}' should compare two terms.")
         operator = "=" if prefix.group(1) == "==" else prefix.group(1)
         text = f"{operands[0][0]} {operator} {operands[1][0]}"
-    statements: list[AST] = []
     line, column = source.place(offset)
     # ":-" before the literal, where there is room for it, keeps the places of errors exact
     prefix_text, column = (":-", column - 2) if column > 2 else (":-", column)
-    parse_program(f"{prefix_text}{text}.", source.name, (line, column), statements.append)
+    statements = parse_text(f"{prefix_text}{text}.", source.name, (line, column))
     rules = [s for s in statements if s.ast_type == ASTType.Rule]
     if len(rules) != 1 or len(rules[0].body) != 1 or rules[0].body[0].ast_type != ASTType.Literal:
         raise source.error(offset, f"'{text}' is not one literal.")
@@ -129,6 +130,6 @@ def _term(source: Source, term: AST, offset: int) -> ModeTerm:
             return Compound(term.name, arguments)
     if term.ast_type == ASTType.Variable:
         raise source.error(offset, f"'{term}' is a variable; a mode has 'var(type)' in its place.")
-    if re.search(r"\b(var|const)\(", str(term)):
+    if term.ast_type != ASTType.SymbolicTerm and re.search(r"\b(var|const)\(", str(term)):
         raise source.error(offset, f"'{term}': arithmetic on placeholders is not supported in modes.")
     return str(term)

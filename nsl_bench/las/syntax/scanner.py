@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from nsl_bench.errors import UserError
+from nsl_bench.las.language_bias import LARGEST
 
 __all__ = ["Source", "Statement", "split_arguments"]
 
@@ -66,6 +67,20 @@ class Source:
         """The error that `message` is, at `offset`."""
         line, column = self.place(offset)
         return UserError(f"{self.name}, line {line}, column {column}: {message}")
+
+    def number(self, digits: str, what: str, offset: int, most: int = LARGEST) -> int:
+        """A natural number; many digits are refused before they are read.
+
+        Args:
+            digits: its text.
+            what: what it is, as the error begins.
+            offset: where it stands.
+            most: the greatest that is allowed.
+        """
+        if digits.startswith("-") or len(digits.lstrip("0")) > len(str(most)) or int(digits) > most:
+            shown = digits if len(digits) <= 20 else f"{digits[:8]}... ({len(digits)} digits)"
+            raise self.error(offset, f"{what} must be between 0 and {most}; got {shown}.")
+        return int(digits)
 
     def statements(self) -> Iterator[Statement]:
         """All statements, from first to last.

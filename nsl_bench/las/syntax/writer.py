@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from nsl_bench.las.task import LanguageBias, LasTask
+from collections.abc import Iterable
+
+from nsl_bench.las.language_bias import LanguageBias
 from nsl_bench.types import WeightedExample
 
 __all__ = ["print_bias", "print_example", "print_task"]
@@ -40,7 +42,7 @@ def print_bias(bias: LanguageBias) -> str:
     return "\n".join(lines)
 
 
-def print_task(task: LasTask) -> str:
-    """`task` as text."""
-    examples = "\n".join(map(print_example, task.examples))
-    return f"{examples}\n\n{task.background}\n\n{print_bias(task.bias)}\n"
+def print_task(examples: Iterable[WeightedExample], background: str, bias: LanguageBias) -> str:
+    """A task as text."""
+    shown = "\n".join(map(print_example, examples))
+    return f"{shown}\n\n{background}\n\n{print_bias(bias)}\n"

@@ -11,37 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.las.bits import Bits, indices, pack, unpack
 from nsl_bench.types import WeightedExample
 
 __all__ = ["Bits", "Columns", "indices", "pack", "unpack"]
-
-Bits = npt.NDArray[np.uint64]
-"""uint64 [..., words]: bit ``c % 64`` of word ``c // 64`` belongs to column ``c``."""
-
-
-def pack(flags: npt.NDArray[np.bool_]) -> Bits:
-    """Packs bool [..., n] into uint64 [..., ceil(n / 64)]."""
-    n = flags.shape[-1]
-    octets = np.packbits(flags, axis=-1, bitorder="little")
-    padding = -octets.shape[-1] % 8
-    if padding:
-        octets = np.concatenate(
-            [octets, np.zeros((*octets.shape[:-1], padding), np.uint8)], axis=-1, dtype=np.uint8
-        )
-    if n == 0:
-        return np.zeros((*flags.shape[:-1], 0), np.uint64)
-    return np.ascontiguousarray(octets).view(np.uint64)
-
-
-def unpack(bits: Bits, n: int) -> npt.NDArray[np.bool_]:
-    """The bool [..., n] that `pack` packed."""
-    octets = np.ascontiguousarray(bits).view(np.uint8)
-    return np.unpackbits(octets, axis=-1, count=n, bitorder="little").view(np.bool_)
-
-
-def indices(bits: Bits, n: int) -> npt.NDArray[np.intp]:
-    """The columns whose bit is set in uint64 [words], ascending."""
-    return np.flatnonzero(unpack(bits, n))
 
 
 @dataclass(frozen=True, eq=False)

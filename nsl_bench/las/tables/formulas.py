@@ -1,23 +1,9 @@
-"""What an example asks of the learned atoms, as formulas in negation normal form.
-
-The part of the program that depends on learned atoms is unfolded, for each example, down to those
-atoms: a learned atom is true where a chosen rule derives it. What no rule can change is evaluated away.
-"""
+"""Formulas over learned atoms, in negation normal form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-
-from nsl_bench.asp.ground_program import Undecided
-from nsl_bench.budget import Budget
-from nsl_bench.las.tables.columns import unpack
-from nsl_bench.las.tables.grounding import Grounding, ResidualRule
-from nsl_bench.las.task import LasTask
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 __all__ = [
     "And",
@@ -25,15 +11,15 @@ __all__ = [
     "Formula",
     "Lit",
     "Or",
-    "Target",
     "assign",
+    "conjoin",
     "demands",
+    "depth",
+    "disjoin",
     "evaluate",
     "literals_of",
-    "targets",
+    "negate",
 ]
-
-_MOST_NODES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,36 +32,32 @@ class Lit:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All of these."""
+    """All of these; `depth` levels of And and Or lie in each other."""
 
     parts: tuple[Formula, ...]
+    depth: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", 1 + max(map(depth, self.parts), default=0))
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """One of these."""
+    """One of these; `depth` is as in `And`."""
 
     parts: tuple[Formula, ...]
+    depth: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", 1 + max(map(depth, self.parts), default=0))
 
 
 Formula = bool | Lit | And | Or
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Examples with the same context and the same condition.
-
-    Attributes:
-        column: their context.
-        penalty: the sum of their penalties; None if they must be covered.
-        condition: true exactly where they are covered.
-        examples: their indices in the task.
-    """
-
-    column: int
-    penalty: int | None
-    condition: Formula
-    examples: tuple[int, ...]
+def depth(formula: Formula) -> int:
+    """How many levels of And and Or lie in each other."""
+    return formula.depth if isinstance(formula, And | Or) else 0
 
 
 def conjoin(parts: Iterable[Formula]) -> Formula:
@@ -148,7 +130,7 @@ def assign(formula: Formula, values: Mapping[int, bool]) -> Formula:
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """A condition that more rules help in one way only.
+    """A condition that is a conjunction of positive clauses and negative literals.
 
     Attributes:
         needs: sets of atoms; of each, one at least has to be true.
@@ -196,148 +178,3 @@ def evaluate(formula: Formula, true: Callable[[int], bool]) -> bool:
         return true(formula.atom) is formula.positive
     values = (evaluate(part, true) for part in formula.parts)
     return all(values) if isinstance(formula, And) else any(values)
-
-
-class _Unfolding:
-    """Formulas of atoms where a given set of residual rules is active."""
-
-    def __init__(
-        self, rules: Sequence[ResidualRule], learned: frozenset[int], choice_atoms: Mapping[int, int]
-    ) -> None:
-        self.by_head: dict[int, list[ResidualRule]] = {}
-        for rule in rules:
-            self.by_head.setdefault(rule.head, []).append(rule)
-        self.learned = learned
-        self.choice_atoms = choice_atoms
-        self.known: dict[int, Formula] = {}
-        self.open: set[int] = set()
-        self.nodes = 0
-
-    def holds(self, atom: int) -> Formula:
-        """When `atom` is true."""
-        found = self.known.get(atom)
-        if found is None:
-            if atom in self.open:
-                raise Undecided("recursion through what is learned")
-            self.open.add(atom)
-            options: list[Formula] = [self.body(rule) for rule in self.by_head.get(atom, ())]
-            if atom in self.learned:
-                options.append(Lit(atom, True))
-            found = self.known[atom] = disjoin(options)
-            self.open.discard(atom)
-        return found
-
-    def body(self, rule: ResidualRule) -> Formula:
-        """When the body of `rule` is true and the rule itself is there."""
-        self.nodes += 1 + len(rule.positive) + len(rule.negative)
-        if self.nodes > _MOST_NODES:
-            raise Undecided("the background unfolds into large formulas")
-        parts: list[Formula] = [self.holds(atom) for atom in rule.positive]
-        parts += [negate(self.holds(atom)) for atom in rule.negative]
-        if rule.choice >= 0:
-            parts.append(Lit(self.choice_atoms[rule.choice], True))
-        return conjoin(parts)
-
-    def consistent(self) -> Formula:
-        """When no constraint is violated."""
-        return conjoin(negate(self.body(rule)) for rule in self.by_head.get(0, ()))
-
-
-def choice_atom(choice: int) -> int:
-    """The number that stands for a rule given whole in formulas: no program atom is negative."""
-    return -1 - choice
-
-
-def targets(
-    task: LasTask, grounding: Grounding, n_choices: int, budget: Budget | None = None
-) -> list[Target]:
-    """The conditions of all examples.
-
-    Raises:
-        Undecided: learned atoms depend on each other in a cycle, formulas grow too large, or time is up.
-        UserError: an inclusion or exclusion is no ground atom.
-    """
-    columns = grounding.columns
-    classes, class_of = _classes(grounding)
-    choices = {i: choice_atom(i) for i in range(n_choices)}
-    learned = frozenset(grounding.learned.values())
-    unfoldings = [_Unfolding([grounding.residual[i] for i in active], learned, choices) for active in classes]
-    dead = unpack(grounding.dead, columns.n)
-    extra, hopeless = _derived_sets(task, grounding)
-    looked: dict[str, tuple[int, npt.NDArray[Any] | None]] = {}
-    formulas: dict[object, Formula] = {}
-    # examples share few formulas; telling these apart by identity saves hashing them again and again
-    merged: dict[tuple[int, int, bool], tuple[int, list[int], Formula]] = {}
-    for i, example in enumerate(task.examples):
-        column = int(columns.of_example[i])
-        more = extra.get(column, ((), ()))
-        wanted = (*((a, True) for a in example.inclusions), *((a, False) for a in example.exclusions))
-        signs: list[tuple[int, bool]] = [*((a, True) for a in more[0]), *((a, False) for a in more[1])]
-        alive = not dead[column] and column not in hopeless
-        for text, sign in wanted:
-            entry = looked.get(text)
-            if entry is None:
-                atom, bits = grounding.lookup(text)
-                entry = looked[text] = (atom, None if bits is None else unpack(bits, columns.n))
-            if entry[1] is None:
-                signs.append((entry[0], sign))
-            elif bool(entry[1][column]) is not sign:
-                alive = False
-        key = (int(class_of[column]), tuple(signs), example.positive) if alive else (example.positive,)
-        formula = formulas.get(key)
-        if formula is None:
-            formula = False
-            if budget is not None:
-                budget.check()
-            if alive:
-                unfolding = unfoldings[class_of[column]]
-                parts = [unfolding.holds(a) if s else negate(unfolding.holds(a)) for a, s in signs]
-                formula = conjoin([*parts, unfolding.consistent()])
-            if not example.positive:
-                formula = negate(formula)
-            formulas[key] = formula
-        joint = (column, id(formula), example.penalty is None)
-        total, members, _ = merged.get(joint, (0, [], formula))
-        members.append(i)
-        merged[joint] = (total + (example.penalty or 0), members, formula)
-    return [
-        Target(column, None if hard else total, formula, tuple(members))
-        for (column, _, hard), (total, members, formula) in merged.items()
-    ]
-
-
-def _classes(grounding: Grounding) -> tuple[list[tuple[int, ...]], npt.NDArray[Any]]:
-    """Sets of residual rules that are active together, and the set of each column."""
-    n = grounding.columns.n
-    if not grounding.residual:
-        return [()], np.zeros(n, np.intp)
-    active = unpack(np.array([rule.mask for rule in grounding.residual]), n)
-    packed = np.ascontiguousarray(np.packbits(active, axis=0).T)
-    view = packed.view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
-    _, first, class_of = np.unique(view, return_index=True, return_inverse=True)
-    return [tuple(np.flatnonzero(active[:, k]).tolist()) for k in first], class_of.reshape(-1)
-
-
-def _derived_sets(
-    task: LasTask, grounding: Grounding
-) -> tuple[dict[int, tuple[list[int], list[int]]], set[int]]:
-    """What ``inclusion`` and ``exclusion`` of the background add (FastLAS).
-
-    Returns:
-        Program atoms to include and to exclude, by column; columns where one of them is decided wrong.
-    """
-    found: dict[int, tuple[list[int], list[int]]] = {}
-    wrong: set[int] = set()
-    if task.bias.dialect != "fastlas":
-        return found, wrong
-    for side, name in enumerate(("inclusion", "exclusion")):
-        if grounding.depends(name, 1):
-            raise Undecided("inclusions or exclusions that depend on what is learned")
-        for arguments, bits in grounding.atoms(name, 1):
-            atom, value = grounding.lookup(str(arguments[0]))
-            for column in np.flatnonzero(unpack(bits, grounding.columns.n)).tolist():
-                if value is None:
-                    found.setdefault(column, ([], []))[side].append(atom)
-                elif bool(unpack(value, grounding.columns.n)[column]) is (side == 1):
-                    wrong.add(column)
-    return found, wrong

@@ -1,17 +1,24 @@
-"""Graphs of dependencies between predicates."""
+"""Graphs of dependencies: strongly connected components, and what depends on what."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeVar
 
-__all__ = ["strong_components"]
+__all__ = ["dependents", "strong_components"]
 
 Node = TypeVar("Node", bound=Hashable)
 
 
 def strong_components(graph: Mapping[Node, Iterable[Node]]) -> dict[Node, int]:
-    """The number of each node's strongly connected component (Tarjan's algorithm, without recursion)."""
+    """The number of each node's strongly connected component (Tarjan's algorithm, without recursion).
+
+    Args:
+        graph: each node with its successors; a successor need not have an entry.
+
+    Returns:
+        Nodes come component by component, and each component after those that it leads to.
+    """
     order: dict[Node, int] = {}
     low: dict[Node, int] = {}
     component: dict[Node, int] = {}
@@ -43,3 +50,20 @@ def strong_components(graph: Mapping[Node, Iterable[Node]]) -> dict[Node, int]:
                         if member == node:
                             break
     return component
+
+
+def dependents(users: Mapping[Node, Iterable[Node]], given: Iterable[Node]) -> frozenset[Node]:
+    """The nodes in `given` and all that can be reached from them.
+
+    Args:
+        users: each node with those that depend on it.
+        given: where to start.
+    """
+    found: set[Node] = set()
+    left = list(given)
+    while left:
+        node = left.pop()
+        if node not in found:
+            found.add(node)
+            left += users.get(node, ())
+    return frozenset(found)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
-from clingo import ast
-
-from nsl_bench.asp.rules import arity_of, atoms_in, is_atom, parse_statements, shape_of
+from nsl_bench.asp.atoms import read_atom
+from nsl_bench.asp.program import Signature, statement
 from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.las.task import LasTask, ModeAtom, ModeBody, ModeHead
 
 __all__ = ["check_task"]
-
-Signature = tuple[str, int]
-
-_FACT = re.compile(r"([a-z]\w*)(?:\(((?:-?\d+|[a-z]\w*)(?:,(?:-?\d+|[a-z]\w*))*\)))?\.")
 
 
 def check_task(task: LasTask) -> None:
@@ -35,8 +29,8 @@ def check_task(task: LasTask) -> None:
     types = {place.type for term in terms for place in term.placeholders}
     wanted = {(kind, 1) for kind in types}
     wanted |= {t.signature for t in terms if isinstance(t, ModeAtom) and t.arguments}
-    derived, mentioned = _in_background(task)
-    derived |= set(bias.learned)
+    derived = set(task.program.derived | bias.learned)
+    mentioned = task.program.signatures
     missing = _not_in_contexts(task, wanted - derived)
     guarded = {kind for kind in types if (kind, 1) not in missing}
     constants = {kind for kind, _ in bias.constants}
@@ -83,36 +77,13 @@ def _close(name: str, known: Iterable[str]) -> str:
     return suggestion if "Did you mean" in suggestion else ""
 
 
-def _in_background(task: LasTask) -> tuple[set[Signature], set[Signature]]:
-    """What the background derives, and what it mentions."""
-    derived: set[Signature] = set()
-    mentioned: set[Signature] = set()
-    rest: list[str] = []
-    for line in task.background.split("\n"):
-        fact = _FACT.fullmatch(line) if not rest or rest[-1].endswith(".") else None
-        if fact is None:
-            rest.append(line)
-        else:
-            derived.add((fact[1], arity_of(fact[2] or "")))
-    mentioned |= derived
-    for statement in parse_statements("\n".join(rest), "the background knowledge"):
-        if statement.ast_type == ast.ASTType.Rule:
-            derived |= shape_of(statement).derives
-            mentioned |= {(name, arity) for name, arity, _, _ in atoms_in([statement])}
-    return derived, mentioned
-
-
 def _not_in_contexts(task: LasTask, wanted: set[Signature]) -> set[Signature]:
     """Those of `wanted` that no context derives."""
     left = set(wanted)
-    for example in task.examples:
+    for context in dict.fromkeys(example.context for example in task.examples):
         if not left:
             break
-        for text in example.context:
-            if is_atom(text):
-                name, _, rest = text.removeprefix("-").partition("(")
-                left.discard((name.strip(), arity_of(rest)))
-            else:
-                for statement in parse_statements(f"{text}.", "a context"):
-                    left -= shape_of(statement).derives
+        for text in context:
+            atom = read_atom(text)
+            left -= {atom.signature} if atom is not None else statement(text).derived
     return left

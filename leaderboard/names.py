@@ -1,0 +1,114 @@
+"""Names on the board: normalised, in one script, of characters that can be seen, and told apart.
+
+`normalised` gives the form in which a name is kept, or says why there is none. Names that have the same
+`skeleton` look alike: the board has each only once.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import pairwise
+
+__all__ = ["invisible", "normalised", "skeleton"]
+
+_LONGEST = 80
+_PUNCTUATION = frozenset(" .,:;+()-&'*=_")
+_MOST_MARKS = 2
+"""Accents on one letter; more of them run over the lines above and below."""
+
+_TOGETHER = (
+    frozenset({"CJK", "HIRAGANA", "KATAKANA"}),
+    frozenset({"CJK", "HANGUL"}),
+    frozenset({"CJK", "BOPOMOFO"}),
+)
+"""Scripts that one language is written in."""
+
+_FILLERS = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+)
+"""What takes room or changes the direction and is not seen (Default_Ignorable_Code_Point, empty Braille)."""
+
+_ALIKE = str.maketrans(
+    {
+        # Cyrillic
+        **dict(zip("авекмнорстухіјѕԁԛԝьпгшӏѵһґ", "abekmhopctyxijsdqwbnrwlvhr", strict=True)),
+        # Greek
+        **dict(zip("αβγεζηικμνορτυχωσϲϳ", "abyezhikmvoptyxwocj", strict=True)),
+        # Armenian, and letters of phonetics
+        **dict(zip("օսհոցզյքԁɑɡıȷʏ", "ouhngqjpdagijy", strict=True)),
+        # digits
+        **dict(zip("01i", "oll", strict=True)),
+    }
+)
+"""Letters and digits, in lower case, and what they are taken for."""
+
+
+def invisible(text: str) -> bool:
+    """Whether a text has characters that are not seen, or that turn the direction of writing."""
+    return bool(_FILLERS.search(text)) or not text.isprintable()
+
+
+def normalised(name: str) -> str:
+    """A name in the form in which the board keeps it: NFKC, single spaces.
+
+    Raises:
+        ValueError: why it is no name, behind "name".
+    """
+    if invisible(name):
+        raise ValueError("has characters that cannot be seen; write it without them")
+    text = " ".join(unicodedata.normalize("NFKC", name).split())
+    if len(text) > _LONGEST or invisible(text):
+        raise ValueError(f"must have at most {_LONGEST} visible characters")
+    for character in text:
+        if not (_kind(character) in "LM" or _is_digit(character) or character in _PUNCTUATION):
+            raise ValueError(
+                f"has the character {character!r}; use letters, digits, spaces and .,:;+()-&'*=_"
+            )
+    if not any(_kind(character) == "L" or _is_digit(character) for character in text):
+        raise ValueError("must have a letter or a digit")
+    scripts = {_script(character) for character in text if _kind(character) == "L"}
+    if len(scripts) > 1 and not any(scripts <= several for several in _TOGETHER):
+        raise ValueError(f"has letters of {' and '.join(sorted(scripts))}; write it in one script")
+    if _piled(text):
+        raise ValueError(f"has more than {_MOST_MARKS} accents on a letter, or one on none")
+    return text
+
+
+def skeleton(name: str) -> str:
+    """What a name looks like: two names that have this in common are taken for each other."""
+    text = unicodedata.normalize("NFKC", name).casefold()
+    bare = "".join(c for c in unicodedata.normalize("NFD", text) if _kind(c) != "M")
+    seen = "".join(_plain(character) for character in bare).translate(_ALIKE).translate(_ALIKE)
+    kept = "".join(c for c in seen if c.isalnum() or c in "+*=")
+    return kept.replace("rn", "m").replace("vv", "w")
+
+
+def _plain(letter: str) -> str:
+    """The letter that a Latin letter with a stroke or a small capital is taken for."""
+    if letter.isascii():
+        return letter
+    named = unicodedata.name(letter, "")
+    found = re.fullmatch(r"LATIN (?:SMALL LETTER|LETTER SMALL CAPITAL) ([A-Z])(?: WITH .*)?", named)
+    return found[1].lower() if found else letter
+
+
+def _kind(character: str) -> str:
+    return unicodedata.category(character)[0]
+
+
+def _is_digit(character: str) -> bool:
+    return character in "0123456789"
+
+
+def _script(letter: str) -> str:
+    """The script of a letter, by its name in Unicode."""
+    return re.split("[ -]", unicodedata.name(letter, "UNNAMED"))[0]
+
+
+def _piled(text: str) -> bool:
+    """Whether marks stand on no letter, or on top of each other."""
+    marks = "".join("m" if _kind(c) == "M" else "l" if _kind(c) == "L" else " " for c in text)
+    return any((a, b) == (" ", "m") for a, b in pairwise(f" {marks}")) or "m" * (_MOST_MARKS + 1) in marks

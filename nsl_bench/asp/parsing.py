@@ -1,0 +1,62 @@
+"""ASP text to clingo's syntax trees, with errors that name line and column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from clingo import ast
+
+from nsl_bench.asp.text import check_text, directive
+from nsl_bench.errors import UserError
+
+__all__ = ["grounding_message", "parse_text"]
+
+_PLACE = re.compile(r"<[^>]*>:(\d+):(\d+)(?:-[\d:]+)?: (?:error: )?(.*)", re.DOTALL)
+
+
+def parse_text(text: str, what: str, place: tuple[int, int] = (1, 1)) -> list[ast.AST]:
+    """The statements of a logic program.
+
+    Args:
+        text: ASP.
+        what: its name in messages, e.g. ``"the hypothesis"`` or a file's name.
+        place: line and column of the text in the file that it is from.
+
+    Raises:
+        UserError: it does not parse, runs scripts or includes files, or is a text that clingo cannot take.
+    """
+    messages: list[str] = []
+    nodes: list[ast.AST] = []
+    check_text(text, what)
+    if found := directive(text):
+        meaning = "run no code" if found == "script" else "read no files"
+        raise UserError(f"#{found} is refused: {what} has one, and programs here {meaning}.")
+    try:
+        ast.parse_string(text, nodes.append, logger=lambda _, message: messages.append(message))
+    except RuntimeError:
+        raise UserError(_syntax_error(messages, text, what, place)) from None
+    return nodes
+
+
+def _syntax_error(messages: Sequence[str], text: str, what: str, place: tuple[int, int]) -> str:
+    name = what[:1].upper() + what[1:] if what.startswith("the ") else what
+    for message in messages:
+        if match := _PLACE.match(message):
+            line, column, reason = int(match[1]), int(match[2]), " ".join(match[3].split())
+            lines = text.split("\n")
+            if line > len(lines):  # what is missing is missing at the end
+                line, column = len(lines), len(lines[-1]) + 1
+            column += place[1] - 1 if line == 1 else 0
+            return f"{name}, line {line + place[0] - 1}, column {column}: {reason.rstrip('.')}."
+    return f"{name}, line {place[0]}, column {place[1]}: syntax error."
+
+
+def grounding_message(messages: Sequence[str]) -> str:
+    """clingo's first message as one line: ``line 1, column 5: unsafe variables in ...``."""
+    text = " ".join(messages[0].split()) if messages else "clingo gives no reason"
+    text = re.sub(r"^<[^>]*>:(\d+):(\d+)(?:-[\d:]+)?: ", r"line \1, column \2: ", text)
+    text = re.sub(r"<[^>]*>:\d+:\d+(?:-[\d:]+)?: ", "", text)
+    for inner in ("error: ", "note: ", "[#inc_base];", ":-[#inc_base]"):
+        text = text.replace(inner, "")
+    return text.rstrip(".")

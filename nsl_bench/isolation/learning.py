@@ -1,0 +1,217 @@
+"""Solving a learning task in a process that may die: what ``nsl-bench learn`` does.
+
+A task's text can make clingo ground without end, or end the process that it runs in. The file is therefore
+read, solved and explained in a child process (`nsl_bench.isolation.guard`). It tells its best hypothesis as
+soon as it has one, so that it is known even where a time limit, which grounding cannot heed, ends the child.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsl_bench.isolation.guard import Allowance, Ended, guarded
+from nsl_bench.isolation.guard_worker import stage, tell
+
+if TYPE_CHECKING:
+    from nsl_bench.las.task import Dialect, LasTask, Solution
+
+__all__ = ["Learned", "solve_isolated"]
+
+_GRACE = 5.0
+"""Seconds that a solver may take beyond its time limit: scoring what it found takes up to three."""
+
+_GRACE_SHARE = 0.1
+"""Of the time limit, which it may take besides."""
+
+_EXPLAINING_SECONDS = 60.0
+_MORE_MEMORY = 1.25
+"""A solver that keeps an eye on its memory has stopped before it takes so many times its limit."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What solving a task gave.
+
+    Attributes:
+        answer: the fields of a `Solution`, as JSON has them.
+        seconds: wall time from the call to the answer, reading included.
+        rules: what each rule is for (the fields of a `RuleExplanation`), if that was asked and found.
+        explanation: the same for people.
+        ended: a sentence if something ended the process before it was done; `answer` is then the best
+            hypothesis so far.
+        dialect: in whose dialect the task was read.
+    """
+
+    answer: Mapping[str, Any]
+    seconds: float
+    rules: tuple[Mapping[str, Any], ...] = ()
+    explanation: str | None = None
+    ended: str = ""
+    dialect: str = ""
+
+    @property
+    def solution(self) -> Solution:
+        """The answer as a value."""
+        from nsl_bench.las.task import Solution
+
+        lists = {
+            name: tuple(tuple(each) if isinstance(each, list) else each for each in value)
+            for name, value in self.answer.items()
+            if isinstance(value, list)
+        }
+        return Solution(**{**self.answer, **lists})
+
+
+def solve_isolated(
+    source: Path | str,
+    *,
+    dialect: Dialect | None = None,
+    rule_learner: str = "exact",
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    explain: bool = False,
+    verify: bool = False,
+    heard: Callable[[str, str], None] = lambda kind, words: None,
+) -> Learned:
+    """Solve a task.
+
+    The first Ctrl-C makes the solver finish with the best so far, where it can; a second one ends it.
+
+    Args:
+        source: a task file, or the text of a task.
+        dialect: how it is read (`LasTask.read`).
+        rule_learner: name of the solver.
+        time_limit: seconds for solving; a process that takes some seconds more is ended.
+        memory_limit: bytes; a process that takes much more is ended.
+        options: further arguments of the solver.
+        explain: say what each rule is for.
+        verify: check the answer by the definition (`nsl_bench.las.semantics.verification`).
+        heard: is handed ``"warning"`` or ``"progress"`` and what is to be said.
+
+    Raises:
+        UserError: the task cannot be read or solved.
+        Ended: the process ended before any hypothesis was known.
+    """
+    started = time.monotonic()
+    best: dict[str, Any] = {}
+    read = {"dialect": ""}
+
+    def hear(event: dict[str, Any]) -> None:
+        if "solution" in event:
+            best.update(event["solution"], seconds=time.monotonic() - started)
+        elif "dialect" in event:
+            read.update(event)
+        else:
+            heard(event["kind"], event["words"])
+
+    work = _Work(
+        source, dialect, rule_learner, time_limit, memory_limit, dict(options or {}), explain, verify
+    )
+    memory = None if memory_limit is None else int(_MORE_MEMORY * memory_limit)
+    try:
+        told = guarded(
+            _solve,
+            work,
+            doing=f"Reading {work.name}",
+            allowance=Allowance(time_limit, memory, work.grace),
+            heard=hear,
+            interruptible=True,
+        )
+    except Ended as ended:
+        if not best:
+            raise
+        seconds = best.pop("seconds")
+        best["message"] = " ".join(filter(None, [best["message"], str(ended)]))
+        return Learned(best, seconds, ended=str(ended), dialect=read["dialect"])
+    seconds = best.pop("seconds")
+    return Learned(best, seconds, tuple(told["rules"]), told["explanation"], dialect=read["dialect"])
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the child is asked to do: the arguments of `solve_isolated`."""
+
+    source: Path | str
+    dialect: Dialect | None
+    rule_learner: str
+    time_limit: float | None
+    memory_limit: int | None
+    options: dict[str, Any]
+    explain: bool
+    verify: bool
+
+    @property
+    def name(self) -> str:
+        """Of the task, in a sentence."""
+        return str(self.source) if isinstance(self.source, Path) else "the task"
+
+    @property
+    def grace(self) -> float:
+        """Seconds beyond its time limit after which a solver does not heed it."""
+        return _GRACE + _GRACE_SHARE * (self.time_limit or 0)
+
+
+def _solve(work: _Work) -> dict[str, Any]:
+    """Solve a task and tell what is found, in the child."""
+    from nsl_bench import registry
+    from nsl_bench.las.task import LasTask
+
+    solver = registry.factory("rule_learner", work.rule_learner)
+    stage(f"Reading {work.name}", work.time_limit, work.grace)
+    if isinstance(work.source, Path):
+        task = LasTask.read(work.source, dialect=work.dialect)
+    else:
+        task = LasTask.parse(work.source, dialect=work.dialect)
+    tell({"dialect": task.bias.dialect})
+    for warning in task.warnings:
+        tell({"kind": "warning", "words": warning})
+    options = dict(work.options)
+    known = signature(solver).parameters
+    if "progress" in known:
+        options["progress"] = lambda words: tell({"kind": "progress", "words": words})
+    if "found" in known:
+        options["found"] = _tell_solution
+    stage(f"Solving {work.name}", work.time_limit, work.grace)
+    started = time.monotonic()
+    solution = solver(task, time_limit=work.time_limit, memory_limit=work.memory_limit, **options)
+    _tell_solution(solution)
+    if work.verify:
+        stage(f"Verifying the answer to {work.name}", work.time_limit, work.grace)
+        solution = _verified(task, solution, work, started)
+        _tell_solution(solution)
+    if not work.explain or solution.score is None:
+        return {"rules": [], "explanation": None}
+    stage(f"Explaining the hypothesis of {work.name}", _EXPLAINING_SECONDS, _GRACE)
+    return _explained(task, solution)
+
+
+def _tell_solution(solution: Solution) -> None:
+    tell({"solution": {each.name: getattr(solution, each.name) for each in fields(solution)}})
+
+
+def _verified(task: LasTask, solution: Solution, work: _Work, started: float) -> Solution:
+    """The answer, checked by the definition in what is left of the time."""
+    from nsl_bench.budget import Budget, heeding_interrupts
+    from nsl_bench.las.semantics.verification.check import checked
+
+    left = None if work.time_limit is None else max(0.0, started + work.time_limit - time.monotonic())
+    budget = Budget.of(left, work.memory_limit)
+    with heeding_interrupts(budget):
+        return checked(task, solution, budget, thorough=True)
+
+
+def _explained(task: LasTask, solution: Solution) -> dict[str, Any]:
+    from nsl_bench.budget import Budget, Expired
+    from nsl_bench.las.semantics.explanation import explain
+
+    try:
+        found = explain(task, solution, Budget.of(_EXPLAINING_SECONDS, None))
+    except Expired as reason:
+        return {"rules": [], "explanation": f"No explanation: {reason}."}
+    return {"rules": [asdict(rule) for rule in found.rules], "explanation": str(found)}

@@ -1,0 +1,260 @@
+"""What strangers' rules say, asked in a process that may die (`nsl_bench.isolation.guard`).
+
+Each function here asks what a function of `nsl_bench.inference` or `nsl_bench.las` of nearly the same name
+answers, and raises what that raises, besides `nsl_bench.isolation.guard.Ended`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+from nsl_bench.isolation.guard import GROUNDING_SECONDS, Allowance, guarded
+from nsl_bench.isolation.guard_worker import needing, stage
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from nsl_bench.benchmark import Benchmark
+    from nsl_bench.inference.query import Answer, Query
+    from nsl_bench.las.semantics.equivalence import Counterexample
+    from nsl_bench.types import LabelSpace
+
+__all__ = ["counted", "crisp", "doubt", "equivalence", "fired", "inferred", "one_by_one", "subjects"]
+
+_THE_HYPOTHESIS = "the hypothesis"
+
+
+def one_by_one(text: str, what: str = _THE_HYPOTHESIS) -> tuple[str, ...]:
+    """The constants and rules of a program, one text each.
+
+    Args:
+        text: ASP.
+        what: the program's name in a sentence.
+
+    Raises:
+        UserError: it does not parse, or holds what has no meaning in a hypothesis.
+    """
+    return tuple(guarded(_one_by_one, text, what, doing=f"Reading {what}"))
+
+
+@needing("nsl_bench.asp.program")
+def _one_by_one(text: str, what: str) -> list[str]:
+    from nsl_bench.asp.program import parse
+
+    return [str(node) for node in parse(text, what).nodes]
+
+
+def counted(
+    rules: Sequence[str], benchmark: Benchmark | None, what: str = _THE_HYPOTHESIS
+) -> tuple[tuple[str, ...], int]:
+    """Rules one by one, and their atoms.
+
+    Args:
+        rules: ASP; a text may hold several rules.
+        benchmark: by whose language bias atoms are counted (`nsl_bench.las.bias.hypothesis.count_atoms`);
+            None: an atom for each head and each body literal.
+        what: the rules' name in a sentence.
+
+    Raises:
+        UserError: they do not parse, or hold what has no meaning in a hypothesis.
+    """
+    bias = None if benchmark is None else (benchmark.name, benchmark.background, benchmark.bias)
+    told = guarded(_counted, tuple(rules), bias, what, doing=f"Counting the atoms of {what}")
+    return tuple(told["rules"]), int(told["atoms"])
+
+
+@needing("nsl_bench.asp.program", "nsl_bench.las.bias.hypothesis")
+def _counted(rules: tuple[str, ...], bias: tuple[str, str, str] | None, what: str) -> dict[str, Any]:
+    from nsl_bench.asp.program import parse
+
+    program = parse("\n".join(rules), what)
+    if len(rules) != len(program.rules) + len(program.constants):
+        rules = tuple(str(node) for node in program.nodes)
+    if bias is None:
+        atoms = sum(len(rule.node.body) + bool(rule.derives) for rule in program.rules)
+    else:
+        from nsl_bench.las.bias.hypothesis import count_atoms
+
+        name, background, language = bias
+        task = SimpleNamespace(name=name, background=background, bias=language)
+        atoms = count_atoms(cast("Benchmark", task), rules, what)
+    return {"rules": rules, "atoms": atoms}
+
+
+def subjects(rules: Sequence[str]) -> frozenset[str]:
+    """The predicates in the bodies of rules (in the head, of a rule without body).
+
+    Raises:
+        UserError: the rules do not parse.
+    """
+    return frozenset(guarded(_subjects, tuple(rules), doing="Reading a hypothesis"))
+
+
+@needing("nsl_bench.asp.program")
+def _subjects(rules: tuple[str, ...]) -> list[str]:
+    from nsl_bench.asp.program import parse
+
+    program = parse("\n".join(rules), "a hypothesis")
+    return sorted(
+        {name for rule in program.rules for name, _ in (rule.body if rule.node.body else rule.derives)}
+    )
+
+
+def crisp(
+    rules: Sequence[str],
+    background: str,
+    contexts: Sequence[tuple[str, ...]],
+    labels: LabelSpace,
+    *,
+    what: str = _THE_HYPOTHESIS,
+    allowance: Allowance | None = None,
+) -> npt.NDArray[np.int16]:
+    """int16 [n]: the label of each example (`nsl_bench.inference.crisp.crisp_labels`)."""
+    doing = f"Answering with {what}"
+    found: npt.NDArray[np.int16] = guarded(
+        _crisp, tuple(rules), background, list(contexts), labels, doing=doing, allowance=allowance
+    )
+    return found
+
+
+@needing("nsl_bench.inference.crisp")
+def _crisp(*given: Any) -> Any:
+    from nsl_bench.inference.crisp import crisp_labels
+
+    return crisp_labels(*given)
+
+
+def doubt(query: Query) -> str | None:
+    """A sentence if no rule has a label's atom as its head (`nsl_bench.inference.program.ground`)."""
+    told: str | None = guarded(_doubt, query, doing=f"Reading {_THE_HYPOTHESIS}")
+    return told
+
+
+@needing("nsl_bench.inference.program.ground")
+def _doubt(query: Query) -> str | None:
+    from nsl_bench.inference.program.ground import underivable
+
+    return underivable(query)
+
+
+def inferred(
+    engine: str,
+    query: Query,
+    probabilities: npt.ArrayLike,
+    facts: Sequence[tuple[str, ...]] | None = None,
+    *,
+    what: str = _THE_HYPOTHESIS,
+    allowance: Allowance | None = None,
+    grounding: float | None = None,
+) -> Answer:
+    """An engine's answer (`nsl_bench.inference.engines.infer`).
+
+    Args:
+        engine: its name or spec.
+        query: as for `nsl_bench.inference.engines.infer`.
+        probabilities: as for `nsl_bench.inference.engines.infer`.
+        facts: as for `nsl_bench.inference.engines.infer`.
+        what: the hypothesis's name in a sentence.
+        allowance: its time is that of inference, once the rules have been grounded.
+        grounding: seconds that grounding may take, no more than inference; None: `GROUNDING_SECONDS`.
+    """
+    from nsl_bench.inference.query import Answer
+
+    allowance = allowance or Allowance(None)
+    seconds = allowance.seconds
+    grounding = grounding or GROUNDING_SECONDS
+    grounding = grounding if seconds is None else min(grounding, seconds)
+    told = guarded(
+        _inferred,
+        engine,
+        query,
+        probabilities,
+        facts,
+        f"Inference with {what}",
+        seconds,
+        doing=f"Grounding {what}",
+        allowance=Allowance(grounding, allowance.memory),
+    )
+    return Answer(**{**told, "engines": tuple(told["engines"])})
+
+
+@needing("nsl_bench.inference.engines")
+def _inferred(
+    engine: str,
+    query: Query,
+    probabilities: npt.ArrayLike,
+    facts: Sequence[tuple[str, ...]] | None,
+    doing: str,
+    seconds: float | None,
+) -> dict[str, Any]:
+    from nsl_bench import registry
+    from nsl_bench.inference.engines import Exact, Sampling, compiled
+    from nsl_bench.inference.query import clean_probabilities
+
+    made = registry.create("engine", engine)
+    clean_probabilities(query, probabilities)
+    if isinstance(made, Exact | Sampling):
+        # They keep it: what they begin with is known then, and the time of grounding is over.
+        given = [tuple(dict.fromkeys(own)) for own in facts or ()]
+        compiled(query, given[0] if given else (), tuple(sorted({fact for own in given for fact in own})))
+    stage(doing, seconds)
+    answer = made(query, probabilities, facts)
+    return {field.name: getattr(answer, field.name) for field in fields(answer)}
+
+
+def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list[str]:
+    """The ground instances of rules that fire (`nsl_bench.inference.explanation.fired`)."""
+    told: list[str] = guarded(
+        _fired, tuple(rules), background, tuple(context), doing=f"Grounding {_THE_HYPOTHESIS}"
+    )
+    return told
+
+
+@needing("nsl_bench.inference.explanation")
+def _fired(*given: Any) -> list[str]:
+    from nsl_bench.inference import explanation
+
+    return explanation.fired(*given)
+
+
+def equivalence(
+    first: Sequence[str],
+    second: Sequence[str],
+    *,
+    background: str,
+    inputs: str,
+    atoms: Sequence[str],
+    time_limit: float,
+    allowance: Allowance | None = None,
+) -> Counterexample | None:
+    """None, or an input on which hypotheses differ (`nsl_bench.las.semantics.equivalence.equivalent`)."""
+    from nsl_bench.las.semantics.equivalence import Counterexample
+
+    told = guarded(
+        _equivalence,
+        tuple(first),
+        tuple(second),
+        background,
+        inputs,
+        tuple(atoms),
+        time_limit,
+        doing="Comparing two hypotheses",
+        allowance=allowance,
+    )
+    return None if told is None else Counterexample(*map(tuple, told))
+
+
+@needing("nsl_bench.las.semantics.equivalence")
+def _equivalence(
+    first: Sequence[str], second: Sequence[str], background: str, inputs: str, atoms: Any, time_limit: float
+) -> list[Sequence[str]] | None:
+    from nsl_bench.las.semantics.equivalence import equivalent
+
+    found = equivalent(
+        first, second, background=background, inputs=inputs, atoms=atoms, known=atoms, time_limit=time_limit
+    )
+    return None if found is None else [found.inputs, found.first, found.second]

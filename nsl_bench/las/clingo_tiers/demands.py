@@ -1,0 +1,92 @@
+"""What the examples of a task ask for together: one demand for each distinct content, with its penalties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from nsl_bench.asp.program import Program
+from nsl_bench.las.semantics.coverage import Content, content
+from nsl_bench.las.task import LasTask
+from nsl_bench.types import WeightedExample
+
+__all__ = ["Demand", "Problem", "demands"]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What the examples with one content ask for together.
+
+    Attributes:
+        content: inclusions, exclusions and context.
+        penalty: summed penalties of positive examples: the price of leaving it uncovered.
+        price: summed penalties of negative examples: the price of an answer set that satisfies it.
+        required: some positive example has no penalty, so that it must be covered.
+        forbidden: some negative example has no penalty, so that no answer set may satisfy it.
+    """
+
+    content: Content
+    penalty: int = 0
+    price: int = 0
+    required: bool = False
+    forbidden: bool = False
+
+    @property
+    def positive(self) -> bool:
+        """Whether a positive example asks for it."""
+        return self.required or self.penalty > 0
+
+    @property
+    def negative(self) -> bool:
+        """Whether a negative example asks for it."""
+        return self.forbidden or self.price > 0
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether some example has no penalty."""
+        return self.required or self.forbidden
+
+
+def demands(examples: Iterable[WeightedExample]) -> tuple[Demand, ...]:
+    """The distinct contents of examples with what they ask for, in order of occurrence."""
+    sums: dict[Content, list[int]] = {}
+    for example in examples:
+        entry = sums.setdefault(content(example), [0, 0, 0, 0])
+        if example.penalty is None:
+            entry[2 if example.positive else 3] = 1
+        else:
+            entry[0 if example.positive else 1] += example.penalty
+    found = (Demand(key, a, b, bool(c), bool(d)) for key, (a, b, c, d) in sums.items())
+    return tuple(demand for demand in found if demand.positive or demand.negative)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A task as tiers C and D see it, whatever part of the hypothesis space they choose from.
+
+    Attributes:
+        name: what messages call the task.
+        background: the background knowledge.
+        demands: what the examples ask for.
+        derived_sets: ``inclusion(A)`` and ``exclusion(A)`` that the program derives extend an example.
+    """
+
+    name: str
+    background: Program
+    demands: tuple[Demand, ...]
+    derived_sets: bool
+
+    @classmethod
+    def of(cls, task: LasTask) -> Problem:
+        """The problem that a task poses."""
+        return cls(task.name, task.program, demands(task.examples), task.bias.dialect == "fastlas")
+
+    @property
+    def contexts(self) -> list[tuple[str, ...]]:
+        """The distinct contexts."""
+        return list(dict.fromkeys(demand.content[2] for demand in self.demands))
+
+    @property
+    def asked(self) -> list[str]:
+        """The distinct inclusions and exclusions."""
+        return list(dict.fromkeys(a for demand in self.demands for part in demand.content[:2] for a in part))

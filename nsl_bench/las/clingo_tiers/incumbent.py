@@ -1,0 +1,140 @@
+"""The best hypothesis so far and the best lower bound, whichever tier found them, and their answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from nsl_bench.budget import Budget, Expired
+from nsl_bench.las.bias.space import Space
+from nsl_bench.las.clingo_tiers.demands import Demand
+from nsl_bench.las.clingo_tiers.optimisation import Outcome
+from nsl_bench.las.semantics.coverage import Content, Score, content, score
+from nsl_bench.las.task import LasTask, Solution, Tier
+
+__all__ = ["Incumbent"]
+
+_GRACE = 3.0
+"""Seconds that the scoring of what was found may take after time is up."""
+_SHOWN = 10
+
+
+class Incumbent:
+    """The best hypothesis so far, scored by the coverage check, and the best bound.
+
+    Args:
+        task: the task.
+        budget: when to stop; what was found by then is still scored, for some seconds.
+        tell: is handed each better answer.
+
+    Attributes:
+        bound: no hypothesis has a score below this one.
+        contradiction: what shows that bound or score is wrong, if something does; nothing is optimal then.
+    """
+
+    def __init__(
+        self, task: LasTask, budget: Budget, tell: Callable[[Solution], None] = lambda solution: None
+    ) -> None:
+        self._task = task
+        self._tell = tell
+        self._budget = budget.with_grace(_GRACE)
+        self._rules: tuple[str, ...] | None = None
+        self._score: Score | None = None
+        self._tiers: list[Tier] = []
+        self._found_by: Tier | None = None
+        self._proven_by: Tier | None = None
+        self.bound = 0
+        self.contradiction = ""
+        self.offer(())
+
+    @property
+    def total(self) -> int | None:
+        """The best score; None while no hypothesis is known that covers what must be covered."""
+        return None if self._score is None else self._score.total
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the best score is the bound."""
+        return self.total is not None and self.total == self.bound and not self.contradiction
+
+    def enter(self, tier: Tier) -> None:
+        """A tier begins: what is found and proven from now on is its work."""
+        self._tiers.append(tier)
+        if self._score is not None:
+            self._tell(self.answer({}))
+
+    def offer(self, rules: tuple[str, ...]) -> Score | None:
+        """Score a hypothesis and keep it if it is better; its score, None if there is no time for that."""
+        try:
+            found = score(self._task, rules, self._budget)
+        except Expired:
+            return None
+        if not found.broken and (self._score is None or found.total < self._score.total):
+            self._rules, self._score = rules, found
+            self._found_by = self._tiers[-1] if self._tiers else None
+            self._compare()
+            if self._tiers:
+                self._tell(self.answer({}))
+        return found
+
+    def missed(self, found: Score, *, positive: bool) -> set[Content]:
+        """The contents of the uncovered examples that are positive, or negative."""
+        pairs = zip(self._task.examples, found.covered, strict=True)
+        return {content(e) for e, ok in pairs if not ok and e.positive == positive}
+
+    def raise_bound(self, outcome: Outcome, space: Space) -> None:
+        """Use the lower bound of an optimisation over a space that may be cut."""
+        lower = outcome.lower
+        if outcome.proven and outcome.chosen is None and self.total is None:
+            lower = space.horizon or 0
+        self.bound = max(self.bound, lower if space.horizon is None else min(lower, space.horizon))
+        self._compare()
+
+    def _compare(self) -> None:
+        if self.total is None:
+            return
+        if self.total < self.bound:
+            self.contradiction = f"a hypothesis has a score of {self.total}, below the bound of {self.bound}"
+        elif self.total == self.bound and self._tiers and self._proven_by is None:
+            self._proven_by = self._tiers[-1]
+
+    def unsatisfiable(self, core: Sequence[Demand], statistics: Mapping[str, float]) -> Solution:
+        """The answer to a task whose hard examples no hypothesis covers together."""
+        contents = {demand.content for demand in core}
+        names = [e.id for e in self._task.examples if e.penalty is None and content(e) in contents]
+        shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+        return Solution(
+            status="unsatisfiable",
+            score=None,
+            bound=0,
+            tier=self._tiers[-1],
+            statistics=statistics,
+            message=f"No hypothesis covers these examples together, and each must be covered: {shown}.",
+            tiers=tuple(self._tiers),
+        )
+
+    def answer(self, statistics: Mapping[str, float], message: str = "") -> Solution:
+        """What to answer: the best hypothesis, proven or not, or that none was found."""
+        if self.contradiction:
+            message += f" The search contradicts itself: {self.contradiction}. Please report the task."
+        message = message.strip()
+        if self._score is None or self._rules is None:
+            text = message or "No hypothesis that covers all examples that must be covered was found in time."
+            return Solution(
+                "feasible", None, self.bound, tier=self._tiers[-1], statistics=statistics, message=text,
+                tiers=tuple(self._tiers),
+            )  # fmt: skip
+        pairs = list(zip(self._task.examples, self._score.covered, strict=True))
+        proven = self.is_proven
+        return Solution(
+            status="optimal" if proven else "feasible",
+            score=self._score.total,
+            bound=0 if self.contradiction else min(self.bound, self._score.total),
+            hypothesis=self._rules,
+            cost=self._score.cost,
+            tier=(self._proven_by if proven else self._found_by) or self._tiers[-1],
+            covered=tuple(e.id for e, ok in pairs if ok),
+            uncovered=tuple((e.id, e.penalty) for e, ok in pairs if not ok and e.penalty is not None),
+            statistics=statistics,
+            message=message,
+            tiers=tuple(self._tiers),
+        )

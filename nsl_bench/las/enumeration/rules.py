@@ -1,0 +1,49 @@
+"""Rules of a hypothesis: built from the modes, or given whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nsl_bench.las.enumeration.building_blocks import Part
+from nsl_bench.las.enumeration.heads import HeadForm
+from nsl_bench.las.enumeration.without_replacement import inequalities
+from nsl_bench.las.tables.literals import BodyLiteral, Vocabulary
+
+__all__ = ["Rule", "rule_text"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A rule as a hypothesis may hold it.
+
+    Attributes:
+        cost: what it costs.
+        head: its head; None if it is given whole.
+        parts: its body; variables are numbers, the head's first.
+        types: type of each variable.
+        given: its text if it is given whole.
+    """
+
+    cost: int
+    head: HeadForm | None = None
+    parts: tuple[Part, ...] = ()
+    types: tuple[str, ...] = ()
+    given: str = ""
+
+
+def rule_text(rule: Rule, literals: Sequence[BodyLiteral], vocabulary: Vocabulary) -> str:
+    """The rule in ASP, with type guards and, without replacement, inequalities."""
+    if rule.given or rule.head is None:
+        return rule.given
+    order = list(dict.fromkeys([*range(len(rule.head.types)), *(v for _, vs in rule.parts for v in vs)]))
+    names = [""] * (max(order, default=-1) + 1)
+    for i, variable in enumerate(order):
+        names[variable] = f"V{i + 1}"
+    texts = [literals[i].text([names[v] for v in variables]) for i, variables in rule.parts]
+    if vocabulary.without_replacement:
+        texts += inequalities(rule.parts, names, literals)
+    guards = [f"{rule.types[v]}({names[v]})" for v in order if vocabulary.domain(rule.types[v]).guarded]
+    body = list(dict.fromkeys([*texts, *guards]))
+    head = rule.head.text(names)
+    return f"{head} :- {', '.join(body)}." if body else f"{head}."

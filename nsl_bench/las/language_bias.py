@@ -1,0 +1,345 @@
+"""Language bias: mode declarations, meta-rules, rules given whole, and what rules cost.
+
+They span the hypothesis space of a learning task (Law, Russo, Broda: "Inductive learning of answer set
+programs from noisy examples", 2018), in the words of FastLAS's and ILASP's task files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from nsl_bench.asp.program import Program, Rule, parse
+
+__all__ = [
+    "DEFAULT_MAX_VARIABLES",
+    "ILASP_MAX_BODY",
+    "LARGEST",
+    "MOST_VARIABLES",
+    "NEGATIVE_PENALTY",
+    "Compound",
+    "Dialect",
+    "LanguageBias",
+    "MetaMode",
+    "MetaRule",
+    "ModeAtom",
+    "ModeBody",
+    "ModeComparison",
+    "ModeHead",
+    "ModeLiteral",
+    "ModeTerm",
+    "Placeholder",
+    "PredicateDeclaration",
+    "WeightedRule",
+    "placeholders",
+]
+
+Dialect = Literal["ilasp", "fastlas"]
+
+DEFAULT_MAX_VARIABLES = 3
+MOST_VARIABLES = 1_000
+"""The largest `#maxv`."""
+LARGEST = 2**31 - 1
+"""The largest penalty, cost or bound that a task may state; clingo's integers end there."""
+ILASP_MAX_BODY = 3
+NEGATIVE_PENALTY = (
+    "a penalty is an integer of at least 0: if a rule cost less than nothing, the best hypothesis would be "
+    "all rules that do no harm."
+)
+"""Why a `#bias` with such a penalty is refused."""
+
+
+@dataclass(frozen=True)
+class Placeholder:
+    """``var(type)`` or ``const(type)`` in a mode declaration."""
+
+    kind: Literal["var", "const"]
+    type: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.type})"
+
+
+@dataclass(frozen=True)
+class Compound:
+    """A functional term with placeholders inside, e.g. ``meeting(var(person),var(person))``.
+
+    Attributes:
+        name: its function symbol; ``""`` for a tuple.
+        arguments: its arguments.
+    """
+
+    name: str
+    arguments: tuple[ModeTerm, ...]
+
+    def __str__(self) -> str:
+        trailing = "," if not self.name and len(self.arguments) == 1 else ""
+        return f"{self.name}({','.join(map(str, self.arguments))}{trailing})"
+
+
+ModeTerm = Placeholder | Compound | str
+"""An argument of a mode declaration; a string is a ground term as ASP writes it."""
+
+
+def placeholders(terms: Iterable[ModeTerm]) -> Iterator[Placeholder]:
+    """The placeholders in `terms`, from left to right."""
+    for term in terms:
+        if isinstance(term, Placeholder):
+            yield term
+        elif isinstance(term, Compound):
+            yield from placeholders(term.arguments)
+
+
+@dataclass(frozen=True)
+class ModeAtom:
+    """An atom with placeholders, e.g. ``suit(const(player),var(suit))``."""
+
+    predicate: str
+    arguments: tuple[ModeTerm, ...] = ()
+
+    @property
+    def signature(self) -> tuple[str, int]:
+        """Predicate and number of arguments."""
+        return self.predicate, len(self.arguments)
+
+    @property
+    def placeholders(self) -> tuple[Placeholder, ...]:
+        """Its placeholders, from left to right."""
+        return tuple(placeholders(self.arguments))
+
+    def __str__(self) -> str:
+        return f"{self.predicate}({','.join(map(str, self.arguments))})" if self.arguments else self.predicate
+
+
+@dataclass(frozen=True)
+class ModeComparison:
+    """A comparison with placeholders, e.g. ``var(suit) != var(suit)``."""
+
+    operator: str
+    left: ModeTerm
+    right: ModeTerm
+
+    @property
+    def placeholders(self) -> tuple[Placeholder, ...]:
+        """Its placeholders, from left to right."""
+        return tuple(placeholders((self.left, self.right)))
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.operator} {self.right}"
+
+
+@dataclass(frozen=True)
+class ModeHead:
+    """``#modeh(atom).``; what a rule of the hypothesis may derive. Recall is kept for printing only."""
+
+    atom: ModeAtom
+    recall: int | None = None
+
+    def __str__(self) -> str:
+        return f"#modeh({'' if self.recall is None else f'{self.recall}, '}{self.atom})."
+
+
+@dataclass(frozen=True)
+class ModeBody:
+    """``#modeb(recall, literal, (options)).``; what a body may hold.
+
+    Attributes:
+        literal: the atom or comparison.
+        negated: written with ``not``.
+        recall: how often one rule may use it (ILASP's dialect; FastLAS ignores it).
+        options: of ILASP's ``positive``, ``negative``, ``anti_reflexive``, ``symmetric``.
+    """
+
+    literal: ModeAtom | ModeComparison
+    negated: bool = False
+    recall: int | None = None
+    options: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        recall = "" if self.recall is None else f"{self.recall}, "
+        options = f", ({', '.join(self.options)})" if self.options else ""
+        return f"#modeb({recall}{'not ' if self.negated else ''}{self.literal}{options})."
+
+
+@dataclass(frozen=True)
+class ModeLiteral:
+    """One form of literal that a body may hold: a declaration, and whether under ``not``.
+
+    Attributes:
+        mode: index into `LanguageBias.bodies`; uses of one declaration share its recall.
+        literal: the atom or comparison.
+        negated: under default negation.
+        recall: how often one rule may use the declaration; None: without limit.
+        anti_reflexive: its two variables differ.
+        symmetric: the order of its two variables does not matter.
+    """
+
+    mode: int
+    literal: ModeAtom | ModeComparison
+    negated: bool
+    recall: int | None
+    anti_reflexive: bool = False
+    symmetric: bool = False
+
+
+@dataclass(frozen=True)
+class PredicateDeclaration:
+    """``#predicate(kind, name/arity).``; `kind` is e.g. ``target`` or ``invented``."""
+
+    kind: str
+    name: str
+    arity: int
+
+    def __str__(self) -> str:
+        return f"#predicate({self.kind}, {self.name}/{self.arity})."
+
+
+@dataclass(frozen=True)
+class MetaMode:
+    """``#modem(cost, name(kind/arity, ...)).``; instances of a meta-rule and what each costs."""
+
+    cost: int
+    name: str
+    kinds: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        return f"#modem({self.cost}, {self.name}({', '.join(f'{k}/{n}' for k, n in self.kinds)}))."
+
+
+@dataclass(frozen=True)
+class MetaRule:
+    """``P(X) :- Q(X), identity(P, Q).``; predicates are variables that the last atom binds.
+
+    Attributes:
+        text: the rule without its full stop and without the binding atom, e.g. ``P(X) :- Q(X)``.
+        name: the binding atom's name, e.g. ``identity``.
+        variables: its arguments, the predicate variables, e.g. ``("P", "Q")``.
+    """
+
+    text: str
+    name: str
+    variables: tuple[str, ...]
+
+    def __str__(self) -> str:
+        joint = ", " if ":-" in self.text else " :- "
+        return f"{self.text}{joint}{self.name}({', '.join(self.variables)})."
+
+    def instance(self, binding: Mapping[str, str]) -> str:
+        """The ASP rule, with its full stop, where `binding` names the predicates."""
+        return re.sub(r"\b[A-Z]\w*\b", lambda m: binding.get(m.group(), m.group()), self.text) + "."
+
+
+@dataclass(frozen=True)
+class WeightedRule:
+    """``weight ~ rule.``; a rule given whole, with its cost (ILASP)."""
+
+    cost: int
+    rule: str
+
+    @cached_property
+    def parsed(self) -> Rule:
+        """The rule, read once."""
+        return parse(self.rule, f"the rule '{self.rule}'").rules[0]
+
+    def __str__(self) -> str:
+        return f"{self.cost} ~ {self.rule}"
+
+
+@dataclass(frozen=True)
+class LanguageBias:
+    """The hypothesis space and what its rules cost.
+
+    A variable has one type. If some statement derives ``type/1``, each variable of the type is guarded
+    by that atom, which is printed and free; else a positive body literal must bind it.
+
+    Attributes:
+        heads, bodies: mode declarations.
+        meta_modes, meta_rules, predicates: predicate invention by meta-rules (ILASP).
+        rules: rules given whole.
+        constants: (type, ground term) from ``#constant``, without repetition.
+        max_variables: most variables in a rule.
+        max_body: most literals in a body, where the file says so.
+        penalties: the ``#bias`` statements, None if there are none.
+        ground_without_replacement: two body literals of a rule never ground to the same atom.
+        dialect: whose syntax the file is in; decides defaults.
+    """
+
+    heads: tuple[ModeHead, ...] = ()
+    bodies: tuple[ModeBody, ...] = ()
+    meta_modes: tuple[MetaMode, ...] = ()
+    meta_rules: tuple[MetaRule, ...] = ()
+    predicates: tuple[PredicateDeclaration, ...] = ()
+    rules: tuple[WeightedRule, ...] = ()
+    constants: tuple[tuple[str, str], ...] = ()
+    max_variables: int = DEFAULT_MAX_VARIABLES
+    max_body: int | None = None
+    penalties: tuple[str, ...] | None = None
+    ground_without_replacement: bool = False
+    dialect: Dialect = "fastlas"
+
+    @cached_property
+    def scoring(self) -> Program:
+        """The ``#bias`` statements as one program, read once."""
+        return parse("\n".join(self.penalties or ()), "#bias")
+
+    @property
+    def body_limit(self) -> int | None:
+        """Most literals in a body, type guards not counted; None: no limit."""
+        if self.max_body is None and self.dialect == "ilasp":
+            return ILASP_MAX_BODY
+        return self.max_body
+
+    @property
+    def literals(self) -> tuple[ModeLiteral, ...]:
+        """The forms of body literals; ILASP's declarations without ``positive`` allow both signs."""
+        ilasp = self.dialect == "ilasp"
+        found: list[ModeLiteral] = []
+        for i, mode in enumerate(self.bodies):
+            comparison = isinstance(mode.literal, ModeComparison)
+            signed = comparison or mode.negated or not {"positive", "negative"}.isdisjoint(mode.options)
+            negated_only = mode.negated or "negative" in mode.options
+            for negated in (False, True) if ilasp and not signed else (negated_only,):
+                found.append(
+                    ModeLiteral(
+                        mode=i,
+                        literal=mode.literal,
+                        negated=negated,
+                        recall=mode.recall if ilasp else None,
+                        anti_reflexive="anti_reflexive" in mode.options,
+                        symmetric="symmetric" in mode.options,
+                    )
+                )
+        return tuple(dict.fromkeys(found))
+
+    def instances(self) -> Iterator[WeightedRule]:
+        """The instances of meta-rules, each with the cost that its ``#modem`` states."""
+        for mode in self.meta_modes:
+            for meta in self.meta_rules:
+                if meta.name != mode.name or len(meta.variables) != len(mode.kinds):
+                    continue
+                for names in self._bindings(mode.kinds):
+                    yield WeightedRule(
+                        mode.cost, meta.instance(dict(zip(meta.variables, names, strict=True)))
+                    )
+
+    def _bindings(self, kinds: tuple[tuple[str, int], ...]) -> Iterator[tuple[str, ...]]:
+        if not kinds:
+            yield ()
+            return
+        kind, arity = kinds[0]
+        for predicate in self.predicates:
+            if (predicate.kind, predicate.arity) == (kind, arity):
+                for rest in self._bindings(kinds[1:]):
+                    yield (predicate.name, *rest)
+
+    @property
+    def learned(self) -> frozenset[tuple[str, int]]:
+        """Predicates (name, arity) that a hypothesis can derive; given whole rules are not looked into."""
+        from_heads = {head.atom.signature for head in self.heads}
+        if not self.meta_modes:
+            return frozenset(from_heads)
+        targets = {(p.name, p.arity) for p in self.predicates}
+        return frozenset(from_heads | targets)

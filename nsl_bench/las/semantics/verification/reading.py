@@ -1,0 +1,236 @@
+"""Reading a rule against the mode declarations: which of its literals count, and which are there for safety.
+
+A body holds literals that a declaration allows, which count; the guard ``type(V)`` of each variable whose
+type has a predicate; and, without replacement, inequalities. One rule can be read in several ways.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from clingo import ast
+
+from nsl_bench.las.task import (
+    Compound,
+    LanguageBias,
+    ModeAtom,
+    ModeComparison,
+    ModeLiteral,
+    ModeTerm,
+    Placeholder,
+)
+
+__all__ = ["OPERATORS", "Reader", "Reading", "is_constraint", "variables_of"]
+
+OPERATORS = {
+    ast.ComparisonOperator.Equal: "=",
+    ast.ComparisonOperator.NotEqual: "!=",
+    ast.ComparisonOperator.LessThan: "<",
+    ast.ComparisonOperator.LessEqual: "<=",
+    ast.ComparisonOperator.GreaterThan: ">",
+    ast.ComparisonOperator.GreaterEqual: ">=",
+}
+_VARIABLE = re.compile(r"\b[_']*[A-Z][\w']*")
+
+Types = dict[str, str]
+"""The type of each variable."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read a rule: which body literals count, by which declaration, and what they say of types.
+
+    Attributes:
+        types: the type of each variable.
+        counted: body literals, each with its declaration.
+        guards: type and variable of each literal that guards a variable.
+        inequalities: those that keep two literals from grounding to the same atom.
+    """
+
+    types: Types = field(default_factory=dict)
+    counted: tuple[tuple[ast.AST, ModeLiteral], ...] = ()
+    guards: tuple[tuple[str, str], ...] = ()
+    inequalities: tuple[ast.AST, ...] = ()
+
+
+class Reader:
+    """Reads rules against the mode declarations.
+
+    Args:
+        bias: the language bias.
+        is_guarded: whether a type's variables are guarded by its predicate.
+        is_constant: whether a type has a constant.
+    """
+
+    def __init__(
+        self,
+        bias: LanguageBias,
+        is_guarded: Callable[[str], bool],
+        is_constant: Callable[[str, str], bool],
+    ) -> None:
+        self._bias = bias
+        self._literals = bias.literals
+        self._is_guarded = is_guarded
+        self._is_constant = is_constant
+
+    def readings(self, rule: ast.AST) -> Iterator[Reading]:
+        """Every way to read a rule by the mode declarations."""
+        head = rule.head
+        starts: list[Types] = []
+        if is_constraint(head):
+            starts += [] if self._bias.heads or self._bias.meta_modes else [{}]
+        elif head.ast_type == ast.ASTType.Literal and head.sign == ast.Sign.NoSign:
+            found = [self._matches(head.atom, mode.atom, {}) for mode in self._bias.heads]
+            starts += [types for types in found if types is not None]
+        for types in starts:
+            for reading in self._bodies(list(rule.body), Reading(types)):
+                if self._is_allowed(rule, reading):
+                    yield reading
+
+    def _bodies(self, literals: Sequence[ast.AST], reading: Reading) -> Iterator[Reading]:
+        if not literals:
+            yield reading
+            return
+        first, rest = literals[0], literals[1:]
+        if first.ast_type != ast.ASTType.Literal or first.sign == ast.Sign.DoubleNegation:
+            return
+        for mode in self._literals:
+            if (first.sign == ast.Sign.Negation) == mode.negated:
+                types = self._matches(first.atom, mode.literal, reading.types)
+                if types is not None:
+                    counted = (*reading.counted, (first, mode))
+                    yield from self._bodies(rest, replace(reading, types=types, counted=counted))
+        if guard := _guard(first):
+            yield from self._bodies(rest, replace(reading, guards=(*reading.guards, guard)))
+        elif self._bias.ground_without_replacement and _is_inequality(first):
+            yield from self._bodies(rest, replace(reading, inequalities=(*reading.inequalities, first)))
+
+    def _is_allowed(self, rule: ast.AST, reading: Reading) -> bool:
+        """Whether the declarations allow what the reading takes for the body."""
+        bias = self._bias
+        types = reading.types
+        counted = {str(literal): mode for literal, mode in reading.counted}
+        if any(
+            types.get(variable) != kind or not self._is_guarded(kind) for kind, variable in reading.guards
+        ):
+            return False
+        if set(variables_of(rule)) - set(types) or len(types) > bias.max_variables:
+            return False
+        if bias.body_limit is not None and len(counted) > bias.body_limit:
+            return False
+        if is_constraint(rule.head) and not counted:
+            return False
+        modes = [mode.mode for mode in counted.values()]
+        if any(mode.recall is not None and modes.count(mode.mode) > mode.recall for mode in counted.values()):
+            return False
+        texts = {str(literal) for literal in rule.body}
+        if any(self._is_guarded(kind) and f"{kind}({v})" not in texts for v, kind in types.items()):
+            return False
+        return {_sides(x) for x in reading.inequalities} <= _replacements([x for x, _ in reading.counted])
+
+    def _matches(self, atom: ast.AST, mode: ModeAtom | ModeComparison, types: Types) -> Types | None:
+        """All types, if an atom or comparison is an instance of a declaration with types known before."""
+        if isinstance(mode, ModeComparison):
+            if atom.ast_type != ast.ASTType.Comparison or len(atom.guards) != 1:
+                return None
+            guard = atom.guards[0]
+            if OPERATORS[guard.comparison] != mode.operator:
+                return None
+            return self._terms((atom.term, guard.term), (mode.left, mode.right), types)
+        if atom.ast_type != ast.ASTType.SymbolicAtom or atom.symbol.ast_type != ast.ASTType.Function:
+            return None
+        symbol = atom.symbol
+        if (symbol.name, len(symbol.arguments)) != mode.signature:
+            return None
+        return self._terms(symbol.arguments, mode.arguments, types)
+
+    def _terms(self, terms: Sequence[ast.AST], modes: Sequence[ModeTerm], types: Types) -> Types | None:
+        found = dict(types)
+        pairs = list(zip(terms, modes, strict=True))
+        while pairs:
+            term, mode = pairs.pop()
+            if isinstance(mode, Placeholder) and mode.kind == "var":
+                if term.ast_type != ast.ASTType.Variable:
+                    return None
+                if found.setdefault(term.name, mode.type) != mode.type:
+                    return None
+            elif isinstance(mode, Placeholder):
+                if variables_of(term) or not self._is_constant(mode.type, str(term)):
+                    return None
+            elif isinstance(mode, Compound):
+                same = term.ast_type == ast.ASTType.Function and term.name == mode.name
+                if not same or len(term.arguments) != len(mode.arguments):
+                    return None
+                pairs += zip(term.arguments, mode.arguments, strict=True)
+            elif str(term) != mode:
+                return None
+        return found
+
+
+def is_constraint(head: ast.AST) -> bool:
+    """Whether a rule's head says that the rule is a constraint."""
+    return bool(
+        head.ast_type == ast.ASTType.Literal
+        and head.atom.ast_type == ast.ASTType.BooleanConstant
+        and head.atom.value == 0
+    )
+
+
+def _guard(literal: ast.AST) -> tuple[str, str] | None:
+    """Type and variable of ``type(V)``."""
+    if literal.sign != ast.Sign.NoSign or literal.atom.ast_type != ast.ASTType.SymbolicAtom:
+        return None
+    symbol = literal.atom.symbol
+    if symbol.ast_type != ast.ASTType.Function or len(symbol.arguments) != 1:
+        return None
+    variable = symbol.arguments[0]
+    return (symbol.name, variable.name) if variable.ast_type == ast.ASTType.Variable else None
+
+
+def _is_inequality(literal: ast.AST) -> bool:
+    atom = literal.atom
+    return bool(
+        literal.sign == ast.Sign.NoSign
+        and atom.ast_type == ast.ASTType.Comparison
+        and len(atom.guards) == 1
+        and atom.guards[0].comparison == ast.ComparisonOperator.NotEqual
+    )
+
+
+Sides = frozenset[tuple[str, ...]]
+
+
+def _sides(literal: ast.AST) -> Sides:
+    """The two sides of an inequality, each as the texts of its terms."""
+    sides = []
+    for term in (literal.atom.term, literal.atom.guards[0].term):
+        tuple_ = term.ast_type == ast.ASTType.Function and not term.name
+        sides.append(tuple(map(str, term.arguments)) if tuple_ else (str(term),))
+    return frozenset(sides)
+
+
+def _replacements(literals: Sequence[ast.AST]) -> set[Sides]:
+    """The inequalities that keep two atoms of one predicate from grounding to the same atom."""
+    atoms = []
+    for literal in literals:
+        if literal.atom.ast_type == ast.ASTType.SymbolicAtom:
+            symbol = literal.atom.symbol
+            atoms.append(
+                ((symbol.name, len(symbol.arguments), literal.sign), list(map(str, symbol.arguments)))
+            )
+    found = set()
+    for (one, left), (two, right) in itertools.combinations(atoms, 2):
+        if one == two:
+            pairs = [(a, b) for a, b in zip(left, right, strict=True) if a != b]
+            if pairs:
+                found.add(frozenset(zip(*pairs, strict=True)))
+    return found
+
+
+def variables_of(node: ast.AST) -> list[str]:
+    """The names of the variables in a syntax tree, in order of occurrence."""
+    text = re.sub(r'"(?:\\.|[^"\\])*"', "", str(node))
+    return list(dict.fromkeys(_VARIABLE.findall(text)))

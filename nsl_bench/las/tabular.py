@@ -1,0 +1,243 @@
+"""Tiers A and B: Boolean tables over all examples at once, enumeration of bodies, and a choice of rules."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsl_bench.budget import Budget, Undecided
+from nsl_bench.las.enumeration.bodies import Bodies
+from nsl_bench.las.enumeration.candidates import candidates, given_candidates
+from nsl_bench.las.enumeration.cells import Cells
+from nsl_bench.las.enumeration.heads import head_forms
+from nsl_bench.las.enumeration.rules import Rule, rule_text
+from nsl_bench.las.language_bias import WeightedRule
+from nsl_bench.las.set_cover.maxsat import Backend
+from nsl_bench.las.set_cover.problem import CoverProblem
+from nsl_bench.las.set_cover.unsatisfiable_core import unsatisfiable_core
+from nsl_bench.las.tables.columns import Columns
+from nsl_bench.las.tables.conditions import Target, choice_atom, targets
+from nsl_bench.las.tables.formulas import Formula, assign, demands, evaluate
+from nsl_bench.las.tables.grounding import ground
+from nsl_bench.las.tables.literals import Vocabulary
+from nsl_bench.las.task import LasTask, ModeAtom, Solution, Tier
+
+__all__ = ["solve_by_tables", "tabular_tier"]
+
+_MOST_BRANCHES = 64
+_ENUMERATION_SHARE = 0.7
+
+
+def tabular_tier(task: LasTask) -> Tier:
+    """``"B"`` if a predicate that may be learned feeds another predicate, else ``"A"``."""
+    given = [rule.parsed for rule in (*task.bias.instances(), *task.bias.rules)]
+    learned = task.bias.learned.union(*(rule.derives for rule in given))
+    feeding = [rule.body for rule in (*task.program.rules, *given) if rule.derives]
+    modes = [mode.literal for mode in task.bias.bodies if isinstance(mode.literal, ModeAtom)]
+    feeding += [frozenset({mode.signature}) for mode in modes]
+    return "B" if any(body & learned for body in feeding) else "A"
+
+
+def solve_by_tables(task: LasTask, budget: Budget, backend: Backend = "rc2") -> Solution:
+    """The hypothesis of least score, by tables.
+
+    Args:
+        task: the task.
+        budget: when to stop; the best so far is the answer then.
+        backend: MaxSAT solver.
+
+    Raises:
+        Undecided: the task is not one for tables, or they do not fit into time or memory.
+        UserError: background or contexts cannot be grounded.
+    """
+    return _TabularSearch(task, budget, backend).solve()
+
+
+@dataclass
+class _Branch:
+    """One way to choose the rules that are given whole.
+
+    Attributes:
+        chosen: their indices.
+        cost: what they cost.
+        targets: what the examples still ask for.
+    """
+
+    chosen: tuple[int, ...]
+    cost: int
+    targets: list[Target]
+
+    @property
+    def floor(self) -> int:
+        """What any choice of other rules costs at least."""
+        return self.cost + sum(t.penalty or 0 for t in self.targets if t.condition is False)
+
+
+@dataclass
+class _Best:
+    """The best choice in all branches, and what is known of the others.
+
+    Attributes:
+        score: its score.
+        branch: where it was found.
+        rules: indices of the candidates.
+        bound: no choice scores less.
+        proven: every branch was searched to its end.
+    """
+
+    score: int
+    branch: _Branch
+    rules: tuple[int, ...]
+    bound: int
+    proven: bool
+
+
+class _TabularSearch:
+    """The search of one task: tables, enumeration, choice of rules."""
+
+    def __init__(self, task: LasTask, budget: Budget, backend: Backend) -> None:
+        self._task = task
+        self._budget = budget
+        self._backend: Backend = backend
+        self._given: list[WeightedRule] = [*task.bias.instances(), *task.bias.rules]
+        self._statistics: dict[str, float] = {}
+        self._clock = time.perf_counter()
+
+    def _lap(self, phase: str) -> None:
+        now = time.perf_counter()
+        self._statistics[f"seconds_{phase}"] = round(now - self._clock, 4)
+        self._clock = now
+
+    def solve(self) -> Solution:
+        """See `solve_by_tables`."""
+        task, budget = self._task, self._budget
+        columns = Columns.of(task.examples)
+        grounding = ground(task, columns, self._given, budget)
+        self._lap("grounding")
+        branches = self._branches(targets(task, grounding, len(self._given), budget))
+        self._cells = Cells([branch.targets for branch in branches], columns.words, columns.n)
+        self._vocabulary = Vocabulary(task, grounding, budget)
+        forms = head_forms(self._vocabulary, self._cells)
+        self._lap("conditions")
+        self._bodies = Bodies(self._vocabulary, budget.before(_ENUMERATION_SHARE))
+        self._lap("tables")
+        self._rules = candidates(self._bodies, forms, self._cells)
+        if len(branches) == 1:
+            self._rules += given_candidates(self._given, self._cells)
+        self._lap("enumeration")
+        self._statistics.update(
+            examples=len(task.examples),
+            contexts=columns.n,
+            evaluated=self._bodies.evaluated,
+            distinct=len(self._rules),
+        )
+        best = self._choose(branches)
+        self._lap("choice")
+        return self._solution(best)
+
+    def _branches(self, goals: Sequence[Target]) -> list[_Branch]:
+        """Choices of given rules that leave no more than needs and bans to the rest.
+
+        Where that is all that there is from the start, given rules are candidates like others.
+        """
+        n = len(self._given)
+        conditions = {id(goal.condition): goal.condition for goal in goals}.values()
+        if all(each is False or demands(each) is not None for each in conditions):
+            return [_Branch((), 0, list(goals))]
+        if 2**n > _MOST_BRANCHES:
+            raise Undecided("too many rules given whole")
+        branches = []
+        for chosen in itertools.product((False, True), repeat=n):
+            values = {choice_atom(i): value for i, value in enumerate(chosen)}
+            known: dict[int, Formula] = {}
+            for goal in goals:
+                if id(goal.condition) not in known:
+                    condition = known[id(goal.condition)] = assign(goal.condition, values)
+                    if condition is not False and demands(condition) is None:
+                        raise Undecided("conditions that are more than needs and bans")
+            simpler = [
+                Target(goal.column, goal.penalty, known[id(goal.condition)], goal.examples) for goal in goals
+            ]
+            picked = tuple(i for i, value in enumerate(chosen) if value)
+            branches.append(_Branch(picked, sum(self._given[i].cost for i in picked), simpler))
+        return branches
+
+    def _choose(self, branches: Sequence[_Branch]) -> _Best:
+        """The best choice of rules in all branches."""
+        best: _Best | None = None
+        bounds = []
+        proven = True
+        given = sum(rule.cost for rule in self._given)
+        for branch in sorted(branches, key=lambda b: b.cost):
+            problem = CoverProblem(self._rules, branch.targets, self._cells, self._budget, given)
+            below = None if best is None else best.score - branch.cost
+            choice = problem.solve(below, self._backend, self._budget, self._statistics)
+            proven &= choice.proven
+            bounds.append(choice.bound + branch.cost)
+            if choice.rules is not None and (best is None or choice.score + branch.cost < best.score):
+                best = _Best(choice.score + branch.cost, branch, choice.rules, 0, False)
+        assert best is not None
+        best.bound, best.proven = min(*bounds, best.score) if bounds else 0, proven
+        if not self._bodies.complete:
+            # rules that were not enumerated can do anything but cover the examples that none can cover
+            best.proven, best.bound = False, min(best.score, *(branch.floor for branch in branches))
+        return best
+
+    def _solution(self, best: _Best) -> Solution:
+        """The answer that the best choice makes."""
+        task = self._task
+        tier = tabular_tier(task)
+        covered = self._covered(best)
+        missed = [example for example, ok in zip(task.examples, covered, strict=True) if not ok]
+        if any(example.penalty is None for example in missed):
+            return Solution(
+                status="unsatisfiable" if best.proven else "feasible",
+                score=None,
+                bound=0,
+                tier=tier,
+                statistics=dict(self._statistics),
+                message=self._core(best.branch),
+                tiers=(tier,),
+            )
+        picked = [Rule(self._given[i].cost, given=self._given[i].rule) for i in best.branch.chosen]
+        picked += [self._rules[i].rule for i in best.rules]
+        return Solution(
+            status="optimal" if best.proven else "feasible",
+            score=best.score,
+            bound=best.score if best.proven else best.bound,
+            hypothesis=tuple(rule_text(rule, self._bodies.literals, self._vocabulary) for rule in picked),
+            cost=sum(rule.cost for rule in picked),
+            tier=tier,
+            covered=tuple(e.id for e, ok in zip(task.examples, covered, strict=True) if ok),
+            uncovered=tuple((example.id, example.penalty or 0) for example in missed),
+            statistics=dict(self._statistics),
+            tiers=(tier,),
+        )
+
+    def _core(self, branch: _Branch) -> str:
+        """Which examples cannot be covered together."""
+        hard = [target for target in branch.targets if target.penalty is None]
+        core = unsatisfiable_core(hard, self._rules, self._cells)
+        names = [f"'{self._task.examples[target.examples[0]].id}'" for target in core]
+        if len(names) == 1:
+            return f"no hypothesis covers example {names[0]}, which must be covered."
+        listed = ", ".join(names[:-1]) + f" and {names[-1]}"
+        return f"no hypothesis covers the examples {listed} together, which must all be covered."
+
+    def _covered(self, best: _Best) -> list[bool]:
+        """Which examples the chosen rules cover, read off the tables."""
+        cells = self._cells
+        filled = np.zeros((len(cells.row), cells.n), np.bool_)
+        for index in best.rules:
+            filled[self._rules[index].cells()] = True
+        covered = [False] * len(self._task.examples)
+        for target in best.branch.targets:
+            column = filled[:, target.column]
+            holds = evaluate(target.condition, lambda atom, column=column: bool(column[cells.row[atom]]))  # type: ignore[misc]
+            for example in target.examples:
+                covered[example] = holds
+        return covered

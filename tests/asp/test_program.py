@@ -1,0 +1,171 @@
+"""Programs as the project reads them: kinds of rules, predicates, cycles, slices, errors."""
+
+from __future__ import annotations
+
+import clingo
+import pytest
+
+from nsl_bench.asp.atoms import read_atom, read_literal
+from nsl_bench.asp.dependencies import dependents, strong_components
+from nsl_bench.asp.names import Names
+from nsl_bench.asp.program import parse, statement
+from nsl_bench.asp.text import read_text
+from nsl_bench.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("text", "head", "derives", "positive", "negative"),
+    [
+        ("a.", "atom", {("a", 0)}, set(), set()),
+        ("a(X) :- b(X), not c(X).", "atom", {("a", 1)}, {("b", 1)}, {("c", 1)}),
+        (":- a, not not b.", "constraint", set(), {("a", 0)}, {("b", 0)}),
+        ("{ a(X) : b(X), not c } 2 :- d.", "choice", {("a", 1)}, {("b", 1), ("d", 0)}, {("c", 0)}),
+        ("a ; b :- c.", "disjunction", {("a", 0), ("b", 0)}, {("c", 0)}, set()),
+        ("a(1;2,3) :- b.", "atom", {("a", 1), ("a", 2)}, {("b", 0)}, set()),
+        ("a :- #count { X : b(X) } > 1, c.", "atom", {("a", 0)}, {("c", 0)}, {("b", 1)}),
+        ("a :- b(X) : c(X).", "atom", {("a", 0)}, set(), {("b", 1), ("c", 1)}),
+        ("-a(X) :- -b(X).", "atom", {("a", 1)}, {("b", 1)}, set()),
+        ("#sum { X : a(X) : b(X) } > 3.", "choice", {("a", 1)}, {("b", 1)}, set()),
+    ],
+)
+def test_rules_say_what_they_derive_and_depend_on(
+    text: str, head: str, derives: set[object], positive: set[object], negative: set[object]
+) -> None:
+    (rule,) = parse(text, "a test").rules
+    assert rule.head == head
+    assert (rule.derives, rule.positive, rule.negative) == (derives, positive, negative)
+
+
+def test_classical_negation_is_noted() -> None:
+    assert parse("-a(X) :- b(X), not -c.", "a test").classical == {("a", 1), ("c", 0)}
+
+
+@pytest.mark.parametrize(
+    "text", ["not a :- b.", "not not a :- b.", "1 < 2 :- b.", "2 < 1 :- b.", "X < 2 :- c(X).", "#false :- b."]
+)
+def test_heads_that_only_forbid_are_constraints(text: str) -> None:
+    rest = "{ a }. { b }. { c(1..3) }."
+    (rule,) = parse(text, "a test").rules
+    assert rule.head == "constraint"
+    assert answer_sets(f"{rest} {rule.text}") == answer_sets(f"{rest} {text}")
+
+
+def test_a_rule_that_is_always_satisfied_is_none() -> None:
+    assert parse("#true :- b. not #false :- b.", "a test").rules == ()
+
+
+def answer_sets(text: str) -> set[frozenset[str]]:
+    control = clingo.Control(["0", "--warn=none"])
+    control.add(text)
+    control.ground()
+    with control.solve(yield_=True) as handle:
+        return {frozenset(map(str, model.symbols(atoms=True))) for model in handle}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a :- b", "The rules, line 1, column 7: syntax error"),
+        ("a.\n b c.", "The rules, line 2, column 4: syntax error"),
+        ("a.\n:~ b. [1]", "The rules, line 2, column 1: .*weak constraints"),
+        ("#minimize { 1 : a }.", "weak constraints"),
+        ("#external a.", "#external is not supported"),
+        ("#program p(x).", "#program parts"),
+        ("#script (lua) #end.", "#script is refused"),
+        ('#include "x".', "#include is refused"),
+        ("a :- &sum { x } > 1.", "theory atom|syntax error"),
+        ("a(@f(1)).", "external function"),
+        ("#edge (a,b).", "has no meaning here"),
+    ],
+)
+def test_what_is_no_rule_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        parse(text, "the rules")
+
+
+def test_places_are_those_of_the_file() -> None:
+    with pytest.raises(UserError, match=r"t\.las, line 7, column 13: syntax error"):
+        parse("a :- b c.", "t.las", (7, 6))
+    with pytest.raises(UserError, match=r"t\.las, line 8, column 3: syntax error"):
+        parse("a.\nb c.", "t.las", (7, 6))
+
+
+def test_cycles_through_negation() -> None:
+    program = parse("a :- not b. b :- c. c :- a. d :- not a. e :- e, f.", "a test")
+    assert program.cycles_through_negation == {("a", 0), ("b", 0), ("c", 0)} - {("b", 0), ("c", 0)}
+    assert not program.stratified
+    assert parse("a :- not b. c :- c, a.", "a test").stratified
+
+
+def test_slices_keep_constraints_and_what_they_need() -> None:
+    program = parse("a :- b. b :- c. d :- e. e. :- d. x :- y.", "a test")
+    kept = [rule.text for rule in program.slice([("a", 0)]).rules]
+    assert kept == ["a :- b.", "b :- c.", "d :- e.", "e.", "#false :- d."]
+    assert program.dependents([("c", 0)]) == {("c", 0), ("b", 0), ("a", 0)}
+
+
+def test_components_come_after_those_that_they_lead_to() -> None:
+    found = strong_components({1: [2], 2: [3, 1], 3: [4], 5: [1]})
+    assert found[1] == found[2]
+    order = list(found)
+    assert order.index(4) < order.index(3) < order.index(1) < order.index(5)
+    assert dependents({1: [2], 2: [3]}, [2]) == {2, 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a", ("a", "", 0, False)),
+        ("-a(1, f(2,3))", ("a", "1, f(2,3)", 2, True)),
+        ('a("x,(y", b)', ("a", '"x,(y", b', 2, False)),
+        ('a("x\\"),(y")', ("a", '"x\\"),(y"', 1, False)),
+        ("a(f(g(h(k(m(1),2)))))", ("a", "f(g(h(k(m(1),2))))", 1, False)),
+        ("a((1,),(2,3))", ("a", "(1,),(2,3)", 2, False)),
+        ("a(1..3)", ("a", "1..3", 1, False)),
+        ("a(1) < 2", None),
+        ("a(1", None),
+        ("a(f(1;2))", None),
+        ("_x'y(1)", ("_x'y", "1", 1, False)),
+        ("not a", None),
+        ("a(1;2)", None),
+        ("X < 2", None),
+        ("a :- b", None),
+    ],
+)
+def test_atoms_are_read(text: str, found: tuple[str, str, int, bool] | None) -> None:
+    atom = read_atom(text)
+    assert (atom and (atom.name, atom.arguments, atom.arity, atom.classical)) == found
+
+
+def test_literals_are_read() -> None:
+    assert read_literal("not a(X)")[0]
+    assert not read_literal("nota(X)")[0]
+    assert read_literal("X != Y") == (False, None)
+
+
+def test_names_occur_in_none_of_the_texts() -> None:
+    assert Names.apart_from(["a(X)."])("in") == "nsl_in"
+    names = Names.apart_from(["nsl_in(1).", "p(NSL1_X)."])
+    assert names.prefix == "nsl2_"
+    assert names.variable("x") == "NSL2_X"
+
+
+def test_context_statements_are_read_once() -> None:
+    assert statement("a(X) :- b(X)") is statement("a(X) :- b(X)")
+
+
+def test_only_regular_files_are_read(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    import os
+
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    (tmp_path / "latin").write_bytes(b"\xe9")
+    for name, sentence in [
+        ("pipe", "a pipe or a device"),
+        ("zero", "a pipe or a device"),
+        ("latin", "not UTF-8"),
+        ("none", "There is no file"),
+        (".", "is a folder"),
+    ]:
+        with pytest.raises(UserError, match=sentence):
+            read_text(tmp_path / name)

@@ -1,0 +1,124 @@
+"""explain: what a run answered, as it was stored, apart from what its rules say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from nsl_bench.cli import explain as module
+from nsl_bench.cli.explain import command as explain
+from nsl_bench.errors import UserError
+from nsl_bench.run.job import Job
+from nsl_bench.run.record import Record
+from nsl_bench.run.store import Store
+from nsl_bench.types import Hypothesis, Track
+
+RULES = ("invalid :- digit(A,N), digit(B,N), neq(A,B), row(A,R), row(B,R).",)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _seen_once() -> Iterator[None]:
+    """The network looks at each example once."""
+    known: dict[str, Any] = {}
+    find = module._find
+
+    def find_once(name: str, setting: Any) -> Any:
+        if name not in known:
+            known[name] = find(name, setting)
+        return known[name]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "_find", find_once)
+        yield
+
+
+def stored(
+    folder: Path,
+    hypothesis: Hypothesis | None,
+    *,
+    status: str = "ok",
+    track: Track = "pretrained",
+    predictions: bool = True,
+) -> str:
+    """A results folder with one run of Sudoku that answers what nothing would; the run's key."""
+    network = "softmax" if track == "pretrained" else None
+    job = Job("sudoku_4x4", "1", "mnist", "f", "standard", 0.0, "small", 1, "ffnsl", track, network)
+    job = Job(**{**job.__dict__, "source": source()})
+    record = Record(job, status, hypothesis=hypothesis)  # type: ignore[arg-type]
+    store = Store(folder)
+    store.add(record)
+    if predictions:
+        rows = {"evaluation": ["hypothesis", "framework"], "example": ["test-0"] * 2, "label": ["valid"] * 2}
+        rows |= {"predicted": ["valid", "invalid"], "p_valid": [1.0, 0.1234], "p_invalid": [0.0, 0.7654]}
+        store.add_predictions(record.key, pd.DataFrame(rows))
+    return record.key
+
+
+def source() -> str:
+    """The default image source of the task."""
+    from nsl_bench import registry
+
+    return str(registry.create("benchmark", "sudoku_4x4").sources[0])
+
+
+def explained(folder: Path, key: str, example: str = "test-0", *more: str) -> str:
+    arguments = [example, "--results", str(folder), "--run", key[:8], *more]
+    result = CliRunner().invoke(explain, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_runs_answer_is_the_stored_one_and_the_rules_are_apart(tmp_path: Path) -> None:
+    key = stored(tmp_path / "results", Hypothesis(RULES, 6))
+    text = explained(tmp_path / "results", key)
+    before, _, after = text.partition("What the rules say")
+    assert f"What the run {key} answered (ffnsl, as stored):" in before
+    assert "from the images: invalid" in before and "from the true concepts: valid" in before
+    assert "valid: 0.1234" in before and "invalid: 0.7654" in before
+    assert f"the rules that the run {key} learned; computed now" in after
+    assert "0.1234" not in after and "Rules that fire" in after
+
+
+def test_what_was_not_stored_is_said(tmp_path: Path) -> None:
+    key = stored(tmp_path / "none", Hypothesis(RULES, 6), predictions=False)
+    assert "holds no predictions of this run" in explained(tmp_path / "none", key)
+    key = stored(tmp_path / "other", Hypothesis(RULES, 6))
+    assert "hold no example test-1" in explained(tmp_path / "other", key, "test-1")
+    assert "a run answers for test examples only" in explained(tmp_path / "other", key, "train-0")
+    key = stored(tmp_path / "failed", None, status="crashed", predictions=False)
+    assert "it ended as crashed" in explained(tmp_path / "failed", key)
+
+
+def test_a_run_without_rules_has_its_answer_shown(tmp_path: Path) -> None:
+    key = stored(tmp_path / "results", None)
+    text = explained(tmp_path / "results", key)
+    assert "valid: 0.1234" in text
+    assert "The run learned no rules in ASP" in text
+    assert "Derived label" not in text
+    path = tmp_path / "rules.lp"
+    path.write_text(RULES[0])
+    text = explained(tmp_path / "results", key, "test-0", "--hypothesis", str(path))
+    assert f"What the rules say ({path}; computed now)" in text
+
+
+def test_an_empty_hypothesis_is_not_the_true_rule(tmp_path: Path) -> None:
+    key = stored(tmp_path / "results", Hypothesis((), 0))
+    text = explained(tmp_path / "results", key)
+    assert "Rules that fire on the most likely concepts:\n  none" in text
+    assert "\n  valid: 1.0000" in text
+
+
+def test_a_network_that_the_run_did_not_use_is_named(tmp_path: Path) -> None:
+    key = stored(tmp_path / "results", Hypothesis(RULES, 6), track="symbolic")
+    assert "What the network sees (softmax; the run used none):" in explained(tmp_path / "results", key)
+
+
+def test_a_run_that_is_not_there_is_told(tmp_path: Path) -> None:
+    stored(tmp_path / "results", None)
+    with pytest.raises(UserError, match="There is no run"):
+        explained(tmp_path / "results", "zzzz")

@@ -1,0 +1,117 @@
+"""Solving in a process that may die: the same answers, and the best so far where it does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nsl_bench.errors import UserError
+from nsl_bench.isolation import learning
+from nsl_bench.isolation.guard import Ended
+from nsl_bench.isolation.learning import solve_isolated
+from nsl_bench.las import LasTask, Solution, solve
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
+
+TASK = """
+#modeh(p). #modeh(q). #modeb(r). #modeb(not r).
+#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").
+#pos(one@5, {p}, {q}, {r.}).
+#pos(two@5, {q}, {p}, {}).
+#pos(two@1, {p}, {}, {}).
+"""
+
+
+def test_the_answer_is_the_solvers(tmp_path: Path) -> None:
+    path = tmp_path / "task.las"
+    path.write_text(TASK)
+    heard: list[tuple[str, str]] = []
+    for source in (path, TASK):
+        learned = solve_isolated(source, explain=True, heard=lambda kind, words: heard.append((kind, words)))
+        here = solve(LasTask.parse(TASK))
+        for name in ("status", "score", "bound", "hypothesis", "cost", "tier", "covered", "uncovered"):
+            assert getattr(learned.solution, name) == getattr(here, name)
+        assert [rule["covers"] for rule in learned.rules] and "covers" in (learned.explanation or "")
+        assert learned.seconds > 0 and not learned.ended
+    assert {kind for kind, _ in heard} == {"warning", "progress"}
+
+
+def test_a_dialect_and_options_are_handed_on() -> None:
+    silent = TASK.replace('#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").', "")
+    scores = [solve_isolated(silent, dialect=each).answer["score"] for each in ("fastlas", "ilasp")]
+    assert scores[0] < scores[1]
+    assert solve_isolated(TASK, options={"backend": "rc2"}).answer["score"] == 5
+    with pytest.raises(UserError, match="unexpected keyword"):
+        solve_isolated(TASK, options={"nonsense": 1})
+
+
+def test_what_is_wrong_with_a_task_is_told() -> None:
+    with pytest.raises(UserError, match=r"line 1, column"):
+        solve_isolated("#modeh(p). #pos(")
+    with pytest.raises(UserError, match="no examples"):
+        solve_isolated("#modeh(p).")
+
+
+def test_a_time_limit_ends_what_does_not_heed_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "_GRACE", 0.5)
+    started = time.monotonic()
+    with pytest.raises(Ended, match=r"^Solving the task takes longer than the 1 s allowed; "):
+        solve_isolated(TASK + "m(1..5000). s :- m(A), m(B), m(C), A+B+C = -1.", time_limit=1)
+    assert time.monotonic() - started < 15
+
+
+SOLVER = """
+import sys, os
+from dataclasses import replace
+from nsl_bench import registry
+from nsl_bench.cli import run
+from nsl_bench.isolation import learning
+
+learning._GRACE = 0.5
+
+def solver(task, *, time_limit=None, memory_limit=None, found):
+    from nsl_bench.las.task import Solution
+    first = Solution("feasible", 9, 1, ("p.",), 1, "C", ("one",), (("two", 8),), message="So far.")
+    found(first)
+    found(replace(first, score=7, uncovered=(("two", 6),)))
+    if sys.argv[2] == "dies":
+        os.abort()
+    while True:
+        pass
+
+registry.factory = lambda kind, name: solver
+run(["learn", sys.argv[1], "--time-limit", "1", *sys.argv[3:]])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the child has the solver only where it is forked")
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [("hangs", "takes longer than the 1 s allowed"), ("dies", "crashed clingo (SIGABRT)")],
+)
+def test_the_best_so_far_is_printed(how: str, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "task.las"
+    path.write_text(TASK)
+    words = [sys.executable, "-c", SOLVER, str(path), how]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stdout.startswith("p.\n% score 7 (feasible, at least 1): rules cost 1, 1 examples uncovered")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("So far. Solving ") and sentence in last
+    done = subprocess.run([*words, "--json"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and json.loads(done.stdout)["uncovered"] == {"two": 6}
+
+
+@pytest.mark.parametrize("tier", ["C", "D"])
+def test_each_better_answer_is_told(tier: str) -> None:
+    told: list[Solution] = []
+    solution = solve(LasTask.parse(TASK), first_tier=tier, found=told.append)  # type: ignore[arg-type]
+    scores = [each.score or 0 for each in told]
+    assert scores == sorted(scores, reverse=True) and scores[0] > scores[-1] == solution.score == 5
+    assert told[0].hypothesis == () and told[0].status == "feasible"

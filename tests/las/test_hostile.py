@@ -1,0 +1,268 @@
+"""Task files that mean harm, or that a mistake made: one sentence and an exit code, within the limits.
+
+Each file goes through ``nsl-bench learn`` as a user would call it. What clingo does to the process that
+grounds it, it does to a child process; the process of the tests would not survive it.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from nsl_bench.cli import run
+from nsl_bench.isolation import learning
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
+
+TASK = """
+n(1..3). #modeh(p(var(n))). #modeb(r(var(n))). #modeb(not r(var(n))).
+#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").
+#pos(one@5, {p(1)}, {p(2)}, {r(1).}).
+#pos(two@5, {p(2)}, {p(1)}, {r(2).}).
+"""
+"""What the rest of a file is where only one part of it is hostile."""
+
+DIGITS = "9" * 5000
+OVERFLOW = "-2147483648 / -1"
+
+ARITHMETIC = {
+    "penalty_of_30_digits": TASK + f"#pos(x@{'9' * 30}, {{p(1)}}, {{}}, {{}}).",
+    "penalty_of_5000_digits": TASK + f"#pos(x@{DIGITS}, {{p(1)}}, {{}}, {{}}).",
+    "maxv_of_30_digits": TASK + f"#maxv({'9' * 30}).",
+    "maxv_of_5000_digits": TASK + f"#maxv({DIGITS}).",
+    "maxv_of_a_milliard": TASK + "#maxv(1000000000).",
+    "maxv_below_0": TASK + "#maxv(-1).",
+    "maxv_of_0": TASK + "#maxv(0).",
+    "max_body_of_5000_digits": TASK + f"#max_body({DIGITS}).",
+    "recall_of_5000_digits": TASK + f"#modeb({DIGITS}, s(var(n))). s(1).",
+    "weight_of_5000_digits": TASK + f"{DIGITS} ~ p(1).",
+    "meta_cost_of_5000_digits": TASK + f"#modem({DIGITS}, m(p/1, q/1)). P(X) :- Q(X), m(P,Q).",
+    "number_of_5000_digits": TASK + f"s({DIGITS}).",
+    "number_of_5000_digits_in_a_context": TASK + f"#pos(x, {{p(1)}}, {{}}, {{s({DIGITS}).}}).",
+    "number_beyond_31_bits_in_a_bias": TASK + '#bias("penalty(99999999999, head).").',
+    "number_of_30_digits_in_a_mode": TASK + f"#modeb(s({'9' * 30})). s(1).",
+    "overflow": TASK + f"s({OVERFLOW}).",
+    "overflow_of_a_variable": TASK + "m(-2147483647-1). s(X/(-1)) :- m(X).",
+    "overflow_of_a_remainder": TASK + "m(-2147483647-1). s(X\\(-1)) :- m(X).",
+    "overflow_in_a_context": TASK + f"#pos(x, {{p(1)}}, {{}}, {{s({OVERFLOW}).}}).",
+    "overflow_in_a_rule_of_a_context": TASK + f"#pos(x, {{p(1)}}, {{}}, {{s(X) :- X = {OVERFLOW}.}}).",
+    "overflow_in_an_inclusion": TASK + f"#pos(x, {{p({OVERFLOW})}}, {{}}, {{}}).",
+    "overflow_in_an_exclusion": TASK + f"#neg(x, {{}}, {{p({OVERFLOW})}}, {{}}).",
+    "overflow_in_a_constant": TASK + f"#constant(n, {OVERFLOW}).",
+    "overflow_in_a_definition": TASK + f"#const k = {OVERFLOW}. s(k).",
+    "overflow_in_a_bias": TASK + f'#bias("penalty({OVERFLOW}, head).").',
+    "overflow_in_a_head_mode": TASK + f"#modeh(q({OVERFLOW})).",
+    "overflow_in_a_body_mode": TASK + f"#modeb(s({OVERFLOW})). s(1).",
+    "overflow_in_a_given_rule": TASK + f"1 ~ p(X) :- n(X), X = {OVERFLOW}.",
+    "remainder_by_0": TASK + "s(1\\0).",
+    "remainder_by_0_in_a_context": TASK + "#pos(x, {p(1)}, {}, {s(1\\0).}).",
+    "remainder_by_0_in_an_inclusion": TASK + "#pos(x, {p(1\\0)}, {}, {}).",
+    "quotient_by_0": TASK + "s(X/0) :- n(X).",
+    "product_that_overflows_to_0": TASK + "s(N) :- n(N), N*65536*65536=0.",
+    "product_in_a_given_rule": TASK + "1 ~ p(N) :- n(N), N*65536*65536=0.",
+    "power": TASK + "s(10**1000000000). t(N) :- n(N), N**2000000000 > 3.",
+    "power_of_0": TASK + "s(0**(-1)).",
+}
+
+ENDLESS = {
+    "terms": TASK + "s(a). s(f(X)) :- s(X).",
+    "numbers": TASK + "s(0). s(X+1) :- s(X).",
+    "tuples": TASK + "s((1,1)). s((X,X)) :- s(X).",
+    "a_range": TASK + "s(1..2000000000).",
+    "a_range_in_a_context": TASK + "#pos(x, {p(1)}, {}, {s(1..2000000000).}).",
+    "a_type": TASK + "m(1..2000000000). #modeb(s(var(m))). s(1).",
+    "a_sum": TASK + "v(1..40). {w(X) : v(X)}. s :- T = #sum { V**5,V : w(V) }, T > 10.",
+    "a_count": TASK + "s(X) :- X = #count { Y : Y = 1..1000000000 }.",
+    "a_join_that_gives_nothing": TASK + "m(1..5000). s :- m(A), m(B), m(C), A+B+C = -1.",
+    "a_choice": TASK + "{ s(1..1000000000) }.",
+    "terms_in_a_context": TASK + "#pos(x, {p(1)}, {}, {s(a). s(f(X)) :- s(X).}).",
+    "terms_in_a_bias": TASK + '#bias("s(a). s(f(X)) :- s(X). penalty(1, X) :- s(X).").',
+    "terms_in_a_given_rule": TASK + "s(a). 1 ~ s(f(X)) :- s(X).",
+    "a_join_in_a_given_rule": TASK + "m(1..5000). 1 ~ p(1) :- m(A), m(B), m(C), A+B+C = -1.",
+}
+
+TEXTS = {
+    "empty": "",
+    "a_comment": "% nothing",
+    "an_open_comment": TASK + "%* and so on",
+    "an_open_string": TASK + 's("and so on',
+    "an_open_example": TASK + "#pos(x, {p(1)}, {",
+    "closed_too_often": TASK + "#pos(x, {p(1)}}, {}, {}).",
+    "five_arguments": TASK + "#pos(x, {p(1)}, {}, {}, {}).",
+    "a_nul": TASK + "s(1).\0 s(2).",
+    "no_ascii": TASK + "é(1). s(„x“).",
+    "brackets": TASK + "s(" + "f(" * 10_000 + "1" + ")" * 10_001 + ".",
+    "braces": TASK + "#pos(x, " + "{" * 10_000 + "}" * 10_000 + ", {}, {}).",
+    "signs": TASK + f"s({'-' * 10_000}1).",
+    "negations": TASK + f"s :- {'not ' * 10_000} n(1).",
+    "literals": TASK + f"s :- {', '.join(['n(1)'] * 20_000)}.",
+    "a_long_name": TASK + f"{'s' * 1_000_000}(1).",
+    "a_long_string": TASK + f's("{"x" * 1_000_000}").',
+    "a_script": TASK + "#script (python) import os; os.abort() #end.",
+    "an_include": TASK + '#include "/etc/passwd".',
+    "an_external": TASK + "#external s(1..100000000).",
+    "a_theory": TASK + "&sum { 1 } > 0.",
+    "a_part": TASK + "#program more(t). s(t).",
+    "an_edge": TASK + "#edge (1..10000,1..10000).",
+    "a_heuristic": TASK + "#heuristic p(1). [1,true]",
+    "a_weak_constraint": TASK + ":~ p(1). [2147483647@2147483647]",
+    "an_optimisation": TASK + "#minimize { 2147483647,X : p(X) }.",
+    "a_function": TASK + "s(@f(1)).",
+    "own_names": TASK + "_in(0). _bad(0). _ok(0). _c_p(0). __example(0). _pay(0).",
+    "a_contradiction": TASK + "a. -a.",
+    "a_constraint": TASK + ":- n(1).",
+    "no_answer_set": TASK + "s :- not s.",
+    "hard_examples_that_clash": TASK + "#pos(x, {p(3)}, {}, {}). #pos(y, {}, {p(3)}, {}).",
+}
+
+QUICK = sorted(ARITHMETIC) + sorted(TEXTS)
+
+
+def ends(words: list[object], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """The exit code, output and errors of a command, which ends as each should."""
+    started = time.monotonic()
+    with pytest.raises(SystemExit) as left:
+        run([str(word) for word in words])
+    shown = capsys.readouterr()
+    assert left.value.code in (0, 1, 2), (left.value.code, shown.err)
+    assert "Traceback" not in shown.err + shown.out
+    sentences = [line for line in shown.err.splitlines() if not line.startswith("Note: ")]
+    assert len(sentences) <= 1, shown.err
+    if left.value.code == 2 and not shown.out:
+        assert sentences[0].startswith("nsl-bench: ") and sentences[0].endswith("."), sentences
+        assert len(sentences[0]) < 1000
+    assert time.monotonic() - started < 20
+    return left.value.code, shown.out, shown.err
+
+
+@pytest.fixture(autouse=True)
+def little_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not heed its time limit is ended soon."""
+    monkeypatch.setattr(learning, "_GRACE", 1.0)
+
+
+@pytest.fixture
+def learn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[str], tuple[int, str, str]]:
+    """Learns from a text."""
+
+    def learned(text: str) -> tuple[int, str, str]:
+        path = tmp_path / "task.las"
+        path.write_text(text, encoding="utf-8")
+        return ends(["learn", path, "--time-limit", 2, "--memory-limit", 1000], capsys)
+
+    return learned
+
+
+@pytest.mark.parametrize("name", sorted(ARITHMETIC))
+def test_arithmetic(name: str, learn: Callable[[str], tuple[int, str, str]]) -> None:
+    learn(ARITHMETIC[name])
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(ARITHMETIC) if name.startswith("number_")])
+def test_numbers_that_clingo_cannot_hold(name: str, learn: Callable[[str], tuple[int, str, str]]) -> None:
+    assert learn(ARITHMETIC[name])[0] == 2
+
+
+@pytest.mark.parametrize("name", sorted(TEXTS))
+def test_texts(name: str, learn: Callable[[str], tuple[int, str, str]]) -> None:
+    learn(TEXTS[name])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in ("terms", "a_join_that_gives_nothing") else pytest.mark.slow)
+        for name in sorted(ENDLESS)
+    ],
+)
+def test_endless_grounding(name: str, learn: Callable[[str], tuple[int, str, str]]) -> None:
+    learn(ENDLESS[name])
+
+
+def fifo(path: Path) -> Path:
+    os.mkfifo(path)
+    return path
+
+
+def link(path: Path, target: str) -> Path:
+    path.symlink_to(target)
+    return path
+
+
+def bound_socket(path: Path) -> Path:
+    here = Path.cwd()
+    os.chdir(path.parent)  # a socket's name is short
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    finally:
+        os.chdir(here)
+    return path
+
+
+def sparse(path: Path) -> Path:
+    with path.open("wb") as file:
+        file.truncate(3 << 30)
+    return path
+
+
+def folder(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+def words(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+FILES: dict[str, Callable[[Path], Path]] = {
+    "a_pipe": fifo,
+    "a_link_to_an_endless_device": lambda path: link(path, "/dev/zero"),
+    "a_link_to_a_random_device": lambda path: link(path, "/dev/urandom"),
+    "an_endless_device": lambda path: Path("/dev/zero"),
+    "an_empty_device": lambda path: Path("/dev/null"),
+    "a_terminal": lambda path: Path("/dev/tty"),
+    "a_folder": folder,
+    "a_link_to_a_folder": lambda path: link(path, "/"),
+    "a_socket": bound_socket,
+    "3_gigabytes": sparse,
+    "nothing": lambda path: path,
+    "a_dangling_link": lambda path: link(path, "nowhere"),
+    "a_link_to_itself": lambda path: link(path, path.name),
+    "a_long_name": lambda path: path.with_name("x" * 300),
+    "latin_1": lambda path: words(path, TASK.encode() + b"\xe9(1)."),
+    "utf_16": lambda path: words(path, TASK.encode("utf-16")),
+    "random_bytes": lambda path: words(path, bytes(range(256)) * 100),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+@pytest.mark.parametrize("command", ["learn", "equivalent", "predict"])
+def test_files_that_are_none(
+    name: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = FILES[name](tmp_path / "given.las")
+    rest = {
+        "learn": [path, "--time-limit", 2],
+        "equivalent": [path, path, "--inputs", path, "--atom", "p", "--time-limit", 2],
+        "predict": [path, "follow_suit", "--probabilities", path],
+    }
+    code, output, _ = ends([command, *rest[command]], capsys)
+    assert (code, output) == (2, "")
+
+
+def test_nothing_is_left_behind() -> Iterator[None]:
+    """The children that were ended are gone, not zombies."""
+    import psutil
+
+    states = [child.status() for child in psutil.Process().children(recursive=True)]
+    assert psutil.STATUS_ZOMBIE not in states
+    assert sys.platform != "linux" or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2 << 20

@@ -1,0 +1,248 @@
+"""Choosing rules: each method by itself against all subsets of the rules of small random instances."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nsl_bench.budget import Budget
+from nsl_bench.las.set_cover.branch_and_bound import branch_and_bound
+from nsl_bench.las.set_cover.configurations import configurations, is_searchable
+from nsl_bench.las.set_cover.encoding import solve_by_maxsat
+from nsl_bench.las.set_cover.greedy import greedy
+from nsl_bench.las.set_cover.instance import Choice, Instance, integers
+from nsl_bench.las.set_cover.lagrangian_search import search
+from nsl_bench.las.set_cover.local_search import tabu_search
+from nsl_bench.las.set_cover.maxsat import Backend, MaxSat
+from nsl_bench.las.set_cover.reduction import dominated, prune, split
+from nsl_bench.las.set_cover.relaxation import Relaxation
+from nsl_bench.las.set_cover.solve import solve
+
+SEEDS = range(40)
+HUGE = (1 << 31) - 1, 10**17, 10**40
+
+
+def drawn(
+    seed: int, n_rules: int = 7, n_targets: int = 12, n_needs: int = 8, hard: int | None = None
+) -> Instance:
+    """A random instance, in which some targets weigh `hard` if that is given."""
+    rng = np.random.default_rng(seed)
+    needs = []
+    for _ in range(n_targets):
+        size = int(rng.choice(4, p=[0.3, 0.4, 0.2, 0.1]))
+        needs.append(tuple(sorted(rng.choice(n_needs, size, replace=False).tolist())))
+    weights = rng.integers(1, 30, n_targets).tolist()
+    if hard is not None:
+        weights = [hard if rng.random() < 0.4 else weight for weight in weights]
+    costs = rng.integers(1, 7, n_rules).tolist()
+    return Instance(
+        rules=np.arange(n_rules) + 10,
+        costs=integers(costs, sum(weights)),
+        weights=integers(weights, sum(costs)),
+        needs=tuple(needs),
+        supports=rng.random((n_needs, n_rules)) < rng.choice([0.2, 0.5]),
+        violates=(rng.random((n_targets, n_rules)) < 0.3) & (rng.random((n_targets, 1)) < 0.5),
+        constant=int(rng.integers(0, 5)),
+    )
+
+
+def exact_score(instance: Instance, chosen: list[int]) -> int:
+    """Cost and penalties from the definition, in Python's integers."""
+    score = instance.constant + sum(instance.costs.tolist()[r] for r in chosen)
+    for t, needs in enumerate(instance.needs):
+        supported = all(any(instance.supports[need, r] for r in chosen) for need in needs)
+        if not supported or any(instance.violates[t, r] for r in chosen):
+            score += instance.weights.tolist()[t]
+    return score
+
+
+def optimum(instance: Instance) -> int:
+    """The least score of all subsets."""
+    n = len(instance.rules)
+    return min(exact_score(instance, [r for r in range(n) if s >> r & 1]) for s in range(1 << n))
+
+
+def empty_choice(instance: Instance) -> Choice:
+    return Choice((), instance.score(()), instance.constant, False)
+
+
+def check(instance: Instance, choice: Choice, best: int) -> None:
+    """The choice is a proven optimum, and its score is that of its rules."""
+    assert choice.rules is not None
+    places = [instance.rules.tolist().index(rule) for rule in choice.rules]
+    assert exact_score(instance, places) == choice.score
+    assert (choice.score, choice.bound, choice.proven) == (best, best, True)
+
+
+@pytest.mark.parametrize("hard", [None, *HUGE])
+def test_scores_are_exact(hard: int | None) -> None:
+    for seed in range(10):
+        instance = drawn(seed, hard=hard)
+        for chosen in ([], [0], [1, 3], list(range(7))):
+            assert instance.score(chosen) == exact_score(instance, chosen)
+
+
+def test_reduction_keeps_an_optimum() -> None:
+    for seed in SEEDS:
+        instance = drawn(seed)
+        best = optimum(instance)
+        for dominance in (False, True):
+            assert optimum(prune(instance, best + 1, dominance=dominance)) == best
+        rules = np.ones(len(instance.rules), np.bool_)
+        assert optimum(instance.restricted(~dominated(instance, rules))) == best
+
+
+def test_dominated_rules() -> None:
+    supports = np.array([[1, 1, 1, 0], [1, 0, 1, 1]], np.bool_)
+    violates = np.array([[0, 0, 0, 1], [0, 0, 0, 0]], np.bool_)
+    weights, costs = np.array([9, 9]), np.array([2, 2, 2, 1])
+    instance = Instance(np.arange(4), costs, weights, ((0,), (1,)), supports, violates, 0)
+    # rule 1 supports less than rule 0, rule 2 the same; rule 3 is cheaper
+    assert dominated(instance, np.ones(4, np.bool_)).tolist() == [False, True, True, False]
+
+
+def test_parts_add_up() -> None:
+    for seed in SEEDS:
+        first, second = drawn(seed, 4, 6, 4), drawn(seed + 1000, 4, 6, 4)
+        zeros = np.zeros((4, 4), np.bool_), np.zeros((6, 4), np.bool_)
+        both = Instance(
+            rules=np.arange(8),
+            costs=np.concatenate([first.costs, second.costs]),
+            weights=np.concatenate([first.weights, second.weights]),
+            needs=(*first.needs, *(tuple(need + 4 for need in needs) for needs in second.needs)),
+            supports=np.block([[first.supports, zeros[0]], [zeros[0], second.supports]]),
+            violates=np.block([[first.violates, zeros[1]], [zeros[1], second.violates]]),
+            constant=0,
+        )
+        instance = prune(both, both.score(()) + 1)
+        parts = split(instance)
+        assert sorted(rule for part in parts for rule in part.rules) == sorted(instance.rules.tolist())
+        assert instance.constant + sum(optimum(part) for part in parts) == optimum(both)
+
+
+def test_greedy_and_local_search_are_upper_bounds() -> None:
+    for seed in SEEDS:
+        instance = drawn(seed)
+        best = optimum(instance)
+        chosen, score = greedy(instance)
+        assert score == exact_score(instance, list(chosen)) >= best
+        walked, lower = tabu_search(instance, chosen, 50)
+        assert best <= lower == exact_score(instance, list(walked)) <= score
+
+
+@pytest.mark.parametrize("hard", [None, *HUGE])
+def test_branch_and_bound(hard: int | None) -> None:
+    for seed in SEEDS:
+        instance = drawn(seed, hard=hard)
+        best = optimum(instance)
+        found = branch_and_bound(instance, best + 1)
+        if best < 1 << 40:
+            assert (found.score, found.proven) == (best, True)
+            assert branch_and_bound(instance, best).rules is None
+        assert not found.proven or found.score == best
+
+
+@pytest.mark.parametrize("backend", ["rc2", "clingo"])
+@pytest.mark.parametrize("hard", [None, *HUGE[:2]])
+def test_maxsat_of_an_instance(backend: Backend, hard: int | None) -> None:
+    for seed in range(15):
+        instance = drawn(seed, hard=hard)
+        check(instance, solve_by_maxsat(instance, empty_choice(instance), backend), optimum(instance))
+
+
+@pytest.mark.parametrize("backend", ["rc2", "clingo"])
+def test_maxsat(backend: Backend) -> None:
+    problem = MaxSat()
+    a, b = problem.new(), problem.new()
+    problem.hard.append([a, b])
+    problem.prefer(-a, 3)
+    problem.prefer(-b, 5)
+    found = problem.solve(backend)
+    assert (found.model, found.cost, found.proven) == (frozenset({a}), 3, True)
+    problem.hard += [[-a], [-b]]
+    assert problem.solve(backend).model is None
+
+
+@pytest.mark.parametrize("backend", ["rc2", "clingo"])
+def test_maxsat_ends_after_the_conflicts_allowed(backend: Backend) -> None:
+    instance = drawn(0, 25, 300, 120)
+    stopped = solve_by_maxsat(instance, empty_choice(instance), backend, conflicts=20)
+    proven = solve_by_maxsat(instance, empty_choice(instance))
+    assert proven.proven and stopped.bound <= proven.score <= stopped.score
+
+
+@pytest.mark.parametrize("most", [1, 60, 100_000])
+def test_bounds_of_cost_splitting_are_never_above_the_optimum(most: int) -> None:
+    for seed in SEEDS:
+        instance = drawn(seed)
+        whole = configurations(instance, most)
+        left = np.ones(len(whole.block), np.bool_)
+        paid = np.zeros(len(whole.weights), np.bool_)
+        relaxation = Relaxation.of(whole, left, paid, instance.constant)
+        assert relaxation is not None
+        best = optimum(instance)
+        for steps in (0, 5, 100):
+            found = relaxation.split(steps, best + 100)
+            assert found.bound <= best
+        # any split is a bound, however bad
+        rng = np.random.default_rng(seed)
+        shape = (relaxation.n_blocks, len(relaxation.charges))
+        for shares in (rng.random(shape), np.zeros(shape), 1e9 * rng.random(shape)):
+            assert relaxation.bound(shares.astype(np.float32)) <= best
+
+
+def test_one_block_of_all_needs_is_exact() -> None:
+    for seed in range(15):
+        instance = drawn(seed, 5, 8, 4)
+        whole = configurations(instance, 100_000)
+        if whole.n_blocks == 1:
+            everything = np.ones(len(whole.block), np.bool_), np.zeros(len(whole.weights), np.bool_)
+            relaxation = Relaxation.of(whole, *everything, instance.constant)
+            assert relaxation is not None
+            assert relaxation.split(0, 1 << 40).bound == optimum(instance)
+
+
+@pytest.mark.parametrize("hard", [None, (1 << 31) - 1, 1 << 50])
+def test_search_by_cost_splitting(hard: int | None) -> None:
+    for seed in SEEDS:
+        instance = drawn(seed, hard=hard)
+        assert is_searchable(instance)
+        check(instance, search(instance, empty_choice(instance)), optimum(instance))
+
+
+def test_search_refuses_weights_that_could_overflow() -> None:
+    assert not is_searchable(drawn(0, hard=10**17))
+    assert not is_searchable(drawn(0, hard=10**40))
+
+
+@pytest.mark.parametrize("backend", ["rc2", "clingo"])
+@pytest.mark.parametrize("hard", [None, *HUGE])
+def test_solve(backend: Backend, hard: int | None) -> None:
+    for seed in SEEDS:
+        instance = drawn(seed, hard=hard)
+        check(instance, solve(instance, backend), optimum(instance))
+
+
+@pytest.mark.parametrize("conflicts", [0, 3])
+def test_solve_where_only_cost_splitting_proves(monkeypatch: pytest.MonkeyPatch, conflicts: int) -> None:
+    monkeypatch.setattr("nsl_bench.las.set_cover.solve._CONFLICTS", conflicts)
+    monkeypatch.setattr("nsl_bench.las.set_cover.branch_and_bound._WORK", 0)
+    for seed in range(15):
+        instance = drawn(seed, 11, 30, 14)
+        check(instance, solve(instance), optimum(instance))
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.05, 0.3])
+def test_what_a_deadline_leaves_is_a_bound(seconds: float) -> None:
+    for seed in range(4):
+        instance = drawn(seed, 14, 60, 25)
+        best = (
+            optimum(replace(instance, constant=0)) + instance.constant if seed == 0 else solve(instance).score
+        )
+        choice = solve(instance, budget=Budget.of(seconds, None))
+        assert choice.bound <= best <= choice.score
+        interrupted = Budget(interrupted=True)
+        stopped = search(instance, empty_choice(instance), interrupted)
+        assert stopped.bound <= best <= stopped.score and not stopped.proven
