@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nsl_bench.inference.forward.arrays import Deciding, Outcomes, Residual, Steps
-from nsl_bench.inference.forward.outcomes import has, insert, jit, outcome_of
+from nsl_bench.inference.forward.outcomes import has, inlined, insert, jit, outcome_of
 
 __all__ = ["deciding_signal", "escape"]
 
@@ -51,7 +51,7 @@ def deciding_signal(residual: Residual, steps: Steps, outcomes: Outcomes) -> Dec
     return Deciding(signal, outcome, kills, always, np.zeros(n_slots + 1, np.uint64))
 
 
-@jit
+@inlined
 def escape(state: Array, t: int, residual: Residual, steps: Steps, deciding: Deciding) -> float:
     """The probability that no slot behind t by itself makes the deciding signal true.
 

@@ -12,21 +12,24 @@ import numpy as np
 
 from nsl_bench.inference.forward.arrays import Outcomes
 
-__all__ = ["has", "insert", "jit", "outcome_of"]
+__all__ = ["has", "inlined", "insert", "jit", "outcome_of"]
 
 Array = Any
 
-jit = numba.njit(nogil=True, error_model="numpy", forceinline=True)
+jit = numba.njit(nogil=True, error_model="numpy")
 """Compiles a function as part of `nsl_bench.inference.forward.kernel.forward`, which is what is cached."""
 
+inlined = numba.njit(nogil=True, error_model="numpy", forceinline=True)
+"""As `jit`, and puts the function where it is called: what is done for every state."""
 
-@jit
+
+@inlined
 def has(words: Array, k: int) -> bool:
     """Whether a set of bits has bit k."""
     return bool((words[k >> 6] >> np.uint64(k & 63)) & np.uint64(1))
 
 
-@jit
+@inlined
 def insert(words: Array, k: int) -> None:
     """Add bit k to a set of bits."""
     words[k >> 6] |= np.uint64(1) << np.uint64(k & 63)

@@ -20,7 +20,7 @@ from nsl_bench.inference.forward.arrays import (
     Steps,
 )
 from nsl_bench.inference.forward.deciding import escape
-from nsl_bench.inference.forward.outcomes import jit, outcome_of
+from nsl_bench.inference.forward.outcomes import inlined, jit, outcome_of
 
 __all__ = ["drop", "expand", "first_state", "last_states", "new_states", "step", "survivors"]
 
@@ -70,7 +70,7 @@ def new_states(residual: Residual, width: int, limits: Limits, scratch: Scratch)
     )
 
 
-@jit
+@inlined
 def _place(words: Array, n_places: int) -> Any:
     """Where to look for a state in a hash table."""
     h = np.uint64(0x9E3779B97F4A7C15)
@@ -81,7 +81,7 @@ def _place(words: Array, n_places: int) -> Any:
     return np.int64(h % np.uint64(n_places))
 
 
-@jit
+@inlined
 def step(old: Array, new: Array, t: int, j: int, value: int, steps: Steps) -> bool:
     """Make the state after slot t shows its j-th candidate; whether a signal has become true.
 
@@ -141,7 +141,7 @@ def first_state(states: States, true: Array) -> int:
     return 1
 
 
-@jit
+@inlined
 def expand(
     states: States, n_states: int, t: int, residual: Residual, steps: Steps, outcomes: Outcomes, low: Array
 ) -> int:
@@ -200,7 +200,7 @@ def expand(
     return n_new
 
 
-@jit
+@inlined
 def drop(
     states: States,
     n_new: int,
@@ -256,7 +256,7 @@ def drop(
     return cut, gone
 
 
-@jit
+@inlined
 def _threshold(states: States, n_new: int, cut: int, allowed: float) -> tuple[int, float, int]:
     """Where to cut off the successors, by key.
 
@@ -286,7 +286,7 @@ def _threshold(states: States, n_new: int, cut: int, allowed: float) -> tuple[in
     return cut, gone, 0
 
 
-@jit
+@inlined
 def survivors(states: States, n_new: int, cut: int) -> int:
     """Make the successors that are not dropped the states; how many there are."""
     words, mass, new_words, new_mass = states.words, states.mass, states.new_words, states.new_mass
