@@ -30,7 +30,7 @@ from nsl_bench.inference.exact.truth_table import TooLarge, outcome_table
 from nsl_bench.inference.forward.compiled import Forward, Masses, cores
 from nsl_bench.inference.program.domains import Domains
 from nsl_bench.inference.program.ground import GroundProgram, ground
-from nsl_bench.inference.query import Answer, Query, clean_probabilities, outcomes
+from nsl_bench.inference.query import Answer, Query, Vectors, checked_vectors, outcomes, slack
 from nsl_bench.inference.sampling import draw, standard_error
 
 __all__ = ["Auto", "Compiled", "Engine", "Exact", "Sampling", "clear", "compiled", "infer"]
@@ -186,7 +186,7 @@ def _groups(query: Query, n: int, facts: Facts) -> list[tuple[Compiled, npt.NDAr
 
 
 class _Parts:
-    """The numbers of an answer, filled group by group."""
+    """The numbers of an answer, filled group by group; intervals allow for negligible concepts by `slack`."""
 
     def __init__(self, query: Query, n: int) -> None:
         self.n_labels = len(query.labels)
@@ -194,12 +194,19 @@ class _Parts:
         self.estimate, self.low, self.high, self.error = (np.zeros(shape) for _ in range(4))
         self.engines = np.full(n, "exact", object)
 
-    def exact(self, rows: npt.NDArray[np.int64], masses: Floats) -> None:
-        self.estimate[rows] = self.low[rows] = self.high[rows] = masses
+    def exact(self, rows: Rows, masses: Floats, apart: Floats) -> None:
+        self.estimate[rows] = masses
+        self.bounds(rows, masses, masses, apart)
 
-    def interval(self, rows: npt.NDArray[np.int64], masses: Masses) -> None:
+    def bounds(self, rows: Rows, low: Floats, high: Floats, apart: Floats) -> None:
+        """Certify ``[low, high]``, widened by how far the given vectors lie from those that were used."""
+        by = apart[:, None]
+        self.low[rows] = np.where(by > 0, np.maximum(low - by, 0.0), low)
+        self.high[rows] = np.where(by > 0, np.minimum(high + by, 1.0), high)
+
+    def interval(self, rows: Rows, masses: Masses, apart: Floats) -> None:
         low, lost = masses.low, masses.dropped[:, None]
-        self.low[rows], self.high[rows] = low, np.minimum(low + lost, 1.0)
+        self.bounds(rows, low, np.minimum(low + lost, 1.0), apart)
         followed = low.sum(axis=1, keepdims=True)
         shares = np.divide(low, followed, out=np.full_like(low, 1 / low.shape[1]), where=followed > 0)
         sampled = (masses.std_err > 0).any(axis=1)
@@ -244,20 +251,28 @@ class Exact:
 
     def __call__(self, query: Query, probabilities: npt.ArrayLike, facts: Facts = None) -> Answer:
         """The label probabilities of examples; see `Engine`."""
-        given = clean_probabilities(query, probabilities)
-        parts = _Parts(query, len(given))
+        given = checked_vectors(query, probabilities)
+        parts = _Parts(query, len(given.kept))
         seconds = 0.0
-        for program, rows in _groups(query, len(given), facts):
-            own = program.domains.probabilities(given[rows])
+        for program, rows in _groups(query, len(given.kept), facts):
+            own, apart = _classes(program.domains, given, rows)
             if (diagram := program.diagram) is not None:
-                parts.exact(rows, _in_threads(diagram, own, parts.estimate.shape[1], self.workers))
+                parts.exact(rows, _in_threads(diagram, own, parts.estimate.shape[1], self.workers), apart)
             else:
-                parts.interval(rows, self._forward(program.forward, own))
+                parts.interval(rows, self._forward(program.forward, own, apart), apart)
             seconds += program.seconds
         return parts.answer(compile_seconds=seconds)
 
-    def _forward(self, forward: Forward, own: Floats) -> Masses:
-        return forward.run(own, budget=0.95 * self.width, work=self.work, workers=self.workers)
+    def _forward(self, forward: Forward, own: Floats, apart: Floats) -> Masses:
+        return forward.run(own, budget=self._budget(apart), work=self.work, workers=self.workers)
+
+    def _budget(self, apart: Floats) -> Floats:
+        """The mass that may be dropped so that an interval is no wider than `width`.
+
+        Where negligible concepts alone make it wider, no work could help, and they are left out of account.
+        """
+        room = self.width - 2 * apart
+        return np.asarray(np.minimum(0.95 * self.width, np.where(room > 0, room, self.width)), np.float64)
 
 
 class Auto(Exact):
@@ -288,10 +303,9 @@ class Auto(Exact):
             raise UserError(f"The option std_err of an engine is {std_err:g}, but it must be positive.")
         self.std_err, self.samples, self.seed = std_err, samples, seed
 
-    def _forward(self, forward: Forward, own: Floats) -> Masses:
+    def _forward(self, forward: Forward, own: Floats, apart: Floats) -> Masses:
         run = partial(
             forward.run,
-            budget=0.95 * self.width,
             std_err=self.std_err,
             rollouts=self.samples,
             seed=self.seed,
@@ -299,10 +313,12 @@ class Auto(Exact):
         )
         # With little work first: what that leaves far from narrow is sampled, for more would not help.
         far = max(_FAR, self.width)
-        found = run(own, work=self.work / _FIRST_LOOK, widest=far)
+        budget = self._budget(apart)
+        found = run(own, budget=budget, work=self.work / _FIRST_LOOK, widest=far)
         near = (found.dropped > _ROUNDING) & (found.dropped <= far)
         if near.any():
-            more = run(own[near], work=self.work, widest=max(self.width, _ROUNDING))
+            widest = np.maximum(self.width - 2 * apart[near], _ROUNDING)
+            more = run(own[near], budget=budget[near], work=self.work, widest=widest)
             found.low[near], found.dropped[near] = more.low, more.dropped
             found.sampled[near], found.std_err[near] = more.sampled, more.std_err
         return found
@@ -325,7 +341,7 @@ class Sampling:
 
     def __call__(self, query: Query, probabilities: npt.ArrayLike, facts: Facts = None) -> Answer:
         """The label probabilities of examples; see `Engine`."""
-        given = clean_probabilities(query, probabilities)
+        given = checked_vectors(query, probabilities).kept
         parts = _Parts(query, len(given))
         seconds = 0.0
         for program, rows in _groups(query, len(given), facts):
@@ -345,6 +361,22 @@ class Sampling:
         parts.high[:] = 1.0
         parts.engines[:] = "sampling"
         return parts.answer(compile_seconds=seconds, samples=self.samples)
+
+
+def _classes(domains: Domains, given: Vectors, rows: Rows) -> tuple[Floats, Floats]:
+    """What a program's slots show, and how far that is from what the given vectors say.
+
+    Concepts that the program cannot tell apart, or not from nothing, make no difference.
+
+    Returns:
+        float64 [rows, slots, classes], without negligible concepts; float64 [rows]: `slack`.
+    """
+    own = domains.probabilities(given.kept[rows])
+    apart = np.zeros(len(rows))
+    other = (given.full[rows] != given.kept[rows]).any(axis=(1, 2))
+    if other.any():
+        apart[other] = slack(domains.probabilities(given.full[rows[other]]), own[other])
+    return own, apart
 
 
 def _check_samples(samples: int) -> None:

@@ -19,7 +19,18 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.types import LabelSpace
 
-__all__ = ["NEGLIGIBLE", "Answer", "Query", "clean_probabilities", "outcomes", "problem"]
+__all__ = [
+    "NEGLIGIBLE",
+    "Answer",
+    "Query",
+    "Vectors",
+    "checked_vectors",
+    "clean_probabilities",
+    "outcomes",
+    "problem",
+    "slack",
+    "with_nothing",
+]
 
 NEGLIGIBLE = 1e-5
 """Concepts with at most this probability are dropped; what a vector then lacks to 1 shows nothing."""
@@ -74,8 +85,11 @@ class Query:
 class Answer:
     """The label probabilities of n examples, and how good these numbers are.
 
-    The true value lies in ``[low, high]``, up to rounding (1e-9). Where `std_err` is not 0, `probabilities`
-    is an unbiased estimate with that standard error.
+    The *true value* is the label's probability under the vectors as they were given: every concept counts,
+    also the negligible ones, and what a vector lacks to 1 shows nothing. (A vector that sums to more than 1
+    by rounding is divided by its sum.) It lies in ``[low, high]``, up to rounding (1e-9). `probabilities`
+    follows the convention instead, by which negligible concepts are dropped (`NEGLIGIBLE`). Where `std_err`
+    is not 0, it is an unbiased estimate of that value, with that standard error.
 
     Attributes:
         probabilities: float64 [n, labels].
@@ -85,8 +99,9 @@ class Answer:
         invalid: float64 [n], mass of the worlds with no label or several: `undecided` + `ambiguous`.
         undecided: float64 [n], mass of the worlds with no label, or that violate a constraint.
         ambiguous: float64 [n], mass of the worlds with several labels.
-        engines: for each example what answered: ``"exact"``, ``"interval"``, ``"sampling"`` ...
-        details: other facts on the run, e.g. seconds to compile.
+        engines: for each example what answered: ``"exact"`` (no state was dropped; what the interval still
+            allows for are negligible concepts), ``"interval"``, ``"sampling"`` ...
+        details: other facts on the run, e.g. seconds to compile, or why an engine took another way.
     """
 
     probabilities: Floats
@@ -105,7 +120,7 @@ class Answer:
 
     @cached_property
     def width(self) -> Floats:
-        """float64 [n]: width of the widest certified interval of a label."""
+        """float64 [n]: width of the widest certified interval of a label, negligible concepts included."""
         return np.asarray((self.high - self.low).max(axis=1, initial=0.0), np.float64)
 
     def __len__(self) -> int:
@@ -117,8 +132,25 @@ def outcomes(labels: LabelSpace) -> int:
     return len(labels) + 2
 
 
+class Vectors(NamedTuple):
+    """Probability vectors, checked; rows sum to at most 1.
+
+    Attributes:
+        full: float64 [n, slots, concepts]: as they were given.
+        kept: float64 [n, slots, concepts]: without the negligible ones.
+    """
+
+    full: Floats
+    kept: Floats
+
+
 def clean_probabilities(query: Query, probabilities: npt.ArrayLike) -> Floats:
-    """float64 [n, slots, concepts]: checked, without the negligible ones, rows summing to at most 1.
+    """float64 [n, slots, concepts]: `checked_vectors` without the negligible ones."""
+    return checked_vectors(query, probabilities).kept
+
+
+def checked_vectors(query: Query, probabilities: npt.ArrayLike) -> Vectors:
+    """Check probabilities, and drop negligible ones.
 
     Args:
         query: whose slots they are.
@@ -146,7 +178,28 @@ def clean_probabilities(query: Query, probabilities: npt.ArrayLike) -> Floats:
         if (given[:, slot, len(values) :] > 0).any():
             raise UserError(f"Slot {slot} has {len(values)} concepts, but probabilities for more.")
     kept = np.where(given > NEGLIGIBLE, given, 0.0)
-    return np.asarray(kept / np.maximum(kept.sum(axis=2, keepdims=True), 1.0), np.float64)
+    full, kept = (rows / np.maximum(rows.sum(axis=2, keepdims=True), 1.0) for rows in (given, kept))
+    return Vectors(full, kept)
+
+
+def slack(full: Floats, kept: Floats) -> Floats:
+    """float64 [n]: how far probabilities of events under two kinds of vectors can lie apart.
+
+    Slots are independent, so worlds can be drawn from both that are the same with the probability
+    ``prod_s (1 - d_s)``, where d_s is the total variation distance of slot s (maximal coupling).
+
+    Args:
+        full: float64 [n, slots, values], each row a distribution.
+        kept: the same under the convention.
+    """
+    distance = np.minimum(0.5 * np.abs(full - kept).sum(axis=2), 1.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.expm1(np.log1p(-distance).sum(axis=1)), np.float64)
+
+
+def with_nothing(vectors: Floats) -> Floats:
+    """float64 [n, slots, concepts + 1]: the vectors with what they lack to 1, which shows nothing."""
+    return np.concatenate([vectors, np.maximum(0.0, 1.0 - vectors.sum(axis=2, keepdims=True))], axis=2)
 
 
 class Problem(NamedTuple):

@@ -1,32 +1,33 @@
 """Forward dynamic programming: label probabilities where the joint states of the slots are too many.
 
-For each example the cubes of the signals (`cubes`) are cut down to what its images can show. Then slot
-after slot is decided, in an order that keeps few slots half-way. A *state* is which remainders of cubes
-are still alive and which signals are true; all worlds with the same state have the same future, so only
+For each example the terms of the signals (`nsl_bench.inference.forward.dnf`) are cut down to what its images
+can show. Then slot after slot is read, in an order that keeps few slots half-way. A *state* is which rests of
+terms are still alive and which signals are true; all worlds with the same state have the same future, so only
 its mass is carried on. States that decide the label leave. Where the states become too many, the least
 likely are dropped within a budget of mass, and what was dropped bounds the error: the answer is an
-interval. On demand the dropped worlds are finished by chance, which gives an estimate inside it.
+interval. On demand dropped worlds are sampled to their end, which gives an estimate inside it.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.errors import UserError
+from nsl_bench.inference.forward.arrays import Limits, Outcomes, Program, Results
 from nsl_bench.inference.forward.dnf import Signals
 from nsl_bench.inference.program.domains import Domains
-from nsl_bench.inference.program.ground import NEVER
 
-__all__ = ["Forward", "Masses", "cores"]
+__all__ = ["Forward", "Masses", "Space", "cores"]
 
 _NO_ATOM = -2
-_HARD = 6_000
-"""Above this many states the budget counts no longer: memory and time do."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,6 +50,24 @@ class Masses:
     std_err: Floats
 
 
+@dataclass(frozen=True)
+class Space:
+    """How many states an example may have at once; more are dropped, whatever the budget.
+
+    Attributes:
+        most_kept: this many are carried on from slot to slot.
+        most_states: up to this many joint states of all slots, all may be carried on.
+        most_words: uint64 words of a table of states; one that is wider has fewer.
+    """
+
+    most_kept: int = 6_000
+    most_states: int = 1 << 16
+    most_words: int = 1 << 21
+
+
+_SPACE = Space()
+
+
 def cores() -> int:
     """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -58,111 +77,159 @@ def cores() -> int:
 
 @dataclass(frozen=True, eq=False)
 class Forward:
-    """A program compiled for forward dynamic programming."""
+    """A program compiled for forward dynamic programming.
 
-    n_signals: int
-    n_atoms: int
-    n_outcomes: int
-    cubes: tuple[npt.NDArray[np.int64], ...]
-    accept: npt.NDArray[np.bool_]
-    gates: tuple[npt.NDArray[np.int64], ...]
-    goals: npt.NDArray[np.int64]
-    violated: int
+    Attributes:
+        program: the terms of its signals.
+        outcomes: what follows from them.
+    """
+
+    program: Program
+    outcomes: Outcomes
 
     @classmethod
     def of(cls, domains: Domains) -> Forward:
         """Compile a program."""
         signals = Signals.of(domains)
-        literals: dict[tuple[int, int], int] = {}
-        starts, flat, owner = [0], [], []
-        for signal, cubes in enumerate(signals.cubes):
-            for cube in cubes:
-                flat += [literals.setdefault(pair, len(literals)) for pair in cube]
-                starts.append(len(flat))
-                owner.append(signal)
-        values = max(domains.sizes, default=1)
-        accept = np.array([[mask >> v & 1 for v in range(values)] for _, mask in literals], np.bool_).reshape(
-            len(literals), values
-        )
-        gates: list[tuple[int, int, int, int]] = []
-        bodies: list[tuple[int, int, int]] = []
-        parts: list[tuple[int, int]] = []
-        for rules in signals.gates:
-            heads = {rule.head for rule in rules}
-            parts.append((len(gates), int(any(a in heads for rule in rules for a, _ in rule.body))))
-            for rule in rules:
-                weights = rule.weights or (1,) * len(rule.body)
-                start = len(bodies)
-                bodies += [(a, int(p), w) for (a, p), w in zip(rule.body, weights, strict=True)]
-                gates.append((rule.head, rule.bound if rule.weights else len(rule.body), start, len(bodies)))
-        parts.append((len(gates), 0))
-        goals = [_NO_ATOM if g is None else g for g in signals.goals]
-        return cls(
-            n_signals=len(signals.cubes),
-            n_atoms=signals.n_atoms,
-            n_outcomes=len(goals) + 2,
-            cubes=tuple(np.array(x, np.int64) for x in (starts, flat, owner, [slot for slot, _ in literals])),
-            accept=accept,
-            gates=(
-                np.array(gates, np.int64).reshape(-1, 4),
-                np.array(bodies, np.int64).reshape(-1, 3),
-                np.array(parts, np.int64).reshape(-1, 2),
-            ),
-            goals=np.array(goals, np.int64),
-            violated=NEVER if signals.violated == NEVER else signals.violated,
-        )
+        return cls(_program(signals, max(domains.sizes, default=1)), _outcomes(signals))
 
     def run(
         self,
         probabilities: Floats,
         *,
-        budget: float,
+        budget: float | Floats,
         work: float,
-        widest: float = 1.0,
+        widest: float | Floats = 1.0,
         std_err: float = 1.0,
         rollouts: int = 0,
         seed: int = 0,
         workers: int | None = None,
+        space: Space = _SPACE,
     ) -> Masses:
-        """Answer examples.
+        """Answer examples; nine parameters, each a number that a caller sets by name.
 
         Args:
             probabilities: float64 [n, slots, classes].
-            budget: mass that an example may lose where the states become many.
+            budget: mass that an example may lose where the states become many; one number, or float64 [n].
             work: about how many steps from state to state an example may take before it loses mass.
-            widest: of an example that lost no more mass than this, no world is finished by chance.
+            widest: of an example that lost no more mass than this, no world is sampled; as `budget`.
             std_err: the standard error that the estimate of what was lost should have.
-            rollouts: at most so many of an example's dropped worlds are finished by chance; 0: none.
-            seed: of the chance; with the example's numbers it decides the outcome, whatever else is in
+            rollouts: at most so many of an example's dropped worlds are sampled; 0: none.
+            seed: of the samples; with the example's numbers it decides the outcome, whatever else is in
                 the batch and however many workers there are.
             workers: threads; by default one a processor.
+            space: how many states an example may have.
+
+        Raises:
+            UserError: numba cannot compile the loop, or there is not enough memory for the states.
         """
-        from nsl_bench.inference.forward import kernel
-
-        # What numba compiles takes arrays of fixed types, of which mypy knows nothing.
-        forward: Any = kernel.forward
-
-        n = len(probabilities)
-        P = np.ascontiguousarray(probabilities)
-        low, sampled = np.zeros((n, self.n_outcomes)), np.zeros((n, self.n_outcomes))
-        variance, dropped = np.zeros((n, self.n_outcomes)), np.zeros(n)
-        seeds = _seeds(P, seed)
+        n, n_outcomes = len(probabilities), len(self.outcomes.goals) + 2
+        vectors = np.ascontiguousarray(probabilities)
+        seeds = _seeds(vectors, seed)
+        limits = Limits(
+            budget=np.full(n, budget, np.float64),
+            work=float(work),
+            most_kept=space.most_kept,
+            most_states=space.most_states,
+            most_words=space.most_words,
+            widest=np.full(n, widest, np.float64),
+            std_err=float(std_err),
+            rollouts=rollouts,
+        )
+        results = Results(
+            *(np.zeros(shape) for shape in ((n, n_outcomes), n, (n, n_outcomes), (n, n_outcomes)))
+        )
         threads = max(1, min(workers or cores(), n))
+        forward = _kernel()
 
         def part(k: int) -> None:
-            rows = np.arange(k, n, threads)
-            forward(
-                *(P, seeds, rows, *self.cubes, self.accept, self.n_signals, self.n_atoms, *self.gates),
-                *(self.goals, self.violated, float(budget), float(work), _HARD),
-                *(float(widest), float(std_err), rollouts, low, dropped, sampled, variance),
-            )
+            scratch = (np.zeros_like(self.outcomes.lower), np.zeros_like(self.outcomes.upper))
+            own = self.outcomes._replace(lower=scratch[0], upper=scratch[1])
+            forward(self.program, own, vectors, seeds, np.arange(k, n, threads), limits, results)
 
-        if threads == 1:
-            part(0)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(part, range(threads)))
-        return Masses(low, dropped, sampled, np.sqrt(variance))
+        with _in_words():
+            if threads == 1:
+                part(0)
+            else:
+                with ThreadPoolExecutor(threads) as pool:
+                    list(pool.map(part, range(threads)))
+        return Masses(results.low, results.dropped, results.sampled, np.sqrt(results.variances))
+
+
+def _kernel() -> Any:
+    """The compiled loop; it loads numba, of whose arrays mypy knows nothing."""
+    with _in_words():
+        from nsl_bench.inference.forward.kernel import forward
+
+        return forward
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Say in one sentence why compiled code cannot run."""
+    try:
+        yield
+    except MemoryError:
+        raise UserError(
+            "There is not enough memory for the states of this hypothesis; use the engine sampling."
+        ) from None
+    except ImportError as error:
+        raise UserError(
+            f"The engines exact and auto need numba, which cannot be imported: {error}."
+        ) from None
+    except Exception as error:
+        if not type(error).__module__.startswith("numba."):
+            raise
+        reason = " ".join(str(error).split())[:300]
+        raise UserError(
+            f"numba cannot compile the engines exact and auto here; use the engine sampling, or another "
+            f"version of numba. It says {type(error).__name__}: {reason}"
+        ) from None
+
+
+def _program(signals: Signals, n_values: int) -> Program:
+    """The arrays of the terms."""
+    literals: dict[tuple[int, int], int] = {}
+    starts, flat, owner = [0], [], []
+    for signal, terms in enumerate(signals.terms):
+        for term in terms:
+            flat += [literals.setdefault(pair, len(literals)) for pair in term]
+            starts.append(len(flat))
+            owner.append(signal)
+    accept = [[mask >> v & 1 for v in range(n_values)] for _, mask in literals]
+    return Program(
+        term_start=np.array(starts, np.int64),
+        term_literal=np.array(flat, np.int64),
+        term_signal=np.array(owner, np.int64),
+        literal_slot=np.array([slot for slot, _ in literals], np.int64),
+        accept=np.array(accept, np.bool_).reshape(len(literals), n_values),
+    )
+
+
+def _outcomes(signals: Signals) -> Outcomes:
+    """The arrays of the rules over signals."""
+    rules: list[tuple[int, int, int, int]] = []
+    bodies: list[tuple[int, int, int]] = []
+    components: list[tuple[int, int]] = []
+    for component in signals.rules:
+        heads = {rule.head for rule in component}
+        components.append((len(rules), int(any(a in heads for rule in component for a, _ in rule.body))))
+        for rule in component:
+            weights = rule.weights or (1,) * len(rule.body)
+            start = len(bodies)
+            bodies += [(a, int(p), w) for (a, p), w in zip(rule.body, weights, strict=True)]
+            rules.append((rule.head, rule.bound if rule.weights else len(rule.body), start, len(bodies)))
+    components.append((len(rules), 0))
+    return Outcomes(
+        rules=np.array(rules, np.int64).reshape(-1, 4),
+        bodies=np.array(bodies, np.int64).reshape(-1, 3),
+        components=np.array(components, np.int64).reshape(-1, 2),
+        goals=np.array([_NO_ATOM if g is None else g for g in signals.goals], np.int64),
+        n_signals=len(signals.terms),
+        violated=signals.violated,
+        lower=np.zeros(signals.n_atoms + 1, np.uint8),
+        upper=np.zeros(signals.n_atoms + 1, np.uint8),
+    )
 
 
 def _seeds(probabilities: Floats, seed: int) -> npt.NDArray[np.uint64]:

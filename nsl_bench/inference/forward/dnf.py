@@ -1,8 +1,8 @@
-"""Cubes: atoms as disjunctions of conjunctions "slot 3 shows one of these, slot 7 one of those".
+"""Disjunctive normal forms: atoms as disjunctions of terms "slot 3 shows one of these, slot 7 one of those".
 
-Atoms with few cubes become *signals*; what is derived from signals by rules that have no short
-disjunctive form, such as negations of signals, stays a small program of *gates*. Together they are
-the same stratified program, in the form that `forward` works on.
+Atoms with few terms become *signals*. What has no short normal form, such as the negation of a signal, keeps
+its rules, over signals in place of what the slots show. Terms and rules together are the same stratified
+program, in the form that the forward dynamic programme works on.
 """
 
 from __future__ import annotations
@@ -13,14 +13,22 @@ from dataclasses import dataclass
 from nsl_bench.inference.program.domains import Domains
 from nsl_bench.inference.program.ground import NEVER, GroundRule
 
-__all__ = ["Cube", "Signals"]
+__all__ = ["Signals", "Term"]
 
-Cube = tuple[tuple[int, int], ...]
+Term = tuple[tuple[int, int], ...]
 """Slots, ascending, each with the set of its values as the bits of a number; () is always true."""
 
 _MOST = 60_000
+"""More terms than this are no short normal form."""
+
 _MOST_NEGATED = 24
+"""Nor are more terms than this for a negation, which multiply in every rule that has it."""
+
 _MERGE = 4_000
+"""Above this many terms none are joined, since that takes too long."""
+
+_COMPARE = 400
+"""Above this many terms those that imply another one are not looked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,15 +36,15 @@ class Signals:
     """A program in two layers.
 
     Attributes:
-        cubes: for each signal its cubes.
-        gates: rules by component over signals 0..n - 1 and further atoms n, n + 1, ..., definitions first.
+        terms: for each signal its terms.
+        rules: by component, over signals 0..n - 1 and further atoms n, n + 1, ..., definitions first.
         n_atoms: signals and further atoms.
         goals: for each label its signal or atom, `NEVER`, or None for the label without one.
         violated: likewise.
     """
 
-    cubes: tuple[tuple[Cube, ...], ...]
-    gates: tuple[tuple[GroundRule, ...], ...]
+    terms: tuple[tuple[Term, ...], ...]
+    rules: tuple[tuple[GroundRule, ...], ...]
     n_atoms: int
     goals: tuple[int | None, ...]
     violated: int
@@ -48,28 +56,37 @@ class Signals:
 
 
 class _Builder:
+    """Goes through a program's components, definitions first.
+
+    Attributes:
+        full: for each slot the set of all of its values.
+        flat: atoms in disjunctive normal form.
+        negated: where such atoms are false; None if that has too many terms.
+    """
+
     def __init__(self, domains: Domains) -> None:
         self.full = tuple((1 << size) - 1 for size in domains.sizes)
         self.program = domains.program
-        self.flat: dict[int, tuple[Cube, ...]] = {
+        self.flat: dict[int, tuple[Term, ...]] = {
             atom: (((slot, 1 << value),),) for atom, (slot, value) in domains.atoms.items()
         }
-        self.negated: dict[int, tuple[Cube, ...] | None] = {}
+        self.negated: dict[int, tuple[Term, ...] | None] = {}
 
     def build(self) -> Signals:
-        gates: list[tuple[GroundRule, ...]] = []
+        """The terms of all atoms that have few, and the rules of the others."""
+        kept: list[tuple[GroundRule, ...]] = []
         upper: set[int] = set()
         for component in self.program.components:
             heads = {rule.head for rule in component}
-            cubes = self._flatten(component, heads, upper)
-            if cubes is None:
+            terms = self._flatten(component, heads, upper)
+            if terms is None:
                 upper |= heads
-                gates.append(component)
+                kept.append(component)
             else:
-                self.flat.update(cubes)
+                self.flat.update(terms)
         asked = [a for a in (*self.program.goals, self.program.violated) if a is not None and a != NEVER]
         used = dict.fromkeys(
-            [*(a for a in asked), *(a for rules in gates for rule in rules for a, _ in rule.body)]
+            [*(a for a in asked), *(a for rules in kept for rule in rules for a, _ in rule.body)]
         )
         signals = [a for a in used if a not in upper]
         number = {a: i for i, a in enumerate([*signals, *sorted(upper)])}
@@ -78,11 +95,11 @@ class _Builder:
                 GroundRule(number[r.head], tuple((number[a], p) for a, p in r.body), r.weights, r.bound)
                 for r in rules
             )
-            for rules in gates
+            for rules in kept
         )
         return Signals(
-            cubes=tuple(self.flat.get(a, ()) for a in signals),
-            gates=renamed,
+            terms=tuple(self.flat.get(a, ()) for a in signals),
+            rules=renamed,
             n_atoms=len(number),
             goals=tuple(g if g is None or g == NEVER else number[g] for g in self.program.goals),
             violated=self.program.violated
@@ -92,14 +109,15 @@ class _Builder:
 
     def _flatten(
         self, component: tuple[GroundRule, ...], heads: set[int], upper: set[int]
-    ) -> dict[int, tuple[Cube, ...]] | None:
-        """The cubes of a component's atoms; None if there are too many."""
+    ) -> dict[int, tuple[Term, ...]] | None:
+        """The terms of a component's atoms; None if there are too many."""
         if any(rule.weights or any(a in upper for a, _ in rule.body) for rule in component):
             return None
         recursive = any(a in heads for rule in component for a, _ in rule.body)
-        found: dict[int, tuple[Cube, ...]] = dict.fromkeys(heads, ())
-        while True:
-            sums: dict[int, dict[Cube, None]] = {head: dict.fromkeys(found[head]) for head in heads}
+        found: dict[int, tuple[Term, ...]] = dict.fromkeys(heads, ())
+        # In every world each round but the last derives another atom, so no more rounds are needed.
+        for _ in range(len(heads) + 1):
+            sums: dict[int, dict[Term, None]] = {head: dict.fromkeys(found[head]) for head in heads}
             for rule in component:
                 product = self._product(rule, found)
                 if product is None:
@@ -107,13 +125,15 @@ class _Builder:
                 sums[rule.head].update(dict.fromkeys(product))
                 if len(sums[rule.head]) > _MOST:
                     return None
-            new = {head: self._reduce(cubes) for head, cubes in sums.items()}
+            new = {head: self._reduce(terms) for head, terms in sums.items()}
             if not recursive or all(set(new[h]) == set(found[h]) for h in heads):
                 return new
             found = new
+        return found
 
-    def _product(self, rule: GroundRule, own: dict[int, tuple[Cube, ...]]) -> list[Cube] | None:
-        result: list[Cube] = [()]
+    def _product(self, rule: GroundRule, own: dict[int, tuple[Term, ...]]) -> list[Term] | None:
+        """The terms of a rule's body; None if there are too many."""
+        result: list[Term] = [()]
         for atom, positive in rule.body:
             if positive:
                 factor = own[atom] if atom in own else self.flat.get(atom, ())
@@ -127,12 +147,12 @@ class _Builder:
             result = [c for a in result for b in factor if (c := self._both(a, b)) is not None]
         return result
 
-    def _negation(self, atom: int) -> tuple[Cube, ...] | None:
-        """Cubes of where an atom is false; None if they are many."""
+    def _negation(self, atom: int) -> tuple[Term, ...] | None:
+        """Terms of where an atom is false; None if they are many."""
         if atom not in self.negated:
-            result: tuple[Cube, ...] | None = ((),)
-            for cube in self.flat.get(atom, ()):
-                factor: list[Cube] = [((slot, self.full[slot] & ~values),) for slot, values in cube]
+            result: tuple[Term, ...] | None = ((),)
+            for term in self.flat.get(atom, ()):
+                factor: list[Term] = [((slot, self.full[slot] & ~values),) for slot, values in term]
                 joined = [
                     c for a in result or () for b in factor if b[0][1] and (c := self._both(a, b)) is not None
                 ]
@@ -143,7 +163,8 @@ class _Builder:
             self.negated[atom] = result
         return self.negated[atom]
 
-    def _both(self, a: Cube, b: Cube) -> Cube | None:
+    def _both(self, a: Term, b: Term) -> Term | None:
+        """The term that is true where both are; None if they exclude each other."""
         if not a:
             return b
         if not b:
@@ -156,22 +177,22 @@ class _Builder:
             values[slot] = both
         return tuple(sorted(values.items()))
 
-    def _reduce(self, cubes: Iterable[Cube]) -> tuple[Cube, ...]:
-        """The same function with fewer cubes: those that differ in one slot only are joined."""
-        current = {tuple(p for p in cube if p[1] != self.full[p[0]]): None for cube in cubes}
+    def _reduce(self, terms: Iterable[Term]) -> tuple[Term, ...]:
+        """The same function with fewer terms: those that differ in one slot only are joined."""
+        current = {tuple(p for p in term if p[1] != self.full[p[0]]): None for term in terms}
         if () in current:
             return ((),)
         while len(current) <= _MERGE:
             before = len(current)
-            for position in range(max((len(cube) for cube in current), default=0)):
-                groups: dict[tuple[Cube, int, Cube], int] = {}
-                kept: dict[Cube, None] = {}
-                for cube in current:
-                    if len(cube) <= position:
-                        kept[cube] = None
+            for position in range(max((len(term) for term in current), default=0)):
+                groups: dict[tuple[Term, int, Term], int] = {}
+                kept: dict[Term, None] = {}
+                for term in current:
+                    if len(term) <= position:
+                        kept[term] = None
                         continue
-                    slot, mask = cube[position]
-                    place = (cube[:position], slot, cube[position + 1 :])
+                    slot, mask = term[position]
+                    place = (term[:position], slot, term[position + 1 :])
                     groups[place] = groups.get(place, 0) | mask
                 for (head, slot, tail), mask in groups.items():
                     middle = () if mask == self.full[slot] else ((slot, mask),)
@@ -184,15 +205,15 @@ class _Builder:
         return _without_implied(tuple(current))
 
 
-def _without_implied(cubes: tuple[Cube, ...]) -> tuple[Cube, ...]:
-    """Without cubes that imply a shorter one."""
-    if len(cubes) > 400 or len({len(c) for c in cubes}) == 1:
-        return cubes
+def _without_implied(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Without terms that imply a shorter one."""
+    if len(terms) > _COMPARE or len({len(c) for c in terms}) == 1:
+        return terms
     kept: list[dict[int, int]] = []
-    result: list[Cube] = []
-    for cube in sorted(cubes, key=len):
-        values = dict(cube)
+    result: list[Term] = []
+    for term in sorted(terms, key=len):
+        values = dict(term)
         if not any(all(s in values and values[s] | m == m for s, m in other.items()) for other in kept):
             kept.append(values)
-            result.append(cube)
+            result.append(term)
     return tuple(result)

@@ -14,6 +14,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -22,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
-from nsl_bench.inference.problog.translation import NONE, label_name, translate
-from nsl_bench.inference.query import Answer, Query, clean_probabilities
+from nsl_bench.inference.problog.translation import NONE, Translation, label_name, translate
+from nsl_bench.inference.query import Answer, Query, checked_vectors, slack, with_nothing
 from nsl_bench.inference.sampling import standard_error
 
 __all__ = ["ProbLog", "answer", "serve"]
@@ -75,42 +76,82 @@ class ProbLog:
         """
         if importlib.util.find_spec("problog") is None:
             raise UserError("The engine problog needs the package problog: pip install problog.")
-        given = clean_probabilities(query, probabilities)
-        own = [()] * len(given) if facts is None else list(facts)
-        every = [fact for some in own for fact in some]
-        text = translate(query, every, grounded=self.grounded)
-        n, k = len(given), len(query.labels)
+        given = checked_vectors(query, probabilities)
+        n, k = len(given.kept), len(query.labels)
+        own = [()] * n if facts is None else list(facts)
+        asked = _Asked(self, query, own)
         estimate, error, high = np.zeros((n, k)), np.zeros((n, k)), np.ones((n, k))
         low, undecided, known = np.zeros((n, k)), np.zeros(n), np.zeros(n, np.bool_)
         clock = np.zeros(n)
         with contextlib.closing(_Worker()) as worker:
             for i in range(n):
-                reply = self._ask(worker, i, text.example(given[i], own[i]))
-                if reply is not None and "error" in reply and not text.grounded:
-                    # ProbLog compares numbers only, where ASP has an order of all terms.
-                    text = translate(query, every, grounded=True)
-                    reply = self._ask(worker, i, text.example(given[i], own[i]))
+                reply = asked.reply(worker, i, given.kept[i])
                 if reply is None:
                     clock[i] = self.seconds
                     continue
-                if "error" in reply:
-                    raise UserError(f"ProbLog cannot answer example {i}: {reply['error']}")
                 known[i], clock[i] = True, reply["seconds"]
                 found = reply["probabilities"]
                 estimate[i] = [found.get(label_name(label), 0.0) for label in range(k)]
                 undecided[i] = found.get(NONE, 0.0)
         ambiguous = np.where(known, np.clip(1 - estimate.sum(axis=1) - undecided, 0, 1), 0)
         if self.mode == "exact":
-            low[known] = high[known] = estimate[known]
+            apart = slack(with_nothing(given.full), with_nothing(given.kept))[:, None]
+            low[known] = np.maximum(estimate - apart, 0.0)[known]
+            high[known] = np.where(apart > 0, np.minimum(estimate + apart, 1.0), estimate)[known]
         else:
             error[known] = standard_error(estimate[known] * self.samples, self.samples)
         name = "problog" if self.mode == "exact" else "problog sampling"
         engines = tuple(name if there else "timeout" for there in known.tolist())
-        return Answer(estimate, low, high, error, undecided, ambiguous, engines, {"seconds": clock.tolist()})
+        details = {"seconds": clock.tolist(), "grounded": asked.grounded, "fallback": asked.fallback}
+        if not known.all():
+            details["timeout"] = (
+                f"{n - int(known.sum())} of {n} examples took ProbLog longer than {self.seconds:g} s; their "
+                "intervals are 0 to 1."
+            )
+        return Answer(estimate, low, high, error, undecided, ambiguous, engines, details)
 
-    def _ask(self, worker: _Worker, i: int, program: str) -> dict[str, Any] | None:
-        samples = self.samples if self.mode == "sampling" else None
-        return worker.ask({"program": program, "samples": samples, "seed": self.seed + i}, self.seconds)
+
+class _Asked:
+    """Asks ProbLog for one example after the other, with the ground program where rules as written fail.
+
+    Attributes:
+        grounded: for each example so far whether it went through the ground program.
+        fallback: why examples do that were to go as written; None if none does.
+    """
+
+    def __init__(self, engine: ProbLog, query: Query, facts: Sequence[tuple[str, ...]]) -> None:
+        self._engine, self._query, self._facts = engine, query, facts
+        self._text = self._translate(engine.grounded)
+        self.grounded: list[bool] = []
+        self.fallback = self._text.reason or None
+
+    def _translate(self, grounded: bool) -> Translation:
+        every = [fact for some in self._facts for fact in some]
+        return translate(self._query, every, grounded=grounded)
+
+    def reply(self, worker: _Worker, i: int, vectors: npt.NDArray[np.float64]) -> dict[str, Any] | None:
+        """What ProbLog says of example i; None if it took too long.
+
+        Raises:
+            UserError: ProbLog rejects the program, with the reason; with both where it was tried twice.
+        """
+        reply = self._ask(worker, i, vectors)
+        if reply is not None and "error" in reply and not self._text.grounded:
+            # ProbLog compares numbers only, where ASP has an order of all terms.
+            self.fallback = f"ProbLog rejects the rules as they are written at example {i}: {reply['error']}"
+            self._text = self._translate(True)
+            reply = self._ask(worker, i, vectors)
+        if reply is not None and "error" in reply:
+            before = f" ({self.fallback})" if self.fallback else ""
+            raise UserError(f"ProbLog cannot answer example {i}: {reply['error']}{before}")
+        self.grounded.append(self._text.grounded)
+        return reply
+
+    def _ask(self, worker: _Worker, i: int, vectors: npt.NDArray[np.float64]) -> dict[str, Any] | None:
+        engine = self._engine
+        samples = engine.samples if engine.mode == "sampling" else None
+        program = self._text.example(vectors, self._facts[i])
+        return worker.ask({"program": program, "samples": samples, "seed": engine.seed + i}, engine.seconds)
 
 
 class _Worker:
@@ -118,6 +159,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
 
     def ask(self, job: dict[str, Any], seconds: float) -> dict[str, Any] | None:
         """What ProbLog answers; None if it took too long."""
@@ -126,18 +168,17 @@ class _Worker:
                 [sys.executable, "-c", f"from {__name__} import serve; serve()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=self._words,
                 start_new_session=True,
             )
             if self._read(60.0) is None:
-                self.close()
-                raise UserError("ProbLog's process does not start within a minute.")
+                raise self._ended("does not start within a minute")
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(job).encode() + b"\n")
         self._process.stdin.flush()
         line = self._read(seconds)
         if line is None:
-            self.close()
+            self._stop()
             return None
         reply: dict[str, Any] = json.loads(line)
         return reply
@@ -154,13 +195,29 @@ class _Worker:
                     return None
                 piece = os.read(pipe, 1 << 16)
                 if not piece:
-                    self.close()
-                    raise UserError("ProbLog's process ended without an answer.")
+                    raise self._ended("ended without an answer")
                 text += piece
         return text
 
+    def _ended(self, how: str) -> UserError:
+        """End the process; a sentence with how it ended, and its last words."""
+        process = self._process
+        if process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(1.0)
+        status = process.returncode if process is not None else None
+        self._stop()
+        killed = f" (signal {-status}: out of memory?)" if status is not None and status < 0 else ""
+        self._words.seek(0)
+        lines = self._words.read().decode(errors="replace").strip().splitlines()
+        return UserError(f"ProbLog's process {how}{killed}{f': {lines[-1]}' if lines else ''}.")
+
     def close(self) -> None:
         """End the process and all that it started."""
+        self._stop()
+        self._words.close()
+
+    def _stop(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -3,20 +3,24 @@
 Rules are translated as written, so that ProbLog's answer checks our grounding too: body literals in an
 order in which Prolog can run them, ``!=`` and arithmetic by Prolog's operators. What has no such
 translation (aggregates, conditional literals, pools, division) goes through the ground program.
+
+Every name of the rules gets a prefix that none of our own names and none of Prolog's has, so that no name
+in a hypothesis means anything to ProbLog, or is one of ours.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.asp.atoms import goal_of
-from nsl_bench.inference.program.ground import NEVER, check, ground
+from nsl_bench.errors import UserError
+from nsl_bench.inference.program.ground import NEVER, GroundRule, check, ground
 from nsl_bench.inference.query import Query
 
 __all__ = ["NONE", "Translation", "label_name", "translate"]
@@ -25,14 +29,18 @@ NONE = "nsl_none"
 """The query for the worlds in which no label is derived."""
 
 _VIOLATED = "nsl_violated"
-_PLAIN = re.compile(r"[a-z][A-Za-z0-9_]*\Z")
+_PLAIN = re.compile(r"[A-Za-z0-9_]*\Z")
+_NAME, _VARIABLE = "u_", "U_"
+"""Before every name and every variable of the rules."""
+
+_MOST_COUNTERS = 100_000
 _NUMBERS = {"<": "<", ">": ">", "<=": "=<", ">=": ">=", "=": "=:=", "!=": "=\\="}
 _TERMS = {**_NUMBERS, "=": "==", "!=": "\\="}
 _OPPOSITE = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "=": "!=", "!=": "="}
 
 
 class _Untranslatable(Exception):
-    """A construct that Prolog has no words for."""
+    """A construct that Prolog has no words for; the text says which."""
 
 
 def label_name(label: int) -> str:
@@ -49,12 +57,14 @@ class Translation:
         choices: for each slot and concept the atoms that hold, in ProbLog's words.
         facts: what other facts are in ProbLog's words.
         grounded: whether it went through the ground program.
+        reason: why it did; empty where that was asked for, or where it did not.
     """
 
     program: str
     choices: tuple[tuple[tuple[str, ...], ...], ...]
     facts: dict[str, str]
     grounded: bool
+    reason: str = ""
 
     def example(self, probabilities: npt.NDArray[np.float64], facts: Sequence[str] = ()) -> str:
         """The program of one example.
@@ -91,8 +101,9 @@ def translate(query: Query, facts: Iterable[str] = (), *, grounded: bool = False
     if not grounded:
         try:
             return _as_written(query, extra)
-        except _Untranslatable:
-            pass
+        except _Untranslatable as error:
+            reason = f"The rules as they are written have no translation to ProbLog: {error}."
+            return replace(_from_ground(query, extra), reason=reason)
     return _from_ground(query, extra)
 
 
@@ -100,10 +111,8 @@ def _as_written(query: Query, facts: Sequence[str]) -> Translation:
     import clingo
 
     program = check(query, facts)
-    if program.constants:  # their values would have to be put in
-        raise _Untranslatable
-    if any(name.startswith("nsl_") for name, _ in program.signatures):
-        raise _Untranslatable
+    if program.constants:
+        raise _Untranslatable("#const")
     rules = [_rule(rule.node, bool(rule.derives)) for rule in program.rules]
     goals = [None if atom is None else goal_of(atom) for atom in query.labels.atoms]
     symbols = {
@@ -113,7 +122,7 @@ def _as_written(query: Query, facts: Sequence[str]) -> Translation:
     signatures = {(s.name, len(s.arguments)) for s in [*symbols.values(), *(g for g in goals if g)]}
     # Predicates without clauses are errors in Prolog; a clause that fails makes them empty.
     open_ = sorted(signatures | program.signatures)
-    rules += [f"{_atom(n, ['_'] * a)} :- fail." for n, a in open_]
+    rules += [f"{_atom(_own(n), ['_'] * a)} :- fail." for n, a in open_]
     rules += [f"{_VIOLATED} :- fail."]
     names = [None if g is None else _symbol(g) for g in goals]
     words = {fact: _symbol(symbol) for fact, symbol in symbols.items()}
@@ -126,9 +135,11 @@ def _as_written(query: Query, facts: Sequence[str]) -> Translation:
 def _from_ground(query: Query, facts: Sequence[str]) -> Translation:
     program = ground(query, facts)
     lines = []
-    for rule in program.rules:
-        for body in _expanded(rule.body, rule.weights, rule.bound):
-            text = ", ".join(f"a{atom}" if positive else f"\\+a{atom}" for atom, positive in body)
+    for number, rule in enumerate(program.rules):
+        if rule.weights:
+            lines += _counters(number, rule)
+        else:
+            text = ", ".join(_literal(*literal) for literal in rule.body)
             lines.append(f"a{rule.head} :- {text}." if text else f"a{rule.head}.")
     lines += [f"a{atom} :- fail." for atom in range(program.n_atoms)]
     lines.append(
@@ -141,23 +152,35 @@ def _from_ground(query: Query, facts: Sequence[str]) -> Translation:
     return Translation("\n".join([*lines, *_labels(names)]), choices, given, True)
 
 
-def _expanded(
-    body: tuple[tuple[int, bool], ...], weights: tuple[int, ...], bound: int
-) -> Iterable[tuple[tuple[int, bool], ...]]:
-    """The plain bodies of a rule with weights: the smallest sets of literals that reach the bound."""
-    if not weights:
-        yield body
-        return
+def _literal(atom: int, positive: bool) -> str:
+    return f"a{atom}" if positive else f"\\+a{atom}"
 
-    def sets(k: int, missing: int, rest: int) -> Iterable[tuple[tuple[int, bool], ...]]:
-        if missing <= 0:
-            yield ()
-        elif rest >= missing:
-            for others in sets(k + 1, missing - weights[k], rest - weights[k]):
-                yield (body[k], *others)
-            yield from sets(k + 1, missing, rest - weights[k])
 
-    yield from sets(0, bound, sum(weights))
+def _counters(number: int, rule: GroundRule) -> list[str]:
+    """The clauses of a rule with weights: ``w(rule,k,m)``: the literals from the k-th on weigh at least m."""
+    rest = [sum(rule.weights[k:]) for k in range(len(rule.weights) + 1)]
+
+    def name(k: int, missing: int) -> str:
+        return "nsl_true" if missing <= 0 else f"w({number},{k},{missing})"
+
+    lines = [f"a{rule.head} :- {name(0, rule.bound)}."] if rest[0] >= rule.bound else []
+    known, open_ = {(0, rule.bound)}, [(0, rule.bound)]
+    while open_:
+        k, missing = open_.pop()
+        if missing <= 0 or rest[k] < missing:
+            continue
+        for less, text in ((rule.weights[k], f"{_literal(*rule.body[k])}, "), (0, "")):
+            after = k + 1, missing - less
+            if rest[k + 1] >= after[1]:
+                lines.append(f"{name(k, missing)} :- {text}{name(*after)}.")
+                if after not in known:
+                    known.add(after)
+                    open_.append(after)
+        if len(known) > _MOST_COUNTERS:
+            raise UserError(
+                "An aggregate of the hypothesis has too many sums for ProbLog; use the engine auto."
+            )
+    return lines
 
 
 def _labels(names: Sequence[str | None]) -> list[str]:
@@ -177,9 +200,17 @@ def _labels(names: Sequence[str | None]) -> list[str]:
     return [*lines, *none, f"query({NONE})."]
 
 
+def _own(name: str) -> str:
+    """A predicate's or function's name in Prolog; a tuple has none."""
+    if not name:
+        return "nsl_tuple"
+    if not _PLAIN.match(name):
+        raise _Untranslatable(f"the name {name}")
+    return _NAME + name
+
+
 def _atom(name: str, arguments: Sequence[str]) -> str:
-    word = name if _PLAIN.match(name) else f"'{name}'"
-    return f"{word}({', '.join(arguments)})" if arguments else word
+    return f"{name}({', '.join(arguments)})" if arguments else name
 
 
 def _symbol(symbol: Any) -> str:
@@ -190,13 +221,13 @@ def _symbol(symbol: Any) -> str:
     if symbol.type == clingo.SymbolType.String:
         return _string(symbol.string)
     if symbol.type == clingo.SymbolType.Function and symbol.positive:
-        return _atom(symbol.name or "nsl_tuple", [_symbol(argument) for argument in symbol.arguments])
-    raise _Untranslatable
+        return _atom(_own(symbol.name), [_symbol(argument) for argument in symbol.arguments])
+    raise _Untranslatable(f"the term {symbol}")
 
 
 def _string(text: str) -> str:
     if not text.isprintable() or '"' in text or "\\" in text:
-        raise _Untranslatable
+        raise _Untranslatable("a string with special characters")
     return f'"{text}"'
 
 
@@ -222,13 +253,14 @@ class _Body:
 
         kind = node.ast_type
         if kind == ASTType.Variable:
-            if node.name != "_":
-                variables.add(node.name)
-            return str(node.name)
+            if node.name == "_":
+                return "_"
+            variables.add(_VARIABLE + node.name)
+            return _VARIABLE + str(node.name)
         if kind == ASTType.SymbolicTerm:
             return _symbol(node.symbol)
         if kind == ASTType.Function and not node.external:
-            return _atom(node.name or "nsl_tuple", [self.term(a, variables) for a in node.arguments])
+            return _atom(_own(node.name), [self.term(a, variables) for a in node.arguments])
         if kind == ASTType.UnaryOperation and str(node).startswith("-"):
             own: set[str] = set()
             text = f"(0 - {self.term(node.argument, own, number=True)})"
@@ -238,7 +270,7 @@ class _Body:
             right = self.term(node.right, own, number=True)
             text = f"({left} {_operator(node)} {right})"
         else:
-            raise _Untranslatable
+            raise _Untranslatable(f"the term {node}")
         if number:
             variables |= own
             return text
@@ -251,11 +283,11 @@ class _Body:
         from clingo.ast import ASTType, Sign
 
         if node.ast_type != ASTType.Literal:
-            raise _Untranslatable
+            raise _Untranslatable(f"the body literal {node}")
         atom, negated = node.atom, node.sign == Sign.Negation
         if atom.ast_type == ASTType.SymbolicAtom:
             if atom.symbol.ast_type != ASTType.Function:
-                raise _Untranslatable
+                raise _Untranslatable(f"the atom {atom}")
             variables: set[str] = set()
             before = len(self.goals)
             text = self.term(atom.symbol, variables)
@@ -264,7 +296,7 @@ class _Body:
             self.goals.append(_Goal(f"\\+{text}" if negated else text, needs, frozenset(variables)))
         elif atom.ast_type == ASTType.Comparison:
             if negated and len(atom.guards) > 1:
-                raise _Untranslatable
+                raise _Untranslatable(f"the comparison {node}")
             left = atom.term
             for guard in atom.guards:
                 operator = _comparison(guard)
@@ -273,7 +305,7 @@ class _Body:
         elif atom.ast_type == ASTType.BooleanConstant:
             self.goals.append(_Goal("true" if bool(atom.value) != negated else "fail", *[frozenset()] * 2))
         else:
-            raise _Untranslatable
+            raise _Untranslatable(f"the body literal {node}")
 
     def compare(self, left: Any, operator: str, right: Any) -> None:
         from clingo.ast import ASTType
@@ -300,7 +332,7 @@ class _Body:
                 if node.ast_type == ASTType.Variable and node.name != "_":
                     word = "is" if numeric else "="
                     self.assignments.append(
-                        (node.name, f"{texts[k]} {word} {texts[1 - k]}", frozenset(sides[1 - k]))
+                        (texts[k], f"{texts[k]} {word} {texts[1 - k]}", frozenset(sides[1 - k]))
                     )
         self.goals.append(_Goal(check_text, both, frozenset()))
 
@@ -318,7 +350,7 @@ class _Body:
                     continue
                 ready = next((g for g in left if g.needs <= bound), None)
             if ready is None:
-                raise _Untranslatable
+                raise _Untranslatable("a body that Prolog cannot run in any order")
             left.remove(ready)
             bound |= ready.binds
             texts.append(ready.text)
@@ -334,7 +366,7 @@ def _rule(node: Any, headed: bool) -> str:
     if headed:
         symbol = node.head.atom.symbol
         if symbol.ast_type != ASTType.Function:
-            raise _Untranslatable
+            raise _Untranslatable(f"the head {node.head}")
         if not node.body and any(a.ast_type == ASTType.Interval for a in symbol.arguments):
             return _spread(symbol)
         head = body.term(symbol, set())
@@ -359,7 +391,7 @@ def _operator(node: Any) -> str:
 
     words = {B.Plus: "+", B.Minus: "-", B.Multiplication: "*"}
     if node.operator_type not in words:  # of negative numbers, Prolog divides and raises otherwise
-        raise _Untranslatable
+        raise _Untranslatable(f"the term {node}")
     return words[node.operator_type]
 
 

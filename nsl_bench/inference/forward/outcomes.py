@@ -1,0 +1,113 @@
+"""Compiled: what outcome a world has of which some signals are known.
+
+Imported only where it is used, since it loads numba.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from nsl_bench.inference.forward.arrays import Outcomes
+
+__all__ = ["has", "inlined", "insert", "jit", "outcome_of"]
+
+Array = Any
+
+jit = numba.njit(nogil=True, error_model="numpy")
+"""Compiles a function as part of `nsl_bench.inference.forward.kernel.forward`, which is what is cached."""
+
+inlined = numba.njit(nogil=True, error_model="numpy", forceinline=True)
+"""As `jit`, and puts the function where it is called: what is done for every state."""
+
+
+@inlined
+def has(words: Array, k: int) -> bool:
+    """Whether a set of bits has bit k."""
+    return bool((words[k >> 6] >> np.uint64(k & 63)) & np.uint64(1))
+
+
+@inlined
+def insert(words: Array, k: int) -> None:
+    """Add bit k to a set of bits."""
+    words[k >> 6] |= np.uint64(1) << np.uint64(k & 63)
+
+
+@jit
+def outcome_of(signals: Array, final: bool, outcomes: Outcomes) -> int:
+    """The outcome of a world; -1 if it is still open.
+
+    Args:
+        signals: uint64 words: the signals that are known to be true.
+        final: whether all others are known to be false.
+        outcomes: what follows from signals.
+
+    Returns:
+        A label's number, then `undecided`, then `ambiguous`.
+    """
+    lower, upper = outcomes.lower, outcomes.upper
+    for i in range(outcomes.n_signals):
+        true = (signals[i >> 6] >> np.uint64(i & 63)) & np.uint64(1)
+        lower[i] = true
+        upper[i] = true if final else 1
+    _derive(outcomes)
+    goals, violated = outcomes.goals, outcomes.violated
+    n: int = goals.shape[0]
+    if violated >= 0:
+        if lower[violated]:
+            return n
+        if upper[violated]:
+            return -1
+    count, open_, found, default = 0, 0, -1, n
+    for k in range(n):
+        goal = goals[k]
+        if goal == -2:
+            default = k
+        elif goal >= 0:
+            if lower[goal]:
+                count += 1
+                found = k
+            elif upper[goal]:
+                open_ += 1
+    if count > 1:
+        return n + 1
+    if open_:
+        return -1
+    result: int = found if count else default
+    return result
+
+
+@jit
+def _derive(outcomes: Outcomes) -> None:
+    """Bounds of the atoms that rules define, component after component, from those of the signals."""
+    rules, bodies, components = outcomes.rules, outcomes.bodies, outcomes.components
+    lower, upper = outcomes.lower, outcomes.upper
+    for c in range(components.shape[0] - 1):
+        for r in range(components[c, 0], components[c + 1, 0]):
+            lower[rules[r, 0]] = 0
+            upper[rules[r, 0]] = 0
+        changed = True
+        while changed:
+            changed = False
+            for r in range(components[c, 0], components[c + 1, 0]):
+                head = rules[r, 0]
+                if lower[head]:
+                    continue
+                sure, possible = 0, 0
+                for k in range(rules[r, 2], rules[r, 3]):
+                    atom, weight = bodies[k, 0], bodies[k, 2]
+                    if bodies[k, 1]:
+                        sure += weight * lower[atom]
+                        possible += weight * upper[atom]
+                    else:
+                        sure += weight * (1 - upper[atom])
+                        possible += weight * (1 - lower[atom])
+                if sure >= rules[r, 1]:
+                    lower[head] = 1
+                    changed = True
+                if possible >= rules[r, 1] and not upper[head]:
+                    upper[head] = 1
+                    changed = True
+            changed = changed and components[c, 1] == 1
