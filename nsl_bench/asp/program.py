@@ -234,6 +234,8 @@ def rule_of(node: ast.AST) -> Rule | None:
     Raises:
         UserError: it has a theory atom or an external function.
     """
+    if not node.body and (fact := _fact(node)) is not None:
+        return fact
     plain = _as_constraint(node)
     if plain is None:
         return None
@@ -268,6 +270,19 @@ def rule_of(node: ast.AST) -> Rule | None:
         frozenset(heads.classical | rest.classical),
         bounded,
     )
+
+
+def _fact(node: ast.AST) -> Rule | None:
+    """A plain fact, read without a walk over its tree: programs may have thousands; None for other rules."""
+    head = node.head
+    if head.ast_type != ast.ASTType.Literal or head.sign != ast.Sign.NoSign:
+        return None
+    if head.atom.ast_type != ast.ASTType.SymbolicAtom or head.atom.symbol.ast_type != ast.ASTType.Function:
+        return None
+    if "@" in str(node):
+        return None
+    symbol, none = head.atom.symbol, frozenset[Signature]()
+    return Rule(node, "atom", frozenset({(symbol.name, len(symbol.arguments))}), none, none, none)
 
 
 def _as_constraint(node: ast.AST) -> ast.AST | None:

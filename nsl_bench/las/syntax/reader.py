@@ -143,6 +143,7 @@ class _Reader:
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     ignored: dict[str, None] = field(default_factory=dict)
     penalties: list[str] | None = None
+    scoring: list[asp.Program] = field(default_factory=list)
     max_variables: int | None = None
     max_body: int | None = None
     without_replacement: bool = False
@@ -183,7 +184,7 @@ class _Reader:
         options = any("positive" in mode.options for mode in self.bodies)
         ilasp = bool(self.meta_modes or self.predicates or options)
         guessed: Dialect = "ilasp" if ilasp else "fastlas"
-        return LanguageBias(
+        bias = LanguageBias(
             heads=tuple(dict.fromkeys(self.heads)),
             bodies=tuple(self.bodies),
             meta_modes=tuple(self.meta_modes),
@@ -197,6 +198,10 @@ class _Reader:
             ground_without_replacement=self.without_replacement,
             dialect=self.dialect or guessed,
         )
+        rules = (rule for program in self.scoring for rule in program.rules)
+        constants = (node for program in self.scoring for node in program.constants)
+        bias.__dict__["scoring"] = asp.Program(tuple(rules), tuple(constants))
+        return bias
 
     def _directive(self, statement: Statement) -> bool:
         """Takes in a statement that is not ASP; False if it is ASP."""
@@ -280,6 +285,7 @@ class _Reader:
         rule = "".join(strings).replace('\\"', '"').replace("\\\\", "\\").strip()
         rule = rule if rule.endswith(".") else rule + "."
         program = parse(rule, f"{self.source.name}, #bias", self.source.place(statement.offset))
+        self.scoring.append(program)
         if any(map(_is_negative_penalty, program.rules)):
             raise self.source.error(statement.offset, NEGATIVE_PENALTY)
         self.penalties = [*(self.penalties or []), rule]
