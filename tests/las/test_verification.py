@@ -19,8 +19,8 @@ from nsl_bench.las.semantics.verification import check, is_small
 from nsl_bench.las.semantics.verification.check import checked
 from nsl_bench.las.semantics.verification.costs import Pricing
 from nsl_bench.las.semantics.verification.coverage import covered_examples
+from nsl_bench.las.semantics.verification.solving import Unverifiable
 from nsl_bench.las.semantics.verification.space import rules_with_costs
-from nsl_bench.las.semantics.verification.statements import Unverifiable
 from nsl_bench.las.solver import solve
 from nsl_bench.las.task import LasTask, Solution
 
