@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nsl_bench.cli import Command
 from nsl_bench.errors import UserError
+
+if TYPE_CHECKING:
+    from nsl_bench.isolation.learning import Learned
 
 __all__ = ["command"]
 
@@ -47,14 +50,11 @@ _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
 def command(
     task: Path,
     as_json: bool,
-    time_limit: float | None,
     memory_limit: int | None,
-    dialect: Literal["ilasp", "fastlas"] | None,
-    rule_learner: str,
     executable: Path | None,
     progress: bool,
     with_explanation: bool,
-    verify: bool,
+    **options: Any,
 ) -> int:
     """Learn the hypothesis of least score from the learning task in the file TASK.
 
@@ -63,11 +63,8 @@ def command(
     """
     from nsl_bench.isolation.learning import solve_isolated
 
-    options: dict[str, Any] = {}
-    if executable is not None:
-        if rule_learner == "exact":
-            raise UserError("--executable goes with --rule-learner fastlas or ilasp.")
-        options["executable"] = executable
+    if executable is not None and options["rule_learner"] == "exact":
+        raise UserError("--executable goes with --rule-learner fastlas or ilasp.")
 
     def hear(kind: str, words: str) -> None:
         if kind == "warning":
@@ -77,44 +74,46 @@ def command(
 
     learned = solve_isolated(
         task,
-        rule_learner=rule_learner,
-        time_limit=time_limit,
         memory_limit=None if memory_limit is None else memory_limit * _MEBIBYTE,
-        options=options,
+        options={} if executable is None else {"executable": executable},
         explain=with_explanation,
-        verify=verify,
-        dialect=dialect,
         heard=hear,
+        **options,
     )
-    found = learned.answer
     if as_json:
-        answer: dict[str, Any] = {
-            "status": found["status"],
-            "score": found["score"],
-            "hypothesis": list(found["hypothesis"]),
-            "seconds": round(learned.seconds, 3),
-            "bound": found["bound"],
-            "cost": found["cost"],
-            "tier": found["tier"],
-            "tiers": list(found["tiers"]),
-            "solver": found["solver"],
-            "dialect": learned.dialect,
-            "verified": found["verified"],
-            "unverified": found["unverified"],
-            "uncovered": dict(found["uncovered"]),
-            "message": found["message"],
-            "statistics": dict(found["statistics"]),
-        }
-        if learned.explanation is not None:
-            answer["rules"] = list(learned.rules)
-        click.echo(json.dumps(answer))
+        click.echo(json.dumps(_as_json(learned)))
     else:
-        _print(found, learned.seconds, learned.dialect)
-        if verify:
-            click.echo(f"% {_verification(found)}")
+        _print(learned.answer, learned.seconds, learned.dialect)
+        if options["verify"]:
+            click.echo(f"% {_verification(learned.answer)}")
         if learned.explanation is not None:
             click.echo(f"\n{learned.explanation}")
-    return 2 if found["status"] == "unsatisfiable" or learned.ended else 0
+    return 2 if learned.answer["status"] == "unsatisfiable" or learned.ended else 0
+
+
+def _as_json(learned: Learned) -> dict[str, Any]:
+    """The answer as one JSON object."""
+    found = learned.answer
+    answer = {
+        "status": found["status"],
+        "score": found["score"],
+        "hypothesis": list(found["hypothesis"]),
+        "seconds": round(learned.seconds, 3),
+        "bound": found["bound"],
+        "cost": found["cost"],
+        "tier": found["tier"],
+        "tiers": list(found["tiers"]),
+        "solver": found["solver"],
+        "dialect": learned.dialect,
+        "verified": found["verified"],
+        "unverified": found["unverified"],
+        "uncovered": dict(found["uncovered"]),
+        "message": found["message"],
+        "statistics": dict(found["statistics"]),
+    }
+    if learned.explanation is not None:
+        answer["rules"] = list(learned.rules)
+    return answer
 
 
 def _verification(found: Mapping[str, Any]) -> str:

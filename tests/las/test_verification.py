@@ -8,19 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
 from las import reference
-from las.strategies import FLAVOURS, tasks
+from las.strategies import FLAVOURS, task_text
 
 from nsl_bench.budget import Budget
+from nsl_bench.errors import UserError
 from nsl_bench.las import solver
 from nsl_bench.las.semantics import verification
 from nsl_bench.las.semantics.verification import check, is_small
 from nsl_bench.las.semantics.verification.check import checked
 from nsl_bench.las.semantics.verification.costs import Pricing
 from nsl_bench.las.semantics.verification.coverage import covered_examples
+from nsl_bench.las.semantics.verification.solving import Unverifiable
 from nsl_bench.las.semantics.verification.space import rules_with_costs
-from nsl_bench.las.semantics.verification.statements import Unverifiable
 from nsl_bench.las.solver import solve
 from nsl_bench.las.task import LasTask, Solution
 
@@ -31,6 +31,10 @@ TASK = f"""
 #pos(b@7, {{}}, {{p}}, {{q.}}).
 #pos(c@2, {{}}, {{p}}, {{r.}}).
 """
+NUMBERS = range(2000, 2002)
+"""Which random tasks of a flavour are looked at."""
+SLOW = ("wide_bodies", "leaf_types", "feeding", "large", "many_contexts", "given_many", "cautious_many")
+"""Flavours that take the reference long."""
 
 
 def never() -> None:
@@ -41,40 +45,40 @@ def thoroughly(text: str, solution: Solution, budget: Budget | None = None) -> S
     return checked(LasTask.parse(text), solution, budget or Budget(), thorough=True)
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", [name for name in FLAVOURS if name not in SLOW])
 def test_it_agrees_with_the_definition(flavour: str) -> None:
-    def check_one(text: str) -> None:
-        task = LasTask.parse(text)
-        if any(not example.positive for example in task.examples):
-            assume(len(reference.space(task)) <= 9)
-        want = reference.least_score(task)
-        if want is None:
-            claimed = Solution("unsatisfiable", None, 0)
-        else:
+    for number in NUMBERS:
+        try:
+            task = LasTask.parse(task_text(flavour, number))
+            want = reference.least_score(task)
+        except (UserError, reference.TooLarge):
+            continue
+        claimed = Solution("unsatisfiable", None, 0)
+        if want is not None:
             hypothesis = solve(task).hypothesis
             penalties, complete = reference.score_of(task, hypothesis)
             assert complete
             found = covered_examples(task, hypothesis, never)
             assert found == [reference.is_brave(task, hypothesis, e) == e.positive for e in task.examples]
             cost = Pricing(task, never).of_hypothesis(hypothesis)
-            claimed = Solution("optimal", cost + penalties, cost + penalties, hypothesis, cost)
             assert cost + penalties == want
-        answer = checked(task, claimed, Budget(), thorough=True)
-        assert (answer.status, answer.verified, answer.unverified) == (claimed.status, "optimality", "")
+            claimed = Solution("optimal", want, want, hypothesis, cost)
+        answer = checked(task, claimed, Budget.of(30, None), thorough=True)
+        assert answer.status == claimed.status
+        assert answer.verified == "optimality" or answer.unverified
 
-    settings(max_examples=6)(given(tasks(FLAVOURS[flavour]))(check_one))()
 
-
-@pytest.mark.parametrize("flavour", ["observational", "ilasp", "priced", "given"])
+@pytest.mark.parametrize("flavour", ["observational", "ilasp", "priced", "given", "replacement", "terms"])
 def test_its_space_is_that_of_the_definition(flavour: str) -> None:
-    def check_one(text: str) -> None:
-        task = LasTask.parse(text)
+    for number in NUMBERS:
+        try:
+            task = LasTask.parse(task_text(flavour, number))
+            want = reference.space(task)
+        except (UserError, reference.TooLarge):
+            continue
         found = rules_with_costs(task, 5_000, never)
-        want = reference.space(task)
-        assert len(found) <= len(want)
-        assert sorted(set(found.values())) == sorted(set(want.values()))
-
-    settings(max_examples=6)(given(tasks(FLAVOURS[flavour]))(check_one))()
+        assert len(found) <= 2 * len(want)
+        assert set(found.values()) == {rule.cost for rule in want}
 
 
 def test_a_wrong_score_is_corrected() -> None:

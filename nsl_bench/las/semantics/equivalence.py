@@ -9,10 +9,8 @@ comparison's own predicates occur in none of the programs (`nsl_bench.asp.names`
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
-from clingo import Control, Function, HeuristicType, Model, Number, Symbol, ast
+from clingo import Control, Function, Number, ast
 
 from nsl_bench.asp.ground_program import GroundProgram
 from nsl_bench.asp.grounding import check_safety, grounded
@@ -22,43 +20,16 @@ from nsl_bench.asp.renaming import Renaming
 from nsl_bench.budget import Budget, Expired
 from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.las.semantics.compared import Compared, compared
+from nsl_bench.las.semantics.counterexample import Counterexample, find_counterexample
 from nsl_bench.las.semantics.input_space import input_space
 from nsl_bench.las.task import LasTask
 
 __all__ = ["Counterexample", "Equivalence", "equivalent"]
 
-_FIRST_CONFLICTS = "2000"
-"""How long a difference is looked for by clingo's own heuristic, which is good at finding one."""
-
-_SECONDS_TO_SHRINK = 0.5
-"""How long a counterexample with fewer facts is looked for."""
-
 _AGGREGATES = (ast.ASTType.Aggregate, ast.ASTType.BodyAggregate)
 _SIDES = (0, 1)
-_POLL = 0.05
 _MOST_NAMED = 50
 """Atoms among which a close one is looked for."""
-
-
-@dataclass(frozen=True)
-class Counterexample:
-    """An input on which two hypotheses differ.
-
-    Attributes:
-        inputs: its facts.
-        first: the compared atoms that the first hypothesis derives from it.
-        second: those that the second derives.
-    """
-
-    inputs: tuple[str, ...]
-    first: tuple[str, ...]
-    second: tuple[str, ...]
-
-    def __str__(self) -> str:
-        shown = [" ".join(f"{fact}." for fact in self.inputs) or "no facts"]
-        for name, atoms in (("first", self.first), ("second", self.second)):
-            shown.append(f"{name}: {', '.join(atoms) or 'none'}")
-        return "\n".join(shown)
 
 
 def equivalent(
@@ -164,8 +135,8 @@ class Equivalence:
         ]
         both = join(rules)
         apart = self._background.dependents(both.derived)
-        if clash := self._inputs.derived & apart:
-            derived = ", ".join(f"{name}/{arity}" for name, arity in sorted(clash))
+        if derived_twice := self._inputs.derived & apart:
+            derived = ", ".join(f"{name}/{arity}" for name, arity in sorted(derived_twice))
             raise UserError(f"The hypotheses derive {derived}, which the inputs derive too.")
         if known is not None:
             self._check_derived(wanted, both, [compared(text) for text in known])
@@ -183,7 +154,7 @@ class Equivalence:
             self._check_possible(control, wanted, [compared(text) for text in known])
         control.add("differ", [], f":- not {self._names('differ')}.")
         control.ground([("differ", [])])
-        return self._solve(control, budget)
+        return find_counterexample(control, self._inputs.derived, self._names, budget)
 
     def _check_inputs(self, shared: Sequence[Rule], budget: Budget) -> None:
         """Refuse inputs of which none is possible."""
@@ -269,52 +240,6 @@ class Equivalence:
                     f"it.{did_you_mean(each.text, others) if len(others) <= _MOST_NAMED else ''}"
                 )
 
-    def _solve(self, control: Control, budget: Budget) -> Counterexample | None:
-        solving = control.configuration.solve
-        solving.solve_limit = _FIRST_CONFLICTS  # type: ignore[union-attr]
-        found = self._answer(control, budget)
-        if found is False and not budget.expired():
-            holds = self._names("holds")
-            with control.backend() as backend:
-                for atom in control.symbolic_atoms:
-                    if atom.symbol.name == holds and not atom.is_fact:
-                        backend.add_heuristic(atom.literal, HeuristicType.True_, 1, 1, [])
-            solving.solve_limit = "umax"  # type: ignore[union-attr]
-            found = self._answer(control, budget)
-        if isinstance(found, bool):
-            raise UserError("Whether the hypotheses differ was not decided: time ran out.")
-        if found is None:
-            return None
-        for name, arity in sorted(self._inputs.derived):
-            text = f"{name}({','.join(f'X{i}' for i in range(arity))})" if arity else name
-            control.add("fewer", [], f":~ {text}. [1,{text}]")
-        control.ground([("fewer", [])])
-        solving.models, solving.solve_limit = "0", "umax"  # type: ignore[union-attr]
-        smaller = self._answer(control, Budget.of(_SECONDS_TO_SHRINK, None))
-        return smaller if isinstance(smaller, Counterexample) else found
-
-    def _answer(self, control: Control, budget: Budget) -> Counterexample | Literal[False] | None:
-        """The last model found in time; None if there is none, False if it is not known."""
-        found: list[Counterexample] = []
-        given = self._inputs.derived
-
-        def keep(model: Model) -> None:
-            atoms = [s for s in model.symbols(atoms=True) if (s.name, len(s.arguments)) in given]
-            own = self._names.prefix
-            inputs = tuple(str(s) for s in sorted(atoms) if not s.name.startswith(own))
-            says = sorted(model.symbols(shown=True))
-            found.append(Counterexample(inputs, _said(says, 0), _said(says, 1)))
-
-        with control.solve(on_model=keep, async_=True) as handle:
-            while not handle.wait(_POLL):
-                if budget.expired():
-                    handle.cancel()
-                    break
-            finished = handle.get().exhausted
-        if found:
-            return found[-1]
-        return None if finished else False
-
 
 def _hypothesis(texts: Sequence[str], what: str) -> Program:
     """A hypothesis, which holds rules only.
@@ -352,10 +277,6 @@ def _grounded(lines: Sequence[str], budget: Budget, *arguments: str) -> Control:
 def _predicate(signature: Signature) -> str:
     name, arity = signature
     return f"{name}/{arity}" if arity else name
-
-
-def _said(symbols: Sequence[Symbol], side: int) -> tuple[str, ...]:
-    return tuple(str(s.arguments[1]) for s in symbols if s.arguments[0].number == side)
 
 
 class _Variables(ast.Transformer):

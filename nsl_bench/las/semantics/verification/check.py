@@ -15,8 +15,8 @@ from nsl_bench.budget import Budget, Expired
 from nsl_bench.las.semantics.verification.costs import Pricing
 from nsl_bench.las.semantics.verification.coverage import covered_examples
 from nsl_bench.las.semantics.verification.optimum import find_better
+from nsl_bench.las.semantics.verification.solving import Unverifiable
 from nsl_bench.las.semantics.verification.space import rules_with_costs
-from nsl_bench.las.semantics.verification.statements import Unverifiable
 from nsl_bench.las.task import LasTask, Solution
 
 __all__ = ["MOST_RULES", "checked"]

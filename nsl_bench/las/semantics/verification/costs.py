@@ -21,14 +21,8 @@ from nsl_bench.las.semantics.verification.reading import (
     is_constraint,
     variables_of,
 )
-from nsl_bench.las.semantics.verification.statements import (
-    Statements,
-    Unverifiable,
-    answer_sets,
-    derived_by,
-    grounded,
-    parse,
-)
+from nsl_bench.las.semantics.verification.solving import Unverifiable, answer_sets, grounded, parse
+from nsl_bench.las.semantics.verification.statements import Statements, derived_by
 from nsl_bench.las.task import LanguageBias, LasTask, WeightedRule
 
 __all__ = ["Pricing", "normal_form", "price"]

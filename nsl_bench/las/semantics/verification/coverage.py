@@ -9,12 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from nsl_bench.las.semantics.verification.statements import (
-    Asked,
-    Statements,
-    answer_sets,
-    asked_by,
-)
+from nsl_bench.las.semantics.verification.solving import answer_sets
+from nsl_bench.las.semantics.verification.statements import Asked, Statements, asked_by
 from nsl_bench.las.task import LasTask
 
 __all__ = ["covered_examples"]

@@ -13,15 +13,8 @@ from dataclasses import dataclass, replace
 import clingo
 
 from nsl_bench.las.semantics.verification.coverage import covered_examples
-from nsl_bench.las.semantics.verification.statements import (
-    Asked,
-    Statements,
-    Unverifiable,
-    answer_sets,
-    asked_by,
-    grounded,
-    solved,
-)
+from nsl_bench.las.semantics.verification.solving import Unverifiable, answer_sets, grounded, solved
+from nsl_bench.las.semantics.verification.statements import Asked, Statements, asked_by
 from nsl_bench.las.task import LasTask
 
 __all__ = ["Optimum", "find_better"]

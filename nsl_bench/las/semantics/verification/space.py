@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from nsl_bench.las.semantics.verification.costs import Pricing, normal_form
-from nsl_bench.las.semantics.verification.statements import Unverifiable
+from nsl_bench.las.semantics.verification.solving import Unverifiable
 from nsl_bench.las.task import Compound, LasTask, ModeAtom, ModeComparison, ModeLiteral, ModeTerm
 
 __all__ = ["rules_with_costs"]

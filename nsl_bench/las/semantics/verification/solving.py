@@ -1,0 +1,88 @@
+"""Reading and solving the programs of a check, which something may end at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import clingo
+from clingo import ast
+
+__all__ = ["Unverifiable", "answer_sets", "grounded", "parse", "solved"]
+
+_EVERY = 512
+_POLL = 0.05
+
+
+class Unverifiable(Exception):
+    """An answer cannot be checked; the text says why, in words that follow a colon."""
+
+
+def parse(text: str) -> list[ast.AST]:
+    """The rules and ``#const`` statements of a program.
+
+    Raises:
+        Unverifiable: it has a statement that is neither, or does not parse.
+    """
+    found: list[ast.AST] = []
+    try:
+        ast.parse_string(text, found.append, logger=lambda *_: None)
+    except RuntimeError:
+        raise Unverifiable(f"'{text[:60]}' does not parse") from None
+    kept = (ast.ASTType.Rule, ast.ASTType.Definition)
+    silent = (
+        *(ast.ASTType.Program, ast.ASTType.Comment, ast.ASTType.Defined),
+        *(ast.ASTType.ShowSignature, ast.ASTType.ShowTerm),
+    )
+    for statement in found:
+        if statement.ast_type not in (*kept, *silent):
+            raise Unverifiable(f"'{statement}' is no rule")
+    return [statement for statement in found if statement.ast_type in kept]
+
+
+def grounded(lines: Iterable[str], stop: Callable[[], None], options: Sequence[str] = ()) -> clingo.Control:
+    """A control with a ground program.
+
+    Args:
+        lines: the program's statements.
+        stop: is called now and then, and may raise what ends grounding.
+        options: clingo's.
+
+    Raises:
+        Unverifiable: clingo cannot ground it.
+    """
+
+    class Watch(clingo.Observer):
+        seen = 0
+
+        def rule(self, choice: bool, head: Sequence[int], body: Sequence[int]) -> None:
+            self.seen += 1
+            if self.seen % _EVERY == 0:
+                stop()
+
+    control = clingo.Control(["--warn=none", *options], logger=lambda *_: None)
+    control.register_observer(Watch())
+    try:
+        control.add("\n".join(lines))
+        control.ground()
+    except RuntimeError as error:
+        raise Unverifiable(f"clingo cannot ground it ({error})") from None
+    return control
+
+
+def solved(
+    control: clingo.Control, keep: Callable[[clingo.Model], None], stop: Callable[[], None]
+) -> clingo.SolveResult:
+    """Search, with `stop` called all the while, which may raise what ends the search."""
+    with control.solve(on_model=keep, async_=True) as handle:
+        while not handle.wait(_POLL):
+            stop()
+        result: clingo.SolveResult = handle.get()
+        return result
+
+
+def answer_sets(lines: Iterable[str], most: int, stop: Callable[[], None]) -> list[list[clingo.Symbol]]:
+    """The shown atoms of at most so many answer sets."""
+    found: list[list[clingo.Symbol]] = []
+    control = grounded(lines, stop, [str(most)])
+    solved(control, lambda model: found.append(list(model.symbols(shown=True))), stop)
+    return found
