@@ -1,7 +1,7 @@
 """What the project writes and strangers send, changed at random, and what the program says to it.
 
-`materials` makes one small folder of each kind; `edits` draws changes of bytes, values and types; `answer` does
-what the program does with the folder and gives its exit code and its words.
+`materials` makes one small folder of each kind; `edits` draws changes of bytes, values and types; `answer`
+does what the program does with the folder and gives its exit code and its words.
 """
 
 from __future__ import annotations
