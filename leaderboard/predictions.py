@@ -154,6 +154,8 @@ class _Group(NamedTuple):
             chunk = group.column(k)
             name = chunk.path_in_schema.partition(".")[0]
             columns[sys.intern(name)] = chunk.num_values, chunk.total_uncompressed_size
+        if sorted(columns) != sorted((*_NAMES, *_VALUES)):
+            raise Rejected(f"{PREDICTIONS}: a row group lacks one of the columns, or has another one.")
         return cls(group.num_rows, columns)
 
     def count_of(self, name: str) -> int:

@@ -34,6 +34,7 @@ from nsl_bench.run.record import SCHEMA, Record
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 __all__ = ["SCHEMA", "Record", "Store", "read_predictions"]
 
@@ -289,7 +290,7 @@ class Store:
         for path in sorted((self.folder / "predictions").glob("*.parquet")):
             try:
                 read_predictions(path)
-                table = pyarrow.parquet.read_table(path)
+                table = _predictions_table(path)
                 tables[path] = table.append_column("key", pa.array([path.stem] * len(table), pa.string()))
             except UserError as error:
                 self._left_out(f"predictions/{path.name}", str(error).rstrip("."))
@@ -314,33 +315,10 @@ def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
     Raises:
         UserError: the file is damaged, or holds something else.
     """
-    import numpy as np
-    import pandas as pd
-
-    try:
-        if key is None:
-            frame = pd.read_parquet(path)
-        else:
-            frame = pd.read_parquet(path, filters=[("key", "==", key)])
-            frame = frame.drop(columns="key").dropna(axis="columns", how="all")
-    except Exception as error:  # a damaged file raises almost anything
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise UserError(
-            f"The predictions {path} cannot be read ({type(error).__name__}: {reason})."
-        ) from error
-    if frame.empty and key is not None:
-        return frame
-    columns = [name for name in frame.columns if str(name).startswith("p_")]
-    labels = [name.removeprefix("p_") for name in columns]
-    texts = {name: frame.get(name) for name in ("evaluation", "example", "predicted")}
-    right = all(column is not None and pd.api.types.is_string_dtype(column) for column in texts.values())
-    right = right and bool(columns) and all(frame[name].dtype.kind == "f" for name in columns)
-    if not right or not bool(np.isfinite(frame[columns].to_numpy(np.float64)).all()):
-        found = quoted([f"{name}: {kind}" for name, kind in frame.dtypes.items()])
-        raise UserError(
-            f"The predictions {path} must have the texts evaluation, example and predicted, and a number "
-            f"p_LABEL for each label; got the columns {found}."
-        )
+    frame: pd.DataFrame = _predictions_table(path, key).to_pandas()
+    if key is not None:
+        frame = frame.drop(columns="key").dropna(axis="columns", how="all")
+    labels = [name.removeprefix("p_") for name in map(str, frame.columns) if name.startswith("p_")]
     known = {"predicted": [*labels, "undecided", "ambiguous"], "label": labels}
     for name, allowed in known.items():
         if name in frame and not frame[name].isin(allowed).all():
@@ -349,6 +327,40 @@ def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
                 f"The predictions {path}: {name} must be one of {', '.join(allowed)}; got {quoted(other)}."
             )
     return frame
+
+
+def _predictions_table(path: Path, key: str | None = None) -> pa.Table:
+    """The rows of a file of predictions, whose columns are what they must be."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path, filters=None if key is None else [("key", "==", key)])
+        table = table.replace_schema_metadata(None)
+        kinds = dict(zip(table.column_names, table.schema.types, strict=True))
+        numbers = [name for name in kinds if name.startswith("p_")]
+        right = len(kinds) == table.num_columns and bool(numbers)
+        for name in (*("evaluation", "example", "predicted"), *({"label"} & kinds.keys())):
+            kind = kinds.get(name, pa.null())
+            right = right and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
+            right = right and table[name].null_count == 0
+        for name in numbers:
+            # Of compacted runs each has only the labels of its own benchmark.
+            lacking = table[name].null_count == (len(table) if key is not None else -1)
+            right = right and pa.types.is_floating(kinds[name])
+            right = right and (lacking or bool(np.isfinite(table[name].to_numpy()).all()))
+    except Exception as error:  # a damaged file raises almost anything
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise UserError(
+            f"The predictions {path} cannot be read ({type(error).__name__}: {reason})."
+        ) from error
+    if not right:
+        raise UserError(
+            f"The predictions {path} must have the texts evaluation, example and predicted, and a number "
+            f"p_LABEL for each label; got the columns {quoted([f'{a}: {b}' for a, b in kinds.items()])}."
+        )
+    return table
 
 
 def _compacted(path: Path, left_out: Callable[[str, str], None]) -> list[str]:

@@ -206,7 +206,8 @@ def predictions(**changes: Any) -> dict[str, Any]:
         ({"p_valid": [float("nan")]}, "a number p_LABEL"),
         ({"p_valid": None, "p_invalid": None}, "a number p_LABEL"),
         ({"predicted": ["maybe"]}, "predicted must be one of valid, invalid, undecided, ambiguous"),
-        ({"label": [None]}, "label must be one of"),
+        ({"label": ["maybe"]}, "label must be one of valid, invalid"),
+        ({"label": [None]}, "evaluation, example and predicted"),
     ],
 )
 def test_predictions_are_checked_too(folder: Path, changes: dict[str, Any], words: str) -> None:
