@@ -1,4 +1,4 @@
-"""A query's answer by definition: every world solved by clingo by itself, sharing nothing with the engines."""
+"""A query's answer by definition: clingo solves each world by itself. Nothing is shared with the engines."""
 
 from __future__ import annotations
 
