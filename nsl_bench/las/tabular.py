@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -137,7 +137,13 @@ class _TabularSearch:
         )
         best = self._choose(branches)
         self._lap("choice")
-        return self._solution(best)
+        found = self._solution(best)
+        if not self._bodies.failure:
+            return found
+        self._statistics["compiled"] = 0
+        note = f"Note: large tables were computed by numpy, which is slower: {self._bodies.failure}."
+        message = " ".join([found.message, note]).strip()
+        return replace(found, statistics=dict(self._statistics), message=message)
 
     def _branches(self, goals: Sequence[Target]) -> list[_Branch]:
         """Choices of given rules that leave no more than needs and bans to the rest.

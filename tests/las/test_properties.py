@@ -76,6 +76,7 @@ def check_flavour(flavour: str, numbers: range) -> None:
             pytest.fail(f"{flavour} {number}: {error!r}\n{shrunk(text, errs)}")
 
 
+@pytest.mark.slow  # the reference takes minutes for some tasks
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_solvers_agree_with_the_definition(flavour: str) -> None:
     check_flavour(flavour, range(FEW // 5 if flavour in LARGE else FEW))
@@ -87,6 +88,7 @@ def test_solvers_agree_with_the_definition_on_thousands(flavour: str) -> None:
     check_flavour(flavour, range(FEW, MANY))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flavour", [name for name in FLAVOURS if name not in LARGE])
 def test_the_reference_agrees_with_the_definition(flavour: str) -> None:
     """On tasks small enough to try every hypothesis on every example."""
