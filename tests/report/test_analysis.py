@@ -40,6 +40,7 @@ def store(tmp_path: Path) -> Store:
             )
             probabilities = rng.dirichlet([1, 1], 50)
             frame = pd.DataFrame({"evaluation": "framework", "label": rng.choice(["x", "y"], 50)})
+            frame = frame.assign(example=[f"test-{i}" for i in range(50)], predicted="x")
             kept.add_predictions(job.key(), frame.assign(p_x=probabilities[:, 0], p_y=probabilities[:, 1]))
     return kept
 
