@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from nsl_bench.asp.dependencies import strong_components
-from nsl_bench.budget import Undecided
 
-__all__ = ["GroundProgram", "GroundRule", "Undecided", "WeightRule"]
+__all__ = ["GroundProgram", "GroundRule", "WeightRule"]
 
 _EVERY = 512
 

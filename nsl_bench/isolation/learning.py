@@ -18,7 +18,8 @@ from nsl_bench.isolation.guard import Allowance, Ended, guarded
 from nsl_bench.isolation.guard_worker import stage, tell
 
 if TYPE_CHECKING:
-    from nsl_bench.las.task import Dialect, LasTask, Solution
+    from nsl_bench.las.language_bias import Dialect
+    from nsl_bench.las.task import LasTask, Solution
 
 __all__ = ["Learned", "solve_isolated"]
 

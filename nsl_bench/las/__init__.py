@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nsl_bench.las.language_bias import LanguageBias
     from nsl_bench.las.solver import solve
-    from nsl_bench.las.task import LanguageBias, LasTask, Solution
+    from nsl_bench.las.task import LasTask, Solution
 
 __all__ = ["LanguageBias", "LasTask", "Solution", "solve"]
 
 _HOMES = {
-    "LanguageBias": "nsl_bench.las.task",
+    "LanguageBias": "nsl_bench.las.language_bias",
     "LasTask": "nsl_bench.las.task",
     "Solution": "nsl_bench.las.task",
     "solve": "nsl_bench.las.solver",

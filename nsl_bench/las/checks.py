@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from nsl_bench.asp.atoms import read_atom
 from nsl_bench.asp.program import Signature, statement
 from nsl_bench.errors import UserError, did_you_mean
-from nsl_bench.las.task import LasTask, ModeAtom, ModeBody, ModeHead
+from nsl_bench.las.language_bias import ModeAtom, ModeBody, ModeHead
+from nsl_bench.las.task import LasTask
 
 __all__ = ["check_task"]
 

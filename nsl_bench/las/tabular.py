@@ -15,7 +15,7 @@ from nsl_bench.las.enumeration.candidates import candidates, given_candidates
 from nsl_bench.las.enumeration.cells import Cells
 from nsl_bench.las.enumeration.heads import head_forms
 from nsl_bench.las.enumeration.rules import Rule, rule_text
-from nsl_bench.las.language_bias import WeightedRule
+from nsl_bench.las.language_bias import ModeAtom, WeightedRule
 from nsl_bench.las.set_cover.maxsat import Backend
 from nsl_bench.las.set_cover.problem import CoverProblem
 from nsl_bench.las.set_cover.unsatisfiable_core import unsatisfiable_core
@@ -24,7 +24,7 @@ from nsl_bench.las.tables.conditions import Target, choice_atom, targets
 from nsl_bench.las.tables.formulas import Formula, assign, demands, evaluate
 from nsl_bench.las.tables.grounding import ground
 from nsl_bench.las.tables.literals import Vocabulary
-from nsl_bench.las.task import LasTask, ModeAtom, Solution, Tier
+from nsl_bench.las.task import LasTask, Solution, Tier
 
 __all__ = ["solve_by_tables", "tabular_tier"]
 

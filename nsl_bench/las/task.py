@@ -14,47 +14,12 @@ from pathlib import Path
 from typing import Literal
 
 from nsl_bench.asp.program import Program, parse
-from nsl_bench.las.language_bias import (
-    Compound,
-    Dialect,
-    LanguageBias,
-    MetaMode,
-    MetaRule,
-    ModeAtom,
-    ModeBody,
-    ModeComparison,
-    ModeHead,
-    ModeLiteral,
-    ModeTerm,
-    Placeholder,
-    PredicateDeclaration,
-    WeightedRule,
-    placeholders,
-)
+from nsl_bench.las.language_bias import Dialect, LanguageBias
 from nsl_bench.las.syntax.reader import TaskText, build_task, parse_task, read_task
 from nsl_bench.las.syntax.writer import print_task
 from nsl_bench.types import WeightedExample
 
-__all__ = [
-    "Compound",
-    "Dialect",
-    "LanguageBias",
-    "LasTask",
-    "MetaMode",
-    "MetaRule",
-    "ModeAtom",
-    "ModeBody",
-    "ModeComparison",
-    "ModeHead",
-    "ModeLiteral",
-    "ModeTerm",
-    "Placeholder",
-    "PredicateDeclaration",
-    "Solution",
-    "Tier",
-    "WeightedRule",
-    "placeholders",
-]
+__all__ = ["LasTask", "Solution", "Tier"]
 
 Status = Literal["optimal", "feasible", "unsatisfiable"]
 Tier = Literal["A", "B", "C", "D"]

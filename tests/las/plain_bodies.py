@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.las.task import LasTask, ModeAtom, ModeLiteral, Placeholder
+from nsl_bench.las.language_bias import ModeAtom, ModeLiteral, Placeholder
+from nsl_bench.las.task import LasTask
 
 Flags = npt.NDArray[np.bool_]
 Instance = tuple[int, tuple[int, ...]]

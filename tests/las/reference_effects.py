@@ -25,7 +25,8 @@ from las.reference_space import (
     symbol,
 )
 
-from nsl_bench.las.task import LasTask, ModeAtom, ModeComparison
+from nsl_bench.las.language_bias import ModeAtom, ModeComparison
+from nsl_bench.las.task import LasTask
 
 Contexts = tuple[tuple[str, ...], ...]
 Signatures = set[tuple[str, int]]

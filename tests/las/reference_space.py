@@ -16,7 +16,8 @@ from functools import lru_cache
 import clingo
 import clingo.ast
 
-from nsl_bench.las.task import Compound, LasTask, ModeAtom, ModeComparison, ModeLiteral, ModeTerm, Placeholder
+from nsl_bench.las.language_bias import Compound, ModeAtom, ModeComparison, ModeLiteral, ModeTerm, Placeholder
+from nsl_bench.las.task import LasTask
 
 MOST_RULES = 5_000
 """Rules beyond which the reference gives up."""

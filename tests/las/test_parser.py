@@ -8,7 +8,7 @@ import pytest
 
 from nsl_bench.errors import UserError
 from nsl_bench.las import LasTask
-from nsl_bench.las.task import Compound, ModeAtom, ModeComparison, Placeholder
+from nsl_bench.las.language_bias import Compound, ModeAtom, ModeComparison, Placeholder
 from nsl_bench.types import WeightedExample
 
 ILASP = """

@@ -27,8 +27,9 @@ from nsl_bench.budget import Budget, Expired
 from nsl_bench.errors import UserError
 from nsl_bench.las.bias.hypothesis import parse_rules, with_type_guards
 from nsl_bench.las.bias.types import domains
+from nsl_bench.las.language_bias import ModeAtom
 from nsl_bench.las.semantics.coverage import score
-from nsl_bench.las.task import LasTask, ModeAtom, Solution
+from nsl_bench.las.task import LasTask, Solution
 
 __all__ = ["PROGRAMS", "Program", "describe", "fastlas", "find", "ilasp"]
 

@@ -12,8 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nsl_bench.asp.ground_program import Undecided
-from nsl_bench.budget import Budget
+from nsl_bench.budget import Budget, Undecided
 from nsl_bench.las.enumeration.building_blocks import (
     LEAF,
     BlockMaker,

@@ -17,9 +17,9 @@ from nsl_bench.las.enumeration.conjunctions import Positions, Relevance
 from nsl_bench.las.enumeration.heads import HeadForm
 from nsl_bench.las.enumeration.literal_sets import true_sets
 from nsl_bench.las.enumeration.rules import Rule
+from nsl_bench.las.language_bias import WeightedRule
 from nsl_bench.las.tables.columns import Bits, pack
 from nsl_bench.las.tables.conditions import choice_atom
-from nsl_bench.las.task import WeightedRule
 
 __all__ = ["Candidate", "candidates", "given_candidates"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsl_bench.asp.ground_program import Undecided
+from nsl_bench.budget import Undecided
 from nsl_bench.las.enumeration.building_blocks import Part
 from nsl_bench.las.enumeration.conjunctions import Positions, Relevance
 from nsl_bench.las.enumeration.resources import Limits, Resources, covers

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from nsl_bench.asp.ground_program import Undecided
+from nsl_bench.budget import Undecided
 from nsl_bench.las.bias.batch import Pricing
 from nsl_bench.las.enumeration.bodies import Bodies
 from nsl_bench.las.enumeration.components import Body

@@ -11,7 +11,7 @@ import heapq
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 
-from nsl_bench.asp.ground_program import Undecided
+from nsl_bench.budget import Undecided
 from nsl_bench.las.enumeration.building_blocks import Blocks, BuildingBlock, Placement
 from nsl_bench.las.enumeration.canonical import Renamings
 from nsl_bench.las.enumeration.compiled import make_tables

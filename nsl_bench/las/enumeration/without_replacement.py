@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.las.enumeration.building_blocks import Part
+from nsl_bench.las.language_bias import placeholders
 from nsl_bench.las.tables.columns import Bits
 from nsl_bench.las.tables.literals import BodyLiteral, Vocabulary
-from nsl_bench.las.task import placeholders
 from nsl_bench.las.terms import Leaves, leaf_pairs, leaves
 
 __all__ = ["Distinctness", "inequalities"]

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.asp.ground_program import Undecided
-from nsl_bench.budget import Budget
+from nsl_bench.budget import Budget, Undecided
 from nsl_bench.las.tables.columns import unpack
 from nsl_bench.las.tables.evaluation import ResidualRule
 from nsl_bench.las.tables.formulas import Formula, Lit, conjoin, depth, disjoin, negate

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.asp.ground_program import Undecided
+from nsl_bench.budget import Undecided
 from nsl_bench.las.tables.columns import Bits, Columns, pack, unpack
 from nsl_bench.las.tables.grounding import Grounding
 

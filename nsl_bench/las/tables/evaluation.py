@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsl_bench.asp.dependencies import dependents
-from nsl_bench.asp.ground_program import GroundProgram, GroundRule, Undecided, WeightRule
-from nsl_bench.budget import Budget
+from nsl_bench.asp.ground_program import GroundProgram, GroundRule, WeightRule
+from nsl_bench.budget import Budget, Undecided
 from nsl_bench.las.tables.columns import Bits, Columns, pack, unpack
 
 __all__ = ["ResidualRule", "Values", "evaluate"]

@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsl_bench.asp.atoms import Atom, parse_atom, read_atom
-from nsl_bench.asp.ground_program import GroundProgram, Undecided
+from nsl_bench.asp.ground_program import GroundProgram
 from nsl_bench.asp.names import Names
 from nsl_bench.asp.program import Rule, Signature, statement
 from nsl_bench.asp.text import check_text
-from nsl_bench.budget import Budget
+from nsl_bench.budget import Budget, Undecided
 from nsl_bench.errors import UserError
+from nsl_bench.las.language_bias import ModeAtom, Placeholder, WeightedRule
 from nsl_bench.las.tables.columns import Bits, Columns
 from nsl_bench.las.tables.evaluation import ResidualRule, Values, evaluate
-from nsl_bench.las.task import LasTask, ModeAtom, Placeholder, WeightedRule
+from nsl_bench.las.task import LasTask
 from nsl_bench.las.terms import atom_text
 
 if TYPE_CHECKING:

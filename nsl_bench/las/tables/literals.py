@@ -12,16 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from nsl_bench.asp.ground_program import Undecided
-from nsl_bench.budget import Budget
+from nsl_bench.budget import Budget, Undecided
 from nsl_bench.errors import UserError
 from nsl_bench.las.bias.additive import additive_costs, all_heads
-from nsl_bench.las.tables.columns import Bits, Columns
-from nsl_bench.las.tables.domains import Domain, atom_table, comparison_table, make_domain
-from nsl_bench.las.tables.grounding import Grounding
-from nsl_bench.las.task import (
+from nsl_bench.las.language_bias import (
     Compound,
-    LasTask,
     ModeAtom,
     ModeComparison,
     ModeLiteral,
@@ -29,6 +24,10 @@ from nsl_bench.las.task import (
     Placeholder,
     placeholders,
 )
+from nsl_bench.las.tables.columns import Bits, Columns
+from nsl_bench.las.tables.domains import Domain, atom_table, comparison_table, make_domain
+from nsl_bench.las.tables.grounding import Grounding
+from nsl_bench.las.task import LasTask
 from nsl_bench.las.terms import literal_text, match_term, term_text
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from functools import cached_property
 import clingo
 from clingo import ast
 
+from nsl_bench.las.language_bias import LanguageBias, WeightedRule
 from nsl_bench.las.semantics.verification.reading import (
     OPERATORS,
     Reader,
@@ -23,7 +24,7 @@ from nsl_bench.las.semantics.verification.reading import (
 )
 from nsl_bench.las.semantics.verification.solving import Unverifiable, answer_sets, grounded, parse
 from nsl_bench.las.semantics.verification.statements import Statements, derived_by
-from nsl_bench.las.task import LanguageBias, LasTask, WeightedRule
+from nsl_bench.las.task import LasTask
 
 __all__ = ["Pricing", "normal_form", "price"]
 

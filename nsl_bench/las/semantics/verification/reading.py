@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from clingo import ast
 
-from nsl_bench.las.task import (
+from nsl_bench.las.language_bias import (
     Compound,
     LanguageBias,
     ModeAtom,

@@ -7,9 +7,10 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from nsl_bench.las.language_bias import Compound, ModeAtom, ModeComparison, ModeLiteral, ModeTerm
 from nsl_bench.las.semantics.verification.costs import Pricing, normal_form
 from nsl_bench.las.semantics.verification.solving import Unverifiable
-from nsl_bench.las.task import Compound, LasTask, ModeAtom, ModeComparison, ModeLiteral, ModeTerm
+from nsl_bench.las.task import LasTask
 
 __all__ = ["rules_with_costs"]
 
