@@ -5,11 +5,20 @@ from __future__ import annotations
 import importlib
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from nsl_bench.interrupts import patient
+
+
+@pytest.fixture(autouse=True)
+def _plain_handler() -> Iterator[None]:
+    """Python's own handler: a test of the command line leaves a patient one, deaf after its first Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_an_import_that_swallows_ctrl_c_only_delays_it(
