@@ -19,7 +19,7 @@ from nsl_bench.asp.dependencies import dependents, strong_components
 from nsl_bench.asp.parsing import parse_text
 from nsl_bench.errors import UserError
 
-__all__ = ["Program", "Rule", "Signature", "join", "parse", "rule_of", "signatures_in", "statement"]
+__all__ = ["Program", "Rule", "Signature", "parse", "rule_of", "signatures_in", "statement", "union"]
 
 Signature = tuple[str, int]
 """A predicate: name and number of arguments."""
@@ -171,7 +171,7 @@ class Program:
         )
 
 
-def join(programs: Iterable[Program]) -> Program:
+def union(programs: Iterable[Program]) -> Program:
     """The statements of several programs, each once."""
     rules: dict[str, Rule] = {}
     constants: dict[str, ast.AST] = {}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from clingo import Control, Model
 
 from nsl_bench.asp.ground_program import GroundProgram
-from nsl_bench.asp.program import join, parse
+from nsl_bench.asp.program import parse, union
 from nsl_bench.asp.replicas import Replicas, replicate
 from nsl_bench.budget import Budget
 from nsl_bench.las.bias.hypothesis import hypothesis_cost
@@ -92,7 +92,7 @@ def covered(
     for example in examples:
         distinct.setdefault(content(example), len(distinct))
     program = replicate(
-        join([task.program, *(parse(text, "the hypothesis") for text in hypothesis)]),
+        union([task.program, *(parse(text, "the hypothesis") for text in hypothesis)]),
         (context for _, _, context in distinct),
         asked=dict.fromkeys(a for one, other, _ in distinct for a in (*one, *other)),
         derived_sets=task.bias.dialect == "fastlas",

@@ -15,7 +15,7 @@ from clingo import Control, Function, Number, ast
 from nsl_bench.asp.ground_program import GroundProgram
 from nsl_bench.asp.grounding import check_safety, grounded
 from nsl_bench.asp.names import Names
-from nsl_bench.asp.program import Program, Rule, Signature, join, parse
+from nsl_bench.asp.program import Program, Rule, Signature, parse, union
 from nsl_bench.asp.renaming import Renaming
 from nsl_bench.budget import Budget, Expired
 from nsl_bench.errors import UserError, did_you_mean
@@ -133,7 +133,7 @@ class Equivalence:
             _hypothesis(texts, what)
             for texts, what in ((first, "the first hypothesis"), (second, "the second hypothesis"))
         ]
-        both = join(rules)
+        both = union(rules)
         apart = self._background.dependents(both.derived)
         if derived_twice := self._inputs.derived & apart:
             derived = ", ".join(f"{name}/{arity}" for name, arity in sorted(derived_twice))
@@ -247,7 +247,7 @@ def _hypothesis(texts: Sequence[str], what: str) -> Program:
     Raises:
         UserError: it does not parse, is unsafe, or holds something else.
     """
-    program = join(parse(text, what) for text in texts)
+    program = union(parse(text, what) for text in texts)
     if program.constants:
         raise UserError(f"'{program.constants[0]}' in a hypothesis cannot be compared: rules only.")
     check_safety(program, what[:1].upper() + what[1:])
