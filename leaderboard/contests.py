@@ -114,7 +114,8 @@ class Contest(Declared):
     def cell(self, job: Job) -> Cell | None:
         """A run's place in the grid; None if it is no run of this contest."""
         mine = (self.benchmark, self.version, self.source, self.size, self.seed)
-        if (job.benchmark, job.benchmark_version, job.source, job.size, job.seed) != mine or job.splits:
+        of_run = (job.benchmark, job.benchmark_version, job.source, job.size, job.seed)
+        if of_run != mine or job.splits or job.sealed:
             return None
         cell = Cell(job.shift if job.percent else STANDARD, float(job.percent), job.repeat)
         return cell if cell in self._known else None

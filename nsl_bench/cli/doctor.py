@@ -90,7 +90,7 @@ def _isolation() -> list[str]:
     process.close()
     lines = [
         f"isolation of learners: processes by {force['processes']}, network by {force['network']}, files by "
-        f"{force['files']}, system calls by {force['calls']}"
+        f"{force['files']}, mounts {force['mounts']}, system calls by {force['calls']}"
     ]
     if force["files"] == "none":
         lines.append("This system has no Landlock (Linux 5.13): learners can read and write what you can.")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from nsl_bench.cli import Command
-from nsl_bench.cli.grid import grid_options, grids_of
+from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of
 from nsl_bench.types import Track
+
+if TYPE_CHECKING:
+    from nsl_bench.sealing import DataSeed
 
 __all__ = ["export", "score"]
 
@@ -22,6 +25,7 @@ __all__ = ["export", "score"]
     ],
 )
 @grid_options
+@data_seed_option
 @click.option("--name", default="mine", show_default=True, help="What results will call the learner.")
 @click.option(
     "--supervision",
@@ -33,7 +37,15 @@ __all__ = ["export", "score"]
 @click.option("--images/--no-images", default=True, show_default=True, help="Images, if the track has any.")
 @click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder of folders.")
-def export(name: str, supervision: Track, images: bool, device: str, out: Path, **options: Any) -> None:
+def export(
+    name: str,
+    supervision: Track,
+    images: bool,
+    device: str,
+    data_seed: DataSeed | None,
+    out: Path,
+    **options: Any,
+) -> None:
     """Write a folder with train and test examples of BENCHMARK for each run.
 
     Predictions are put beside them as predictions.parquet, rules as hypothesis.lp; then `nsl-bench score`.
@@ -44,8 +56,9 @@ def export(name: str, supervision: Track, images: bool, device: str, out: Path, 
     from nsl_bench.run.plan import jobs_of
 
     options["learners"] = (name,)
-    jobs = jobs_of(grids_of(options), lambda _: About(supervision, ""))
-    count = sum(1 for _ in write(jobs, out, Bench(device), images=images))
+    sealed = "" if data_seed is None else data_seed.commitment
+    jobs = jobs_of(grids_of(options), lambda _: About(supervision, ""), sealed)
+    count = sum(1 for _ in write(jobs, out, Bench(device, data_seed=data_seed), images=images))
     click.echo(f"{count} folders written in {out}, {len(jobs) - count} were there.")
 
 
@@ -58,9 +71,10 @@ def export(name: str, supervision: Track, images: bool, device: str, out: Path, 
 )
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--name", help="What results call the learner, in place of the exported name.")
+@data_seed_option
 @click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Results folder.")
-def score(folder: Path, name: str | None, device: str, out: Path) -> int:
+def score(folder: Path, name: str | None, data_seed: DataSeed | None, device: str, out: Path) -> int:
     """Score the predictions.parquet and hypothesis.lp in exported folders.
 
     A folder that was scored before is scored again, and its new record counts.
@@ -73,7 +87,8 @@ def score(folder: Path, name: str | None, device: str, out: Path) -> int:
     from nsl_bench.run.store import Store
     from nsl_bench.run.sweep import keep
 
-    jobs, store, bench, limits = jobs_in(folder, name), Store(out), Bench(device), Limits()
+    jobs, store, limits = jobs_in(folder, name), Store(out), Limits()
+    bench = Bench(device, data_seed=data_seed)
     done = failed = empty = 0
     for place, job in jobs.items():
         if not any((place / file).exists() for file in ("predictions.parquet", "hypothesis.lp")):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsl_bench.cli import Command
+from nsl_bench.cli.grid import data_seed_option
 from nsl_bench.cli.predict import quality
 from nsl_bench.errors import UserError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from nsl_bench.benchmark import Benchmark
     from nsl_bench.run.record import Record
+    from nsl_bench.sealing import DataSeed
     from nsl_bench.types import Part, Predictions, Split
 
 __all__ = ["command"]
@@ -38,7 +40,7 @@ class _Setting:
         percent: share of shifted examples; None: all of them, if a shift is named.
         size: of the train set; None: the smallest.
         repeat: which train set.
-        seed: of the data.
+        seed: of the data; a text is a secret one.
         splits: a folder of splits made elsewhere.
         rules: the hypothesis; None: the true rule, or a run that learned none.
         whose: whose rules these are.
@@ -53,7 +55,7 @@ class _Setting:
     percent: float | None
     size: str | None
     repeat: int
-    seed: int
+    seed: int | str
     splits: Path | None = None
     rules: tuple[str, ...] | None = None
     whose: str = "the true rule"
@@ -99,6 +101,7 @@ class _Example:
 @click.option("--size", help="Of the train set that a train example is from.")
 @click.option("--repeat", default=1, show_default=True, type=click.IntRange(1), help="Likewise.")
 @click.option("--seed", default=0, show_default=True, help="Of the data.")
+@data_seed_option
 @click.option("--engine", default="auto", show_default=True, help="auto, exact, sampling or problog.")
 @click.option("--out", type=click.Path(path_type=Path), help="Draw the images into this file, too.")
 def command(
@@ -108,6 +111,7 @@ def command(
     key: str | None,
     engine: str,
     out: Path | None,
+    data_seed: DataSeed | None,
     **options: Any,
 ) -> None:
     """Show EXAMPLE (train-0, test-17 ...): images, concepts, the rules that fire, the labels' probability.
@@ -126,10 +130,12 @@ def command(
     if (results is None) != (key is None):
         raise UserError("--results and --run go together: the folder, and the key of a run in it.")
     setting = _Setting(**options)
+    if data_seed is not None:
+        setting = replace(setting, seed=data_seed.secret)
     if hypothesis is not None:
         setting = replace(setting, rules=(read_text(hypothesis),), whose=str(hypothesis))
     if results is not None and key is not None:
-        setting = _of_run(setting, results, key)
+        setting = _of_run(setting, results, key, data_seed)
     shown = _find(example, setting)
     _show_example(shown, setting)
     if setting.record is not None and setting.results is not None:
@@ -139,8 +145,10 @@ def command(
         _draw(shown, setting, out)
 
 
-def _of_run(setting: _Setting, results: Path, key: str) -> _Setting:
+def _of_run(setting: _Setting, results: Path, key: str, data_seed: DataSeed | None) -> _Setting:
     """The setting of a run; rules that were given stay, else they are those that it learned."""
+    from nsl_bench.sealing import seed_of
+
     record = _record(results, key)
     job = record.job
     learned = record.hypothesis
@@ -153,7 +161,7 @@ def _of_run(setting: _Setting, results: Path, key: str) -> _Setting:
         percent=job.percent,
         size=job.size,
         repeat=job.repeat,
-        seed=job.seed,
+        seed=seed_of(job.seed, job.sealed, data_seed),
         splits=None if job.splits is None else Path(job.splits),
         record=record,
         results=results,

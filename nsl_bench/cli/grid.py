@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from nsl_bench.errors import UserError
 
-__all__ = ["grid_options", "grids_of", "percentages"]
+if TYPE_CHECKING:
+    from nsl_bench.sealing import DataSeed
+
+__all__ = ["data_seed_option", "grid_options", "grids_of", "percentages"]
 
 
 def percentages(ctx: click.Context, parameter: click.Parameter, text: str | None) -> list[float]:
@@ -77,6 +80,20 @@ _OPTIONS = [
     ),
     click.option("--seed", default=0, show_default=True, help="Of data and learners."),
 ]
+
+data_seed_option = click.option(
+    "--data-seed-file",
+    "data_seed",
+    type=click.Path(path_type=Path),
+    callback=lambda ctx, parameter, path: None if path is None else _data_seed(path),
+    help="File with a secret seed, which the data follow in place of --seed; learners cannot read it.",
+)
+
+
+def _data_seed(path: Path) -> DataSeed:
+    from nsl_bench.sealing import DataSeed
+
+    return DataSeed.read(path)
 
 
 def grid_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,13 +10,14 @@ import click
 
 from nsl_bench import registry
 from nsl_bench.cli import Command
-from nsl_bench.cli.grid import grid_options, grids_of
+from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of
 from nsl_bench.errors import Interrupted, UserError
 
 if TYPE_CHECKING:
     from nsl_bench.isolation.limits import Limits
     from nsl_bench.run.plan import Grid
     from nsl_bench.run.record import Record
+    from nsl_bench.sealing import DataSeed
 
 __all__ = ["command", "limit_options", "limits_of", "say"]
 
@@ -109,6 +110,7 @@ def secrets_of(grids: list[Grid]) -> list[Path]:
     ],
 )
 @grid_options
+@data_seed_option
 @limit_options
 @click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
 @click.option("--jobs", type=click.IntRange(1), help="Runs at once; default: one a core.")
@@ -130,7 +132,7 @@ def secrets_of(grids: list[Grid]) -> list[Path]:
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), help="Results folder; resumed if it is there."
 )
-def command(out: Path, device: str, jobs: int | None, **options: Any) -> int:
+def command(out: Path, device: str, jobs: int | None, data_seed: DataSeed | None, **options: Any) -> int:
     """Run learners on BENCHMARK, or what a plan (PLAN.toml) says, and keep a record a run.
 
     A record is written as soon as its run ends; the same command again does only what is missing. Each
@@ -144,18 +146,23 @@ def command(out: Path, device: str, jobs: int | None, **options: Any) -> int:
     from nsl_bench.run.plan import jobs_of
     from nsl_bench.run.store import Store
     from nsl_bench.run.sweep import Engine, sweep
+    from nsl_bench.sealing import check_limits
 
     engine, scheduler, rerun = (options.pop(name) for name in ("engine", "scheduler", "rerun"))
     if (engine == "dask") != (scheduler is not None):
         raise UserError("--engine dask and --scheduler ADDRESS go together.")
     grids = grids_of(options)
-    limits = limits_of(options, [out, *secrets_of(grids)])
-    todo = jobs_of(grids, None if limits is None else partial(about, limits=limits))
+    secrets = [] if data_seed is None else [data_seed.file]
+    limits = limits_of(options, [out, *secrets_of(grids), *secrets])
+    if data_seed is not None:
+        check_limits(limits)
+    sealed = "" if data_seed is None else data_seed.commitment
+    todo = jobs_of(grids, None if limits is None else partial(about, limits=limits), sealed)
     store = Store(out)
     before = len(store.statuses())
     cores = os.cpu_count() or 1
     parallel = min(jobs or cores, max(1, len(todo)))
-    bench = Bench(device, workers=max(1, cores // parallel), limits=limits)
+    bench = Bench(device, workers=max(1, cores // parallel), limits=limits, data_seed=data_seed)
     try:
         tally = sweep(todo, store, bench, say, engine=Engine(parallel, scheduler), rerun=rerun)
     except KeyboardInterrupt:

@@ -58,7 +58,7 @@ def symbolic_split(
     size: str = "small",
     repeat: int = 1,
     *,
-    seed: int = 0,
+    seed: int | str = 0,
     splits: Path | None = None,
 ) -> Split:
     """Examples without images.
@@ -68,7 +68,7 @@ def symbolic_split(
         part: train or test; the test set is the same whatever the size and repeat are.
         size: a key of the benchmark's sizes.
         repeat: 1, 2, ...
-        seed: another seed gives other examples.
+        seed: another seed gives other examples; a text is a secret one.
         splits: a folder of splits made elsewhere, to be used in place of generated ones.
     """
     benchmark.size(size)
@@ -95,7 +95,7 @@ class _Very:
 
 
 @lru_cache(maxsize=_KEPT)
-def _generated(very: _Very, part: Part, size: str, repeat: int, seed: int) -> Split:
+def _generated(very: _Very, part: Part, size: str, repeat: int, seed: int | str) -> Split:
     """Generated examples; the same ones are shown at every share of shift, and to every network."""
     benchmark = very.benchmark
     words = ("symbols", benchmark.name, benchmark.version, seed)
@@ -139,7 +139,7 @@ def make_split(
     repeat: int = 1,
     *,
     percent: float = 0,
-    seed: int = 0,
+    seed: int | str = 0,
     splits: Path | None = None,
 ) -> Split:
     """Examples with images, `percent` % of them shifted.

@@ -180,7 +180,8 @@ class _Host:
         self.learner = registry.create("learner", learner, seed=seed)
         kind = type(self.learner)
         track = getattr(self.learner, "track", "pretrained")
-        return {"name": kind.__name__, "track": str(track), "version": version_of(self.learner, learner)}
+        version = version_of(self.learner, learner)
+        return {"name": kind.__name__, "track": str(track), "version": version, "loaded": self.loaded()}
 
     def fit(self, view: dict[str, Any]) -> dict[str, Any]:
         fitted = self.learner.fit(RemoteView(view, self.channel))
@@ -252,7 +253,8 @@ def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str,
     os.chdir(request["cwd"])
     _seed(request["seed"])
     reach = sandbox.Reach(*(tuple(map(Path, request[kind])) for kind in ("readable", "listable", "writable")))
-    force.update(sandbox.apply(reach, memory=request["memory"], network=request["network"]))
+    limits = {"memory": request["memory"], "network": request["network"]}
+    force.update(sandbox.apply(reach, **limits, entered=force))
     if force["network"] == "open" and force["calls"] == "seccomp":
         force["network"] = "seccomp"
     guard.call_here()

@@ -57,6 +57,7 @@ class IsolatedLearner:
     def __init__(self, spec: str, seed: int, limits: Limits) -> None:
         self._seed, self._limits = seed, limits
         self._hypothesis: Hypothesis | None = None
+        self._modules: list[str] = []
         self.timed_out_ = False
         self._views: dict[int, View] = {}
         self._trusted = _first_party(spec)
@@ -69,6 +70,7 @@ class IsolatedLearner:
         self.isolation = dict(self._process.force)
         try:
             made = self._process.call("make", least=_LEAST_SECONDS, learner=spec, seed=self._seed)
+            self._modules = [str(name) for name in made["loaded"] if name in PRELOADED]
             self.stands_for = str(made["name"])
             self.track, self.version = str(made["track"]), str(made["version"])
         except (KeyError, TypeError) as error:
@@ -195,15 +197,17 @@ class IsolatedLearner:
         """End its process.
 
         Args:
-            keep_modules: have later processes start with the libraries that this one imported.
+            keep_modules: have later processes start with the libraries that this one imported; if it is a
+                stranger's, with those that it had imported before it was shown any data, because what a later
+                process starts with would tell of them.
         """
-        modules: list[str] = []
-        if keep_modules:
+        modules = self._modules
+        if keep_modules and self._trusted:
             with contextlib.suppress(Failure, TypeError):
-                modules = [str(name) for name in self._process.call("loaded")]
+                modules = [str(name) for name in self._process.call("loaded") if name in PRELOADED]
         self._process.close()
-        if modules:
-            pool.get(self._limits).preload([name for name in modules if name in PRELOADED])
+        if keep_modules and modules:
+            pool.get(self._limits).preload(modules)
 
 
 def vet(rules: Sequence[str], views: Sequence[View], limits: Limits) -> None:

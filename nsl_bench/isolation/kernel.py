@@ -22,11 +22,13 @@ __all__ = [
     "CLONE_NEWUSER",
     "LINUX",
     "be_subreaper",
+    "bind",
     "deny_calls",
     "die_with_parent",
     "drop_capabilities",
     "landlock",
     "landlock_version",
+    "make_read_only",
     "mount",
     "no_new_privileges",
     "seccomp_supported",
@@ -47,6 +49,10 @@ _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_AT_FDCWD, _AT_RECURSIVE, _MOUNT_SETATTR = -100, 0x8000, 442
+_ATTR_RDONLY, _ATTR_NOATIME, _ATTR_ATIME = 0x1, 0x10, 0x70
+_MS_BIND, _MS_REC = 0x1000, 0x4000
+
 _MAKE_DEVICES = 1 << 6 | 1 << 11
 _REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
@@ -60,6 +66,11 @@ _CALLS = {
     "process_vm_writev": (311, 271),
     "mount": (165, 40),
     "umount2": (166, 39),
+    "mount_setattr": (442, 442),
+    "move_mount": (429, 429),
+    "open_tree": (428, 428),
+    "fsopen": (430, 430),
+    "fsmount": (432, 432),
     "setns": (308, 268),
     "unshare": (272, 97),
     "pivot_root": (155, 41),
@@ -76,7 +87,45 @@ _CALLS = {
     "finit_module": (313, 273),
     "kexec_load": (246, 104),
     "reboot": (169, 142),
+    "request_key": (249, 218),
+    "cachestat": (451, 451),
+    "mincore": (27, 232),
 }
+_ABSENT = -1
+_ATTRIBUTE_CALLS = {
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "removexattrat": (466, 466),
+    "file_setattr": (469, 469),
+}
+_OWNERSHIP_CALLS = {
+    "chmod": (90, _ABSENT),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, _ABSENT),
+    "fchown": (93, 55),
+    "lchown": (94, _ABSENT),
+    "fchownat": (260, 54),
+    "utime": (132, _ABSENT),
+    "utimes": (235, _ABSENT),
+    "futimesat": (261, _ABSENT),
+    "utimensat": (280, 88),
+}
+_MESSAGE_CALLS = {
+    "shmget": (29, 194),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "mq_open": (240, 180),
+}
+_IOCTL_CALL = (16, 29)
+_SETS_ATTRIBUTES = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602)
+"""Requests of ``ioctl`` that change a file's flags, extended attributes or version."""
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 
@@ -116,6 +165,42 @@ def mount(source: str, target: str, kind: str, flags: int = 0, options: str = ""
     _checked(
         _libc().mount(*texts, ctypes.c_ulong(flags), ctypes.c_char_p(options.encode())), f"mount {target}"
     )
+
+
+def bind(place: Path) -> None:
+    """Make a folder or file a mount of its own, whose attributes can differ from its parent's."""
+    mount(str(place), str(place), "none", _MS_BIND | _MS_REC)
+
+
+def make_read_only(place: Path, but: Sequence[Path] = ()) -> None:
+    """Let nothing below `place` be changed, neither content nor attributes nor times of access.
+
+    Args:
+        place: a mount of this process's namespace.
+        but: mounts below it that can be changed.
+
+    Raises:
+        OSError: the system does not allow it, or has no ``mount_setattr`` (Linux 5.12).
+    """
+    try:
+        _set_mount(place, _AT_RECURSIVE, _ATTR_RDONLY | _ATTR_NOATIME, _ATTR_ATIME)
+    except PermissionError:  # in a user namespace how access times are kept may be fixed
+        _set_mount(place, _AT_RECURSIVE, _ATTR_RDONLY, 0)
+    for mount_of in but:
+        _set_mount(mount_of, 0, 0, _ATTR_RDONLY)
+
+
+def _set_mount(place: Path, flags: int, given: int, taken: int) -> None:
+    attributes = struct.pack("=QQQQ", given, taken, 0, 0)
+    result = _libc().syscall(
+        ctypes.c_long(_MOUNT_SETATTR),
+        ctypes.c_int(_AT_FDCWD),
+        ctypes.c_char_p(str(place).encode()),
+        ctypes.c_uint(flags),
+        attributes,
+        ctypes.c_size_t(len(attributes)),
+    )
+    _checked(result, f"mount_setattr {place}")
 
 
 def no_new_privileges() -> None:
@@ -220,11 +305,14 @@ def seccomp_supported() -> bool:
     return "\nSeccomp:" in status
 
 
-def deny_calls(*, sockets: bool) -> None:
+def deny_calls(*, sockets: bool, attributes: bool = False, messages: bool = False) -> None:
     """Refuse this process and its children system calls that reach beyond their own memory; for good.
 
     Args:
         sockets: whether sockets other than those between processes of this machine are refused, too.
+        attributes: whether files' extended attributes cannot be changed, and changes of their modes, owners
+            and times are passed over in silence, since programs that copy files insist on them.
+        messages: whether message queues, semaphores and memory that outlive a process are refused, too.
 
     Raises:
         OSError: the system has no such filters.
@@ -233,15 +321,24 @@ def deny_calls(*, sockets: bool) -> None:
         raise OSError(f"no filters of system calls for {platform.machine()}")
     column, architecture = _ARCHITECTURES[platform.machine()]
     load, equal, at_least, stop = 0x20, 0x15, 0x35, 0x06
-    allow, refuse = 0x7FFF0000, 0x00050000 | 13  # SECCOMP_RET_ERRNO | EACCES
+    allow, refuse, unsupported, pretend = 0x7FFF0000, 0x00050000 | 13, 0x00050000 | 95, 0x00050000
     program = [(load, 0, 0, 4), (equal, 1, 0, architecture), (stop, 0, 0, refuse), (load, 0, 0, 0)]
     program += [(at_least, 0, 1, 0x40000000), (stop, 0, 0, refuse)]
-    for name, numbers in _CALLS.items():
-        if name != "socket":
-            program += [(equal, 0, 1, numbers[column]), (stop, 0, 0, refuse)]
+    answers = [(refuse, _CALLS)]
+    answers += [(unsupported, _ATTRIBUTE_CALLS), (pretend, _OWNERSHIP_CALLS)] if attributes else []
+    answers += [(refuse, _MESSAGE_CALLS)] if messages else []
+    for answer, calls in answers:
+        for name, numbers in calls.items():
+            if name != "socket" and numbers[column] != _ABSENT:
+                program += [(equal, 0, 1, numbers[column]), (stop, 0, 0, answer)]
     if sockets:
-        program += [(equal, 0, 3, _CALLS["socket"][column]), (load, 0, 0, 16), (equal, 1, 0, 1)]
-        program += [(stop, 0, 0, refuse)]
+        program += [(equal, 0, 4, _CALLS["socket"][column]), (load, 0, 0, 16), (equal, 1, 0, 1)]
+        program += [(stop, 0, 0, refuse), (stop, 0, 0, allow)]
+    if attributes:
+        program += [(equal, 0, 2 * len(_SETS_ATTRIBUTES) + 2, _IOCTL_CALL[column]), (load, 0, 0, 24)]
+        for request in _SETS_ATTRIBUTES:
+            program += [(equal, 0, 1, request), (stop, 0, 0, unsupported)]
+        program += [(stop, 0, 0, allow)]
     program += [(stop, 0, 0, allow)]
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
 

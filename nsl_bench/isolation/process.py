@@ -79,6 +79,7 @@ class Process:
             "readable": [str(path) for path in reach.readable],
             "listable": [str(path) for path in reach.listable],
             "writable": [str(path) for path in reach.writable],
+            "folders": [str(path.resolve()) for path in (self.scratch, *limits.write)],
         }
         self._warm = pool.get(limits)
         try:

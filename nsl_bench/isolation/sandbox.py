@@ -1,10 +1,16 @@
 """What a learner's process can reach: which files, whether a network, how much memory.
 
 Three layers, each used where the system has it. *Namespaces* (Linux, where unprivileged ones are permitted)
-give it a network without devices, its own processes, shared memory and `/run`. *Landlock* (Linux 5.13)
-refuses all files but its own code, the Python installation, the system's programs and its scratch folder.
-A *seccomp filter* refuses sockets and calls that look into other processes. What is in force is said in
-every record (``environment.isolation``) and by ``nsl-bench doctor``.
+give it a network without devices, its own processes, message queues, shared memory and `/run`, and a file
+system that is read-only but for its scratch folder: it can leave nothing in a file's times or attributes
+either. *Landlock* (Linux 5.13) refuses all files but its own code, the Python installation, the system's
+programs and its scratch folder. A *seccomp filter* refuses sockets, calls that look into other processes,
+and, where there are no namespaces, changes of attributes. What is in force is said in every record
+(``environment.isolation``) and by ``nsl-bench doctor``.
+
+What is not closed: learners that run at the same time can signal to each other through what they share, such
+as the load of the machine or locks on a file that both can read; and what a run did to the page cache or to
+the kernel's counters can be measured by the next one.
 """
 
 from __future__ import annotations
@@ -13,7 +19,7 @@ import functools
 import importlib.util
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,8 +169,14 @@ def location(learner: str) -> Path | None:
     return Path(spec.origin) if spec.origin else None
 
 
-def apply(reach: Reach, *, memory: int | None, network: bool) -> dict[str, str]:
+def apply(reach: Reach, *, memory: int | None, network: bool, entered: Mapping[str, str]) -> dict[str, str]:
     """Shut this process in; for good.
+
+    Args:
+        reach: which files it can reach.
+        memory: bytes that it may use beyond what it has; None: any.
+        network: whether it may open sockets.
+        entered: the namespaces that it is in, as `nsl_bench.isolation.zygote` says it.
 
     Returns:
         What is in force: ``files`` and ``calls``.
@@ -187,6 +199,10 @@ def apply(reach: Reach, *, memory: int | None, network: bool) -> dict[str, str]:
         kernel.landlock(reach.readable, reach.listable, reach.writable)
         force["files"] = f"landlock {kernel.landlock_version()}"
     with suppress(OSError):
-        kernel.deny_calls(sockets=not network)
+        kernel.deny_calls(
+            sockets=not network,
+            attributes=entered.get("mounts") != "read-only",
+            messages=entered.get("messages") != "namespace",
+        )
         force["calls"] = "seccomp"
     return force

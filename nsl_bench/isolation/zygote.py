@@ -19,6 +19,7 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -172,11 +173,16 @@ def _supervise(
         kernel.die_with_parent(signal.SIGKILL)
         kernel.be_subreaper()
         with contextlib.suppress(OSError):
-            kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC)
+            kernel.unshare(kernel.CLONE_NEWIPC)
+            force["messages"] = "namespace"
+        with contextlib.suppress(OSError):
+            kernel.unshare(kernel.CLONE_NEWNS)
             if force["processes"] == "namespace":
                 with contextlib.suppress(OSError):
                     kernel.mount("proc", "/proc", "proc", _MS_SAFE)
             kernel.mount("none", "/dev/shm", "tmpfs", _MS_SAFE, f"size={request['memory'] or 0}")
+            _freeze(request["folders"])
+            force["mounts"] = "read-only"
     learner = os.fork()
     if learner == 0:
         try:
@@ -198,6 +204,21 @@ def _supervise(
             if force["processes"] != "namespace":
                 _end_all()
             os._exit(code if code >= 0 else 128 - code)
+
+
+def _freeze(folders: Sequence[str]) -> None:
+    """Let the learner change nothing but its own folders: a file's attributes are as good as its content.
+
+    Args:
+        folders: what it may change.
+
+    Raises:
+        OSError: the system does not allow it.
+    """
+    places = [Path(folder) for folder in folders]
+    for place in places:
+        kernel.bind(place)
+    kernel.make_read_only(Path("/"), but=[*places, Path("/dev/shm")])
 
 
 def _end_all() -> None:

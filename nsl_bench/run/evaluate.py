@@ -27,6 +27,7 @@ from nsl_bench.isolation.command import CommandLearner
 from nsl_bench.isolation.guard import Allowance, Ended
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Failure, Limits, Lost
+from nsl_bench.isolation.process import Process
 from nsl_bench.learners.base import InvalidOutput, Unanswered, hypothesis_of, labels_of, probabilities_of
 from nsl_bench.learners.command import is_command
 from nsl_bench.learners.view import View
@@ -36,6 +37,7 @@ from nsl_bench.run.environment import environment, limits_said, versions
 from nsl_bench.run.job import Job
 from nsl_bench.run.quality import example_quality, is_true_rule
 from nsl_bench.run.record import Record, Status
+from nsl_bench.sealing import DataSeed, check_in_force, check_limits, seed_of
 from nsl_bench.shift import Shift, resolve
 from nsl_bench.source import ImageSource
 from nsl_bench.types import AMBIGUOUS, BLANK, UNDECIDED, Hypothesis, Part, Predictions, Split
@@ -82,6 +84,7 @@ class Setup:
     device: str = "auto"
     workers: int = 1
     limits: Limits | None = None
+    data_seed: DataSeed | None = None
 
 
 class Bench:
@@ -91,13 +94,22 @@ class Bench:
         device: where networks run.
         workers: processes that render images where it pays; results do not depend on it.
         limits: each learner runs in a process of its own, held to these; None: in this process.
+        data_seed: the secret seed that sealed jobs' data follow.
     """
 
-    def __init__(self, device: str = "auto", workers: int = 1, *, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        device: str = "auto",
+        workers: int = 1,
+        *,
+        limits: Limits | None = None,
+        data_seed: DataSeed | None = None,
+    ) -> None:
         self.device = device
         self.workers = workers
         self.limits = limits
-        self._lost = False
+        self.data_seed = data_seed
+        self._lost = self._apart = False
         self._networks: dict[tuple[str, str, str], Network] = {}
         self._sources: dict[tuple[str, str], tuple[Benchmark, ImageSource]] = {}
         self._data: dict[Part, dict[tuple[Any, ...], _Data]] = {"train": {}, "test": {}}
@@ -105,12 +117,12 @@ class Bench:
     @property
     def setup(self) -> Setup:
         """How to make an equal one in another process, where runs are already side by side."""
-        return Setup(self.device, 1, self.limits)
+        return Setup(self.device, 1, self.limits, self.data_seed)
 
     @classmethod
     def of(cls, setup: Setup) -> Bench:
         """The bench of a setup."""
-        return cls(setup.device, setup.workers, limits=setup.limits)
+        return cls(setup.device, setup.workers, limits=setup.limits, data_seed=setup.data_seed)
 
     def run(self, job: Job, given: Any = None) -> Outcome:
         """Do a job. What the learner raises makes a failed record, not an exception.
@@ -127,6 +139,8 @@ class Bench:
         shift = resolve(job.shift, benchmark, source)
         train = self._part(job, "train", benchmark, source, shift)
         test = self._part(job, "test", benchmark, source, shift)
+        if job.sealed and given is None:
+            self._check_apart()
         measured = _Measured()
         status: Status = "ok"
         message = output = log = ""
@@ -170,6 +184,14 @@ class Bench:
         )
         return Outcome(record, measured.predictions, log or output)
 
+    def _check_apart(self) -> None:
+        """Refuse to show data of a secret seed to learners that are not kept apart."""
+        limits = check_limits(self.limits)
+        if not self._apart:
+            with contextlib.closing(Process(limits)) as process:
+                check_in_force(process.force)
+            self._apart = True
+
     @property
     def _allowance(self) -> Allowance:
         """What evaluating learned rules may use, where the harness itself does it."""
@@ -191,15 +213,15 @@ class Bench:
     def _learner(self, job: Job, given: Any) -> Iterator[Any]:
         """The learner of a job, in this process or in one of its own."""
         if given is not None or is_command(job.learner):
-            yield given or CommandLearner(job.learner, job.seed, self.limits)
+            yield given or CommandLearner(job.learner, job.learner_seed(), self.limits)
             return
         if self.limits is None:
             with _blaming("make"):
-                made = registry.create("learner", job.learner, seed=job.seed)
+                made = registry.create("learner", job.learner, seed=job.learner_seed())
             yield made
             return
         with _blaming("make"):
-            learner = IsolatedLearner(job.learner, job.seed, self.limits)
+            learner = IsolatedLearner(job.learner, job.learner_seed(), self.limits)
         well = False
         try:
             yield learner
@@ -243,7 +265,15 @@ class Bench:
         repeat = job.repeat if part == "train" else 0
         size = job.size if part == "train" else ""
         key = (
-            *(job.benchmark, job.source, job.seed, job.splits, job.network, job.track == "symbolic"),
+            *(
+                job.benchmark,
+                job.source,
+                job.seed,
+                job.sealed,
+                job.splits,
+                job.network,
+                job.track == "symbolic",
+            ),
             *(size, repeat, job.shift, job.percent),
         )
         kept = self._data[part]
@@ -253,12 +283,20 @@ class Bench:
             kept[key] = self._make_part(job, part, benchmark, source, shift)
         return kept[key]
 
+    def _seed(self, job: Job) -> int | str:
+        """The seed that a job's data follow.
+
+        Raises:
+            UserError: it is a secret one that is not known here.
+        """
+        return seed_of(job.seed, job.sealed, self.data_seed)
+
     def _make_part(
         self, job: Job, part: Part, benchmark: Benchmark, source: ImageSource, shift: Shift | None
     ) -> _Data:
         folder = None if job.splits is None else Path(job.splits)
         if job.track == "symbolic":
-            split = symbolic_split(benchmark, part, job.size, job.repeat, seed=job.seed, splits=folder)
+            split = symbolic_split(benchmark, part, job.size, job.repeat, seed=self._seed(job), splits=folder)
             certain = Predictions.certain(split.concepts, len(benchmark.concept_space))
             return _Data(split, certain, content_hash(split, benchmark))
         from nsl_bench.perception.predict import image_digests, predictions_of
@@ -270,7 +308,7 @@ class Bench:
             job.size,
             job.repeat,
             percent=job.percent,
-            seed=job.seed,
+            seed=self._seed(job),
             splits=folder,
         )
         seen = None

@@ -32,8 +32,9 @@ def export(jobs: Sequence[Job], out: Path, bench: Bench, *, images: bool) -> Ite
         if (folder / "task.json").is_file():
             continue
         train, test = bench.views(job)
+        about = {"seed": job.learner_seed(), "job": asdict(job)}
         try:
-            folders.write(folder, train, test, images=images, about={"seed": job.seed, "job": asdict(job)})
+            folders.write(folder, train, test, images=images, about=about)
         except OSError as error:
             raise UserError(f"The folder {folder} cannot be written: {error.strerror}.") from error
         yield folder

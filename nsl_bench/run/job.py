@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,10 +15,15 @@ from nsl_bench.declared import Is, Written, checked
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import track_of, version_of
 from nsl_bench.learners.command import command_of, is_command, version_of_command
+from nsl_bench.seeding import stable_hash
 from nsl_bench.shift import STANDARD, resolve, short_name
 from nsl_bench.types import Track
 
 __all__ = ["About", "Job", "describe_here", "plan", "splits_fingerprint"]
+
+
+def _is_commitment(text: str) -> bool:
+    return not text or re.fullmatch("[0-9a-f]{64}", text) is not None
 
 
 @dataclass(frozen=True)
@@ -38,11 +44,13 @@ class Job(Written):
         learner: e.g. ``"ffnsl"``.
         track: supervision; ``"symbolic"`` hands out true concepts and uses no network.
         network: perception network, None in tracks that use none.
-        seed: of data and learner; the network has its own, an option of it.
+        seed: of the data, unless theirs is secret, and what learners' seeds are derived from; the network has
+            its own, an option of it.
         splits: folder whose splits are used in place of generated ones.
         splits_fingerprint: of that folder's files (since 2).
         learner_version: what the learner says, or a hash of its file (since 2).
         harness_version: of nsl-bench (since 2).
+        sealed: commitment of the secret seed that the data follow in place of `seed`; empty: none (since 3).
     """
 
     benchmark: str
@@ -61,10 +69,21 @@ class Job(Written):
     splits_fingerprint: str = field(default="", metadata={"since": 2})
     learner_version: str = field(default="", metadata={"since": 2})
     harness_version: str = field(default="", metadata={"since": 2})
+    sealed: Annotated[str, Is("64 hexadecimal digits, or none", test=_is_commitment)] = field(
+        default="", metadata={"since": 3}
+    )
 
     def key(self) -> str:
         """20 hexadecimal digits that name the run in a results folder."""
-        return cache.key(asdict(self))
+        told = asdict(self)
+        if not self.sealed:  # what was run before there were secret seeds keeps its name
+            del told["sealed"]
+        return cache.key(told)
+
+    def learner_seed(self) -> int:
+        """The seed that the learner is handed: it follows from what is public of the run, one a train set."""
+        words = (self.benchmark, self.benchmark_version, self.size, self.repeat, self.seed)
+        return stable_hash("learner", *words) % (1 << 31)
 
     @classmethod
     def from_dict(cls, values: Any) -> Job:
@@ -93,17 +112,21 @@ def plan(
     symbolic: bool = False,
     seed: int = 0,
     splits: Path | None = None,
+    sealed: str = "",
     describe: Callable[[str], About] | None = None,
 ) -> list[Job]:
     """Every combination, each once, cheap errors first: every name is looked up before anything runs.
 
     Args:
         symbolic: hand true concepts to learners of the `pretrained` track, as the `symbolic` track does.
+        sealed: commitment of a secret seed of the data.
         describe: asks a learner, unless it is a command, what it is; by default in this process.
 
     Raises:
-        UserError: an unknown name, or a percentage out of range.
+        UserError: an unknown name, a percentage out of range, or a secret seed beside a folder of splits.
     """
+    if sealed and splits is not None:
+        raise UserError(f"The splits in {splits} follow no seed, so they cannot follow a secret one.")
     task = registry.create("benchmark", benchmark)
     images = make_source(task, source)
     named = [short_name(resolve(shift, task, images), task, images) for shift in shifts]
@@ -143,6 +166,7 @@ def plan(
             splits_fingerprint=fingerprint,
             learner_version=about[learner].version,
             harness_version=__version__,
+            sealed=sealed,
         )
         jobs[job.key()] = job
     return list(jobs.values())

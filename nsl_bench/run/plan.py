@@ -45,7 +45,7 @@ class Grid(Declared):
         sources: image sources; empty: the task's default.
         networks: perception networks.
         track: ``"symbolic"``: learners of the `pretrained` track see true concepts.
-        seed: of data and learners.
+        seed: of the data, and what learners' seeds are derived from.
         splits: folder of splits in place of generated ones; empty: none.
     """
 
@@ -67,8 +67,12 @@ class Grid(Declared):
     seed: Annotated[int, Is("a whole number of 64 bits", least=-(2**63), most=2**63 - 1)] = 0
     splits: str = ""
 
-    def jobs(self, describe: Callable[[str], About] | None = None) -> list[Job]:
+    def jobs(self, describe: Callable[[str], About] | None = None, sealed: str = "") -> list[Job]:
         """The runs, as `nsl_bench.run.job.plan` makes them.
+
+        Args:
+            describe: asks a learner what it is.
+            sealed: commitment of a secret seed of the data.
 
         Raises:
             UserError: an unknown name, or a percentage out of range.
@@ -89,14 +93,17 @@ class Grid(Declared):
                 symbolic=self.track == "symbolic",
                 seed=self.seed,
                 splits=Path(self.splits) if self.splits else None,
+                sealed=sealed,
                 describe=describe,
             )
         ]
 
 
-def jobs_of(grids: Sequence[Grid], describe: Callable[[str], About] | None = None) -> list[Job]:
-    """The runs of all grids, each once."""
-    return list({job.key(): job for grid in grids for job in grid.jobs(describe)}.values())
+def jobs_of(
+    grids: Sequence[Grid], describe: Callable[[str], About] | None = None, sealed: str = ""
+) -> list[Job]:
+    """The runs of all grids, each once; the arguments are those of `Grid.jobs`."""
+    return list({job.key(): job for grid in grids for job in grid.jobs(describe, sealed)}.values())
 
 
 def write(grids: Sequence[Grid]) -> str:

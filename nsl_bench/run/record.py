@@ -20,7 +20,7 @@ from nsl_bench.types import Hypothesis
 
 __all__ = ["SCHEMA", "SCHEMA_FILE", "STATUSES", "Record", "Status", "published_schema"]
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the records' form."""
 
 SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
@@ -95,9 +95,9 @@ class Record(Written):
     key: Annotated[str, Is("20 hexadecimal digits", test=_is_key, schema={"pattern": _KEY})] = field(
         default="", compare=False
     )
-    schema: Annotated[int, Is("1 or 2", least=1, most=SCHEMA, schema={"enum": [*range(1, SCHEMA + 1)]})] = (
-        field(default=SCHEMA, compare=False)
-    )
+    schema: Annotated[
+        int, Is("1, 2 or 3", least=1, most=SCHEMA, schema={"enum": [*range(1, SCHEMA + 1)]})
+    ] = field(default=SCHEMA, compare=False)
 
     def __post_init__(self) -> None:
         if not self.key:

@@ -78,9 +78,9 @@ BROKEN = {
     "timed out": (changed(timed_out="no"), "timed_out must be true or false"),
     "perception": (changed(perception={"train": {"confidence": [1]}}), "perception must be"),
     "perception list": (changed(perception=[]), "perception must be"),
-    "schema": (changed(schema=True), "schema must be 1 or 2; got true"),
-    "schema float": (changed(schema=1.0), "schema must be 1 or 2; got 1.0"),
-    "schema of tomorrow": (changed(schema=3), "schema must be 1 or 2; got 3"),
+    "schema": (changed(schema=True), "schema must be 1, 2 or 3; got true"),
+    "schema float": (changed(schema=1.0), "schema must be 1, 2 or 3; got 1.0"),
+    "schema of tomorrow": (changed(schema=4), "schema must be 1, 2 or 3; got 4"),
     "half a character": (changed(message="X").replace('"X"', r'"\ud800"'), "no JSON"),
     "no UTF-8": (changed(message="XY"), "no JSON"),
 }
