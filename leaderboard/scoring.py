@@ -29,10 +29,11 @@ from nsl_bench.declared import quoted
 from nsl_bench.isolation.guard import Allowance, Ended, guarded
 from nsl_bench.isolation.guard_worker import stage, tell
 from nsl_bench.run import metrics as measure
+from nsl_bench.run.agreement import BOUND
 from nsl_bench.run.job import Job
 from nsl_bench.shift import resolve
 from nsl_bench.source import ImageSource
-from nsl_bench.types import AMBIGUOUS, UNDECIDED, Part, Split
+from nsl_bench.types import AMBIGUOUS, UNDECIDED, Part, Split, one_hot
 
 from .contests import Cell, Contest, contest_of
 from .judge import JudgementError, judged
@@ -229,6 +230,7 @@ def _numbers(
             sizes[run.id] = (len(_labels(run.job.benchmark, run.job.seed)), len(names))
     numbers: dict[str, dict[str, float]] = {run.id: {} for run in entered}
     crisp: dict[str, npt.NDArray[np.int8]] = {}
+    own: dict[str, dict[str, float]] = {}
     contrary: list[float] = []
     outside = {run.id for run in runs} - set(by_id)
     for run_id, evaluation, predicted in read_predictions(folder, sizes, limits, ignored=outside):
@@ -237,6 +239,11 @@ def _numbers(
         numbers[run_id].update(_measure(evaluation, predicted, _labels(job.benchmark, job.seed), job))
         if evaluation == "hypothesis":
             crisp[run_id] = predicted[0]
+        if by_id[run_id].language == "asp":
+            certain = predicted[0], one_hot(predicted[0], predicted[1].shape[1]).astype(np.float32)
+            own.setdefault(run_id, {}).update(
+                _measure(evaluation, certain, _labels(job.benchmark, job.seed), job)
+            )
     for run in entered:
         for evaluation in _expected(run.job):
             if f"{evaluation}_accuracy" not in numbers[run.id]:
@@ -249,7 +256,7 @@ def _numbers(
             f"In {sum(map(bool, contrary))} of {len(contrary)} rows some labels are not the most probable: "
             f"{100 * sum(contrary) / len(contrary):.2g} % of all labels."
         )
-    notes += _judge_rules(entered, numbers, crisp, limits, deadline)
+    notes += _judge_rules(entered, numbers, own, crisp, limits, deadline)
     return [_scored(run, *places[run.id], numbers[run.id]) for run in entered], notes
 
 
@@ -302,11 +309,16 @@ def _measure(
 def _judge_rules(
     runs: Sequence[Run],
     numbers: Mapping[str, dict[str, float]],
+    own: Mapping[str, dict[str, float]],
     crisp: Mapping[str, npt.NDArray[np.int8]],
     limits: Limits,
     deadline: float,
 ) -> list[str]:
-    """Atoms and rules of every hypothesis, and whether ASP rules say what the predictions say."""
+    """Atoms and rules of every hypothesis, and whether ASP rules say what the predictions say.
+
+    Where ASP rules are what the learner answers with (`nsl_bench.run.agreement`), hypothesis accuracy is
+    theirs; elsewhere their atoms do not count, and the learner's labels stand for its label probabilities.
+    """
     keys = {(run.job.benchmark, run.job.seed, run.rules) for run in runs if run.language == "asp"}
     answers: dict[tuple[str, int, tuple[str, ...]], tuple[npt.NDArray[np.int16], int, int]] = {}
     differing = []
@@ -326,16 +338,20 @@ def _judge_rules(
         except JudgementError as error:
             raise Rejected(f"The rules of the run {run.id} ({run.job}): {error}") from error
         labels, atoms, rules = answers[key]
-        mine["rules"], mine["atoms"] = float(rules), float(atoms)
         if run.id in crisp:
-            mine["rules_agreement"] = float(np.mean(labels == crisp[run.id]))
-            if mine["rules_agreement"] < 1:
-                differing.append(str(run.job))
+            mine["agreement"] = float(np.mean(labels == crisp[run.id]))
+        if mine.get("agreement", 0.0) >= BOUND:
+            mine["hypothesis_accuracy"] = measure.accuracy(labels, _labels(*key[:2]))
+            mine["rules"], mine["atoms"] = float(rules), float(atoms)
+        else:
+            mine.update(own[run.id])
+            differing.append(str(run.job))
     stage(_DOING, max(0.1, deadline - time.monotonic()))
     if not differing:
         return []
     return [
-        f"In {len(differing)} runs the rules say something else than the predictions: {_listed(differing)}."
+        f"In {len(differing)} runs the rules are not shown to be what the learner answers with, because they "
+        f"agree with less than {100 * BOUND:g} % of its answers; they do not count: {_listed(differing)}."
     ]
 
 

@@ -10,20 +10,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
-from nsl_bench.inference.crisp import crisp_labels
 from nsl_bench.inference.query import Answer, Query
 from nsl_bench.isolation.guard import Allowance, Ended
 from nsl_bench.isolation.rules import inferred
 from nsl_bench.run import metrics as measure
+from nsl_bench.run.agreement import labels_by_rules
 from nsl_bench.types import BLANK, Hypothesis, Predictions, Split
 
 __all__ = ["CAUSES", "Account", "account", "answer_of", "perceived"]
@@ -210,7 +208,7 @@ def _causes(
         with_true_concepts: the labels that the same learner predicts from the true concepts.
     """
     labels = split.labels
-    rule = _true_rule_labels(benchmark, split, predictions) == labels
+    rule = labels_by_rules(benchmark, (benchmark.true_rule,), split, predictions.concepts) == labels
     concepts = with_true_concepts == labels
     result = np.where(concepts & rule, 2, np.where(concepts, 0, np.where(rule, 1, 3)))
     result[framework == labels] = -1
@@ -230,23 +228,3 @@ def perceived(split: Split, predictions: Predictions) -> dict[str, Any]:
         "concepts": dict(zip(split.concept_space.concepts, seen.tolist(), strict=True)),
         "confidence": np.bincount(bins, minlength=_BINS).tolist(),
     }
-
-
-def _true_rule_labels(benchmark: Benchmark, split: Split, predictions: Predictions) -> npt.NDArray[np.int16]:
-    """The labels that the true rule derives from the predicted concepts, kept for the next learner."""
-    metadata = tuple((name, tuple(column.tolist())) for name, column in sorted(split.metadata.items()))
-    concepts = predictions.concepts
-    return _derived(benchmark.name, concepts.tobytes(), concepts.shape[1], metadata)
-
-
-@lru_cache(maxsize=64)
-def _derived(
-    name: str, concepts: bytes, slots: int, metadata: tuple[tuple[str, tuple[Any, ...]], ...]
-) -> npt.NDArray[np.int16]:
-    benchmark: Benchmark = registry.create("benchmark", name)
-    rows = np.frombuffer(concepts, np.int16).reshape(-1, slots)
-    contexts = [
-        benchmark.context(row, {column: values[i] for column, values in metadata})
-        for i, row in enumerate(rows)
-    ]
-    return crisp_labels([benchmark.true_rule], benchmark.background, contexts, benchmark.labels)

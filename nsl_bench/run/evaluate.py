@@ -10,7 +10,7 @@ import contextlib
 import time
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from nsl_bench.learners.command import is_command
 from nsl_bench.learners.view import View
 from nsl_bench.run import metrics as measure
 from nsl_bench.run.account import account, perceived
+from nsl_bench.run.agreement import agreement
 from nsl_bench.run.environment import environment, limits_said, versions
 from nsl_bench.run.job import Job
 from nsl_bench.run.quality import example_quality, is_true_rule
@@ -40,7 +41,7 @@ from nsl_bench.run.record import Record, Status
 from nsl_bench.sealing import DataSeed, check_in_force, check_limits, seed_of
 from nsl_bench.shift import Shift, resolve
 from nsl_bench.source import ImageSource
-from nsl_bench.types import AMBIGUOUS, BLANK, UNDECIDED, Hypothesis, Part, Predictions, Split
+from nsl_bench.types import AMBIGUOUS, BLANK, UNDECIDED, Hypothesis, Part, Predictions, Split, one_hot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -383,8 +384,18 @@ def _measure(
             answers[name] = labels_of(learner, view, probabilities), probabilities
     with _blaming("rules"):
         hypothesis = hypothesis_of(learner, benchmark)
-    told = account(benchmark, test.split, test.predictions, hypothesis, answers, allowance=allowance)
     numbers = {"learning_time": float(getattr(learner, "learning_time", learning_time))}
+    own: Hypothesis | None = hypothesis  # whose probabilities and atoms are the learner's
+    if hypothesis is not None and hypothesis.language == "asp":
+        compared = agreement(benchmark, hypothesis, test.split, test.predictions, answers, allowance)
+        if compared.share is not None:
+            numbers["agreement"] = compared.share
+        if not compared.holds:
+            own, hypothesis = None, replace(hypothesis, fidelity=compared.share)
+        elif "hypothesis" in compared.labels:
+            derived = compared.labels["hypothesis"]
+            answers["hypothesis"] = derived, one_hot(derived, len(benchmark.labels))
+    told = account(benchmark, test.split, test.predictions, own, answers, allowance=allowance)
     frames = []
     for name in reversed(answers):
         predicted, probabilities = answers[name]
@@ -401,14 +412,14 @@ def _measure(
         if job.network and data.predictions is not None:
             numbers[f"concept_accuracy_{name}"] = _concept_accuracy(data.split, data.predictions)
             perception[name] = perceived(data.split, data.predictions)
-    if hypothesis is not None:
-        numbers["atoms"], numbers["rules"] = float(hypothesis.atoms), float(len(hypothesis.rules))
-        if hypothesis.fidelity is not None:
-            numbers["fidelity"] = hypothesis.fidelity
-        if hypothesis.language == "asp":
+    if hypothesis is not None and hypothesis.fidelity is not None:
+        numbers["fidelity"] = hypothesis.fidelity
+    if own is not None:
+        numbers["atoms"], numbers["rules"] = float(own.atoms), float(len(own.rules))
+        if own.language == "asp":
             # Rules may be beyond deciding (not stratified, too hard): then the number is left out.
             with contextlib.suppress(UserError):
-                numbers["equivalent"] = float(is_true_rule(hypothesis.rules, job.benchmark, allowance.memory))
+                numbers["equivalent"] = float(is_true_rule(own.rules, job.benchmark, allowance.memory))
     if hasattr(learner, "examples_"):
         with _blaming("examples_"):
             numbers.update(example_quality(learner.examples_, benchmark))

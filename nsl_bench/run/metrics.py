@@ -120,6 +120,7 @@ METRICS = MappingProxyType(
         "framework_accuracy_probabilistic": Metric("accuracy of the most probable label", True, 3),
         "atoms": Metric("atoms", False, 1),
         "rules": Metric("rules", False, 1),
+        "agreement": Metric("agreement of rules and answers", True, 3),
         "fidelity": Metric("surrogate fidelity", True, 3),
         "learning_time": Metric("learning time (s)", False, 2),
         "weight_penalty_ratio": Metric("weight penalty ratio", True, 3),

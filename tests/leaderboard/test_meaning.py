@@ -272,3 +272,21 @@ def test_the_committed_board_has_no_copies() -> None:
     assert {title for one in said.values() for title in (a.title for a in one.alike)} <= {
         *("FFNSL (softmax)", "FFNSL (edl_gen)", "FFNSL on true concepts", "FFNSL")
     }
+
+
+def test_rules_that_are_not_what_is_answered_do_not_count(
+    good: dict[str, Path], contests: tuple[Contest, ...], tmp_path: Path, resign: Callable[[Path], None]
+) -> None:
+    folder = shutil.copytree(good["ffnsl"], tmp_path / "entry")
+    honest = {run.run: run.metrics for run in score(folder, contests).runs}
+    lines = [json.loads(line) for line in (folder / RUNS).read_text().splitlines()]
+    for line in lines:
+        line["hypothesis"]["rules"] = line["hypothesis"]["rules"][:1]
+    (folder / RUNS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    resign(folder)
+    verdict = score(folder, contests)
+    assert verdict.accepted
+    for run in verdict.runs:
+        assert run.metrics["agreement"] < 0.99 and "atoms" not in run.metrics
+        assert run.metrics["hypothesis_accuracy"] == honest[run.run]["hypothesis_accuracy"]
+    assert any("not shown to be what the learner answers with" in note for note in verdict.notes)

@@ -95,7 +95,7 @@ def test_nothing_in_a_submission_is_a_score(good: dict[str, Path]) -> None:
 
 def test_rules_are_answered_again(good: dict[str, Path], contests: tuple[Contest, ...]) -> None:
     verdict = score(good["ffnsl"], contests)
-    assert {run.metrics["rules_agreement"] for run in verdict.runs} == {1.0}
+    assert {run.metrics["agreement"] for run in verdict.runs} == {1.0}
 
 
 def test_the_comment_is_markdown_and_nothing_else(
