@@ -164,7 +164,7 @@ def test_random_programs() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(30))
 def test_many_random_programs(block: int) -> None:
-    """3,000 programs, every fifth with ProbLog, in some 20 minutes of one processor."""
+    """3,000 programs, every fifth with ProbLog, in some eight minutes of one processor."""
     for seed in range(10_000 + 100 * block, 10_100 + 100 * block):
         check_seed(seed, problog=seed % 5 == 0)
 
