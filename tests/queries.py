@@ -89,3 +89,21 @@ def random_vectors(query: Query, n: int, seed: int) -> npt.NDArray[np.float64]:
                 row = np.eye(len(values))[rng.integers(len(values))]
             result[i, slot, : len(values)] = row
     return result
+
+
+def tiny_vectors(query: Query, n: int, seed: int) -> npt.NDArray[np.float64]:
+    """[n, slots, concepts]: as `random_vectors`, with probabilities of 1e-9, of 1e-5, and just above it.
+
+    Some rows sum to a little more than 1, as rounding makes them.
+    """
+    rng = np.random.default_rng([seed, 4])
+    result = random_vectors(query, n, seed)
+    for i in range(n):
+        for slot, values in enumerate(query.choices):
+            if rng.random() < 0.6:
+                value = rng.integers(len(values))
+                result[i, slot, value] = rng.choice([0.0, 1e-9, 1e-5, 1.000001e-5, 2e-5, 1e-4, 1 - 1e-5])
+            total = result[i, slot].sum()
+            if total > 1:
+                result[i, slot] *= rng.choice([1.0, 1 + 5e-6]) / total
+    return result

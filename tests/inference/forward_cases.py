@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.inference.engines import compiled
+from nsl_bench.inference.engines import Auto, Exact, Sampling, compiled
 from nsl_bench.inference.forward.compiled import Masses, Space
 from nsl_bench.inference.query import Query, clean_probabilities
 from nsl_bench.types import LabelSpace
@@ -47,6 +47,29 @@ def answers(query: Query, vectors: npt.NDArray[np.float64], space: Space, seed: 
     )
 
 
+def counted_signals(slots: int, signals: int, seed: int) -> tuple[Query, npt.NDArray[np.float64]]:
+    """A program that counts many atoms over pairs of slots, and vectors with at most two concepts a slot.
+
+    Its states have a bit for each slot, concept and atom, but there are no more than 2 ** slots worlds.
+    """
+    rng = np.random.default_rng(seed)
+    choices = tuple(tuple((f"at({s},{v})",) for v in range(2)) for s in range(slots))
+    a, b, c, d, e = rng.integers(1, 60, 5).tolist()
+    pairs = f"p(({a}*X + {b}*V + {c}*Y + {d}*W + {e}*K) \\ 61, K) :- at(X,V), at(Y,W), X < Y, k(K)."
+    rules = (
+        pairs,
+        "q(K) :- p(R,K), R < 6.",
+        f"few :- #count {{ K : q(K) }} < {signals * 3 // 5}.",
+        "bad :- not few, q(1).",
+    )
+    labels = LabelSpace(("few", "bad"), ("few", "bad"))
+    query = Query(rules, f"k(1..{signals}).", labels, choices)
+    first = rng.random((2, slots))
+    vectors = np.stack([first, 1 - first], axis=2)
+    vectors[1, :, 1] *= rng.choice([1.0, 1e-9, 1e-5, 0.0], slots, p=[0.7, 0.1, 0.1, 0.1])
+    return query, vectors
+
+
 def wide() -> list[tuple[Query, npt.NDArray[np.float64]]]:
     """Queries whose states have more than 64 words, or whose slots have more than 64 candidates."""
     cases = [neighbours(40, 24), neighbours(14, 40, 5), neighbours(5, 90), neighbours(4, 130, 3)]
@@ -60,7 +83,17 @@ def main() -> None:
     for query, vectors in wide():
         for space in SMALL:
             answers(query, vectors, space)
-    for seed in range(40):
+    query, vectors = counted_signals(8, 480, 0)
+    for engine in (
+        Exact(workers=1),
+        Auto(width=0.0, work=1.0, samples=50, workers=1),
+        Sampling(100, workers=1),
+    ):
+        engine(query, vectors)
+        engine(*wide()[0])
+    for space in SMALL:
+        answers(query, vectors, space)
+    for seed in range(20):
         query = random_query(seed, slots=4, counting=seed % 2 == 0)
         for space in SMALL:
             answers(query, random_vectors(query, 3, seed), space)

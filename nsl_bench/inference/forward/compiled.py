@@ -106,7 +106,7 @@ class Forward:
         workers: int | None = None,
         space: Space = _SPACE,
     ) -> Masses:
-        """Answer examples; nine parameters, each a number that a caller sets by name.
+        """Answer examples; 61 lines and nine parameters, each a number that a caller sets by name.
 
         Args:
             probabilities: float64 [n, slots, classes].

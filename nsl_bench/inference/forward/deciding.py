@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nsl_bench.inference.forward.arrays import Deciding, Outcomes, Residual, Steps
-from nsl_bench.inference.forward.outcomes import has, inlined, insert, jit, outcome_of
+from nsl_bench.inference.forward.outcomes import copy, has, inlined, insert, jit, outcome_of
 
 __all__ = ["deciding_signal", "escape"]
 
@@ -26,10 +26,10 @@ def deciding_signal(residual: Residual, steps: Steps, outcomes: Outcomes) -> Dec
     """
     true, n_slots, n_bits = residual.true, residual.n_slots, steps.bit_start[residual.n_slots]
     signal, outcome = -1, -1
-    trial = np.zeros_like(true)
+    trial = np.zeros(true.shape[0], np.uint64)
     for f in range(outcomes.n_signals):
         if signal < 0:
-            trial[:] = true
+            copy(true, trial)
             insert(trial, f)
             outcome = outcome_of(trial, False, outcomes)
             if outcome >= 0:

@@ -14,7 +14,7 @@ import numpy as np
 
 from nsl_bench.inference.forward.arrays import Example, Limits, Outcomes, Program, Results, Scratch
 from nsl_bench.inference.forward.deciding import deciding_signal
-from nsl_bench.inference.forward.outcomes import jit, outcome_of
+from nsl_bench.inference.forward.outcomes import merged, outcome_of
 from nsl_bench.inference.forward.residual import new_scratch, read_example, residual_program, steps_of
 from nsl_bench.inference.forward.rollouts import sample_dropped
 from nsl_bench.inference.forward.states import (
@@ -31,7 +31,7 @@ __all__ = ["forward"]
 Array = Any
 
 
-@jit
+@merged
 def _answer(
     program: Program, outcomes: Outcomes, vectors: Array, seed: int, limits: Limits, scratch: Scratch,
     results: Results, i: int,
@@ -50,17 +50,20 @@ def _answer(
     example = Example(residual, steps, deciding, outcomes, states)
     lost, random = np.zeros(residual.n_slots + 1), np.zeros(1, np.uint64)
     random[0] = seed
-    _follow(example, limits.budget[i], 0.0, results, i, lost, random)
-    dropped = 0.0
-    for t in range(residual.n_slots):
-        dropped += lost[t]
-    results.dropped[i] = dropped
-    if limits.rollouts > 0 and dropped > limits.widest[i]:
-        wanted = min(max(np.ceil((dropped / (2 * limits.std_err)) ** 2), 50.0), float(limits.rollouts))
+    wanted, dropped = 0.0, 0.0
+    while True:
         _follow(example, limits.budget[i], wanted, results, i, lost, random)
+        if wanted > 0:
+            break
+        for t in range(residual.n_slots):
+            dropped += lost[t]
+        results.dropped[i] = dropped
+        if limits.rollouts == 0 or dropped <= limits.widest[i]:
+            break
+        wanted = min(max(np.ceil((dropped / (2 * limits.std_err)) ** 2), 50.0), float(limits.rollouts))
 
 
-@jit
+@merged
 def _follow(
     example: Example, budget: float, wanted: float, results: Results, i: int, lost: Array, random: Array
 ) -> None:
@@ -80,7 +83,9 @@ def _follow(
     # Taken out once: each time costs counting the references to all of their arrays.
     residual, steps, deciding = example.residual, example.steps, example.deciding
     outcomes, states = example.outcomes, example.states
-    n_states = first_state(states, residual.true)
+    first_state(states, residual.true)
+    # A plain 1 has a type of its own, for which `expand` would be compiled once more.
+    n_states: Any = np.int64(1)
     for t in range(residual.n_slots):
         n_new = expand(states, n_states, t, residual, steps, outcomes, low)
         cut, gone = drop(states, n_new, t, budget, residual, steps, deciding, low)

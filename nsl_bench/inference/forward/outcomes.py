@@ -5,22 +5,42 @@ Imported only where it is used, since it loads numba.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
 
 from nsl_bench.inference.forward.arrays import Outcomes
 
-__all__ = ["has", "inlined", "insert", "jit", "outcome_of"]
+__all__ = ["copy", "has", "inlined", "insert", "jit", "merged", "outcome_of"]
 
 Array = Any
 
-jit = numba.njit(nogil=True, error_model="numpy")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _compiler(**options: Any) -> Callable[[Function], Function]:
+    """A decorator for functions that only compiled code calls.
+
+    They get no wrappers for Python and C, which take named tuples of arrays apart and put them together
+    again: more code than the functions have. From Python only their `py_func` may be called; the compiled
+    function would end the process.
+    """
+    compiler: Callable[[Function], Function] = numba.njit(  # type: ignore[call-overload]  # knows no wrappers
+        nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
+    )
+    return compiler
+
+
+jit = _compiler()
 """Compiles a function as part of `nsl_bench.inference.forward.kernel.forward`, which is what is cached."""
 
-inlined = numba.njit(nogil=True, error_model="numpy", forceinline=True)
-"""As `jit`, and puts the function where it is called: what is done for every state."""
+inlined = _compiler(forceinline=True)
+"""As `jit`, and puts the machine code where it is called: what is done for every state."""
+
+merged = _compiler(inline="always")
+"""As `jit`, and makes a function part of its only caller before that is compiled, which is quicker."""
 
 
 @inlined
@@ -33,6 +53,13 @@ def has(words: Array, k: int) -> bool:
 def insert(words: Array, k: int) -> None:
     """Add bit k to a set of bits."""
     words[k >> 6] |= np.uint64(1) << np.uint64(k & 63)
+
+
+@inlined
+def copy(words: Array, to: Array) -> None:
+    """Copy words. Assigning a slice instead has numba compile its message on shapes, which takes seconds."""
+    for w in range(words.shape[0]):
+        to[w] = words[w]
 
 
 @jit

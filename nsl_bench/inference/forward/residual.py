@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nsl_bench.inference.forward.arrays import KEYS, Program, Residual, Scratch, Steps
-from nsl_bench.inference.forward.outcomes import has, insert, jit
+from nsl_bench.inference.forward.outcomes import has, insert, jit, merged
 
 __all__ = ["new_scratch", "read_example", "residual_program", "steps_of"]
 
@@ -87,7 +87,7 @@ def read_example(program: Program, vectors: Array, true: Array, scratch: Scratch
             insert(true, program.term_signal[c])
 
 
-@jit
+@merged
 def residual_program(program: Program, true: Array, scratch: Scratch) -> tuple[Residual, int]:
     """The slots that matter in an order, and the suffixes of the terms that are open.
 
@@ -228,7 +228,7 @@ def _open_literals(term: Array, status: Array, position: Array, slot: Array, ord
     return length
 
 
-@jit
+@merged
 def steps_of(
     program: Program, residual: Residual, n_suffixes: int, scratch: Scratch, n_signals: int
 ) -> Steps:

@@ -11,7 +11,7 @@ import numpy as np
 
 from nsl_bench.inference.forward.arrays import Example
 from nsl_bench.inference.forward.deciding import escape
-from nsl_bench.inference.forward.outcomes import jit, outcome_of
+from nsl_bench.inference.forward.outcomes import copy, jit, merged, outcome_of
 from nsl_bench.inference.forward.states import step
 
 __all__ = ["sample_dropped"]
@@ -30,7 +30,7 @@ def _uniform(state: Array) -> float:
     return float(z >> np.uint64(11)) / 9007199254740992.0
 
 
-@jit
+@merged
 def sample_dropped(
     example: Example, n_new: int, cut: int, gap: float, draws: int, t: int, random: Array, hits: Array
 ) -> int:
@@ -63,7 +63,7 @@ def sample_dropped(
         while point < running and done < draws:
             done += 1
             point += gap
-            states.next_word[:] = states.new_words[q]
+            copy(states.new_words[q], states.next_word)
             hits[_sample_world(example, t, random)] += 1
     return done
 
@@ -85,7 +85,7 @@ def _sample_world(example: Example, t: int, random: Array) -> int:
                 r -= residual.chance[s, j]
                 if r < 0:
                     break
-        before[:] = state
+        copy(state, before)
         if step(before, state, u, chosen, residual.value[s, chosen], steps):
             outcome = outcome_of(state[steps.n_words :], False, example.outcomes)
             if outcome >= 0:

@@ -20,7 +20,7 @@ from nsl_bench.inference.forward.arrays import (
     Steps,
 )
 from nsl_bench.inference.forward.deciding import escape
-from nsl_bench.inference.forward.outcomes import inlined, jit, outcome_of
+from nsl_bench.inference.forward.outcomes import copy, inlined, jit, outcome_of
 
 __all__ = ["drop", "expand", "first_state", "last_states", "new_states", "step", "survivors"]
 
@@ -127,8 +127,8 @@ def step(old: Array, new: Array, t: int, j: int, value: int, steps: Steps) -> bo
 
 
 @jit
-def first_state(states: States, true: Array) -> int:
-    """Make the state in which nothing has been read the only one; how many states there are.
+def first_state(states: States, true: Array) -> None:
+    """Make the state in which nothing has been read the only one.
 
     Args:
         states: place for them.
@@ -137,8 +137,7 @@ def first_state(states: States, true: Array) -> int:
     n_words = states.words.shape[1] - true.shape[0]
     states.mass[0] = 1.0
     states.words[0, :n_words] = 0
-    states.words[0, n_words:] = true
-    return 1
+    copy(true, states.words[0, n_words:])
 
 
 @inlined

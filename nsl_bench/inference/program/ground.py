@@ -238,7 +238,25 @@ def ground(query: Query, facts: Iterable[str] = ()) -> GroundProgram:
             f"The hypothesis has more than {_MOST_RULES} ground rules, too many for inference; write rules "
             "with fewer variables."
         ) from None
-    atoms = control.symbolic_atoms
+    return _read(control, observer, query, extra, (pick, other))
+
+
+def _read(
+    control: Any, observer: asp.GroundProgram, query: Query, facts: list[str], names: tuple[str, str]
+) -> GroundProgram:
+    """A query's ground program as clingo has made it.
+
+    Args:
+        control: has grounded it.
+        observer: its rules.
+        query: says what the labels' atoms are.
+        facts: what examples have besides.
+        names: the predicates of the choices: what slots show, and which facts hold.
+    """
+    import clingo
+
+    (pick, other), atoms = names, control.symbolic_atoms
+    goals = [None if atom is None else goal_of(atom) for atom in query.labels.atoms]
 
     def number(symbol: Any) -> int:
         found = atoms[symbol]
@@ -266,7 +284,7 @@ def ground(query: Query, facts: Iterable[str] = ()) -> GroundProgram:
         )
         for slot, values in enumerate(query.choices)
     )
-    given = {fact: number(clingo.Function(other, [clingo.Number(k)])) for k, fact in enumerate(extra)}
+    given = {fact: number(clingo.Function(other, [clingo.Number(k)])) for k, fact in enumerate(facts)}
     return _assemble(rules, picks, given, tuple(asked), violated if constrained else NEVER)
 
 

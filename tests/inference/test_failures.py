@@ -1,0 +1,165 @@
+"""What fails beneath an engine is told in one sentence, and what can still be answered is right."""
+
+from __future__ import annotations
+
+import importlib.util
+import stat
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from inference.enumeration import by_enumeration
+from numba.core.errors import TypingError
+
+from nsl_bench.errors import UserError
+from nsl_bench.inference.engines import Auto, Exact, Sampling, compiled
+from nsl_bench.inference.forward import compiled as forward
+from nsl_bench.inference.problog import engine as problog
+from nsl_bench.inference.problog.engine import ProbLog
+from nsl_bench.inference.query import Query
+from nsl_bench.types import LabelSpace
+
+COINS = Query(
+    ("win(X) :- shows(X,heads), not shows(3-X,heads).",),
+    "",
+    LabelSpace(("one", "two"), ("win(1)", "win(2)")),
+    tuple(((f"shows({p},heads)",), (f"shows({p},tails)",)) for p in (1, 2)),
+)
+VECTORS = np.array([[[0.9, 0.1], [0.2, 0.7]], [[0.5, 0.5], [0.4, 0.6]]])
+TRUE = by_enumeration(COINS, VECTORS)[:, :2]
+KERNEL = "nsl_bench.inference.forward.kernel"
+
+
+def sentence(error: pytest.ExceptionInfo[UserError]) -> str:
+    """The message, which is one line."""
+    text = str(error.value)
+    assert "\n" not in text and "Traceback" not in text
+    return text
+
+
+def test_without_numba_only_the_forward_programme_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, KERNEL, raising=False)
+    for name in [name for name in sys.modules if name.startswith("nsl_bench.inference.forward.")]:
+        if name.rpartition(".")[2] not in ("compiled", "arrays", "dnf"):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    with pytest.raises(UserError) as error:
+        run_forward()
+    assert "need numba, which cannot be imported" in sentence(error)
+    for engine in (Exact(), Auto()):
+        np.testing.assert_allclose(engine(COINS, VECTORS).probabilities, TRUE, atol=1e-12)
+    found = Sampling(2000)(COINS, VECTORS)
+    assert (np.abs(found.probabilities - TRUE) <= 4 * found.std_err).all()
+
+
+def run_forward() -> None:
+    """Ask the forward dynamic programme."""
+    program = compiled(COINS)
+    program.forward.run(program.domains.probabilities(VECTORS), budget=0.0, work=1e6, workers=2)
+
+
+def test_kernels_that_cannot_be_compiled_are_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*arguments: object) -> None:
+        raise TypingError("no such type\n" * 300)
+
+    monkeypatch.setattr(forward, "_kernel", lambda: fails)
+    with pytest.raises(UserError) as error:
+        run_forward()
+    text = sentence(error)
+    assert "numba cannot compile the engines exact and auto here; use the engine sampling" in text
+    assert "TypingError: no such type" in text and len(text) < 500
+    np.testing.assert_allclose(Auto()(COINS, VECTORS).probabilities, TRUE, atol=1e-12)
+
+
+def test_a_fault_of_our_own_in_the_kernels_is_not_put_down_to_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*arguments: object) -> None:
+        raise KeyError("ours")
+
+    monkeypatch.setattr(forward, "_kernel", lambda: fails)
+    with pytest.raises(KeyError, match="ours"):
+        run_forward()
+
+
+def test_kernels_are_compiled_where_no_folder_can_hold_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from nsl_bench.inference.forward import kernel
+
+    njit = numba.njit
+
+    def no_folder(**options: object) -> object:
+        if options.pop("cache", False):
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(**options)
+
+    monkeypatch.setattr(kernel.numba, "njit", no_folder)
+    assert kernel._compiled().py_func.__name__ == "forward"
+
+
+def test_problog_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError) as error:
+        ProbLog()(COINS, VECTORS)
+    assert sentence(error) == "The engine problog needs the package problog: pip install problog."
+
+
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Has a shell script run in the place of ProbLog's process."""
+    path = folder / "stand_in.sh"
+    path.write_text(f"#!/bin/sh\n{script}")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr(problog.sys, "executable", str(path))
+
+
+@pytest.mark.parametrize(
+    ("script", "wanted"),
+    [
+        ("exit 3", "ProbLog's process ended without an answer."),
+        ("echo ready; read job; echo last words >&2; exit 1", "ended without an answer: last words."),
+        ("echo ready; read job; kill -9 $$", "ended without an answer (signal 9: out of memory?)."),
+    ],
+)
+def test_problogs_process_that_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, wanted: str
+) -> None:
+    stand_in(tmp_path, monkeypatch, script)
+    with pytest.raises(UserError) as error:
+        ProbLog()(COINS, VECTORS)
+    assert wanted in sentence(error)
+
+
+def test_what_problog_raises_is_told_once_and_with_both_reasons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules as written, then the ground program: where both fail the sentence says why."""
+    reply = '{"error": "GroundingError: no clause found"}'
+    stand_in(tmp_path, monkeypatch, f"echo ready; while read job; do echo '{reply}'; done")
+    with pytest.raises(UserError) as error:
+        ProbLog()(COINS, VECTORS)
+    text = sentence(error)
+    assert text.startswith("ProbLog cannot answer example 0: GroundingError: no clause found")
+    assert text.count("rejects the rules as they are written at example 0") == 1
+
+
+def test_an_example_past_its_time_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process is started anew; of the example nothing is known, and the answer says how many."""
+    monkeypatch.setenv("SLEPT", str(tmp_path / "slept"))
+    monkeypatch.setenv("REAL", sys.executable)
+    stand_in(
+        tmp_path,
+        monkeypatch,
+        'if [ -e "$SLEPT" ]; then exec "$REAL" "$@"; fi; touch "$SLEPT"; echo ready; read job; sleep 60',
+    )
+    answers: list[float] = []
+    ask = problog._Worker.ask
+
+    def patient(worker: problog._Worker, job: dict[str, object], seconds: float) -> object:
+        answers.append(seconds)
+        return ask(worker, job, seconds if len(answers) == 1 else 60.0)
+
+    monkeypatch.setattr(problog._Worker, "ask", patient)
+    answer = ProbLog(seconds=1.0)(COINS, VECTORS)
+    assert answer.engines == ("timeout", "problog")
+    assert (answer.low[0] == 0).all() and (answer.high[0] == 1).all()
+    np.testing.assert_allclose(answer.probabilities[1], TRUE[1], atol=1e-12)
+    assert "1 of 2 examples took ProbLog longer than 1 s" in answer.details["timeout"]
