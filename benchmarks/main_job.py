@@ -40,11 +40,9 @@ def main() -> int:
             benchmark, learners, shifts=[shift], percents=[0, 50, 90], repeats=range(1, options.repeats + 1)
         )
         tally = sweep(jobs, store, bench, lambda record: print(record.job, record.message, file=sys.stderr))
-        failed += tally.failed
+        failed += tally.failed + tally.failed_before
         took = time.perf_counter() - clock
-        print(
-            f"{benchmark}: {tally.done} runs done, {tally.before} were there; {took:.0f} s", file=sys.stderr
-        )
+        print(f"{benchmark}: {tally}; {took:.0f} s", file=sys.stderr)
     runs = store.frame()
     print(render(runs))
     for path in draw(runs, options.out / "curves"):

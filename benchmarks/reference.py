@@ -169,9 +169,9 @@ def main() -> int:
             lambda record: print(record.job, record.message, file=sys.stderr),
             engine=Engine(options.jobs),
         )
-        failed += tally.failed
+        failed += tally.failed + tally.failed_before
         took = time.perf_counter() - clock
-        print(f"{contest.name}: {tally.done} runs done, {tally.before} were there; {took:.0f} s", flush=True)
+        print(f"{contest.name}: {tally}; {took:.0f} s", flush=True)
     if options.contest:
         return 1 if failed else 0
     accepted = [publish(reference, store, contests, options.submissions) for reference in REFERENCES]

@@ -360,7 +360,5 @@ def reproduce(
     words += ["--preset", preset, *([] if images else ["--no-images"])]
     for path in write_report(figures, out, shlex.join([*words, "--data", str(data), "--out", str(out)])):
         click.echo(path)
-    click.echo(
-        f"{tally.done} runs done, {tally.failed} failed, {tally.before} were there. {summary(figures)}"
-    )
-    return 1 if tally.failed else 0
+    click.echo(f"{tally}. {summary(figures)}")
+    return tally.exit_code

@@ -171,8 +171,8 @@ def command(out: Path, device: str, jobs: int | None, data_seed: DataSeed | None
             f"Interrupted; {kept} runs are kept in {out} ({kept - before} new), "
             "the same command goes on from there."
         ) from None
-    click.echo(f"{tally.done} runs done, {tally.failed} failed, {tally.before} were there; results in {out}.")
-    return 1 if tally.failed else 0
+    click.echo(f"{tally}; results in {out}.")
+    return tally.exit_code
 
 
 def say(record: Record) -> None:

@@ -176,13 +176,13 @@ class Store:
         return {key for key, status in self.statuses().items() if status == "ok"}
 
     def add_predictions(self, key: str, predictions: pd.DataFrame) -> None:
-        """Keep what a run predicted.
+        """Keep what a run predicted. Not while the folder is being compacted, which removes what it moved.
 
         Raises:
             UserError: the disk is full or the folder cannot be written.
         """
         folder = self._subfolder("predictions")
-        with cache.replacing(folder / f"{key}.parquet") as temporary:
+        with cache.lock(self.records_file), cache.replacing(folder / f"{key}.parquet") as temporary:
             predictions.to_parquet(temporary, index=False)
 
     def predictions(self, key: str) -> pd.DataFrame:

@@ -52,11 +52,30 @@ class Engine:
 
 @dataclass(frozen=True)
 class Tally:
-    """How a sweep went: runs done now, failed now, and already there before."""
+    """How a sweep went.
+
+    Attributes:
+        done: runs that ended well now.
+        failed: runs that failed now.
+        before: runs that had ended well before.
+        failed_before: runs that had failed before and were not done again.
+    """
 
     done: int
     failed: int
     before: int
+    failed_before: int
+
+    def __str__(self) -> str:
+        said = f"{self.done} runs done, {self.failed} failed, {self.before} were there"
+        if self.failed_before:
+            said += f", {self.failed_before} had failed before (--rerun failed does them again)"
+        return said
+
+    @property
+    def exit_code(self) -> int:
+        """1 if any of the runs failed, now or before."""
+        return 1 if self.failed or self.failed_before else 0
 
 
 def sweep(
@@ -88,6 +107,8 @@ def sweep(
     statuses = {} if rerun == "all" else store.statuses()
     skipped = {"ok"} if rerun == "failed" else set(statuses.values())
     missing = {job.key(): job for job in jobs if statuses.get(job.key()) not in skipped}
+    kept = [statuses[key] for key in {job.key() for job in jobs} - missing.keys()]
+    before_now = kept.count("ok"), len(kept) - kept.count("ok")
     total, failed, deaths = len(missing), 0, 0
     show = tqdm(total=total, unit="run", disable=not sys.stderr.isatty(), dynamic_ncols=True)
     with patient(), show as bar:
@@ -109,7 +130,7 @@ def sweep(
                         f"The workers keep dying before they finish a run, {len(missing)} runs are missing: "
                         f"{type(error).__name__}; is there enough memory for {engine.jobs} at once?"
                     ) from error
-    return Tally(total - failed, failed, len({job.key() for job in jobs}) - total)
+    return Tally(total - failed, failed, *before_now)
 
 
 def keep(store: Store, outcome: Outcome) -> None:

@@ -119,7 +119,8 @@ def test_a_learner_that_fails_costs_only_its_runs(tmp_path: Path) -> None:
     (failure,) = (r for r in Store(tmp_path / "results") if r.status != "ok")
     assert (failure.status, failure.output) == ("crashed", "fitted")
     again = nsl_bench(*words, "--jobs", "1", "--track", "symbolic", "--out", tmp_path / "results")
-    assert "0 runs done, 0 failed, 2 were there" in again.stdout
+    assert "0 runs done, 0 failed, 1 were there, 1 had failed before (--rerun failed" in again.stdout
+    assert again.returncode == 1
     again = nsl_bench(
         *words, "--jobs", "1", "--track", "symbolic", "--rerun", "failed", "--out", tmp_path / "results"
     )

@@ -19,7 +19,7 @@ from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
-from nsl_bench.run.sweep import Engine, sweep
+from nsl_bench.run.sweep import Engine, Tally, sweep
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
 
@@ -69,7 +69,7 @@ def test_every_engine_gives_the_same(cluster: Any, tmp_path: Path) -> None:
     }.items():
         store = Store(tmp_path / name)
         tally = sweep(jobs, store, Bench("cpu", limits=limits), engine=engine)
-        assert (tally.done, tally.failed, tally.before) == (6, 0, 0)
+        assert tally == Tally(6, 0, 0, 0)
         assert sweep(jobs, store, Bench("cpu", limits=limits), engine=engine).before == 6
         found[name] = {key: same(record) for key, record in store.latest().items()}
         for key in found[name]:

@@ -7,8 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 
 from nsl_bench.errors import UserError
 from nsl_bench.report.tables import render
+from nsl_bench.run import store as store_module
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import SCHEMA, SCHEMA_FILE, STATUSES
 from nsl_bench.run.store import Record, Store
@@ -59,7 +62,10 @@ def test_a_line_cut_short_costs_only_itself(tmp_path_factory: pytest.TempPathFac
 
 WRITER = """
 import sys
+import threading
 from pathlib import Path
+from typing import Any
+from nsl_bench.run import store as store_module
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Record, Store
 store = Store(Path(sys.argv[1]))
@@ -116,6 +122,37 @@ def test_a_compaction_cut_short_doubles_nothing(tmp_path: Path) -> None:
     assert len(list(store)) == 3
     store.compact()
     assert len(list(store)) == 3 and not store.records_file.read_bytes()
+
+
+def test_a_run_that_is_done_again_during_a_compaction_keeps_its_predictions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pandas as pd
+
+    store = Store(tmp_path / "results")
+    old = pd.DataFrame({"evaluation": ["framework"], "example": ["test-0"], "predicted": ["a"], "p_a": [1.0]})
+    new = old.assign(p_a=0.5)
+    key = record(1).key
+    store.add(record(1))
+    store.add_predictions(key, old)
+    again = threading.Thread(target=Store(store.folder).add_predictions, args=(key, new))
+    read, reads = store_module._predictions_table, []
+
+    def meanwhile(*given: Any) -> Any:
+        table = read(*given)
+        reads.append(given)
+        if len(reads) == 2:  # it was checked, and read to be merged
+            again.start()
+            again.join(0.5)
+        return table
+
+    monkeypatch.setattr(store_module, "_predictions_table", meanwhile)
+    store.compact()
+    monkeypatch.undo()
+    again.join()
+    pd.testing.assert_frame_equal(store.predictions(key), new)
+    store.compact()
+    pd.testing.assert_frame_equal(store.predictions(key), new)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of file sizes are POSIX")
