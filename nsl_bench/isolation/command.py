@@ -23,7 +23,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.host import IsolatedLearner, vet
 from nsl_bench.isolation.limits import GIB, Failure, Limits
-from nsl_bench.isolation.process import Process
+from nsl_bench.isolation.process import Process, Usage
 from nsl_bench.learners.base import InvalidOutput, Unanswered, probabilities_of
 from nsl_bench.learners.command import command_of
 from nsl_bench.learners.rules import Rules
@@ -129,6 +129,14 @@ class FolderLearner:
                 probabilities = probabilities_of(apart, test)
                 self._derived = np.asarray(apart.predict(test)).astype(np.int16), probabilities
 
+    def usage(self) -> Usage | None:
+        """What its processes have used; None where they ran elsewhere."""
+        return None
+
+    def effort(self, measured: dict[str, float]) -> dict[str, float]:
+        """What is known of its costs: answers that were made elsewhere cost what nobody here knows."""
+        return {}
+
     def log(self) -> str:
         """What was printed."""
         return ""
@@ -150,7 +158,7 @@ class CommandLearner(FolderLearner):
         limits: what it may use; None: it runs without any.
 
     Attributes:
-        learning_time: wall seconds that the command took.
+        learning_time: wall seconds that the command took, to learn and to answer.
     """
 
     def __init__(self, spec: str, seed: int, limits: Limits | None) -> None:
@@ -158,6 +166,7 @@ class CommandLearner(FolderLearner):
         self._seed = seed
         self._log = ""
         self.learning_time = 0.0
+        self._usage: Usage | None = None
         super().__init__(Path(tempfile.mkdtemp(prefix="nsl-bench-")), Path(self._words[0]).name, limits)
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
@@ -205,8 +214,21 @@ class CommandLearner(FolderLearner):
             self.isolation = dict(process.force)
             process.run()
         finally:
+            self._usage = process.usage()
             process.close()
             self._log = process.output.text()
+
+    def usage(self) -> Usage | None:
+        """What the command used; None before it ran, and without limits."""
+        return self._usage
+
+    def effort(self, measured: dict[str, float]) -> dict[str, float]:
+        """Its costs: it learns and answers in one go, so all of it counts as learning."""
+        found = {"learning_time": self.learning_time}
+        if self._usage is not None:
+            found["learning_cpu_time"] = self._usage.cpu_seconds
+            found["peak_memory"] = self._usage.peak_memory / (1 << 20)
+        return found
 
     def log(self) -> str:
         """What the command printed."""

@@ -21,7 +21,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.child import PRELOADED
 from nsl_bench.isolation.limits import GIB, Failure, Limits
-from nsl_bench.isolation.process import Process
+from nsl_bench.isolation.process import Process, Usage
 from nsl_bench.isolation.warm import pool
 from nsl_bench.learners.base import InvalidOutput, hypothesis_of, track_of
 from nsl_bench.learners.view import TrackError, View
@@ -182,6 +182,10 @@ class IsolatedLearner:
             ]
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidOutput(f"examples_ of the learner {self.stands_for} are no examples.") from error
+
+    def usage(self) -> Usage:
+        """What its process has used until now."""
+        return self._process.usage()
 
     def log(self) -> str:
         """What it printed."""

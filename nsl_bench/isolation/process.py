@@ -15,6 +15,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from nsl_bench.isolation.output import Output
 from nsl_bench.isolation.warm import START_SECONDS, pool
 from nsl_bench.run.record import Status
 
-__all__ = ["Process"]
+__all__ = ["Process", "Usage"]
 
 _LARGEST_ANSWER = 2 << 30
 _MOST_PROCESSES = 512
@@ -33,6 +34,19 @@ _GRACE_SECONDS = 10.0
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
 """Answers a learner's question."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a learner's processes used.
+
+    Attributes:
+        cpu_seconds: on all cores.
+        peak_memory: bytes, the most that was seen at once; what they share is counted once.
+    """
+
+    cpu_seconds: float
+    peak_memory: int
 
 
 class Process:
@@ -67,6 +81,8 @@ class Process:
         self._pause = _POLL[0]
         self._decoder = wire.Decoder(_LARGEST_ANSWER)
         self._code: int | None = None
+        self._peak = 0
+        self._cpu: float | None = None
         self._channel, theirs = socket.socketpair()
         reach = sandbox.reach_of(limits, self.scratch.resolve(), code)
         request = {
@@ -207,7 +223,7 @@ class Process:
     def _hear(self) -> None:
         said = self._warm.hear(1.0)
         if said is not None and said.get("exit") == self._process:
-            self._code = int(said["code"])
+            self._code, self._cpu = int(said["code"]), float(said["cpu"])
         elif said is None and not self._warm.usable:  # somebody killed it, and with it the learner
             self._code = 128 + signal.SIGKILL
 
@@ -221,10 +237,27 @@ class Process:
             family = psutil.Process(self._process).children(recursive=True)
             if len(family) > _MOST_PROCESSES:
                 self._kill("crashed", f"More than {_MOST_PROCESSES} processes were started.")
-            elif self.limits.memory is not None:
-                used = sum(map(_memory, family))
-                if used > self.limits.memory:
-                    self._kill("out_of_memory", f"More than the memory limit of {_mib(self.limits.memory)}.")
+                return
+            used = sum(map(_memory, family))
+            self._peak = max(self._peak, used)
+            if self.limits.memory is not None and used > self.limits.memory:
+                self._kill("out_of_memory", f"More than the memory limit of {_mib(self.limits.memory)}.")
+
+    def usage(self) -> Usage:
+        """What the process and all that it started have used until now."""
+        import psutil
+
+        self._look()
+        cpu = self._cpu
+        if cpu is None and self._process is not None:
+            with contextlib.suppress(psutil.Error):
+                supervisor = psutil.Process(self._process)
+                ended = supervisor.cpu_times()
+                cpu = ended.children_user + ended.children_system
+                for process in supervisor.children(recursive=True):
+                    with contextlib.suppress(psutil.Error):
+                        cpu += sum(process.cpu_times()[:4])
+        return Usage(cpu or 0.0, self._peak)
 
     def _kill(self, status: Status, reason: str) -> None:
         if self._reason is None:

@@ -120,8 +120,9 @@ class _Zygote:
     def _bury(self, descriptor: int) -> None:
         process = self.alive.pop(descriptor)
         os.close(descriptor)
-        _, status = os.waitpid(process, 0)
-        self._say({"exit": process, "code": os.waitstatus_to_exitcode(status)})
+        _, status, used = os.wait4(process, 0)
+        seconds = used.ru_utime + used.ru_stime
+        self._say({"exit": process, "code": os.waitstatus_to_exitcode(status), "cpu": seconds})
 
     def _kill(self, process: int) -> None:
         if process in self.alive.values():

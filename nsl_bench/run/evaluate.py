@@ -34,6 +34,7 @@ from nsl_bench.learners.view import View
 from nsl_bench.run import metrics as measure
 from nsl_bench.run.account import account, perceived
 from nsl_bench.run.agreement import agreement
+from nsl_bench.run.effort import Effort
 from nsl_bench.run.environment import environment, limits_said, versions
 from nsl_bench.run.job import Job
 from nsl_bench.run.quality import example_quality, is_true_rule
@@ -371,20 +372,20 @@ def _measure(
 
     seen, views = _views(job, benchmark, source, shift, train, test)
     answering = "command" if isinstance(learner, CommandLearner) else "predict"
-    clock = time.perf_counter()
-    with _blaming("fit"):
+    effort = Effort(learner)
+    with _blaming("fit"), effort.of("learning"):
         fitted = learner.fit(seen)
-    learning_time = time.perf_counter() - clock
     learner = learner if fitted is None else fitted
     labels = test.split.labels.astype(np.int64)
     answers: dict[str, tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]] = {}
     for name, view in views.items():
-        with contextlib.suppress(Unanswered), _blaming(answering):
+        timed = contextlib.nullcontext() if answers else effort.of("prediction")
+        with contextlib.suppress(Unanswered), _blaming(answering), timed:
             probabilities = probabilities_of(learner, view)
             answers[name] = labels_of(learner, view, probabilities), probabilities
     with _blaming("rules"):
         hypothesis = hypothesis_of(learner, benchmark)
-    numbers = {"learning_time": float(getattr(learner, "learning_time", learning_time))}
+    numbers = learner.effort(effort.numbers) if hasattr(learner, "effort") else effort.numbers
     own: Hypothesis | None = hypothesis  # whose probabilities and atoms are the learner's
     if hypothesis is not None and hypothesis.language == "asp":
         compared = agreement(benchmark, hypothesis, test.split, test.predictions, answers, allowance)
