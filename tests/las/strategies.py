@@ -91,10 +91,10 @@ FLAVOURS = {
     "many_contexts": Flavour(examples=(65, 110), contexts=(1, 7), modes=(1, 4), target=0.9, body=(1, 3)),
     "wide_bodies": Flavour(
         examples=(2, 12),
-        variables=(4, 6),
+        variables=(4, 5),
         body=(2, 4),
         modes=(1, 2),
-        roles=("e", "t", "c", "r", "a"),
+        roles=("e", "c", "d2", "o", "r", "a", "b", "t"),
         contexts=(2, 9),
         target=0.8,
         names=0.05,
