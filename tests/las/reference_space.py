@@ -21,7 +21,7 @@ from nsl_bench.las.task import LasTask
 
 MOST_RULES = 1_500
 """Rules beyond which the reference gives up."""
-MOST_FILLINGS = 12_000
+MOST_FILLINGS = 30_000
 """Ways to fill the places of rules, likewise."""
 MOST_GROUND_RULES = 60_000
 """Ground rules of one program, likewise."""

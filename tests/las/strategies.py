@@ -22,6 +22,7 @@ from las.vocabulary import (
     HOSTILE_VARIABLES,
     META,
     OPEN,
+    OPTIONS,
     PLAIN_VARIABLES,
     PRICED,
     ROLES,
@@ -305,8 +306,8 @@ class _Maker:
             plain = not literal.startswith("not ") and "(" in literal
             option = ""
             if self.ilasp and plain and self._chance(0.5) and literals and literals[-1][0] == literal:
-                option = f", ({rng.choice(['positive', 'positive', 'negative', 'anti_reflexive'])})"
-                if "anti" in option and literal.count("var(") != 2:
+                option = f", ({rng.choice(OPTIONS)})"
+                if "_" in option and literal.count("var(") + literal.count("const(") != 2:
                     option = ", (positive)"
             lines[f"#modeb({recall}{literal}{option})."] = None
         return list(lines), literals
