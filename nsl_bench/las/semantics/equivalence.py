@@ -151,8 +151,9 @@ class Equivalence:
         lines += self._differences(wanted, apart, self._background.classical | both.classical)
         control = _grounded(lines, budget, "--heuristic=Domain")
         if known is not None:
-            constraints = any(rule.head == "constraint" for rule in (*doubled, *both.rules))
-            fixed = set() if constraints else {each.signature for each in wanted} - apart
+            violable = any(rule.head == "constraint" for rule in (*doubled, *both.rules))
+            violable |= bool(apart & (self._background.classical | both.classical))
+            fixed = set() if violable else {each.signature for each in wanted} - apart
             self._check_possible(control, wanted, fixed, [compared(text) for text in known])
         control.add("differ", [], f":- not {self._names('differ')}.")
         control.ground([("differ", [])])
