@@ -111,6 +111,8 @@ def compared(text: str) -> Outcome:
         return Outcome("too large", str(reason))
     except UserError as reason:
         return Outcome("refused", _general(str(reason)))
+    except RuntimeError as reason:
+        return _of_invalid(task, str(reason))
     found: dict[Tier, Solution] = {}
     refused: dict[Tier, str] = {}
     for tier in FIRST_TIERS:
@@ -130,6 +132,17 @@ def compared(text: str) -> Outcome:
     if out_of_time:
         return Outcome("out of time", f"tiers {', '.join(out_of_time)}")
     return Outcome("decided", tier=found["A"].tier, verified=found["A"].verified == "optimality")
+
+
+def _of_invalid(task: LasTask, reason: str) -> Outcome:
+    """The outcome of a task that clingo does not take, which every tier has to refuse with a sentence."""
+    for tier in FIRST_TIERS:
+        try:
+            found = solve(task, first_tier=tier, time_limit=SECONDS)
+        except UserError:
+            continue
+        raise Disagreement(f"tier {tier} solves what clingo does not take ({reason}): {found}")
+    return Outcome("refused", reason)
 
 
 def _is_quickly_verified(task: LasTask, rules: Sequence[reference.Rule]) -> bool:

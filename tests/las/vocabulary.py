@@ -234,6 +234,7 @@ PRICED = [
     '#bias("_bad(0). _ex(1). penalty(1, head). penalty(1, X) :- in_body(X), not _bad(1).").',
     '#bias("penalty(1, head). _c_penalty(1,5,x). penalty(1, X) :- in_body(X).").',
     '#bias("penalty(1, X) :- in_body(v_a_r_v1). penalty(1, head).").',
+    '#bias("penalty(1, X) :- in_body(X), X != v_a_r_v1. penalty(1, head).").',
     '#bias("penalty(2, E) :- in_body(E), E != {r}. penalty(1, E__) :- in_head(E__).").',
     '#bias("-ok :- in_body({r}). ok :- in_body({s}). penalty(1, head). penalty(1, X) :- in_body(X).").',
     '#bias(":- in_body({r}).").',
