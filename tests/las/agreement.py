@@ -105,6 +105,9 @@ def compared(text: str) -> Outcome:
     """
     try:
         task = LasTask.parse(text)
+    except UserError as reason:
+        return Outcome("refused", _general(str(reason)))
+    try:
         rules = reference.space(task)
         want = reference.least_score(task, rules)
     except reference.TooLarge as reason:
