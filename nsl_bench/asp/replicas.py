@@ -33,7 +33,7 @@ __all__ = ["LearnedRule", "Replicas", "replicate"]
 
 
 class LearnedRule(Protocol):
-    """A rule that may be learned, in parts: atoms and comparisons as text."""
+    """A rule that may be learned, in parts: atoms and comparisons as text; or one that is given whole."""
 
     @property
     def head(self) -> str | None:
@@ -42,6 +42,10 @@ class LearnedRule(Protocol):
     @property
     def body(self) -> Sequence[str]:
         """Its body literals, type guards too."""
+
+    @property
+    def given(self) -> Rule | None:
+        """The rule itself, where it may hold more than atoms and comparisons."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +140,8 @@ class Replicas:
 
     def learned(self, rule: LearnedRule, *, number: int | str, condition: str) -> str:
         """A learned rule's replica as text; `condition` is one more body literal."""
+        if rule.given is not None:
+            return self.rule(rule.given, number=number, condition=condition)
         literals = [self._literal(number, literal) for literal in rule.body]
         if rule.head is None:
             return f"{self.violated(number)} :- {', '.join([*literals, condition, self.example(number)])}."
@@ -304,6 +310,9 @@ def _abstract(parts: Iterable[LearnedRule]) -> list[Rule]:
 
     found: dict[object, Rule] = {}
     for rule in parts:
+        if rule.given is not None:
+            found[rule.given.text] = rule.given
+            continue
         head = None if rule.head is None else read(rule.head)
         body = frozenset(entry for text in rule.body if (entry := read(text))[0] is not None)
         if (head, body) in found:

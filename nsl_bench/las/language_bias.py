@@ -173,8 +173,8 @@ class ModeLiteral:
         literal: the atom or comparison.
         negated: under default negation.
         recall: how often one rule may use the declaration; None: without limit.
-        anti_reflexive: its two variables differ.
-        symmetric: the order of its two variables does not matter.
+        anti_reflexive: no variable and no constant fills two of its places.
+        symmetric: the order of its two variables does not matter; no rule is left out for it.
     """
 
     mode: int

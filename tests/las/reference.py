@@ -24,12 +24,17 @@ import clingo
 import clingo.ast
 from las.reference_effects import Effects, NotObservational, effects, parsed, program_statements
 from las.reference_space import (
+    MOST_CONFLICTS,
     Predicates,
     Rule,
+    Steps,
     TooLarge,
+    answer_sets,
     atom_symbol,
     constant_definitions,
+    grounded,
     head_predicates,
+    is_satisfiable,
     predicates,
     program,
     space,
@@ -39,23 +44,27 @@ from las.reference_space import (
 from nsl_bench.las.task import LasTask
 from nsl_bench.types import WeightedExample
 
-__all__ = ["TooLarge", "by_definition", "is_brave", "least_score", "score_of", "space"]
+__all__ = ["Rule", "TooLarge", "by_definition", "is_brave", "least_score", "score_of", "space"]
 
-MOST_CALLS = 5_000
+MOST_CALLS = 3_000
 """Pairs of a hypothesis and an example that are tried one by one."""
+MOST_TEXTS = 15_000
+"""Rules in all copies of the program, one for each example."""
 _LARGEST = (1 << 31) - 1
 """What clingo can sum up."""
-SECONDS = 20.0
-"""What one optimisation may take."""
 
 
-def least_score(task: LasTask) -> int | None:
+def least_score(task: LasTask, rules: Sequence[Rule] | None = None) -> int | None:
     """The least score; None if no hypothesis covers every example that must be covered.
+
+    Args:
+        task: the task.
+        rules: its hypothesis space, where it is known.
 
     Raises:
         TooLarge: none of the methods can tell.
     """
-    rules = space(task)
+    rules = space(task) if rules is None else rules
     large = sum(e.penalty or 0 for e in task.examples) + sum(rule.cost for rule in rules) > _LARGEST
     try:
         known = effects(task, rules)
@@ -74,14 +83,13 @@ def least_score(task: LasTask) -> int | None:
 
 def is_brave(task: LasTask, hypothesis: Sequence[str], example: WeightedExample) -> bool:
     """Whether some answer set holds the example's inclusions and none of its exclusions."""
-    control = clingo.Control(["--warn=none", "0"])
-    control.add("\n".join([program(task, example.context), *hypothesis]))
-    control.ground()
+    control = grounded("\n".join([program(task, example.context), *hypothesis]), "0")
     definitions = constant_definitions(task)
     included = {atom_symbol(atom, definitions) for atom in example.inclusions}
     excluded = {atom_symbol(atom, definitions) for atom in example.exclusions}
-    with control.solve(yield_=True) as handle:
-        return any(_fits(task, set(model.symbols(atoms=True)), included, excluded) for model in handle)
+    return any(
+        _fits(task, set(model.symbols(atoms=True)), included, excluded) for model in answer_sets(control)
+    )
 
 
 def _fits(
@@ -156,6 +164,14 @@ class Choice:
         return self.rules.get(context, self.rules.get(None, ()))
 
 
+def _check_size(task: LasTask, choices: Sequence[Choice]) -> None:
+    """Raises `TooLarge` where the programs of all examples hold too many rules."""
+    texts = Steps(MOST_TEXTS, "rules in all copies of the program")
+    for content in {_content(example) for example in task.examples}:
+        for choice in choices:
+            texts.take(len(choice.within(content[2])))
+
+
 def _rule_choices(rules: Sequence[Rule]) -> list[Choice]:
     return [Choice(rule.cost, {None: (rule.text,)}) for rule in rules]
 
@@ -176,12 +192,13 @@ def _effect_choices(known: Effects) -> list[Choice]:
 
 
 def _by_subsets(task: LasTask, choices: Sequence[Choice]) -> int | None:
+    _check_size(task, choices)
     controls = {_content(e): _control(task, choices, e) for e in task.examples}
     atoms = [clingo.Function("oracle__in", [clingo.Number(k)]) for k in range(len(choices))]
 
     def missed(chosen: Sequence[int]) -> int | None:
         fixed = [(atom, k in chosen) for k, atom in enumerate(atoms)]
-        brave = {key: bool(c.solve(assumptions=fixed).satisfiable) for key, c in controls.items()}
+        brave = {key: is_satisfiable(c, fixed) for key, c in controls.items()}
         uncovered = [e for e in task.examples if brave[_content(e)] != e.positive]
         return None if any(e.penalty is None for e in uncovered) else sum(e.penalty or 0 for e in uncovered)
 
@@ -197,10 +214,7 @@ def _control(task: LasTask, choices: Sequence[Choice], example: WeightedExample)
     lines += [str(_with(parsed(text)[0], f"oracle__in({k})")) for k, text in rules]
     lines += [f":- not {atom}." for atom in example.inclusions] + [f":- {a}." for a in example.exclusions]
     lines += _extension(task, [text for _, text in rules], "")
-    control = clingo.Control(["--warn=none"])
-    control.add("\n".join(lines))
-    control.ground()
-    return control
+    return grounded("\n".join(lines))
 
 
 def _extension(task: LasTask, rules: Sequence[str], prefix: str) -> list[str]:
@@ -266,6 +280,7 @@ def _template(text: str, condition: str) -> str:
 
 def _by_copies(task: LasTask, choices: Sequence[Choice]) -> int | None:
     """The optimum of one program: rules are chosen, and each example has its answer set or is paid for."""
+    _check_size(task, choices)
     weights: Counter[tuple[tuple[str, ...], ...]] = Counter()
     hard = {_content(e) for e in task.examples if e.penalty is None}
     for example in task.examples:
@@ -298,16 +313,12 @@ def _weak(body: str, weight: int, name: str) -> str:
 
 def _optimum(text: str) -> int | None:
     """The least cost of an answer set; None if there is none."""
-    control = clingo.Control(["--warn=none", "--opt-strategy=usc,stratify"])
-    control.add(text)
-    control.ground()
-    found: list[int] = []
-    with control.solve(on_model=lambda model: found.append(sum(model.cost)), async_=True) as handle:
-        if not handle.wait(SECONDS):
-            handle.cancel()
-            raise TooLarge(f"not optimised within {SECONDS:g} s")
-        handle.get()
-    return found[-1] if found else None
+    control = grounded(text, "--opt-strategy=usc,stratify")
+    found: list[list[int]] = []
+    result = control.solve(on_model=lambda model: found.append(list(model.cost)))
+    if not result.exhausted and not (found and not found[-1]):
+        raise TooLarge(f"not optimised within {MOST_CONFLICTS} conflicts")
+    return sum(found[-1]) if found else None
 
 
 # Examples that ask for some atoms of rules and forbid others
@@ -340,11 +351,8 @@ def _is_plain(task: LasTask, known: Effects) -> bool:
 @lru_cache(maxsize=1 << 9)
 def _base(task: LasTask, context: tuple[str, ...]) -> frozenset[clingo.Symbol] | None:
     """The only answer set of background and context; None if there are others, or none."""
-    control = clingo.Control(["--warn=none", "2"])
-    control.add(program(task, context))
-    control.ground()
-    with control.solve(yield_=True) as handle:
-        found = [frozenset(model.symbols(atoms=True)) for model in handle]
+    models = answer_sets(grounded(program(task, context), "2"), 2)
+    found = [frozenset(model.symbols(atoms=True)) for model in models]
     return found[0] if len(found) == 1 else None
 
 

@@ -16,10 +16,15 @@ import clingo.ast
 from las.reference_space import (
     Literal,
     Rule,
+    Steps,
+    TooLarge,
     alike,
+    answer_sets,
     atom_symbol,
     constant_definitions,
+    grounded,
     head_predicates,
+    is_satisfiable,
     predicates,
     statements,
     symbol,
@@ -27,6 +32,11 @@ from las.reference_space import (
 
 from nsl_bench.las.language_bias import ModeAtom, ModeComparison
 from nsl_bench.las.task import LasTask
+
+MOST_ASSIGNMENTS = 200_000
+"""Values of variables that are tried beyond which the reference gives up."""
+MOST_PROGRAMS = 600
+"""Rules given whole times contexts, likewise."""
 
 Contexts = tuple[tuple[str, ...], ...]
 Signatures = set[tuple[str, int]]
@@ -69,6 +79,8 @@ def effects(task: LasTask, rules: Sequence[Rule]) -> Effects:
     if needed & learned:
         raise NotObservational("rules use what is learned")
     contexts = tuple(dict.fromkeys(e.context for e in task.examples))
+    if sum(rule.given for rule in rules) * len(contexts) > MOST_PROGRAMS:
+        raise TooLarge(f"more than {MOST_PROGRAMS} rules given whole, in each context")
     programs = [_upstream(task, context, needed) for context in contexts]
     models = [_only_model(text) for text in programs]
     world = _World(task, models)
@@ -107,14 +119,15 @@ def program_statements(task: LasTask) -> list[clingo.ast.AST]:
 
 def _upstream(task: LasTask, context: Sequence[str], needed: Signatures) -> str:
     """The rules of the needed predicates, and definitions."""
-    found = []
-    for text in (task.background, *(f"{s}." for s in context)):
-        found += [
-            str(s)
-            for s in parsed(text)
-            if s.ast_type != clingo.ast.ASTType.Rule or head_predicates(s) & needed
-        ]
-    return "\n".join(found)
+    wanted = frozenset(needed)
+    return "\n".join(_kept(text, wanted) for text in (task.background, *(f"{s}." for s in context)))
+
+
+@lru_cache(maxsize=1 << 12)
+def _kept(text: str, needed: frozenset[tuple[str, int]]) -> str:
+    """The rules of a text that derive a needed predicate, and definitions."""
+    kind = clingo.ast.ASTType.Rule
+    return "\n".join(str(s) for s in parsed(text) if s.ast_type != kind or head_predicates(s) & needed)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -125,11 +138,8 @@ def parsed(text: str) -> tuple[clingo.ast.AST, ...]:
 
 def _only_model(text: str) -> frozenset[clingo.Symbol]:
     """The answer set of a program that has one."""
-    control = clingo.Control(["--warn=none", "2"])
-    control.add(text)
-    control.ground()
-    with control.solve(yield_=True) as handle:
-        found = [frozenset(model.symbols(atoms=True)) for model in handle]
+    models = answer_sets(grounded(text, "2"), 2)
+    found = [frozenset(model.symbols(atoms=True)) for model in models]
     if len(found) != 1:
         raise NotObservational("a context has several answer sets, or none")
     return found[0]
@@ -158,6 +168,7 @@ class _World:
             for atom in model:
                 self.holds[atom] = self.holds.get(atom, 0) | 1 << number
         self._terms = {str(t) for atom in self.holds for a in atom.arguments for t in _subterms(a)}
+        self._steps = Steps(MOST_ASSIGNMENTS, "values of variables")
         self._masks: dict[tuple[ModeAtom | ModeComparison, tuple[str, ...]], int] = {}
         self._domains: dict[tuple[str, bool], list[tuple[str, int]]] = {}
 
@@ -172,6 +183,7 @@ class _World:
 
         def assign(values: tuple[str, ...], mask: int) -> None:
             """Goes on from values of the first variables; `mask` says where the literals so far hold."""
+            self._steps.take()
             for literal in decided[len(values)]:
                 mask = mask and mask & self._mask(literal, values)
             if not mask:
@@ -227,7 +239,4 @@ def _subterms(term: clingo.Symbol) -> Iterator[clingo.Symbol]:
 @lru_cache(maxsize=1 << 12)
 def _is_true(text: str) -> bool:
     """Whether a program has an answer set."""
-    control = clingo.Control(["--warn=none"])
-    control.add(text)
-    control.ground()
-    return bool(control.solve().satisfiable)
+    return is_satisfiable(grounded(text))

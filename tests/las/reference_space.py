@@ -19,12 +19,104 @@ import clingo.ast
 from nsl_bench.las.language_bias import Compound, ModeAtom, ModeComparison, ModeLiteral, ModeTerm, Placeholder
 from nsl_bench.las.task import LasTask
 
-MOST_RULES = 5_000
+MOST_RULES = 1_500
 """Rules beyond which the reference gives up."""
+MOST_FILLINGS = 30_000
+"""Ways to fill the places of rules, likewise."""
+MOST_GROUND_RULES = 60_000
+"""Ground rules of one program, likewise."""
+MOST_CONFLICTS = 20_000
+"""Conflicts of one search, likewise."""
 
 
 class TooLarge(Exception):
     """The task is beyond what the reference can enumerate."""
+
+
+@dataclass
+class Steps:
+    """Counts steps, so that what is too large is so on every machine.
+
+    Attributes:
+        most: how many may be taken.
+        what: what is counted.
+        taken: how many were.
+    """
+
+    most: int
+    what: str
+    taken: int = 0
+
+    def take(self, count: int = 1) -> None:
+        """Counts some more.
+
+        Raises:
+            TooLarge: they are too many.
+        """
+        self.taken += count
+        if self.taken > self.most:
+            raise TooLarge(f"more than {self.most} {self.what}")
+
+
+class _Counter:
+    """Counts the rules of a program while it is grounded."""
+
+    def __init__(self) -> None:
+        self.steps = Steps(MOST_GROUND_RULES, "ground rules")
+
+    def rule(self, choice: bool, head: Sequence[int], body: Sequence[int]) -> None:
+        self.steps.take()
+
+    def weight_rule(
+        self, choice: bool, head: Sequence[int], lower_bound: int, body: Sequence[tuple[int, int]]
+    ) -> None:
+        self.steps.take()
+
+
+def grounded(text: str, *arguments: str) -> clingo.Control:
+    """A control with a ground program, which gives up a search after `MOST_CONFLICTS`.
+
+    Args:
+        text: the program.
+        arguments: clingo's.
+
+    Raises:
+        TooLarge: the program has more than `MOST_GROUND_RULES`.
+    """
+    control = clingo.Control(["--warn=none", f"--solve-limit={MOST_CONFLICTS}", *arguments])
+    control.register_observer(_Counter())  # type: ignore[arg-type]
+    control.add(text)
+    control.ground()
+    return control
+
+
+def answer_sets(control: clingo.Control, most: int | None = None) -> Iterator[clingo.Model]:
+    """The answer sets of a ground program, or `most` of them.
+
+    Raises:
+        TooLarge: the search was given up.
+    """
+    found = 0
+    with control.solve(yield_=True) as handle:
+        for model in handle:
+            found += 1
+            yield model
+            if found == most:
+                return
+        if not handle.get().exhausted:
+            raise TooLarge(f"not solved within {MOST_CONFLICTS} conflicts")
+
+
+def is_satisfiable(control: clingo.Control, assumptions: Sequence[tuple[clingo.Symbol, bool]] = ()) -> bool:
+    """Whether a ground program has an answer set.
+
+    Raises:
+        TooLarge: the search was given up.
+    """
+    result = control.solve(assumptions=assumptions).satisfiable
+    if result is None:
+        raise TooLarge(f"not solved within {MOST_CONFLICTS} conflicts")
+    return result
 
 
 @dataclass(frozen=True)
@@ -107,22 +199,23 @@ def _shapes(task: LasTask) -> Iterator[Shape]:
         heads = [None]
     guards = {kind for kind in _types(task) if is_derived(task, kind)}
     constants = {kind: constant_texts(task, kind) for kind in _types(task)}
-    found = 0
+    rules = Steps(MOST_RULES, "rules")
+    fillings = Steps(MOST_FILLINGS, "ways to fill the places of rules")
     for size in itertools.count():
         if bias.body_limit is not None and size > bias.body_limit:
             return
         some = False
         for chosen in itertools.combinations_with_replacement(bias.literals, size):
+            fillings.take()
             if not _recalled(chosen):
                 continue
             for head in heads:
                 for head_literal, body, types in _fillings(head, chosen, constants, bias.max_variables):
+                    fillings.take()
                     if len(set(body)) < size or not all(map(_allowed, chosen, body)):
                         continue
                     some = True
-                    found += 1
-                    if found > MOST_RULES:
-                        raise TooLarge(f"more than {MOST_RULES} rules")
+                    rules.take()
                     if (head is not None or body) and _safe(head_literal, body, types, guards):
                         yield head_literal, tuple(sorted(body, key=str)), types
         if not some:
@@ -250,9 +343,7 @@ def symbol(text: str, definitions: str = "") -> clingo.Symbol:
     """The ground term that a text is, where `definitions` may replace constants."""
     if not definitions:
         return clingo.parse_term(text)
-    control = clingo.Control(["--warn=none"])
-    control.add(f"{definitions}\noracle__term({text}).")
-    control.ground()
+    control = grounded(f"{definitions}\noracle__term({text}).")
     (atom,) = control.symbolic_atoms.by_signature("oracle__term", 1)
     return atom.symbol.arguments[0]
 
@@ -330,9 +421,7 @@ def constant_texts(task: LasTask, kind: str) -> list[str]:
     definitions = constant_definitions(task)
     found = {str(symbol(value, definitions)) for k, value in task.bias.constants if k == kind}
     for context in {(), *(e.context for e in task.examples)}:
-        control = clingo.Control(["--warn=none"])
-        control.add(program(task, context))
-        control.ground()
+        control = grounded(program(task, context))
         found |= {str(a.symbol.arguments[0]) for a in control.symbolic_atoms.by_signature(kind, 1)}
     return sorted(found)
 
@@ -352,22 +441,20 @@ def prices(task: LasTask, rules: Sequence[tuple[Literal | None, Sequence[Literal
         if head is not None:
             texts.append(f"oracle__head({number},{_reified(head)}).")
         texts += [f"oracle__body({number},{_reified(literal)})." for literal in body]
-    control = clingo.Control(["--warn=none", "0"])
-    control.add("\n".join([*texts, "#show penalty/2. #show invert/1. #show oracle__rule/1."]))
-    control.ground()
+    texts.append("#show penalty/2. #show invert/1. #show oracle__rule/1.")
+    control = grounded("\n".join(texts), "0")
     found: list[int | None] = [None] * len(rules)
-    with control.solve(yield_=True) as handle:
-        for model in handle:
-            shown = model.symbols(shown=True)
-            (number,) = [s.arguments[0].number for s in shown if s.name == "oracle__rule"]
-            total = sum(s.arguments[0].number for s in shown if s.name == "penalty")
-            if not counted:
-                total = plain[number] or 0
-            inverted = [s.arguments[0].number for s in shown if s.name == "invert"]
-            if inverted:
-                found[number] = inverted[0] // total if total else None
-            else:
-                found[number] = total
+    for model in answer_sets(control):
+        shown = model.symbols(shown=True)
+        (number,) = [s.arguments[0].number for s in shown if s.name == "oracle__rule"]
+        total = sum(s.arguments[0].number for s in shown if s.name == "penalty")
+        if not counted:
+            total = plain[number] or 0
+        inverted = [s.arguments[0].number for s in shown if s.name == "invert"]
+        if inverted:
+            found[number] = inverted[0] // total if total else None
+        else:
+            found[number] = total
     return found
 
 

@@ -22,6 +22,7 @@ from las.vocabulary import (
     HOSTILE_VARIABLES,
     META,
     OPEN,
+    OPTIONS,
     PLAIN_VARIABLES,
     PRICED,
     ROLES,
@@ -91,10 +92,10 @@ FLAVOURS = {
     "many_contexts": Flavour(examples=(65, 110), contexts=(1, 7), modes=(1, 4), target=0.9, body=(1, 3)),
     "wide_bodies": Flavour(
         examples=(2, 12),
-        variables=(4, 6),
+        variables=(4, 5),
         body=(2, 4),
         modes=(1, 2),
-        roles=("e", "t", "c", "r", "a"),
+        roles=("e", "c", "d2", "o", "r", "a", "b", "t"),
         contexts=(2, 9),
         target=0.8,
         names=0.05,
@@ -305,8 +306,8 @@ class _Maker:
             plain = not literal.startswith("not ") and "(" in literal
             option = ""
             if self.ilasp and plain and self._chance(0.5) and literals and literals[-1][0] == literal:
-                option = f", ({rng.choice(['positive', 'positive', 'negative', 'anti_reflexive'])})"
-                if "anti" in option and literal.count("var(") != 2:
+                option = f", ({rng.choice(OPTIONS)})"
+                if "_" in option and literal.count("var(") + literal.count("const(") != 2:
                     option = ", (positive)"
             lines[f"#modeb({recall}{literal}{option})."] = None
         return list(lines), literals

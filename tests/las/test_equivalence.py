@@ -51,7 +51,7 @@ RULES = [
 ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(st.sampled_from(RULES), max_size=3, unique=True),
     st.lists(st.sampled_from(RULES), max_size=3, unique=True),
@@ -205,6 +205,15 @@ def test_an_atom_that_only_one_side_derives_is_compared() -> None:
 def test_inputs_of_which_none_is_possible_are_refused(inputs: str, background: str, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         equivalent(["p :- r."], ["p :- r."], background=background, inputs=inputs, atoms=["p"])
+
+
+def test_a_violated_constraint_counts_for_what_the_background_derives() -> None:
+    background = "d(X) :- a(X)."
+    found = equivalent([":- r."], [], inputs=INPUTS, background=background, atoms=["d/1"])
+    assert found is not None
+    assert ("r" in found.inputs, found.first, bool(found.second)) == (True, (), True)
+    with pytest.raises(UserError, match="Neither hypothesis derives 'd/1'"):
+        equivalent(["p(1)."], [], inputs=INPUTS, background=background, atoms=["d/1"])
 
 
 def test_classical_negation_contradicts() -> None:

@@ -332,6 +332,41 @@ n(1..2).
 #pos(x@9, {p}, {}, {a(1). b(1/0).}).
 """,
     ),
+    "given_rule_with_aggregate": (
+        2,
+        r"""
+n(1..2).
+2 ~ p :- 2 <= #count { X : h(X) }.
+1 ~ q :- h(X) : a(X); r.
+#modeh(h(var(n))).
+#maxv(1).
+#bias("penalty(0, head).").
+#pos(x@9, {p}, {}, {r.}).
+#pos(y@9, {h(1)}, {q}, {a(1).}).
+""",
+    ),
+    "given_rule_with_choice": (
+        2,
+        r"""
+2 ~ { p } :- not not r.
+#modeh(q).
+#pos(x@9, {p}, {q}, {r.}).
+#pos(y@9, {}, {p}, {r.}).
+#pos(z@9, {}, {p}, {}).
+""",
+    ),
+    "anti_reflexive_constants": (
+        10,
+        r"""
+n(1..2).
+#modeh(p).
+#modeb(2, e(const(n),const(n)), (positive, anti_reflexive)).
+#maxv(1).
+#pos(x@9, {p}, {}, {e(1,1).}).
+#pos(y@9, {}, {p}, {e(1,2).}).
+#pos(z@5, {p}, {}, {e(2,2).}).
+""",
+    ),
 }
 """The optimum of each task, and its text."""
 

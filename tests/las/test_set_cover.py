@@ -57,9 +57,21 @@ def exact_score(instance: Instance, chosen: list[int]) -> int:
 
 
 def optimum(instance: Instance) -> int:
-    """The least score of all subsets."""
+    """The least score of all subsets, which are numbers whose bits are their rules."""
     n = len(instance.rules)
-    return min(exact_score(instance, [r for r in range(n) if s >> r & 1]) for s in range(1 << n))
+    supports = [sum(1 << r for r in range(n) if row[r]) for row in instance.supports]
+    violates = [sum(1 << r for r in range(n) if row[r]) for row in instance.violates]
+    needs = [[supports[need] for need in each] for each in instance.needs]
+    targets = list(zip(instance.weights.tolist(), needs, violates, strict=True))
+    costs = instance.costs.tolist()
+
+    def score(subset: int) -> int:
+        paid = sum(
+            weight for weight, all_of, bad in targets if subset & bad or not all(subset & x for x in all_of)
+        )
+        return paid + sum(cost for r, cost in enumerate(costs) if subset >> r & 1)
+
+    return instance.constant + min(map(score, range(1 << n)))
 
 
 def empty_choice(instance: Instance) -> Choice:
@@ -78,6 +90,8 @@ def check(instance: Instance, choice: Choice, best: int) -> None:
 def test_scores_are_exact(hard: int | None) -> None:
     for seed in range(10):
         instance = drawn(seed, hard=hard)
+        subsets = ([r for r in range(7) if s >> r & 1] for s in range(1 << 7))
+        assert optimum(instance) == min(exact_score(instance, subset) for subset in subsets)
         for chosen in ([], [0], [1, 3], list(range(7))):
             assert instance.score(chosen) == exact_score(instance, chosen)
 
@@ -172,7 +186,7 @@ def test_maxsat_ends_after_the_conflicts_allowed(backend: Backend) -> None:
 
 @pytest.mark.parametrize("most", [1, 60, 100_000])
 def test_bounds_of_cost_splitting_are_never_above_the_optimum(most: int) -> None:
-    for seed in SEEDS:
+    for seed in SEEDS[:20]:
         instance = drawn(seed)
         whole = configurations(instance, most)
         left = np.ones(len(whole.block), np.bool_)
@@ -203,7 +217,7 @@ def test_one_block_of_all_needs_is_exact() -> None:
 
 @pytest.mark.parametrize("hard", [None, (1 << 31) - 1, 1 << 50])
 def test_search_by_cost_splitting(hard: int | None) -> None:
-    for seed in SEEDS:
+    for seed in SEEDS if hard is None else SEEDS[:15]:
         instance = drawn(seed, hard=hard)
         assert is_searchable(instance)
         check(instance, search(instance, empty_choice(instance)), optimum(instance))

@@ -106,6 +106,9 @@ OPEN = {
 
 FEEDING = ("feeding", "feeding_negated", "feeding_chain", "feeding_join")
 
+OPTIONS = ["positive", "positive", "negative", "anti_reflexive", "symmetric", "positive, anti_reflexive"]
+"""Options of ILASP's mode declarations."""
+
 HOSTILE_NAMES = [
     *("_bad", "_ex", "_act", "_ok", "_in", "_relax", "_pay", "_c_p", "_n_p", "_c_h", "_c_penalty", "_holds"),
     *("_says", "_differ", "_value", "_key", "nsl__rule", "nsl__context", "nsl__var_n", "nsl__const_n"),
@@ -231,6 +234,7 @@ PRICED = [
     '#bias("_bad(0). _ex(1). penalty(1, head). penalty(1, X) :- in_body(X), not _bad(1).").',
     '#bias("penalty(1, head). _c_penalty(1,5,x). penalty(1, X) :- in_body(X).").',
     '#bias("penalty(1, X) :- in_body(v_a_r_v1). penalty(1, head).").',
+    '#bias("penalty(1, X) :- in_body(X), X != v_a_r_v1. penalty(1, head).").',
     '#bias("penalty(2, E) :- in_body(E), E != {r}. penalty(1, E__) :- in_head(E__).").',
     '#bias("-ok :- in_body({r}). ok :- in_body({s}). penalty(1, head). penalty(1, X) :- in_body(X).").',
     '#bias(":- in_body({r}).").',
@@ -247,5 +251,9 @@ GIVEN = [
     *("{p} :- {r}.", "{p} :- not {r}, {s}.", "{q}.", "{q} :- {a}({X}), not {b}({X}).", "{p} :- {h}({v1})."),
     *("{h}({X}) :- {n}({X}), {a}({X}).", "{h}({v1}) :- not {s}.", "{h}({v2}) :- {b}({v2}).", ":- {p}, {r}."),
     *("{q} :- {e}({X},{Y}), {X} < {Y}.", "{q} :- {p}.", "{p}.", "{h}({X}) :- {a}({X})."),
+    *("{q} :- 2 <= #count {{ {X} : {a}({X}) }}.", "{p} :- #count {{ {X} : {h}({X}), not {b}({X}) }} = 1."),
+    *("{q} :- {b}({X}) : {a}({X}).", "{p} :- {h}({X}) : {a}({X}); {r}.", "{p} :- not not {s}."),
+    *("{p} :- {r}, 1 {{ {a}({X}) ; {b}({X}) }} 1.", ":- {p}, #count {{ {X} : {h}({X}) }} > 1."),
+    *("{{ {q} }} :- {s}.", "{p} ; {q} :- {r}.", "1 {{ {h}({X}) : {a}({X}) }} 1 :- {r}."),
 ]
 """Rules given whole."""

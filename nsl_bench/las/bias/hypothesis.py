@@ -88,20 +88,8 @@ def _parts(rule: Rule) -> RuleParts:
 
 
 def rule_parts(rule: str | Rule) -> RuleParts:
-    """Head (None: a constraint) and body literals of a rule made of atoms and comparisons.
-
-    Raises:
-        UserError: it is a choice or holds an aggregate.
-    """
-    read = _read(rule)
-    simple = (ast.ASTType.SymbolicAtom, ast.ASTType.Comparison, ast.ASTType.BooleanConstant)
-    for literal in (read.node.head, *read.node.body):
-        plain = literal.ast_type == ast.ASTType.Literal and literal.atom.ast_type in simple
-        if not plain or literal.sign == ast.Sign.DoubleNegation:
-            raise UserError(
-                f"The rule '{read.text}' holds '{literal}'; a learned rule has atoms and comparisons."
-            )
-    return _parts(read)
+    """Head (None: a constraint) and body literals of a rule."""
+    return _parts(_read(rule))
 
 
 def normal_form(rule: str | Rule) -> str:

@@ -151,18 +151,9 @@ class _Reader:
 
     def match(self, literal: ast.AST, mode: ModeAtom | ModeComparison, types: Types) -> Types | None:
         """The types of the variables if the literal is an instance of the mode, its sign aside."""
-        atom = literal.atom
-        if isinstance(mode, ModeComparison):
-            if atom.ast_type != ast.ASTType.Comparison or len(atom.guards) != 1:
-                return None
-            if _OPERATORS[atom.guards[0].comparison] != mode.operator:
-                return None
-            pairs = [(atom.term, mode.left), (atom.guards[0].term, mode.right)]
-        else:
-            terms = arguments_of(literal, mode.signature)
-            if terms is None:
-                return None
-            pairs = list(zip(terms, mode.arguments, strict=True))
+        pairs = _pairs(literal, mode)
+        if pairs is None:
+            return None
         found = dict(types)
         return found if all(self._match_term(term, mode, found) for term, mode in pairs) else None
 
@@ -236,26 +227,22 @@ _OPERATORS = {
 
 
 class _Variables(ast.Transformer):
-    """Collects the names of variables, as often as they occur."""
+    """Collects the names of variables."""
 
     def __init__(self) -> None:
-        self.found: list[str] = []
+        self.found: set[str] = set()
 
     def visit_Variable(self, node: ast.AST) -> ast.AST:
         """Notes a variable."""
-        self.found.append(node.name)
+        self.found.add(node.name)
         return node
-
-
-def _occurrences(node: ast.AST) -> list[str]:
-    variables = _Variables()
-    variables.visit(node)
-    return variables.found
 
 
 def variables_in(node: ast.AST) -> set[str]:
     """The names of the variables in a part of a rule."""
-    return set(_occurrences(node))
+    variables = _Variables()
+    variables.visit(node)
+    return variables.found
 
 
 def arguments_of(literal: ast.AST, signature: tuple[str, int]) -> Sequence[ast.AST] | None:
@@ -301,7 +288,31 @@ def _tuple(term: ast.AST) -> list[str]:
     return [str(term)]
 
 
+def _pairs(literal: ast.AST, mode: ModeAtom | ModeComparison) -> list[tuple[ast.AST, ModeTerm]] | None:
+    """The terms of a literal, each with the mode's; None if it is another predicate's or operator's."""
+    atom = literal.atom
+    if isinstance(mode, ModeAtom):
+        terms = arguments_of(literal, mode.signature)
+        return None if terms is None else list(zip(terms, mode.arguments, strict=True))
+    if atom.ast_type != ast.ASTType.Comparison or len(atom.guards) != 1:
+        return None
+    if _OPERATORS[atom.guards[0].comparison] != mode.operator:
+        return None
+    return [(atom.term, mode.left), (atom.guards[0].term, mode.right)]
+
+
+def _placed(term: ast.AST, mode: ModeTerm) -> Iterator[str]:
+    """What stands in the places of a mode's term."""
+    if isinstance(mode, Placeholder):
+        yield str(term)
+    elif isinstance(mode, Compound):
+        for inner, other in zip(term.arguments, mode.arguments, strict=True):
+            yield from _placed(inner, other)
+
+
 def _allows(form: ModeLiteral, literal: ast.AST) -> bool:
-    """Whether the literal keeps the declaration's options."""
-    names = _occurrences(literal) if form.anti_reflexive else []
-    return len(set(names)) == len(names)
+    """Whether the literal, an instance of the declaration, keeps the declaration's options."""
+    if not form.anti_reflexive:
+        return True
+    placed = [text for pair in _pairs(literal, form.literal) or () for text in _placed(*pair)]
+    return len(set(placed)) == len(placed)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from nsl_bench.asp.program import Rule
 from nsl_bench.budget import Budget, Expired
 from nsl_bench.las.bias.additive import additive_costs, all_heads, sharings
 from nsl_bench.las.bias.canonical import Argument, Conjunction, Instance, canonical
@@ -36,15 +37,25 @@ _MOST_FORMS = 20_000
 
 @dataclass(frozen=True)
 class SpaceRule:
-    """A rule of the space: head (None: a constraint), body with type guards, and cost."""
+    """A rule of the space: head (None: a constraint), body with type guards, and cost.
+
+    Attributes:
+        head: its head; None for a constraint.
+        body: its body literals, type guards too.
+        cost: what it costs.
+        given: the rule, where the task gives it whole; it may hold more than atoms and comparisons.
+    """
 
     head: str | None
     body: tuple[str, ...]
     cost: int
+    given: Rule | None = None
 
     @property
     def text(self) -> str:
         """The rule with its full stop."""
+        if self.given is not None:
+            return self.given.text
         if not self.body:
             return f"{self.head}."
         return f"{self.head or ''} :- {', '.join(self.body)}.".lstrip()
@@ -90,7 +101,7 @@ def growing_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget | No
         if budget.expired():
             yield Space(_sorted(rules), 0)
             return
-        rules.append(SpaceRule(*rule_parts(given.parsed), given.cost))
+        rules.append(SpaceRule(*rule_parts(given.parsed), given.cost, given.parsed))
     least = maker.least_literal()
     horizon = 0
     level: list[Conjunction] | None = list(maker.heads())
@@ -184,10 +195,8 @@ class _Maker:
     def _is_allowed(self, instance: Instance, rule: Conjunction) -> bool:
         """Whether a rule may have this literal besides: it is no repetition and makes it not redundant."""
         index, arguments = instance
-        if self._literals[index].anti_reflexive:
-            variables = [each for each in arguments if isinstance(each, int)]
-            if len(set(variables)) < len(variables):
-                return False
+        if self._literals[index].anti_reflexive and len(set(arguments)) < len(arguments):
+            return False
         if instance in rule.literals or self._is_redundant(instance, rule):
             return False
         if index not in self._ambiguous:

@@ -8,7 +8,7 @@ comparison's own predicates occur in none of the programs (`nsl_bench.asp.names`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from clingo import Control, Function, Number, ast
 
@@ -151,7 +151,10 @@ class Equivalence:
         lines += self._differences(wanted, apart, self._background.classical | both.classical)
         control = _grounded(lines, budget, "--heuristic=Domain")
         if known is not None:
-            self._check_possible(control, wanted, [compared(text) for text in known])
+            violable = any(rule.head == "constraint" for rule in (*doubled, *both.rules))
+            violable |= bool(apart & (self._background.classical | both.classical))
+            fixed = set() if violable else {each.signature for each in wanted} - apart
+            self._check_possible(control, wanted, fixed, [compared(text) for text in known])
         control.add("differ", [], f":- not {self._names('differ')}.")
         control.ground([("differ", [])])
         return find_counterexample(control, self._inputs.derived, self._names, budget)
@@ -174,11 +177,12 @@ class Equivalence:
         lines = ["#show.", f"#show {says}/2.", f"{bad}(0) :- #false. {bad}(1) :- #false."]
         lines += [f"{differ} :- {says}({i},{a}), not {says}({1 - i},{a})." for i in _SIDES]
         for each in wanted:
-            if each.signature in apart:
-                name = self._copy(each.signature, each.classical)
-                for side in _SIDES:
-                    copy = f"{name}({','.join([str(side), *each.arguments])})"
-                    lines.append(f"{says}({side},{each.term}) :- {copy}, not {bad}({side}).")
+            for side in _SIDES:
+                held = each.term
+                if each.signature in apart:
+                    name = self._copy(each.signature, each.classical)
+                    held = f"{name}({','.join([str(side), *each.arguments])})"
+                lines.append(f"{says}({side},{each.term}) :- {held}, not {bad}({side}).")
         for signature in sorted(apart & classical):
             copies = [self._copy(signature, classical) for classical in (False, True)]
             xs = ",".join(f"X{i}" for i in range(signature[1]))
@@ -224,13 +228,18 @@ class Equivalence:
                 )
 
     def _check_possible(
-        self, control: Control, wanted: Sequence[Compared], known: Sequence[Compared]
+        self,
+        control: Control,
+        wanted: Sequence[Compared],
+        fixed: Collection[Signature],
+        known: Sequence[Compared],
     ) -> None:
-        """Refuse to compare what neither hypothesis derives from any input."""
+        """Refuse to compare what neither hypothesis derives from any input, or what is `fixed` by it."""
         says = self._names("says")
         possible = {str(atom.symbol.arguments[1]) for atom in control.symbolic_atoms.by_signature(says, 2)}
         for each in wanted:
             derived = each.term in possible if each.is_ground else any(map(each.matches, possible))
+            derived = derived and each.signature not in fixed
             if not derived and not any(other.includes(each) for other in known):
                 name, arity = self._copy(each.signature, each.classical), each.signature[1] + 1
                 copies = (atom.symbol for atom in control.symbolic_atoms.by_signature(name, arity))

@@ -32,10 +32,11 @@ def covered_examples(task: LasTask, hypothesis: Sequence[str], stop: Callable[[]
     """
     statements = Statements(task, hypothesis)
     satisfied: dict[Asked, bool] = {}
-    shared = [*statements.common(), *statements.hypothesis()]
+    shared: list[str] | None = None
     for group in _groups(list(dict.fromkeys(map(asked_by, task.examples)))):
         known = _together(statements, group, stop)
         if known is None:
+            shared = shared or [*statements.common(), *statements.hypothesis()]
             known = [_alone(statements, shared, asked, stop) for asked in group]
         satisfied.update(zip(group, known, strict=True))
     return [satisfied[asked_by(example)] == example.positive for example in task.examples]
