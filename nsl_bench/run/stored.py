@@ -149,10 +149,19 @@ def _merge(paths: Sequence[str], out: str) -> None:
     tables = []
     for path in paths:
         table = _table(path, None)
+        # What else a file holds is not a run's, and need not go with what another file holds.
+        table = table.select([name for name in table.column_names if _is_kept(name)])
         keys = pa.array([Path(path).stem] * len(table), pa.string())
         tables.append(table.append_column("key", keys))
-    merged = pa.concat_tables(tables, promote_options="permissive")
-    pq.write_table(merged, out, row_group_size=1 << 16)
+    try:
+        merged = pa.concat_tables(tables, promote_options="permissive")
+        pq.write_table(merged, out, row_group_size=1 << 16)
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(f"Predictions cannot be merged ({_short(error)}).") from error
+
+
+def _is_kept(name: str) -> bool:
+    return name in (*_TEXTS, "label") or name.startswith("p_")
 
 
 def _check_words(path: str, columns: Sequence[tuple[str, Any]]) -> None:
@@ -190,7 +199,7 @@ def _table(path: str, key: str | None) -> pa.Table:
         for name in numbers:
             # Of compacted runs each has only the labels of its own benchmark.
             lacking = table[name].null_count == (len(table) if key is not None else -1)
-            right = right and pa.types.is_floating(kinds[name])
+            right = right and kinds[name] in (pa.float32(), pa.float64())
             right = right and (lacking or bool(np.isfinite(table[name].to_numpy()).all()))
     except Exception as error:  # a damaged file raises almost anything
         raise UserError(f"The predictions {path} cannot be read ({_short(error)}).") from error
