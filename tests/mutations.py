@@ -294,17 +294,42 @@ def resign(folder: Path) -> None:
         pass
 
 
-def answer(commands: Sequence[Sequence[str]], folder: str, board: str) -> dict[str, Any]:
+def prepare(top: str) -> dict[str, Any]:
+    """Make the materials, and give what the program says to each as it is."""
+    materials(Path(top))
+    found = {}
+    for kind, commands in COMMANDS.items():
+        folder = shutil.copytree(Path(top, kind), Path(top, "plain", kind))
+        found[kind] = _answer(commands, str(folder), f"{top}/board.toml")
+    return found
+
+
+def answer(top: str, kind: str, folder: str, which: int) -> dict[str, Any]:
     """Exit code and words of the program, in this process.
 
     Args:
-        commands: given one after the other.
-        folder, board: put into their words.
+        top: of the materials.
+        kind: of the material.
+        folder: where it is.
+        which: of the commands for a results folder is given, besides the first.
 
     Returns:
-        ``code``, ``said`` (output, and the sentence if there is one) and ``trace``, which is empty unless the
-        program ends in a traceback.
+        ``code``, ``said`` (output, and the sentence if there is one), ``trace``, which is empty unless the
+        program ends in a traceback, and ``scores``.
     """
+    first, *others = COMMANDS[kind]
+    return _answer(
+        [first, *others[which % len(others) :][:1]] if others else [first], folder, f"{top}/board.toml"
+    )
+
+
+def _answer(commands: Sequence[Sequence[str]], folder: str, board: str) -> dict[str, Any]:
+    found = _said(commands, folder, board)
+    scores = Path(f"{folder}.scores")
+    return {**found, "scores": scores.read_text() if scores.is_file() else ""}
+
+
+def _said(commands: Sequence[Sequence[str]], folder: str, board: str) -> dict[str, Any]:
     from click.testing import CliRunner
 
     from nsl_bench.cli import main

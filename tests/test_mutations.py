@@ -1,7 +1,6 @@
 """Whatever is changed in what the program reads, it is used, or gets one sentence and exit code 1 or 2.
 
-No traceback, no signal, under 1 GB and 60 s a case, measured in a process of its own a case
-(`mutation_worker`).
+No traceback, no signal, under 1 GB and 60 s a case: each is a process of its own (`forked`).
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import SECONDS, Warm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mutation_worker import SECONDS, Worker
 from mutations import COMMANDS, Edit, change, edits, files_of, resign
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
@@ -44,11 +43,11 @@ def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def worker(top: Path) -> Iterator[Worker]:
-    worker = Worker(top)
-    assert all(found["code"] == 0 for found in worker.plain.values()), worker.plain
-    yield worker
-    worker.close()
+def warm(top: Path) -> Iterator[Warm]:
+    warm = Warm(top, "mutations:prepare", str(top))
+    assert all(found["code"] == 0 for found in warm.prepared.values()), warm.prepared
+    yield warm
+    warm.close()
 
 
 class Tally:
@@ -58,11 +57,11 @@ class Tally:
         self.ends: Counter[str] = Counter()
         self.seconds, self.peak = 0.0, 0
 
-    def add(self, found: dict[str, Any]) -> None:
+    def add(self, done: dict[str, Any]) -> None:
         """Count a case."""
-        died = any(" crashed " in said for said in found["said"])
-        self.ends[f"exit code {found['code']}" + (", a child died" if died else "")] += 1
-        self.seconds, self.peak = max(self.seconds, found["seconds"]), max(self.peak, found["peak"])
+        died = any(" crashed " in said for said in done["given"]["said"])
+        self.ends[f"exit code {done['given']['code']}" + (", a child died" if died else "")] += 1
+        self.seconds, self.peak = max(self.seconds, done["wall"]), max(self.peak, done["peak"])
 
     def __str__(self) -> str:
         ends = ", ".join(f"{count} {end}" for end, count in sorted(self.ends.items()))
@@ -70,7 +69,7 @@ class Tally:
 
 
 def check(
-    kind: str, worker: Worker, top: Path, *, place: int, which: int, changes: list[Edit], signed: bool
+    kind: str, warm: Warm, top: Path, *, place: int, which: int, changes: list[Edit], signed: bool
 ) -> dict[str, Any]:
     """Change a file of a material, and see that what the program says to it is right."""
     with tempfile.TemporaryDirectory(dir=top) as beside:
@@ -81,10 +80,12 @@ def check(
             change(path, edit)
         if kind == "submission" and signed and path.name != "submission.json":
             resign(folder)
-        found = worker.ask(kind, folder, which)
+        done = warm.call("mutations:answer", str(top), kind, str(folder), which)
+    assert not done["signal"] and not done["trace"], done
+    assert done["wall"] < SECONDS and done["peak"] < MOST_BYTES, done
+    found = done["given"]
     told = "\n".join(found["said"])
-    assert not found["signal"] and not found["trace"], (found["signal"], found["trace"])
-    assert found["seconds"] < SECONDS and found["peak"] < MOST_BYTES, found
+    assert not found["trace"], found["trace"]
     assert found["code"] in (0, 1, 2), found
     assert "Traceback" not in told and "failed:" not in told, told
     if kind == "submission":
@@ -92,7 +93,7 @@ def check(
         if found["code"] == 1:
             assert told.count("\n- ") >= 1
         elif found["code"] == 0 and not signed:
-            assert found["scores"] == worker.plain["submission"]["scores"]
+            assert found["scores"] == warm.prepared["submission"]["scores"]
         elif found["code"] == 0:
             metrics = [
                 value
@@ -104,7 +105,7 @@ def check(
         # The records that were not touched are used whatever the others hold.
         rows = [said for said in found["said"][0].splitlines() if said.startswith("sudoku_4x4")]
         assert rows or len(changes) > 1 or path.name != "records.jsonl"
-    return found
+    return done
 
 
 def cases(kind: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -118,18 +119,18 @@ def cases(kind: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
 
 @pytest.mark.parametrize("kind", COMMANDS)
-def test_changes_get_a_sentence(kind: str, worker: Worker, top: Path) -> None:
+def test_changes_get_a_sentence(kind: str, warm: Warm, top: Path) -> None:
     @settings(max_examples=round(FEW * SHARES[kind]))
     @cases(kind)
     def run(**drawn: Any) -> None:
-        check(kind, worker, top, **drawn)
+        check(kind, warm, top, **drawn)
 
     run()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", COMMANDS)
-def test_many_changes_get_a_sentence(kind: str, worker: Worker, top: Path) -> None:
+def test_many_changes_get_a_sentence(kind: str, warm: Warm, top: Path) -> None:
     """10,000 cases; half an hour of CPU time. What fails is collected, not the first of it made small."""
     tally, failures = Tally(), []
 
@@ -137,7 +138,7 @@ def test_many_changes_get_a_sentence(kind: str, worker: Worker, top: Path) -> No
     @cases(kind)
     def run(**drawn: Any) -> None:
         try:
-            tally.add(check(kind, worker, top, **drawn))
+            tally.add(check(kind, warm, top, **drawn))
         except AssertionError as error:
             failures.append(f"{drawn}: {str(error)[:3000]}")
 
