@@ -275,7 +275,7 @@ def _change_column(path: Path, where: float, number: int) -> None:
         lambda: pa.concat_tables([table, table]),
         lambda: table.rename_columns([f"{c}_" if c == name else c for c in table.column_names]),
         lambda: table.replace_schema_metadata({"pandas": "[", "huggingface": "{"}),
-        lambda: table.take(list(reversed(range(n)))),
+        lambda: table.take(pa.array(range(n - 1, -1, -1), pa.int64())),
     ]
     pq.write_table(others[number % len(others)](), path)
 
