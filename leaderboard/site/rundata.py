@@ -20,11 +20,12 @@ from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.errors import UserError
-from nsl_bench.isolation.guard import Advice, Allowance, guarded
+from nsl_bench.isolation.guard import guarded
 from nsl_bench.isolation.guard_worker import needing
 from nsl_bench.types import Split
 
 from ..contests import Contest
+from ..predictions import DAMAGED, READING
 from ..submission import PREDICTIONS
 
 __all__ = ["LETTERS", "script", "test_labels", "write_runs", "write_test"]
@@ -32,8 +33,6 @@ __all__ = ["LETTERS", "script", "test_labels", "write_runs", "write_test"]
 LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ?-"
 """A label's index as a character; the last two are several labels and none (indices -2 and -1)."""
 
-_ALLOWANCE = Allowance(600.0, 4 << 30)
-_DAMAGED = Advice("fewer runs need less", "crashed", {"SIGSEGV": "it is damaged", "SIGABRT": "it is damaged"})
 _SHOWN = 400
 """Characters of a test example's description."""
 
@@ -108,7 +107,7 @@ def _encoded(path: Path, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[st
     if not path.is_file():
         return {}
     found: dict[str, dict[str, dict[str, str]]] = guarded(
-        _read, str(path), dict(places), doing=f"Reading {path}", allowance=_ALLOWANCE, advice=_DAMAGED
+        _read, str(path), dict(places), doing=f"Reading {path}", allowance=READING, advice=DAMAGED
     )
     return found
 

@@ -19,6 +19,7 @@ from nsl_bench.leaderboard.submission import PREDICTIONS
 
 from nsl_bench.isolation.guard import Ended
 
+Change = Callable[[Path], object]
 FILES = 2000
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
 
@@ -29,6 +30,19 @@ def test_a_submission_that_ends_the_scorer_is_not_accepted(
     monkeypatch.setattr(scoring, "_scored_here", aborts)
     (problem,) = score(good["majority"], contests).problems
     assert problem == "Scoring the submission crashed (SIGABRT): a file is damaged."
+
+
+@pytest.mark.parametrize("column", ["run", "predicted", "probabilities"])
+def test_a_row_group_of_another_column_is_refused(
+    good: dict[str, Path], contests: tuple[Contest, ...], resign: Change, tmp_path: Path, column: str
+) -> None:
+    folder = Path(shutil.copytree(good["majority"], tmp_path / "submission"))
+    data = (folder / PREDICTIONS).read_bytes()
+    before, _, behind = data.rpartition(column.encode())
+    (folder / PREDICTIONS).write_bytes(before + b"x" * len(column) + behind)
+    resign(folder)
+    (problem,) = score(folder, contests).problems
+    assert problem == f"{PREDICTIONS}: a row group lacks one of the columns, or has another one."
 
 
 def test_a_site_says_which_predictions_are_damaged(
@@ -42,7 +56,7 @@ def test_a_site_says_which_predictions_are_damaged(
 
 @pytest.mark.slow
 def test_no_damaged_file_ends_the_scorer(
-    good: dict[str, Path], contests: tuple[Contest, ...], resign: Callable[[Path], None], tmp_path: Path
+    good: dict[str, Path], contests: tuple[Contest, ...], resign: Change, tmp_path: Path
 ) -> None:
     """2,000 files; minutes."""
     folder = Path(shutil.copytree(good["majority"], tmp_path / "submission"))
