@@ -15,11 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
+from nsl_bench.errors import UserError
+from nsl_bench.isolation.guard import guarded
+from nsl_bench.isolation.guard_worker import needing
 from nsl_bench.workers import spread
 
 from .board import Board, Entry
 from .contests import Cell
-from .predictions import contradictions
+from .predictions import DAMAGED, READING, contradictions
 from .submission import PREDICTIONS
 
 __all__ = ["Alike", "Likeness", "likenesses"]
@@ -119,12 +122,23 @@ def _runs(board: Board, entry: Entry, look: _Look) -> list[_Place]:
 
 
 def _look(shared: None, folder: Path) -> _Look:
+    path = folder / PREDICTIONS
+    try:
+        seen = guarded(_seen, str(path), doing=f"Reading {path}", allowance=READING, advice=DAMAGED)
+    except UserError:
+        return {}
+    return {(run, evaluation): (bytes.fromhex(digest), share) for run, evaluation, digest, share in seen}
+
+
+@needing("numpy", "pyarrow.parquet")
+def _seen(path: str) -> list[tuple[str, str, str, float]]:
+    """Run, evaluation, digest, and the share of contradicting labels, row by row; none of damaged files."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found: _Look = {}
+    found = []
     try:
-        with pq.ParquetFile(folder / PREDICTIONS) as file:
+        with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(_BATCH, use_threads=False):
                 for row in range(batch.num_rows):
                     labels = batch["predicted"][row].values.to_numpy()
@@ -132,8 +146,8 @@ def _look(shared: None, folder: Path) -> _Look:
                     digest = hashlib.blake2b(labels.tobytes(), digest_size=16)
                     digest.update(probabilities.tobytes())
                     contrary, _ = contradictions((labels, probabilities))
-                    key = batch["run"][row].as_py(), batch["evaluation"][row].as_py()
-                    found[key] = digest.digest(), float(contrary.mean())
+                    run, evaluation = batch["run"][row].as_py(), batch["evaluation"][row].as_py()
+                    found.append((run, evaluation, digest.hexdigest(), float(contrary.mean())))
     except (pa.ArrowException, OSError, KeyError, ValueError, AttributeError):
-        return {}
+        return []
     return found

@@ -18,12 +18,19 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.declared import quoted
+from nsl_bench.isolation.guard import Advice, Allowance
 from nsl_bench.isolation.memory import own_data
 
 from .submission import EVALUATIONS, PREDICTIONS
 from .untrusted import LIMITS, Limits, Rejected
 
-__all__ = ["Predicted", "contradictions", "read_predictions"]
+__all__ = ["DAMAGED", "READING", "Predicted", "contradictions", "read_predictions"]
+
+READING = Allowance(600.0, 4 << 30)
+"""What reading the predictions of an accepted submission may take."""
+
+DAMAGED = Advice("fewer runs need less", "crashed", {"SIGSEGV": "it is damaged", "SIGABRT": "it is damaged"})
+"""What is said where it ends with its process."""
 
 Predicted = tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]
 """Labels int8 [n] and probabilities float32 [n, labels]."""

@@ -26,7 +26,7 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.declared import quoted
-from nsl_bench.isolation.guard import Allowance, Ended, guarded
+from nsl_bench.isolation.guard import RULES, Advice, Allowance, Ended, guarded
 from nsl_bench.isolation.guard_worker import stage, tell
 from nsl_bench.run import metrics as measure
 from nsl_bench.run.agreement import BOUND
@@ -39,7 +39,7 @@ from .contests import Cell, Contest, contest_of
 from .judge import JudgementError, judged
 from .predictions import Predicted, contradictions, read_predictions
 from .reading import Run, read_manifest, read_runs
-from .submission import Manifest
+from .submission import PREDICTIONS, Manifest
 from .untrusted import LIMITS, Limits, Rejected, opened
 from .verdict import ScoredRun, Verdict
 
@@ -47,6 +47,16 @@ __all__ = ["score"]
 
 _NAMED = 5
 _DOING = "Scoring the submission"
+_READING = f"Reading {PREDICTIONS}"
+_ADVICE = Advice(
+    "fewer runs, or simpler rules and predictions, need less",
+    "crashed",
+    {
+        **RULES.why,
+        "SIGSEGV": "a file is damaged, or terms are nested too deep",
+        "SIGABRT": "a file is damaged",
+    },
+)
 _LONGEST_PROBLEM = 350
 _TEST = re.compile(r"[^<>:;]{1,200} (<=?|>=?|=|!=) [-+.\w]{1,80}")
 """One test on a branch of a tree."""
@@ -78,7 +88,7 @@ def score(
             doing=_DOING,
             allowance=Allowance(limits.seconds, limits.memory),
             heard=heard,
-            remedy="fewer runs, or simpler rules and predictions, need less",
+            advice=_ADVICE,
         )
     except Ended as ended:
         return Verdict(path.name, (textwrap.shorten(str(ended), _LONGEST_PROBLEM, placeholder=" ... ."),))
@@ -233,6 +243,7 @@ def _numbers(
     own: dict[str, dict[str, float]] = {}
     contrary: list[float] = []
     outside = {run.id for run in runs} - set(by_id)
+    stage(_READING, max(0.1, deadline - time.monotonic()))
     for run_id, evaluation, predicted in read_predictions(folder, sizes, limits, ignored=outside):
         job = by_id[run_id].job
         contrary.append(_contradicting(by_id[run_id], evaluation, predicted))
@@ -244,6 +255,7 @@ def _numbers(
             own.setdefault(run_id, {}).update(
                 _measure(evaluation, certain, _labels(job.benchmark, job.seed), job)
             )
+    stage(_DOING, max(0.1, deadline - time.monotonic()))
     for run in entered:
         for evaluation in _expected(run.job):
             if f"{evaluation}_accuracy" not in numbers[run.id]:

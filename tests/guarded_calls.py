@@ -52,6 +52,11 @@ def killed(number: int) -> None:
     os.kill(os.getpid(), number)
 
 
+def aborts(*given: Any) -> None:
+    """Dies as pyarrow does of a damaged file."""
+    os.kill(os.getpid(), signal.SIGABRT)
+
+
 def starved() -> int:
     return sum(map(len, [b"x" * (1 << 24) for _ in range(1 << 10)]))
 

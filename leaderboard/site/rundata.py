@@ -20,9 +20,12 @@ from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.errors import UserError
+from nsl_bench.isolation.guard import guarded
+from nsl_bench.isolation.guard_worker import needing
 from nsl_bench.types import Split
 
 from ..contests import Contest
+from ..predictions import DAMAGED, READING
 from ..submission import PREDICTIONS
 
 __all__ = ["LETTERS", "script", "test_labels", "write_runs", "write_test"]
@@ -95,14 +98,25 @@ def _encoded(path: Path, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[st
     """By run and evaluation: the predicted labels, and the true label's probability.
 
     Args:
-        path: of the predictions.
+        path: of the predictions; a process that may die reads them.
         places: run to where its rows hold the true labels' probabilities.
+
+    Raises:
+        UserError: they are damaged.
     """
+    if not path.is_file():
+        return {}
+    found: dict[str, dict[str, dict[str, str]]] = guarded(
+        _read, str(path), dict(places), doing=f"Reading {path}", allowance=READING, advice=DAMAGED
+    )
+    return found
+
+
+@needing("numpy", "pyarrow.parquet")
+def _read(path: str, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[str, dict[str, dict[str, str]]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if not path.is_file():
-        return {}
     letters = np.frombuffer(LETTERS.encode(), np.uint8)
     found: dict[str, dict[str, dict[str, str]]] = {}
     try:
@@ -117,6 +131,6 @@ def _encoded(path: Path, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[st
                     "labels": letters[codes].tobytes().decode(),
                     "true": base64.b64encode((true * 255 + 0.5).astype(np.uint8)).decode(),
                 }
-    except (pa.ArrowException, OSError, IndexError) as error:
+    except (pa.ArrowException, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
         raise UserError(f"{path} cannot be read: {error}.") from error
     return found

@@ -244,7 +244,7 @@ def _show_stored(shown: _Example, record: Record, results: Path) -> None:
 
 def _stored(name: str, record: Record, results: Path) -> pd.DataFrame | str:
     """The stored predictions of an example; why there are none."""
-    from nsl_bench.run.store import Store
+    from nsl_bench.run.store import NoPredictions, Store
 
     if name.startswith("train"):
         return "nothing: a run answers for test examples only."
@@ -252,8 +252,10 @@ def _stored(name: str, record: Record, results: Path) -> pd.DataFrame | str:
         return f"nothing: it ended as {record.status}."
     try:
         found = Store(results, must_exist=True).predictions(record.key)
-    except UserError:
+    except NoPredictions:
         return f"nothing that is kept: {results} holds no predictions of this run."
+    except UserError as error:
+        return f"nothing that can be read: {error}"
     rows = found[found["example"] == name]
     return rows if len(rows) else f"nothing: its predictions hold no example {name}."
 

@@ -1,9 +1,10 @@
-"""Functions called in a process that may die: whatever a stranger's rules do to clingo, they do it there.
+"""Functions called in a process that may die: whatever a stranger's rules and files do, they do it there.
 
 Rules can ground without end, without a ground rule in between at which clingo could be stopped, and an
-integer division that overflows ends the process that clingo runs in. `guarded` therefore calls a function
-in a child process, which is held to a wall time and to memory and is kept for the next call. Rules are no
-code: the child is not shut in as a learner's process is (`nsl_bench.isolation.sandbox`).
+integer division that overflows ends the process that clingo runs in. A parquet file with a changed byte can
+end the process that reads it. `guarded` therefore calls a function in a child process, which is held to a
+wall time and to memory and is kept for the next call. Rules and tables are no code: the child is not shut
+in as a learner's process is (`nsl_bench.isolation.sandbox`).
 
 Where the system knows no process groups, functions run in this process.
 """
@@ -19,7 +20,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -30,7 +31,7 @@ from nsl_bench.isolation import guard_worker
 from nsl_bench.isolation.guard_process import Child
 from nsl_bench.isolation.memory import resident
 
-__all__ = ["GROUNDING_SECONDS", "Allowance", "Ended", "call_here", "guarded", "prepare"]
+__all__ = ["GROUNDING_SECONDS", "RULES", "Advice", "Allowance", "Ended", "call_here", "guarded", "prepare"]
 
 GROUNDING_SECONDS = 60.0
 """What grounding rules may take where nobody says otherwise."""
@@ -44,13 +45,34 @@ _START_SECONDS = 120.0
 """What importing a function may take, on a machine that does much else."""
 
 _POSIX = os.name == "posix"
-_REMEDY = "rules with fewer variables, or smaller numbers in them, need less"
 
-_CRASHES = {
-    "SIGFPE": "an integer division overflows or divides by zero, as in -2147483648 / -1 or 1 \\ 0",
-    "SIGSEGV": "terms and statements that are nested less deep may help",
-    "SIGKILL": "somebody else killed it; was there enough memory?",
-}
+_KILLED = "somebody else killed it; was there enough memory?"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a sentence on the end of a call says besides what was being done.
+
+    Attributes:
+        less: what needs less time or memory, as a sentence ends.
+        crashed: what crashed, behind what was being done: ``"crashed clingo"``.
+        why: name of a signal to why it may have come.
+    """
+
+    less: str
+    crashed: str
+    why: Mapping[str, str]
+
+
+RULES = Advice(
+    "rules with fewer variables, or smaller numbers in them, need less",
+    "crashed clingo",
+    {
+        "SIGFPE": "an integer division overflows or divides by zero, as in -2147483648 / -1 or 1 \\ 0",
+        "SIGSEGV": "terms and statements that are nested less deep may help",
+    },
+)
+"""For functions that ground rules."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +110,7 @@ def guarded(
     allowance: Allowance | None = None,
     heard: Callable[[Any], None] | None = None,
     interruptible: bool = False,
-    remedy: str = _REMEDY,
+    advice: Advice = RULES,
     **named: Any,
 ) -> Any:
     """``function(*arguments, **named)``, called in a process that may die.
@@ -100,7 +122,7 @@ def guarded(
         doing: what a sentence on its end begins with, e.g. ``"Grounding the hypothesis"``.
         allowance: what it may use.
         heard: is handed what the function tells before its end (`nsl_bench.isolation.guard_worker.tell`).
-        remedy: what needs less time or memory, as a sentence ends.
+        advice: what a sentence on its end says besides.
         interruptible: the first Ctrl-C is the function's to hear, a second one ends it; else the first does.
         named: further arguments.
 
@@ -113,7 +135,7 @@ def guarded(
             return function(*arguments, **named)
     call = pickle.dumps((function, arguments, named), pickle.HIGHEST_PROTOCOL)
     with _pool.child() as child:
-        return _Call(child, doing, allowance or Allowance(), heard, remedy).run(
+        return _Call(child, doing, allowance or Allowance(), heard, advice).run(
             call, interruptible=interruptible
         )
 
@@ -142,7 +164,7 @@ class _Call:
         doing: what it does, as a sentence begins.
         allowance: what it may use.
         heard: is handed what it tells.
-        remedy: what needs less.
+        advice: what sentences say besides.
     """
 
     def __init__(
@@ -151,9 +173,9 @@ class _Call:
         doing: str,
         allowance: Allowance,
         heard: Callable[[Any], None] | None,
-        remedy: str,
+        advice: Advice,
     ) -> None:
-        self._child, self._doing, self._heard, self._remedy = child, doing, heard, remedy
+        self._child, self._doing, self._heard, self._advice = child, doing, heard, advice
         self._seconds, self._grace = allowance.seconds, allowance.grace
         self._memory = max(_LEAST_MEMORY, allowance.memory or _half_of_memory())
         self._base = resident(child.process)
@@ -232,7 +254,7 @@ class _Call:
 
     def _late(self) -> str:
         seconds = _START_SECONDS if self._seconds is None else self._seconds
-        return f"{self._doing} takes longer than the {seconds:g} s allowed; {self._remedy}."
+        return f"{self._doing} takes longer than the {seconds:g} s allowed; {self._advice.less}."
 
     def _deadline(self) -> float:
         if self._seconds is None:
@@ -247,9 +269,8 @@ class _Call:
 
     def _starved(self) -> Ended:
         gib = f"{self._memory / (1 << 30):.3g} GiB"
-        return Ended(
-            "out_of_memory", f"{self._doing} takes more than the {gib} of memory allowed; {self._remedy}."
-        )
+        less = self._advice.less
+        return Ended("out_of_memory", f"{self._doing} takes more than the {gib} of memory allowed; {less}.")
 
     def _death(self) -> Ended:
         """Why the child is gone."""
@@ -264,8 +285,8 @@ class _Call:
             name = signal.Signals(-code).name
         except ValueError:
             name = f"exit code {code}"
-        why = _CRASHES.get(name) or lines or "no reason was given"
-        return Ended("crashed", f"{self._doing} crashed clingo ({name}): {why}.")
+        why = self._advice.why.get(name) or (_KILLED if name == "SIGKILL" else lines or "no reason was given")
+        return Ended("crashed", f"{self._doing} {self._advice.crashed} ({name}): {why}.")
 
     def _result(self, message: Any) -> Any:
         self._child.output.drain()

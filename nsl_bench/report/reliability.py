@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.report.tables import short_names
 from nsl_bench.run.job import Job
 from nsl_bench.run.metrics import reliability
-from nsl_bench.run.store import Store
+from nsl_bench.run.store import NoPredictions, Store
 
 __all__ = ["draw_reliability"]
 
@@ -29,7 +30,7 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
 
     Args:
         store: the runs and what they predicted; runs without framework evaluation, and those of versions
-            that did not keep the labels, are left out.
+            that did not keep the labels, are left out. Damaged predictions are named on standard error.
         folder: made if it is not there.
 
     Returns:
@@ -49,7 +50,12 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
             continue
         try:
             frame = store.predictions(key)
-        except UserError:
+        except NoPredictions:
+            continue
+        except UserError as error:
+            print(
+                f"{store.folder}: the run {key} is left out of reliability diagrams: {error}", file=sys.stderr
+            )
             continue
         own = frame[frame["evaluation"] == "framework"]
         if own.empty or "label" not in own:

@@ -20,23 +20,23 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench import __version__, cache
-from nsl_bench.declared import Written, checked, parse_json, quoted
+from nsl_bench.declared import Written, checked, parse_json
 from nsl_bench.errors import UserError
 from nsl_bench.interrupts import uninterrupted
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import SCHEMA, Record
+from nsl_bench.run.stored import check_predictions, merge_predictions, read_predictions, read_records
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
-__all__ = ["SCHEMA", "Record", "Store", "read_predictions"]
+__all__ = ["SCHEMA", "NoPredictions", "Record", "Store"]
 
 _FLAT = ("key", "status", "started", "seconds", "message", "timed_out")
 """The columns of compacted records besides the job's, the metrics' and the whole record as JSON."""
@@ -45,6 +45,10 @@ _SHOWN = 5
 """So many lines that are left out are named one by one."""
 
 _VERSIONS = ("learner_version", "harness_version")
+
+
+class NoPredictions(UserError):
+    """A run whose predictions were not kept."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,7 @@ class Store:
         try:
             compacted: set[bytes] = set()
             for path in sorted(self.folder.glob("records-*.parquet")):
-                for number, text in enumerate(_compacted(path, self._left_out), 1):
+                for number, text in enumerate(self._records_in(path), 1):
                     line = text.encode()
                     compacted.add(line)
                     yield f"{path.name}, row {number}", line
@@ -189,7 +193,8 @@ class Store:
         """What a run predicted: ``evaluation``, ``example``, ``predicted`` and a probability a label.
 
         Raises:
-            UserError: they are not there, or are not what a run predicts.
+            NoPredictions: they are not there.
+            UserError: they are damaged, or not what a run predicts.
         """
         path = self.folder / "predictions" / f"{key}.parquet"
         if path.is_file():
@@ -198,7 +203,7 @@ class Store:
             found = read_predictions(compacted, key)
             if not found.empty:
                 return found
-        raise UserError(f"There are no predictions of the run {key} in {self.folder}.")
+        raise NoPredictions(f"There are no predictions of the run {key} in {self.folder}.")
 
     def log(self, key: str) -> Path:
         """The file for what the learner of a run prints."""
@@ -283,101 +288,29 @@ class Store:
 
     def _compact_predictions(self) -> None:
         """Merge loose predictions; what are none stay where they are."""
-        import pyarrow as pa
-        import pyarrow.parquet
-
-        tables = {}
+        whole = []
         for path in sorted((self.folder / "predictions").glob("*.parquet")):
             try:
-                read_predictions(path)
-                table = _predictions_table(path)
-                tables[path] = table.append_column("key", pa.array([path.stem] * len(table), pa.string()))
+                check_predictions(path)
+                whole.append(path)
             except UserError as error:
                 self._left_out(f"predictions/{path.name}", str(error).rstrip("."))
-        if not tables:
+        if not whole:
             return
         ordinal = len(list(self.folder.glob("predictions-*.parquet")))
-        merged = pa.concat_tables(tables.values(), promote_options="permissive")
-        name = cache.key([path.stem for path in tables])
+        name = cache.key([path.stem for path in whole])
         with cache.replacing(self.folder / f"predictions-{ordinal:06d}-{name}.parquet") as temporary:
-            pyarrow.parquet.write_table(merged, temporary, row_group_size=1 << 16)
-        for path in tables:
+            merge_predictions(whole, temporary)
+        for path in whole:
             path.unlink()
 
-
-def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
-    """The predictions in a parquet file.
-
-    Args:
-        path: of one run, or compacted ones.
-        key: of the run whose predictions are wanted, where they are compacted.
-
-    Raises:
-        UserError: the file is damaged, or holds something else.
-    """
-    frame: pd.DataFrame = _predictions_table(path, key).to_pandas()
-    if key is not None:
-        frame = frame.drop(columns="key").dropna(axis="columns", how="all")
-    labels = [name.removeprefix("p_") for name in map(str, frame.columns) if name.startswith("p_")]
-    known = {"predicted": [*labels, "undecided", "ambiguous"], "label": labels}
-    for name, allowed in known.items():
-        if name in frame and not frame[name].isin(allowed).all():
-            other = frame[name][~frame[name].isin(allowed)].iloc[0]
-            raise UserError(
-                f"The predictions {path}: {name} must be one of {', '.join(allowed)}; got {quoted(other)}."
-            )
-    return frame
-
-
-def _predictions_table(path: Path, key: str | None = None) -> pa.Table:
-    """The rows of a file of predictions, whose columns are what they must be."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path, filters=None if key is None else [("key", "==", key)])
-        table = table.replace_schema_metadata(None)
-        kinds = dict(zip(table.column_names, table.schema.types, strict=True))
-        numbers = [name for name in kinds if name.startswith("p_")]
-        right = len(kinds) == table.num_columns and bool(numbers)
-        for name in (*("evaluation", "example", "predicted"), *({"label"} & kinds.keys())):
-            kind = kinds.get(name, pa.null())
-            right = right and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
-            right = right and table[name].null_count == 0
-        for name in numbers:
-            # Of compacted runs each has only the labels of its own benchmark.
-            lacking = table[name].null_count == (len(table) if key is not None else -1)
-            right = right and pa.types.is_floating(kinds[name])
-            right = right and (lacking or bool(np.isfinite(table[name].to_numpy()).all()))
-    except Exception as error:  # a damaged file raises almost anything
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise UserError(
-            f"The predictions {path} cannot be read ({type(error).__name__}: {reason})."
-        ) from error
-    if not right:
-        raise UserError(
-            f"The predictions {path} must have the texts evaluation, example and predicted, and a number "
-            f"p_LABEL for each label; got the columns {quoted([f'{a}: {b}' for a, b in kinds.items()])}."
-        )
-    return table
-
-
-def _compacted(path: Path, left_out: Callable[[str, str], None]) -> list[str]:
-    """The records in a parquet file, as the texts that they were; none if it is damaged."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    try:
-        column = pyarrow.parquet.read_table(path, columns=["record"])["record"]
-        if not pa.types.is_string(column.type):
-            raise KeyError(f"the column record is of the type {column.type}")
-        return [text or "" for text in column.to_pylist()]
-    except (pa.ArrowException, OSError, KeyError, ValueError, MemoryError) as error:
-        left_out(
-            path.name, f"it cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
-        )
-        return []
+    def _records_in(self, path: Path) -> list[str]:
+        """The records in a parquet file, as the texts that they were; none if it is damaged."""
+        try:
+            return read_records(path)
+        except UserError as error:
+            self._left_out(path.name, str(error).rstrip("."))
+            return []
 
 
 def _append(descriptor: int, line: bytes) -> None:

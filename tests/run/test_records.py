@@ -223,6 +223,21 @@ def test_predictions_are_checked_too(folder: Path, changes: dict[str, Any], word
     assert [path.stem for path in (folder / "predictions").glob("*.parquet")] == [GOOD["key"]]
 
 
+@pytest.mark.parametrize("about", ["[", '{"columns": 1}', '{"index_columns": [null], "columns": [{}]}'])
+def test_what_a_file_of_predictions_says_of_pandas_is_not_heeded(folder: Path, about: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    store = Store(folder)
+    (folder / "predictions").mkdir()
+    table = pa.table(predictions()).replace_schema_metadata({"pandas": about, "huggingface": "{"})
+    pq.write_table(table, folder / "predictions" / f"{GOOD['key']}.parquet")
+    pq.write_table(pa.table(predictions()), folder / "predictions" / f"{'f' * 20}.parquet")
+    assert store.predictions(GOOD["key"]).to_dict("list") == predictions()
+    store.compact()
+    assert store.predictions(GOOD["key"]).to_dict("list") == predictions()
+
+
 def test_the_published_schema_is_the_one_of_the_class() -> None:
     assert SCHEMA_FILE.read_text(encoding="utf-8") == published_schema()
 

@@ -1,0 +1,215 @@
+"""Parquet files of results folders, read in a process that may die.
+
+A results folder may be a stranger's, and a parquet file with a changed byte can end the process that reads
+it. So a child process reads the files (`nsl_bench.isolation.guard`), one child for a whole folder; a file
+that ends it costs a sentence, and the next file gets a new child.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsl_bench.declared import quoted
+from nsl_bench.errors import UserError
+from nsl_bench.isolation.guard import Advice, Allowance, guarded
+from nsl_bench.isolation.guard_worker import needing
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = ["check_predictions", "merge_predictions", "read_predictions", "read_records"]
+
+_ALLOWANCE = Allowance(60.0, 1 << 30)
+"""For one file: a run's predictions have some 100 kB."""
+
+_MERGING = Allowance(600.0, 4 << 30)
+
+_DAMAGED = Advice(
+    "a file that a run wrote needs less", "crashed", dict.fromkeys(("SIGSEGV", "SIGABRT"), "it is damaged")
+)
+_TEXTS = ("evaluation", "example", "predicted")
+
+
+def read_records(path: Path) -> list[str]:
+    """The records in a parquet file, as the JSON texts that they were.
+
+    Raises:
+        UserError: the file is damaged, or holds something else.
+    """
+    return [str(text) for text in _apart(_records, path)]
+
+
+def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
+    """The predictions in a parquet file.
+
+    Args:
+        path: of one run, or compacted ones.
+        key: of the run whose predictions are wanted, where they are compacted; None: of all.
+
+    Returns:
+        The columns ``evaluation``, ``example``, ``predicted``, ``label`` if it is kept, and ``p_LABEL``.
+
+    Raises:
+        UserError: the file is damaged, or holds something else.
+    """
+    import numpy as np
+    import pandas as pd
+
+    columns: dict[str, Any] = {}
+    for name, told in _apart(_predictions, path, key):
+        if isinstance(told, dict):
+            words = np.array(told["words"], object)
+            columns[name] = words[told["places"]].tolist()
+        else:
+            columns[name] = told
+    return pd.DataFrame(columns)
+
+
+def check_predictions(path: Path) -> None:
+    """Read the predictions of a run, and forget them.
+
+    Raises:
+        UserError: the file is damaged, or holds something else.
+    """
+    _apart(_check, path)
+
+
+def merge_predictions(paths: Sequence[Path], out: Path) -> None:
+    """Write the predictions of several runs into one file, with a column ``key``: the names of their files.
+
+    Raises:
+        UserError: one of the files is damaged, or holds something else.
+    """
+    guarded(
+        _merge,
+        [str(path) for path in paths],
+        str(out),
+        doing=f"Merging {len(paths)} files of predictions",
+        allowance=_MERGING,
+        advice=_DAMAGED,
+    )
+
+
+def _apart(function: Callable[..., Any], path: Path, *arguments: Any) -> Any:
+    return guarded(
+        function,
+        str(path),
+        *arguments,
+        doing=f"Reading {quoted(path.name)}",
+        allowance=_ALLOWANCE,
+        advice=_DAMAGED,
+    )
+
+
+@needing("pyarrow.parquet")
+def _records(path: str) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        column = pq.read_table(path, columns=["record"])["record"]
+        if not pa.types.is_string(column.type):
+            raise KeyError(f"the column record is of the type {column.type}")
+        return [text or "" for text in column.to_pylist()]
+    except Exception as error:  # a damaged file raises almost anything
+        raise UserError(f"it cannot be read ({_short(error)})") from error
+
+
+@needing("numpy", "pyarrow.parquet")
+def _predictions(path: str, key: str | None) -> list[tuple[str, Any]]:
+    """The columns of a file: numbers as they are, texts as places among those that occur."""
+    table = _table(path, key)
+    found: list[tuple[str, Any]] = []
+    for name in table.column_names:
+        column = table[name].combine_chunks()
+        if name.startswith("p_"):
+            if key is None or column.null_count < len(column):
+                found.append((name, column.to_numpy(zero_copy_only=False)))
+        elif name in _TEXTS or (name == "label" and column.null_count < len(column)):
+            coded = column.dictionary_encode()
+            places = coded.indices.to_numpy(zero_copy_only=False)
+            found.append((name, {"words": coded.dictionary.to_pylist(), "places": places}))
+    _check_words(path, found)
+    return found
+
+
+@needing("numpy", "pyarrow.parquet")
+def _check(path: str) -> None:
+    _predictions(path, None)
+
+
+@needing("numpy", "pyarrow.parquet")
+def _merge(paths: Sequence[str], out: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = []
+    for path in paths:
+        table = _table(path, None)
+        # What else a file holds is not a run's, and need not go with what another file holds.
+        table = table.select([name for name in table.column_names if _is_kept(name)])
+        keys = pa.array([Path(path).stem] * len(table), pa.string())
+        tables.append(table.append_column("key", keys))
+    try:
+        merged = pa.concat_tables(tables, promote_options="permissive")
+        pq.write_table(merged, out, row_group_size=1 << 16)
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(f"Predictions cannot be merged ({_short(error)}).") from error
+
+
+def _is_kept(name: str) -> bool:
+    return name in (*_TEXTS, "label") or name.startswith("p_")
+
+
+def _check_words(path: str, columns: Sequence[tuple[str, Any]]) -> None:
+    """Each text is one of the labels that have a probability."""
+    labels = [name.removeprefix("p_") for name, _ in columns if name.startswith("p_")]
+    known = {"predicted": [*labels, "undecided", "ambiguous"], "label": labels}
+    for name, told in columns:
+        other = [word for word in told["words"] if word not in known[name]] if name in known else []
+        if other:
+            raise UserError(
+                f"The predictions {path}: {name} must be one of {', '.join(known[name])}; "
+                f"got {quoted(other[0])}."
+            )
+
+
+def _table(path: str, key: str | None) -> pa.Table:
+    """The rows of a file of predictions, whose columns are what they must be."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path, filters=None if key is None else [("key", "==", key)])
+        table = table.replace_schema_metadata(None)
+        table.validate(full=True)
+        kinds = dict(zip(table.column_names, table.schema.types, strict=True))
+        numbers = [name for name in kinds if name.startswith("p_")]
+        right = len(kinds) == table.num_columns and bool(numbers)
+        for name in (*_TEXTS, *({"label"} & kinds.keys())):
+            kind = kinds.get(name, pa.null())
+            # Of compacted runs, those of earlier versions have no labels.
+            lacking = name == "label" and table[name].null_count == (len(table) if key is not None else -1)
+            right = right and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
+            right = right and (lacking or table[name].null_count == 0)
+        for name in numbers:
+            # Of compacted runs each has only the labels of its own benchmark.
+            lacking = table[name].null_count == (len(table) if key is not None else -1)
+            right = right and kinds[name] in (pa.float32(), pa.float64())
+            right = right and (lacking or bool(np.isfinite(table[name].to_numpy()).all()))
+    except Exception as error:  # a damaged file raises almost anything
+        raise UserError(f"The predictions {path} cannot be read ({_short(error)}).") from error
+    if not right:
+        raise UserError(
+            f"The predictions {path} must have the texts evaluation, example and predicted, and a number "
+            f"p_LABEL for each label; got the columns {quoted([f'{a}: {b}' for a, b in kinds.items()])}."
+        )
+    return table
+
+
+def _short(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200].rstrip('.')}"
