@@ -8,9 +8,9 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -63,8 +63,8 @@ def test_a_line_cut_short_costs_only_itself(tmp_path_factory: pytest.TempPathFac
 WRITER = """
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from nsl_bench.run import store as store_module
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Record, Store
@@ -136,17 +136,14 @@ def test_a_run_that_is_done_again_during_a_compaction_keeps_its_predictions(
     store.add(record(1))
     store.add_predictions(key, old)
     again = threading.Thread(target=Store(store.folder).add_predictions, args=(key, new))
-    read, reads = store_module._predictions_table, []
+    merge = store_module.merge_predictions
 
-    def meanwhile(*given: Any) -> Any:
-        table = read(*given)
-        reads.append(given)
-        if len(reads) == 2:  # it was checked, and read to be merged
-            again.start()
-            again.join(0.5)
-        return table
+    def meanwhile(files: Sequence[Path], out: Path) -> None:
+        merge(files, out)
+        again.start()
+        again.join(0.5)
 
-    monkeypatch.setattr(store_module, "_predictions_table", meanwhile)
+    monkeypatch.setattr(store_module, "merge_predictions", meanwhile)
     store.compact()
     monkeypatch.undo()
     again.join()
