@@ -18,13 +18,13 @@ bench: $(SETUP)
 	$(BIN)/python benchmarks/main_job.py --out $(OUT)
 
 test: lint
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 2 --dist worksteal
 
 ## The tests against the built wheel in place of the working tree.
 test-wheel: build
 	rm -rf build/wheel
 	$(BIN)/python -m pip install --quiet --no-deps --target build/wheel dist/*.whl
-	PYTHONPATH=build/wheel $(BIN)/pytest -q -n 2
+	PYTHONPATH=build/wheel $(BIN)/pytest -q -n 2 --dist worksteal
 
 lint: $(SETUP)
 	$(BIN)/ruff check .
