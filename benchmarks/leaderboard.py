@@ -117,9 +117,10 @@ def submitted(contest: Contest, rules: tuple[str, ...]) -> Iterator[dict[str, An
         what = {"benchmark": contest.benchmark, "benchmark_version": contest.version}
         images = {"source": contest.source, "source_fingerprint": "0" * 16}
         who = {"learner": "synthetic", "track": "pretrained", "network": "softmax"}
+        rest = {"seed": contest.seed, "splits": None}
         yield {
             "run": run_id(contest.name, cell),
-            "job": {**what, **images, **where, **who},
+            "job": {**what, **images, **where, **who, **rest},
             "content_hash": dict.fromkeys(("train", "test"), (run_id(cell) * 4)[:64]),
             "hypothesis": {"language": "asp", "rules": rules if cell.percent < 80 else rules[:-1]},
             "learning_time": 1.0,

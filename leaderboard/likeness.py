@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.guard import guarded
@@ -22,12 +23,11 @@ from nsl_bench.workers import spread
 
 from .board import Board, Entry
 from .contests import Cell
-from .predictions import DAMAGED, READING, contradictions
+from .predictions import DAMAGED, READING, contradictions, rows_of
 from .submission import PREDICTIONS
 
 __all__ = ["Alike", "Likeness", "likenesses"]
 
-_BATCH = 16
 _FEW_FILES = 8
 """Up to so many files more processes are not worth their start."""
 
@@ -130,24 +130,22 @@ def _look(shared: None, folder: Path) -> _Look:
     return {(run, evaluation): (bytes.fromhex(digest), share) for run, evaluation, digest, share in seen}
 
 
+def _share(marked: npt.NDArray[np.bool_]) -> float:
+    return np.count_nonzero(marked) / len(marked) if len(marked) else 0.0
+
+
 @needing("numpy", "pyarrow.parquet")
 def _seen(path: str) -> list[tuple[str, str, str, float]]:
     """Run, evaluation, digest, and the share of contradicting labels, row by row; none of damaged files."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     found = []
     try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(_BATCH, use_threads=False):
-                for row in range(batch.num_rows):
-                    labels = batch["predicted"][row].values.to_numpy()
-                    probabilities = batch["probabilities"][row].values.to_numpy().reshape(len(labels), -1)
-                    digest = hashlib.blake2b(labels.tobytes(), digest_size=16)
-                    digest.update(probabilities.tobytes())
-                    contrary, _ = contradictions((labels, probabilities))
-                    run, evaluation = batch["run"][row].as_py(), batch["evaluation"][row].as_py()
-                    found.append((run, evaluation, digest.hexdigest(), float(contrary.mean())))
+        for run, evaluation, (labels, probabilities) in rows_of(path):
+            digest = hashlib.blake2b(labels.tobytes(), digest_size=16)
+            digest.update(probabilities.tobytes())
+            contrary, _ = contradictions((labels, probabilities))
+            found.append((run, evaluation, digest.hexdigest(), _share(contrary)))
     except (pa.ArrowException, OSError, KeyError, ValueError, AttributeError):
         return []
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -166,7 +166,7 @@ def _run(text: bytes, where: str, limits: Limits) -> Run:
     return Run(
         line.run,
         line.job,
-        asdict(line.content_hash),
+        dict(vars(line.content_hash)),
         line.hypothesis.language if line.hypothesis else None,
         rules,
         line.learning_time,
@@ -178,7 +178,7 @@ def _run(text: bytes, where: str, limits: Limits) -> Run:
 
 def _check_words(job: Job, where: str, limits: Limits) -> None:
     """The texts of a stranger's job can be shown; its network need not be one that is installed here."""
-    for name, value in asdict(job).items():
+    for name, value in vars(job).items():
         if isinstance(value, str) and (len(value) > limits.words or not value.isprintable()):
             raise Rejected(
                 f"{where}job.{name} must be one line of at most {limits.words} printable characters; got "

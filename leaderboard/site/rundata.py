@@ -25,7 +25,7 @@ from nsl_bench.isolation.guard_worker import needing
 from nsl_bench.types import Split
 
 from ..contests import Contest
-from ..predictions import DAMAGED, READING
+from ..predictions import DAMAGED, READING, rows_of
 from ..submission import PREDICTIONS
 
 __all__ = ["LETTERS", "script", "test_labels", "write_runs", "write_test"]
@@ -115,22 +115,18 @@ def _encoded(path: Path, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[st
 @needing("numpy", "pyarrow.parquet")
 def _read(path: str, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[str, dict[str, dict[str, str]]]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     letters = np.frombuffer(LETTERS.encode(), np.uint8)
     found: dict[str, dict[str, dict[str, str]]] = {}
     try:
-        for batch in pq.ParquetFile(path).iter_batches(batch_size=64, use_threads=False):
-            runs, evaluations = batch["run"].to_pylist(), batch["evaluation"].to_pylist()
-            for row, (run, evaluation) in enumerate(zip(runs, evaluations, strict=True)):
-                if run not in places:
-                    continue
-                codes = batch["predicted"][row].values.to_numpy()
-                true = batch["probabilities"][row].values.to_numpy()[places[run]]
-                found.setdefault(run, {})[evaluation] = {
-                    "labels": letters[codes].tobytes().decode(),
-                    "true": base64.b64encode((true * 255 + 0.5).astype(np.uint8)).decode(),
-                }
+        for run, evaluation, (codes, probabilities) in rows_of(path):
+            if run not in places:
+                continue
+            true = probabilities.reshape(-1)[places[run]]
+            found.setdefault(run, {})[evaluation] = {
+                "labels": letters[codes].tobytes().decode(),
+                "true": base64.b64encode((true * 255 + 0.5).astype(np.uint8).tobytes()).decode(),
+            }
     except (pa.ArrowException, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
         raise UserError(f"{path} cannot be read: {error}.") from error
     return found
