@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from nsl_bench.isolation.guard import Allowance
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners.majority import Majority
 from nsl_bench.run import evaluate
@@ -37,7 +38,7 @@ def bare(bench: Bench, job: Any) -> float:
     benchmark, source = bench._parts(job)
     data = [bench._part(job, part, benchmark, source, None) for part in ("train", "test")]
     learner = Majority()
-    return wall(lambda: evaluate._measure(learner, job, benchmark, source, None, *data))[0]
+    return wall(lambda: evaluate._measure(learner, job, benchmark, source, None, *data, Allowance(None)))[0]
 
 
 def overhead(limits: Limits | None, repeats: int) -> list[float]:
