@@ -131,7 +131,14 @@ def compared(text: str) -> Outcome:
         raise Disagreement(f"tiers {', '.join(found)} solve it, but {refused}")
     if refused:
         return Outcome("refused", _general(next(iter(refused.values()))))
-    out_of_time = [tier for tier, solution in found.items() if not _agrees(task, solution, want, tier)]
+    scored: dict[tuple[str, ...], tuple[int, bool]] = {}
+    out_of_time = []
+    for tier, solution in found.items():
+        hypothesis = tuple(sorted(solution.hypothesis))
+        if solution.score is not None and hypothesis not in scored:
+            scored[hypothesis] = reference.score_of(task, hypothesis)
+        if not _agrees(task, solution, want, tier, scored.get(hypothesis)):
+            out_of_time.append(tier)
     if out_of_time:
         return Outcome("out of time", f"tiers {', '.join(out_of_time)}")
     return Outcome("decided", tier=found["A"].tier, verified=found["A"].verified == "optimality")
@@ -159,8 +166,17 @@ def _general(sentence: str) -> str:
     return " ".join("'...'" if k % 2 else part for k, part in enumerate(sentence.split("'")))
 
 
-def _agrees(task: LasTask, found: Solution, want: int | None, tier: Tier) -> bool:
+def _agrees(
+    task: LasTask, found: Solution, want: int | None, tier: Tier, scored: tuple[int, bool] | None
+) -> bool:
     """Whether an answer is the optimum `want`, with its proof; False if time ran out before that.
+
+    Args:
+        task: the task.
+        found: the answer.
+        want: the reference's score.
+        tier: the first tier that was tried.
+        scored: what the reference says of the answer's hypothesis (`reference.score_of`), if there is one.
 
     Raises:
         Disagreement: it is another one, or its hypothesis does not score what the answer says.
@@ -178,7 +194,8 @@ def _agrees(task: LasTask, found: Solution, want: int | None, tier: Tier) -> boo
         require(found.status == "unsatisfiable", "it is said to be satisfiable")
         return True
     require((found.score, found.bound, found.status) == (want, want, "optimal"), "another score")
-    penalties, whole = reference.score_of(task, found.hypothesis)
+    assert scored is not None
+    penalties, whole = scored
     require(whole and found.cost + penalties == want, f"the hypothesis leaves {penalties} to pay")
     again = score(task, found.hypothesis)
     require((again.total, again.cost, again.broken) == (want, found.cost, ()), f"scored again: {again}")

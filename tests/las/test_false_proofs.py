@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from las import reference
 
+from nsl_bench.errors import UserError
 from nsl_bench.las.solver import solve
 from nsl_bench.las.task import LasTask, Tier
 
@@ -355,6 +356,16 @@ n(1..2).
 #pos(z@9, {}, {p}, {}).
 """,
     ),
+    "arities_of_one_name": (
+        0,
+        r"""
+n(1..2).
+h :- r.
+#modeh(h(var(n))).
+#pos(x@1, {}, {}, {}).
+#pos(y, {}, {h(1)}, {r.}).
+""",
+    ),
     "anti_reflexive_constants": (
         10,
         r"""
@@ -381,6 +392,14 @@ def test_the_optimum_is_found(name: str, tier: Tier) -> None:
     penalties, whole = reference.score_of(task, found.hypothesis)
     assert whole
     assert found.cost + penalties == want
+
+
+@pytest.mark.parametrize("tier", ["A", "C", "D"])
+@pytest.mark.parametrize("mode", ["#modeh(k(var(n),const(n))).", "#modeh(p). #modeb(var(n) < const(n))."])
+def test_a_type_without_constants_is_refused_by_every_tier(mode: str, tier: Tier) -> None:
+    task = LasTask.parse(f"n(2..1). {mode} #pos(x@1, {{}}, {{}}).")
+    with pytest.raises(UserError, match=r"The type 'n' of const\(n\) has no constant"):
+        solve(task, first_tier=tier)
 
 
 @pytest.mark.parametrize("name", FAULTS)

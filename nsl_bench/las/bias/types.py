@@ -13,7 +13,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.las.language_bias import LanguageBias
 from nsl_bench.las.task import LasTask
 
-__all__ = ["Domains", "domains"]
+__all__ = ["Domains", "domains", "without_constant"]
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,15 @@ class Domains:
         for term in (*(mode.atom for mode in bias.heads), *(mode.literal for mode in bias.bodies)):
             for place in term.placeholders:
                 if place.kind == "const" and not self.constants[place.type]:
-                    raise UserError(
-                        f"The type '{place.type}' of const({place.type}) has no constant; give some by "
-                        f"#constant({place.type}, value). or by facts {place.type}(value)."
-                    )
+                    raise without_constant(place.type)
+
+
+def without_constant(kind: str) -> UserError:
+    """The error that a type has no constant, although a mode declaration asks for one."""
+    return UserError(
+        f"The type '{kind}' of const({kind}) has no constant; give some by #constant({kind}, value). or by "
+        f"facts {kind}(value)."
+    )
 
 
 @lru_cache(maxsize=8)

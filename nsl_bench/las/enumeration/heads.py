@@ -52,13 +52,14 @@ def head_forms(vocabulary: Vocabulary, cells: Cells) -> list[HeadForm]:
 
     Raises:
         Undecided: their instances are too many to be held.
+        UserError: a constant's type has no constant.
     """
     found: list[tuple[ModeAtom, tuple[str, ...], tuple[int, ...], tuple[str, ...], npt.NDArray[np.intp]]] = []
     most = vocabulary.bias.max_variables
     for head in vocabulary.bias.heads:
         slots = head.atom.placeholders
         kinds = tuple(p.type for p in slots if p.kind == "var")
-        allowed = [list(vocabulary.constants(p.type)) for p in slots if p.kind == "const"]
+        allowed = [list(each) for each in vocabulary.constants_at(slots)]
         order = patterns(kinds, most)
         instances = _instances(vocabulary, head.atom, kinds, allowed, cells)
         for constants, places in itertools.product(itertools.product(*allowed), order):

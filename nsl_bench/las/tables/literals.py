@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nsl_bench.budget import Budget, Undecided
-from nsl_bench.errors import UserError
 from nsl_bench.las.bias.additive import additive_costs, all_heads
+from nsl_bench.las.bias.types import without_constant
 from nsl_bench.las.language_bias import (
     Compound,
     ModeAtom,
@@ -154,6 +154,20 @@ class Vocabulary:
             self._constants[name] = found
         return found
 
+    def constants_at(self, places: Iterable[Placeholder]) -> list[dict[str, Symbol]]:
+        """What may stand at each ``const(type)`` among some places.
+
+        Raises:
+            UserError: a type has no constant.
+        """
+        found = []
+        for place in places:
+            if place.kind == "const":
+                found.append(self.constants(place.type))
+                if not found[-1]:
+                    raise without_constant(place.type)
+        return found
+
     def fillings(
         self, atom: ModeAtom, arguments: Sequence[Symbol]
     ) -> tuple[list[Symbol], list[Symbol]] | None:
@@ -259,13 +273,7 @@ class Vocabulary:
             raise Undecided("learned predicates in bodies")
         slots = literal.placeholders
         domains = [self.domain(p.type) for p in slots if p.kind == "var"]
-        allowed = [self.constants(p.type) for p in slots if p.kind == "const"]
-        for placeholder, known in zip((p for p in slots if p.kind == "const"), allowed, strict=True):
-            if not known:
-                raise UserError(
-                    f"{self.task.name}: '{mode.literal}' has const({placeholder.type}), but neither "
-                    f"'#constant({placeholder.type}, ...)' nor a fact '{placeholder.type}(...)' has a value."
-                )
+        allowed = self.constants_at(slots)
         entries: dict[tuple[str, ...], list[tuple[list[Symbol], Bits]]] = {}
         for arguments, bits in grounding.atoms(*literal.signature):
             filling = self.fillings(literal, arguments)
@@ -302,7 +310,7 @@ class Vocabulary:
         if any(isinstance(side, Compound) for side in sides):
             raise Undecided("a comparison of terms with variables inside")
         slots = list(placeholders(sides))
-        allowed = [self.constants(p.type) for p in slots if p.kind == "const"]
+        allowed = self.constants_at(slots)
         guard = self.guard([p.type for p in slots if p.kind == "var"])
         made = []
         for constants in itertools.product(*allowed):

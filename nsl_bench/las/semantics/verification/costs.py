@@ -90,11 +90,10 @@ class Pricing:
         found: dict[str, set[clingo.Symbol]] = {}
         control = grounded(lines, self._stop)
         for atom in control.symbolic_atoms:
-            name, arguments = atom.symbol.name, atom.symbol.arguments
-            if name.startswith("p_") and arguments:
-                copied = statements.is_copied((name[2:], 1))
-                if len(arguments) == 1 + copied:
-                    found.setdefault(name[2:], set()).add(arguments[-1])
+            prefix, _, name = atom.symbol.name.partition("_")
+            arguments = atom.symbol.arguments
+            if prefix in ("p", "pe") and len(arguments) == len(prefix):
+                found.setdefault(name, set()).add(arguments[-1])
         return found
 
     def of_hypothesis(self, rules: Sequence[str]) -> int:

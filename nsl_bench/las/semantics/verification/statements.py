@@ -1,9 +1,10 @@
 """A task's statements as one logic program with a plain copy for each example.
 
-Every predicate of the user's gets another name (``p_NAME``, ``n_NAME`` where it is negated classically) and
-the example's number as its first argument, every variable begins with ``V_``, and each copied rule holds
-while ``copy(E)`` does. So the names of this encoding, which begin with none of these, are apart from the
-user's by construction. Nothing here is shared with the encodings that search for hypotheses.
+Every predicate of the user's gets another name (``p_NAME``, ``n_NAME`` where it is negated classically). A
+predicate of which each example has a copy is called ``pe_NAME`` or ``ne_NAME`` and has the example's number
+as its first argument. Every variable begins with ``V_``, and each copied rule holds while ``copy(E)`` does.
+So the names of this encoding, which begin with none of these, are apart from the user's by construction.
+Nothing here is shared with the encodings that search for hypotheses.
 """
 
 from __future__ import annotations
@@ -79,6 +80,15 @@ def derived_by(rules: Iterable[ast.AST]) -> set[Signature]:
     return Signatures(heads).found
 
 
+def copy_name(name: str, *, copied: bool, negative: bool = False) -> str:
+    """What a predicate is called here.
+
+    A copied predicate has the example as one more argument. A letter in its name tells it from the predicate
+    of the same name that has as many arguments without.
+    """
+    return f"{'n' if negative else 'p'}{'e' if copied else ''}_{name}"
+
+
 class _Apart(ast.Transformer):
     """Renames predicates and variables apart; the atoms of some predicates get the example ``E``."""
 
@@ -86,19 +96,20 @@ class _Apart(ast.Transformer):
         self._copied = copied
 
     def visit_SymbolicAtom(self, node: ast.AST) -> ast.AST:
-        return node.update(symbol=self._atom(self.visit(node.symbol), "p_"))
+        return node.update(symbol=self._atom(self.visit(node.symbol), False))
 
-    def _atom(self, term: ast.AST, prefix: str) -> ast.AST:
+    def _atom(self, term: ast.AST, negative: bool) -> ast.AST:
         if term.ast_type == ast.ASTType.UnaryOperation:
-            return self._atom(term.argument, "n_" if prefix == "p_" else "p_")
+            return self._atom(term.argument, not negative)
         if term.ast_type == ast.ASTType.Pool:
-            return term.update(arguments=[self._atom(each, prefix) for each in term.arguments])
+            return term.update(arguments=[self._atom(each, negative) for each in term.arguments])
         if term.ast_type != ast.ASTType.Function or term.external:
             raise Unverifiable(f"'{term}' is no atom")
         arguments = list(term.arguments)
-        if self._copied((term.name, len(arguments))):
+        copied = self._copied((term.name, len(arguments)))
+        if copied:
             arguments.insert(0, ast.Variable(term.location, "E"))
-        return term.update(name=prefix + term.name, arguments=arguments)
+        return term.update(name=copy_name(term.name, copied=copied, negative=negative), arguments=arguments)
 
     def visit_Variable(self, node: ast.AST) -> ast.AST:
         return node if node.name == "_" else node.update(name=f"V_{node.name}")
@@ -194,15 +205,18 @@ class Statements:
                     xs = ",".join(f"X{i}" for i in range(arity))
                     term = f"{'-' if negative else ''}{name}{f'({xs})' if arity else ''}"
                     for asked in _DERIVED_SETS:
-                        body = f"p_{asked}(E,{term}), {self._open_atom(name, arity, negative)}, copy(E)"
+                        sets = copy_name(asked, copied=True)
+                        body = f"{sets}(E,{term}), {self._open_atom(name, arity, negative)}, copy(E)"
                         lines.append(f"holds(E,{term}) :- {body}.")
-            lines.append(f"{bad} :- p_inclusion(E,A), not holds(E,A), copy(E).")
-            lines.append(f"{bad} :- p_exclusion(E,A), holds(E,A), copy(E).")
+            for asked, missed in zip(_DERIVED_SETS, ("not ", ""), strict=True):
+                sets = copy_name(asked, copied=True)
+                lines.append(f"{bad} :- {sets}(E,A), {missed}holds(E,A), copy(E).")
         return lines
 
     def _open_atom(self, name: str, arity: int, negative: bool) -> str:
-        arguments = [*(("E",) if self.is_copied((name, arity)) else ()), *(f"X{i}" for i in range(arity))]
-        return f"{'n_' if negative else 'p_'}{name}{_listed(arguments)}"
+        copied = self.is_copied((name, arity))
+        arguments = [*(("E",) if copied else ()), *(f"X{i}" for i in range(arity))]
+        return f"{copy_name(name, copied=copied, negative=negative)}{_listed(arguments)}"
 
     def hypothesis(self, *, violation: bool = False, numbered: bool = False) -> list[str]:
         """The learned rules' copies; where they are `numbered`, rule k holds while ``chosen(k)`` does."""
@@ -224,14 +238,15 @@ class Statements:
             else:
                 copied = self.is_copied((fact[1], _arity(fact[2])))
                 arguments = [*((str(number),) if copied else ()), *((fact[2],) if fact[2] else ())]
-                lines.append(f"p_{fact[1]}{_listed(arguments)} :- copy({number}).")
+                lines.append(f"{copy_name(fact[1], copied=copied)}{_listed(arguments)} :- copy({number}).")
         return lines
 
     def atom(self, number: int, text: str) -> str:
         """The copy of a ground atom."""
         negative, name, terms = _read_atom(text)
-        arguments = [*((str(number),) if self.is_copied((name, len(terms))) else ()), *terms]
-        return f"{'n_' if negative else 'p_'}{name}{_listed(arguments)}"
+        copied = self.is_copied((name, len(terms)))
+        arguments = [*((str(number),) if copied else ()), *terms]
+        return f"{copy_name(name, copied=copied, negative=negative)}{_listed(arguments)}"
 
     def satisfied(self, number: int, asked: Asked) -> list[str]:
         """The literals that hold where an example's inclusions are there and its exclusions are not."""
