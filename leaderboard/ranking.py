@@ -1,33 +1,35 @@
-"""Who is better, and is it chance? Paired bootstrap over repeats, shared ranks, groups that do not differ.
+"""Who is better, and is it chance? Paired tests over train sets, shared ranks, groups that do not differ.
 
 Learners are compared over the same runs only: all values come as one matrix, learners by repeats, in which
 a column is one train set. What repeats share (an easy train set, a test set) cancels in the differences.
 
-The bootstrap draws repeats with replacement (all draws are enumerated where there are few). With three to
-five repeats the plain percentile interval is too narrow, so its deviations are widened by
-``t(n-1) / z * sqrt(n / (n-1))``, which keeps false alarms for
-normal differences near the level: 5.1 % for three repeats, 5.4 % for five (Hesterberg: "What Teachers
-Should Know About the Bootstrap", The American Statistician 2015, section 4.3 on narrowness bias).
-Quantiles are those of the draws themselves: interpolated between the 27 draws of three repeats they would
-give 7.4 %.
+A pair is compared by the paired t test, which keeps its level with three to ten pairs of normal differences;
+an exact permutation test of three pairs could never find a difference (its least p is 1/4). Over all pairs of
+a table p values are corrected by Holm's method, so that the chance of any false alarm in it stays below
+the level. `benchmarks/significance.py` simulates both, and power; its figures are in docs/leaderboard.md.
 """
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Placing", "difference_interval", "differs", "groups", "mean_ranks", "place"]
+__all__ = [
+    "Placing",
+    "adjusted_p_values",
+    "difference_interval",
+    "groups",
+    "holm",
+    "mean_ranks",
+    "p_value",
+    "place",
+]
 
-_ENUMERATED = 5
-"""Up to so many repeats all draws are enumerated (5 ** 5 = 3125)."""
-
-_DRAWS = 4000
 _LEVEL = 0.05
+_NOTHING = 1e-12
+"""Differences that are rounding errors of equal values are none."""
 
 Matrix = npt.NDArray[np.float64]
 
@@ -49,18 +51,64 @@ class Placing:
     std_err: float
 
 
-@cache
-def _weights(n: int) -> Matrix:
-    """float64 [draws, n]: how often each repeat is in a draw, over n."""
-    if n <= _ENUMERATED:
-        draws = np.array(list(itertools.product(range(n), repeat=n)))
-    else:
-        draws = np.random.default_rng(n).integers(0, n, (_DRAWS, n))
-    return np.apply_along_axis(np.bincount, 1, draws, minlength=n).astype(np.float64) / n
+def p_value(first: Matrix, second: Matrix) -> float:
+    """Two-sided p value of the paired t test.
+
+    Args:
+        first: float64 [repeats].
+        second: float64 [repeats], of the same repeats.
+
+    Returns:
+        1 for fewer than two repeats and for equal values; 0 where all differences are the same and not zero.
+    """
+    return float(_p_values((first - second)[None])[0])
+
+
+def _p_values(differences: Matrix) -> Matrix:
+    """float64 [m]: `p_value` of paired differences [m, repeats]."""
+    from scipy.special import stdtr
+
+    m, n = differences.shape
+    if n < 2:
+        return np.ones(m)
+    error = differences.std(axis=1, ddof=1) / np.sqrt(n)
+    constant = error <= _NOTHING
+    statistic = np.abs(differences.mean(axis=1)) / np.where(constant, 1.0, error)
+    result: Matrix = np.where(constant, 0.0, 2 * stdtr(n - 1, -statistic))
+    result[np.abs(differences).max(axis=1) <= _NOTHING] = 1.0
+    return result
+
+
+def holm(p_values: Matrix) -> Matrix:
+    """float64 [m]: p values corrected for being m, by Holm's step-down method.
+
+    Holm: "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 1979.
+    """
+    m = len(p_values)
+    order = np.argsort(p_values, kind="stable")
+    stepped = np.maximum.accumulate(p_values[order] * np.arange(m, 0, -1))
+    corrected = np.empty(m)
+    corrected[order] = np.minimum(stepped, 1.0)
+    return corrected
+
+
+def adjusted_p_values(values: Matrix) -> Matrix:
+    """float64 [learners, learners]: the p value of each pair, corrected over all pairs; 1 on the diagonal.
+
+    Args:
+        values: float64 [learners, repeats].
+    """
+    k = len(values)
+    result = np.ones((k, k))
+    rows, columns = np.triu_indices(k, 1)
+    if len(rows):
+        plain = _p_values(values[rows] - values[columns])
+        result[rows, columns] = result[columns, rows] = holm(plain)
+    return result
 
 
 def difference_interval(first: Matrix, second: Matrix, level: float = _LEVEL) -> tuple[float, float]:
-    """The interval of the mean paired difference, first minus second.
+    """The interval of the mean paired difference, first minus second, of the paired t test.
 
     Args:
         first: float64 [repeats].
@@ -74,22 +122,11 @@ def difference_interval(first: Matrix, second: Matrix, level: float = _LEVEL) ->
     n = len(difference)
     if n < 2:
         return -np.inf, np.inf
-    from scipy.stats import norm, t
+    from scipy.stats import t
 
     mean = float(difference.mean())
-    widening = t.ppf(1 - level / 2, n - 1) / norm.ppf(1 - level / 2) * np.sqrt(n / (n - 1))
-    deviations = _weights(n) @ difference - mean
-    low, high = np.quantile(deviations, [level / 2, 1 - level / 2], method="inverted_cdf")
-    return mean + widening * float(low), mean + widening * float(high)
-
-
-def differs(first: Matrix, second: Matrix, level: float = _LEVEL) -> bool:
-    """Whether the paired difference is significant: its interval does not hold zero.
-
-    Differences that are rounding errors of equal values are none.
-    """
-    low, high = difference_interval(first, second, level)
-    return low > 1e-12 or high < -1e-12
+    reach = float(t.ppf(1 - level / 2, n - 1) * difference.std(ddof=1) / np.sqrt(n))
+    return mean - reach, mean + reach
 
 
 def _order(values: Matrix, higher_is_better: bool) -> list[int]:
@@ -107,12 +144,13 @@ def place(values: Matrix, *, higher_is_better: bool = True, level: float = _LEVE
     Args:
         values: float64 [learners, repeats].
         higher_is_better: the direction of the metric.
-        level: of each comparison; comparisons are not corrected for their number.
+        level: of all comparisons of the learners together.
     """
+    p_values = adjusted_p_values(values)
     placed: list[Placing] = []
     leader, rank = -1, 1
     for position, index in enumerate(_order(values, higher_is_better), start=1):
-        if leader < 0 or differs(values[leader], values[index], level):
+        if leader < 0 or p_values[leader, index] < level:
             leader, rank = index, position
         row = values[index]
         error = float(row.std(ddof=1) / np.sqrt(len(row))) if len(row) > 1 else float("nan")
@@ -126,12 +164,12 @@ def groups(values: Matrix, *, higher_is_better: bool = True, level: float = _LEV
     Returns:
         Rows of the matrix, best first; groups of one are left out.
     """
-    order = _order(values, higher_is_better)
+    order, p_values = _order(values, higher_is_better), adjusted_p_values(values)
     found: list[tuple[int, int]] = []
     for start in range(len(order)):
         stop = start + 1
         while stop < len(order) and not any(
-            differs(values[order[k]], values[order[stop]], level) for k in range(start, stop)
+            p_values[order[k], order[stop]] < level for k in range(start, stop)
         ):
             stop += 1
         if stop - start > 1 and (not found or stop > found[-1][1]):

@@ -1,0 +1,63 @@
+"""False alarms and power of the board's comparisons, by simulation.
+
+    python benchmarks/significance.py [--draws 4000]
+
+Paired differences of two learners are drawn as normal, and as differences of accuracies near 1 over 1,000
+test examples (skewed, with steps of 0.001). A table holds seven learners, all of them equal for false alarms;
+for power one is worse by a number of standard deviations of the difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from nsl_bench.leaderboard.ranking import adjusted_p_values, p_value
+
+LEARNERS, LEVEL = 7, 0.05
+Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Values whose paired differences have a standard deviation of 1."""
+    return rng.normal(size=shape) / np.sqrt(2)
+
+
+def accuracies(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Accuracies of train sets around 0.98, in units of the differences' standard deviation."""
+    found = rng.binomial(1000, rng.beta(98, 2, size=shape)) / 1000
+    return found / 0.0207
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=4000)
+    draws = parser.parse_args().draws
+    rows = []
+    kinds: dict[str, Draw] = {"normal": normal, "accuracies near 1": accuracies}
+    for name, draw in kinds.items():
+        for repeats in (3, 5, 10):
+            rng = np.random.default_rng(repeats)
+            pairs = [draw(rng, (2, repeats)) for _ in range(draws)]
+            tables = [draw(rng, (LEARNERS, repeats)) for _ in range(draws // 10)]
+            row: dict[str, object] = {"differences": name, "train sets": repeats}
+            row["false alarms, a pair"] = np.mean([p_value(*pair) < LEVEL for pair in pairs])
+            row["any false alarm, a table"] = np.mean(
+                [adjusted_p_values(table).min() < LEVEL for table in tables]
+            )
+            for effect in (1, 2, 4):
+                row[f"power at {effect} sd"] = np.mean([p_value(a + effect, b) < LEVEL for a, b in pairs])
+            worse = np.zeros((LEARNERS, 1))
+            worse[0] = 4
+            row["power at 4 sd, in a table"] = np.mean(
+                [adjusted_p_values(table - worse)[0, 1] < LEVEL for table in tables]
+            )
+            rows.append(row)
+    print(pd.DataFrame(rows).to_markdown(index=False, floatfmt=".3f", tablefmt="github"))
+
+
+if __name__ == "__main__":
+    main()
