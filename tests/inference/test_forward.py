@@ -101,6 +101,7 @@ def test_all_successors_have_a_place() -> None:
         assert len(states.new_words) == len(states.mass) == len(states.table) // 2 == states.capacity
 
 
+@pytest.mark.slow  # compiling with bounds checks
 def test_compiled_code_stays_within_its_arrays(tmp_path: Path) -> None:
     """Wide states, many candidates and little space, compiled anew with numba's bounds checks."""
     here = Path(__file__).parent

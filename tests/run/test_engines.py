@@ -51,7 +51,11 @@ def cluster() -> Iterator[Any]:
 
 def same(record: Record) -> tuple[Any, ...]:
     """What must not depend on where a run was done."""
-    numbers = {name: value for name, value in record.metrics.items() if name != "learning_time"}
+    numbers = {
+        name: value
+        for name, value in record.metrics.items()
+        if name != "peak_memory" and not name.endswith("_time")
+    }
     return record.key, record.status, numbers, record.hypothesis, record.content_hash
 
 
