@@ -33,11 +33,11 @@ def atom_text(atom: ModeAtom, variables: Iterator[str], constants: Iterator[str]
 
 def literal_text(mode: ModeLiteral, variables: Iterator[str], constants: Iterator[str]) -> str:
     """The literal with placeholders filled from left to right."""
-    literal = mode.literal
+    literal, sign = mode.literal, "not " if mode.negated else ""
     if isinstance(literal, ModeComparison):
         left = term_text(literal.left, variables, constants)
-        return f"{left} {literal.operator} {term_text(literal.right, variables, constants)}"
-    return ("not " if mode.negated else "") + atom_text(literal, variables, constants)
+        return f"{sign}{left} {literal.operator} {term_text(literal.right, variables, constants)}"
+    return sign + atom_text(literal, variables, constants)
 
 
 def match_term(term: ModeTerm, symbol: Symbol, variables: list[Symbol], constants: list[Symbol]) -> bool:

@@ -356,6 +356,29 @@ n(1..2).
 #pos(z@9, {}, {p}, {}).
 """,
     ),
+    "negated_comparison": (
+        1,
+        r"""
+n(1..2).
+m(1..2).
+#modeh(i(var(m),var(n))).
+#modeb(not const(n) != var(n)).
+#bias("penalty(1, head).").
+#pos(x@9, {i(1,2)}, {i(2,1)}, {}).
+""",
+    ),
+    "negated_comparison_priced": (
+        3,
+        r"""
+n(1..2).
+#modeh(i(var(n))).
+#modeb(not const(n) != var(n)).
+#max_body(1).
+#bias("penalty(1, head). penalty(2, X) :- in_body(neg(X)).").
+#bias("penalty(5, binop(O,L,R)) :- in_body(binop(O,L,R)).").
+#pos(x@9, {i(2)}, {i(1)}, {}).
+""",
+    ),
     "arities_of_one_name": (
         0,
         r"""

@@ -26,7 +26,7 @@ MANY = {flavour: 200 if flavour in LARGE else 1_000 for flavour in FLAVOURS}
 """Tasks of each flavour that the nightly run solves: 20,000 in all."""
 CHUNKS = 8
 """Tests among which the nightly run divides the tasks of a flavour."""
-LEAST_DECIDED = 0.75
+LEAST_DECIDED = 0.6
 """The share of the tasks of a chunk that have to be decided."""
 LEAST_TABULAR = {"observational": 0.6, "wide_bodies": 0.4, "leaf_types": 0.6, "large": 0.4, "priced": 0.4}
 """The share of the decided tasks of some flavours that tiers A and B have to solve."""

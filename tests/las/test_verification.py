@@ -91,6 +91,15 @@ def test_a_wrong_score_is_corrected() -> None:
         assert "please report" in found.message
 
 
+def test_penalties_are_checked_where_rules_cannot_be_priced() -> None:
+    rule = ("p :- s, q.",)
+    claimed = Solution("optimal", 7, 7, rule, 0, covered=("a", "c"), uncovered=(("b", 7),))
+    found = checked(LasTask.parse(TASK), claimed, Budget())
+    assert (found.status, found.score, found.verified) == ("feasible", 9, "score")
+    right = replace(claimed, score=9, covered=("b", "c"), uncovered=(("a", 9),))
+    assert checked(LasTask.parse(TASK), right, Budget()).verified is None
+
+
 def test_a_false_optimum_is_replaced_by_a_better_hypothesis() -> None:
     found = thoroughly(TASK, Solution("optimal", 9, 9))
     assert (found.status, found.score, found.cost) == ("feasible", 3, 3)

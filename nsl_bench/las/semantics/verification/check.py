@@ -68,7 +68,7 @@ def checked(task: LasTask, solution: Solution, budget: Budget, *, thorough: bool
             return _verify_unsatisfiable(task, solution, stop)
         if solution.score is None:
             return replace(solution, unverified="there is no hypothesis to check")
-        found = _score(task, solution.hypothesis, stop)
+        found = _score(task, solution.hypothesis, stop, solution)
     except (Unverifiable, Expired) as reason:
         return replace(solution, unverified=str(reason) if thorough else "")
     if not found.valid or found.total != solution.score:
@@ -91,12 +91,33 @@ def _stop(budget: Budget, seconds: float) -> Callable[[], None]:
     return stop
 
 
-def _score(task: LasTask, hypothesis: tuple[str, ...], stop: Callable[[], None]) -> _Score:
+def _score(
+    task: LasTask, hypothesis: tuple[str, ...], stop: Callable[[], None], claimed: Solution | None = None
+) -> _Score:
+    """What a hypothesis scores.
+
+    Args:
+        task: the task.
+        hypothesis: its rules.
+        stop: is called now and then, and may raise what ends the check.
+        claimed: the answer that has this hypothesis. Its cost is taken where the rules cannot be priced, but
+            other examples are left uncovered than the answer says.
+
+    Raises:
+        Unverifiable: the rules cannot be priced.
+    """
     covered = covered_examples(task, hypothesis, stop)
     missed = [example for example, ok in zip(task.examples, covered, strict=True) if not ok]
+    penalties = sum(example.penalty or 0 for example in missed)
+    try:
+        cost = Pricing(task, stop).of_hypothesis(hypothesis)
+    except Unverifiable:
+        if claimed is None or penalties == sum(penalty for _, penalty in claimed.uncovered):
+            raise
+        cost = claimed.cost
     return _Score(
-        cost=Pricing(task, stop).of_hypothesis(hypothesis),
-        penalties=sum(example.penalty or 0 for example in missed),
+        cost=cost,
+        penalties=penalties,
         covered=tuple(covered),
         valid=all(example.penalty is not None for example in missed),
     )
