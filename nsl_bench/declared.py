@@ -9,10 +9,8 @@ whoever only uses the dataclass.
 
 from __future__ import annotations
 
-import json
 import re
 import reprlib
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
@@ -269,7 +267,7 @@ def _sentence(form: Any, error: ValidationError) -> str:
 def as_written(value: Any) -> str:
     """A value as its file has it, in short."""
     if value is None or isinstance(value, bool):
-        return json.dumps(value)
+        return {None: "null", True: "true", False: "false"}[value]
     return quoted(list(value) if isinstance(value, tuple) else value)
 
 
@@ -319,6 +317,8 @@ def parse_json(text: str | bytes) -> Any:
         ValueError: it is no JSON, nests too deeply, names a key twice, or holds NaN, infinity, a number
             beyond all bounds, or half of a surrogate pair.
     """
+    import json
+
     try:
         decoded = text.decode("utf-8") if isinstance(text, bytes) else text
         values = json.loads(decoded, parse_constant=_no_number, object_pairs_hook=_once)
@@ -354,6 +354,8 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     Raises:
         UserError: it cannot be read, or is no TOML.
     """
+    import tomllib
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -172,6 +171,8 @@ class CompiledTables(Tables):
 
         if shares == 1:
             return part(*bounds)[1]
+        from concurrent.futures import ThreadPoolExecutor  # small tasks need none
+
         with ThreadPoolExecutor(threads) as pool:
             parts = list(pool.map(part, bounds, bounds[1:]))
         if not shared:

@@ -36,10 +36,16 @@ _BLOCK = 1 << 15
 
 @lru_cache(maxsize=4)
 def keys(words: int) -> npt.NDArray[np.uint32]:
-    """uint32 [LANES, 2, words]: NH's keys for the lower and the upper half of each word."""
-    rng = np.random.default_rng(_SEED)
-    found = rng.integers(0, 1 << 32, (words, LANES, 2), np.uint32)
-    return np.ascontiguousarray(found.transpose(1, 2, 0))
+    """uint32 [LANES, 2, words]: NH's keys for the lower and the upper half of each word.
+
+    They are the upper halves of what SplitMix64 gives (Steele, Lea, Flood: "Fast splittable pseudorandom
+    number generators", 2014); loading numpy's generators takes longer than solving a small task.
+    """
+    state = np.arange(1, 2 * LANES * words + 1, dtype=np.uint64) * STEPS[0] + np.uint64(_SEED)
+    state = (state ^ (state >> np.uint64(30))) * FACTORS[0]
+    state = (state ^ (state >> np.uint64(27))) * MIXERS[0]
+    found = ((state ^ (state >> np.uint64(31))) >> _HALF).astype(np.uint32)
+    return np.ascontiguousarray(found.reshape(words, LANES, 2).transpose(1, 2, 0))
 
 
 def strides(sizes: Sequence[int], orders: Sequence[Order]) -> npt.NDArray[np.int64]:
