@@ -129,11 +129,7 @@ class FolderLearner:
                 probabilities = probabilities_of(apart, test)
                 self._derived = np.asarray(apart.predict(test)).astype(np.int16), probabilities
 
-    def usage(self) -> Usage | None:
-        """What its processes have used; None where they ran elsewhere."""
-        return None
-
-    def effort(self, measured: dict[str, float]) -> dict[str, float]:
+    def effort(self) -> dict[str, float]:
         """What is known of its costs: answers that were made elsewhere cost what nobody here knows."""
         return {}
 
@@ -218,11 +214,7 @@ class CommandLearner(FolderLearner):
             process.close()
             self._log = process.output.text()
 
-    def usage(self) -> Usage | None:
-        """What the command used; None before it ran, and without limits."""
-        return self._usage
-
-    def effort(self, measured: dict[str, float]) -> dict[str, float]:
+    def effort(self) -> dict[str, float]:
         """Its costs: it learns and answers in one go, so all of it counts as learning."""
         found = {"learning_time": self.learning_time}
         if self._usage is not None:

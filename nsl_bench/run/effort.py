@@ -32,8 +32,6 @@ class Effort:
         if not hasattr(self._learner, "usage"):
             return time.process_time()
         used = self._learner.usage()
-        if used is None:
-            return 0.0
         if used.peak_memory:
             self.numbers["peak_memory"] = used.peak_memory / _MIB
         return float(used.cpu_seconds)

@@ -385,7 +385,7 @@ def _measure(
             answers[name] = labels_of(learner, view, probabilities), probabilities
     with _blaming("rules"):
         hypothesis = hypothesis_of(learner, benchmark)
-    numbers = learner.effort(effort.numbers) if hasattr(learner, "effort") else effort.numbers
+    numbers = learner.effort() if hasattr(learner, "effort") else effort.numbers
     own: Hypothesis | None = hypothesis  # whose probabilities and atoms are the learner's
     if hypothesis is not None and hypothesis.language == "asp":
         compared = agreement(benchmark, hypothesis, test.split, test.predictions, answers, allowance)

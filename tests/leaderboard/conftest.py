@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mutations import BOARD as CONTEST
 from nsl_bench.leaderboard.board import Board, read_board
 from nsl_bench.leaderboard.contests import Contest, read_contests
 from nsl_bench.leaderboard.scoring import score
@@ -20,17 +21,7 @@ from nsl_bench.run.job import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
 
-BOARD = """\
-[[contest]]
-name = "grids"
-benchmark = "sudoku_4x4"
-version = "1.0.0"
-source = "sklearn_digits"
-shifts = ["rotate90"]
-percents = [0, 100]
-repeats = 2
-paper = { rotate90 = "rotate90" }
-"""
+BOARD = CONTEST + 'paper = { rotate90 = "rotate90" }\n'
 
 
 @pytest.fixture(scope="session")
