@@ -9,7 +9,7 @@ import hashlib
 import heapq
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ Unprofitable = Callable[[Positions, Bits, int], bool]
 can pay."""
 
 
-@dataclass(frozen=True, eq=False)
-class Body:
+class Body(NamedTuple):
     """A rule body.
 
     Attributes:
