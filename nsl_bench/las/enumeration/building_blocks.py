@@ -5,7 +5,6 @@ A block is a Boolean table over its variables. Bodies are conjunctions of blocks
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsl_bench.las.bits import digest
 from nsl_bench.las.enumeration.resources import Limits, Resources, covers
 from nsl_bench.las.tables.columns import Bits
 from nsl_bench.las.tables.literals import BodyLiteral, patterns
@@ -218,4 +218,4 @@ def _name(table: Bits) -> bytes:
     """Equal for equal tables."""
     if table.nbytes <= _NAMED:
         return table.tobytes()
-    return hashlib.blake2b(np.ascontiguousarray(table).data, digest_size=16).digest()
+    return digest(np.ascontiguousarray(table).data)
