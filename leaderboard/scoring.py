@@ -195,9 +195,13 @@ def _true_hash(
 
 
 def _hash_of(job: Job, part: Part) -> str:
-    shift, percent = ("", 0.0) if job.track == "symbolic" else (job.shift, float(job.percent))
-    size, repeat = (job.size, job.repeat) if part == "train" else ("small", 1)
-    return _true_hash(job.benchmark, job.source, part, size, repeat, shift, percent, job.seed)
+    dial = (job.test_shift, job.test_percent) if part == "test" else (job.train_shift, job.train_percent)
+    shift, percent = ("", 0.0) if job.track == "symbolic" else (dial[0], float(dial[1]))
+    task = _parts(job.benchmark, job.source)[0]
+    place = (
+        (next(iter(task.sizes)), task.test_number(job.repeat)) if part == "test" else (job.size, job.repeat)
+    )
+    return _true_hash(job.benchmark, job.source, part, *place, shift, percent, job.seed)
 
 
 def _wrong_hashes(runs: Sequence[Run]) -> list[str]:
@@ -217,10 +221,20 @@ def _wrong_hashes(runs: Sequence[Run]) -> list[str]:
 
 
 @cache
-def _labels(benchmark: str, seed: int) -> npt.NDArray[np.int64]:
-    """The test set's labels, the same at every share of shift."""
-    task = registry.create("benchmark", benchmark)
-    return symbolic_split(task, "test", seed=seed).labels.astype(np.int64)
+def _labels_of(benchmark: str, seed: int, number: int) -> npt.NDArray[np.int64]:
+    """A test set's labels, the same at every share of shift."""
+    task: Benchmark = registry.create("benchmark", benchmark)
+    return symbolic_split(task, "test", next(iter(task.sizes)), number, seed=seed).labels.astype(np.int64)
+
+
+def _test_of(job: Job) -> tuple[str, int, int]:
+    """Which test set a run has: its task, the seed and the set's number."""
+    task: Benchmark = registry.create("benchmark", job.benchmark)
+    return job.benchmark, job.seed, task.test_number(job.repeat)
+
+
+def _labels(job: Job) -> npt.NDArray[np.int64]:
+    return _labels_of(*_test_of(job))
 
 
 def _numbers(
@@ -237,7 +251,7 @@ def _numbers(
         # A run outside the contests may be of anything; its rows are checked for nothing and dropped.
         if run.id in by_id:
             names = registry.create("benchmark", run.job.benchmark).labels.names
-            sizes[run.id] = (len(_labels(run.job.benchmark, run.job.seed)), len(names))
+            sizes[run.id] = (len(_labels(run.job)), len(names))
     numbers: dict[str, dict[str, float]] = {run.id: {} for run in entered}
     crisp: dict[str, npt.NDArray[np.int8]] = {}
     own: dict[str, dict[str, float]] = {}
@@ -247,14 +261,12 @@ def _numbers(
     for run_id, evaluation, predicted in read_predictions(folder, sizes, limits, ignored=outside):
         job = by_id[run_id].job
         contrary.append(_contradicting(by_id[run_id], evaluation, predicted))
-        numbers[run_id].update(_measure(evaluation, predicted, _labels(job.benchmark, job.seed), job))
+        numbers[run_id].update(_measure(evaluation, predicted, _labels(job), job))
         if evaluation == "hypothesis":
             crisp[run_id] = predicted[0]
         if by_id[run_id].language == "asp":
             certain = predicted[0], one_hot(predicted[0], predicted[1].shape[1]).astype(np.float32)
-            own.setdefault(run_id, {}).update(
-                _measure(evaluation, certain, _labels(job.benchmark, job.seed), job)
-            )
+            own.setdefault(run_id, {}).update(_measure(evaluation, certain, _labels(job), job))
     stage(_DOING, max(0.1, deadline - time.monotonic()))
     for run in entered:
         for evaluation in _expected(run.job):
@@ -331,8 +343,8 @@ def _judge_rules(
     Where ASP rules are what the learner answers with (`nsl_bench.run.agreement`), hypothesis accuracy is
     theirs; elsewhere their atoms do not count, and the learner's labels stand for its label probabilities.
     """
-    keys = {(run.job.benchmark, run.job.seed, run.rules) for run in runs if run.language == "asp"}
-    answers: dict[tuple[str, int, tuple[str, ...]], tuple[npt.NDArray[np.int16], int, int]] = {}
+    keys = {(*_test_of(run.job), run.rules) for run in runs if run.language == "asp"}
+    answers: dict[tuple[str, int, int, tuple[str, ...]], tuple[npt.NDArray[np.int16], int, int]] = {}
     differing = []
     for run in runs:
         mine = numbers[run.id]
@@ -340,7 +352,7 @@ def _judge_rules(
             mine["rules"], mine["atoms"] = float(len(run.rules)), float(_tests(run))
         if run.language != "asp":
             continue
-        key = (run.job.benchmark, run.job.seed, run.rules)
+        key = (*_test_of(run.job), run.rules)
         try:
             if key not in answers:
                 left = max(0.1, deadline - time.monotonic())
@@ -353,7 +365,7 @@ def _judge_rules(
         if run.id in crisp:
             mine["agreement"] = float(np.mean(labels == crisp[run.id]))
         if mine.get("agreement", 0.0) >= BOUND:
-            mine["hypothesis_accuracy"] = measure.accuracy(labels, _labels(*key[:2]))
+            mine["hypothesis_accuracy"] = measure.accuracy(labels, _labels(run.job))
             mine["rules"], mine["atoms"] = float(rules), float(atoms)
         else:
             mine.update(own[run.id])
