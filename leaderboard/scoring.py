@@ -197,11 +197,11 @@ def _true_hash(
 def _hash_of(job: Job, part: Part) -> str:
     dial = (job.test_shift, job.test_percent) if part == "test" else (job.train_shift, job.train_percent)
     shift, percent = ("", 0.0) if job.track == "symbolic" else (dial[0], float(dial[1]))
-    task = _parts(job.benchmark, job.source)[0]
+    task = _parts(job.task, job.source)[0]
     place = (
         (next(iter(task.sizes)), task.test_number(job.repeat)) if part == "test" else (job.size, job.repeat)
     )
-    return _true_hash(job.benchmark, job.source, part, *place, shift, percent, job.seed)
+    return _true_hash(job.task, job.source, part, *place, shift, percent, job.seed)
 
 
 def _wrong_hashes(runs: Sequence[Run]) -> list[str]:
@@ -229,8 +229,8 @@ def _labels_of(benchmark: str, seed: int, number: int) -> npt.NDArray[np.int64]:
 
 def _test_of(job: Job) -> tuple[str, int, int]:
     """Which test set a run has: its task, the seed and the set's number."""
-    task: Benchmark = registry.create("benchmark", job.benchmark)
-    return job.benchmark, job.seed, task.test_number(job.repeat)
+    task: Benchmark = registry.create("benchmark", job.task)
+    return job.task, job.seed, task.test_number(job.repeat)
 
 
 def _labels(job: Job) -> npt.NDArray[np.int64]:
@@ -250,7 +250,7 @@ def _numbers(
     for run in runs:
         # A run outside the contests may be of anything; its rows are checked for nothing and dropped.
         if run.id in by_id:
-            names = registry.create("benchmark", run.job.benchmark).labels.names
+            names = registry.create("benchmark", run.job.task).labels.names
             sizes[run.id] = (len(_labels(run.job)), len(names))
     numbers: dict[str, dict[str, float]] = {run.id: {} for run in entered}
     crisp: dict[str, npt.NDArray[np.int8]] = {}
@@ -385,7 +385,7 @@ def _tests(run: Run) -> int:
     A branch is a label, and tests on it behind ``if``; that the branches say what the learner predicts is
     not checked: most trees stand for a forest or a network.
     """
-    labels = registry.create("benchmark", run.job.benchmark).labels.names
+    labels = registry.create("benchmark", run.job.task).labels.names
     count = 0
     for rule in run.rules:
         label, _, body = rule.partition(" if ")

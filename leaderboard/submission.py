@@ -252,10 +252,10 @@ def _write_predictions(store: Store, chosen: Sequence[tuple[Record, Contest, Cel
     }
     with pq.ParquetWriter(path, schema, **plain) as writer:
         for record, _, _ in chosen:
-            names = labels.get(record.job.benchmark)
+            names = labels.get(record.job.task)
             if names is None:
-                names = registry.create("benchmark", record.job.benchmark).labels.names
-                labels[record.job.benchmark] = names
+                names = registry.create("benchmark", record.job.task).labels.names
+                labels[record.job.task] = names
             rows = list(_rows(record, store.predictions(record.key), names))
             writer.write_table(pa.Table.from_pylist(rows, schema=schema))
 
