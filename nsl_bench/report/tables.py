@@ -28,6 +28,7 @@ __all__ = [
     "render",
     "short_names",
     "summarise",
+    "superseded",
     "with_standard",
 ]
 
@@ -52,8 +53,21 @@ def comparable(runs: pd.DataFrame) -> pd.DataFrame:
 
     Failed runs count with the majority class's metrics, if their record has any. Of several versions of a
     learner or a network the last one counts. Folders of one content are one source; a network's seeds are
-    columns of their own, ``network_seed``.
+    a column of their own, ``network_seed``.
     """
+    done = _counting(runs)
+    alike: pd.DataFrame = done.loc[_is_last(done)]
+    return alike
+
+
+def superseded(runs: pd.DataFrame) -> int:
+    """How many runs are left out because a later version of their learner or network was run."""
+    done = _counting(runs)
+    return int((~_is_last(done)).sum())
+
+
+def _counting(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs that have answers, with names that tell apart what differs."""
     answered = runs.reindex(columns=_ANSWERED).notna().any(axis=1)
     done = runs[(runs["status"] == "ok") | answered].copy()
     for column in ("network", "splits"):
@@ -65,11 +79,15 @@ def comparable(runs: pd.DataFrame) -> pd.DataFrame:
     done.loc[known, "splits"] = done[known].groupby("splits_fingerprint")["splits"].transform("last")
     kinds = done["source"].map(source_identity)
     done["source"] = done.groupby([kinds, "source_fingerprint"])["source"].transform("last")
+    return done
+
+
+def _is_last(done: pd.DataFrame) -> pd.Series:
+    """Whether each run is of the last version of its learner and its network."""
     line = [*SETTING, "track", "network", "learner"]
     versions = done[list(_VERSIONS)].agg("\n".join, axis=1)
-    last = versions.groupby([done[name] for name in line]).transform("last")
-    alike: pd.DataFrame = done.loc[versions == last]
-    return alike
+    last: pd.Series = versions == versions.groupby([done[name] for name in line]).transform("last")
+    return last
 
 
 def _seed_of(network: str) -> tuple[str, int]:
