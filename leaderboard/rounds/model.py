@@ -239,6 +239,8 @@ class SealedContest(Grid):
         out: str = "results/",
     ) -> str:
         """The command line that does a learner's runs of this contest."""
+        if self.by == "predictions":  # only whoever made them can make them again; all can check them
+            return shlex.join(["nsl-bench", "leaderboard", "verify-round", self.round])
         words = ["nsl-bench", "leaderboard", "run-entry", self.round, "--contest", self.base]
         words += ["--learner", learner, *(["--track", "symbolic"] if track == "symbolic" else [])]
         words += ["--network", network] if network else []
