@@ -10,7 +10,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ import numpy.typing as npt
 
 from nsl_bench.declared import checked, parse_json
 from nsl_bench.errors import UserError
+from nsl_bench.run.dials import Dials
+from nsl_bench.run.job import PROTOCOL
 from nsl_bench.run.metrics import METRICS
 
 from .accepted import SUBMISSIONS
@@ -259,11 +261,14 @@ class Board:
                 "benchmark_version": contest.version,
                 "source": contest.source,
                 "size": contest.size,
-                "splits": None,
+                **dict.fromkeys(("splits", "splits_fingerprint", "source_fingerprint", "sealed"), ""),
+                **dict.fromkeys(("learner_version", "network_version"), ""),
+                "protocol": PROTOCOL,
                 "seed": contest.seed,
                 "track": entry.track,
                 "network": entry.network,
                 "learner": entry.title,
+                **_dials([contest.dials(cell) for cell in shown]),
                 "shift": [cell.shift for cell in shown],
                 "percent": [cell.percent for cell in shown],
                 "repeat": [cell.repeat for cell in shown],
@@ -271,6 +276,11 @@ class Board:
             }
             pieces.append(pd.concat([pd.DataFrame(about, index=table.index), table], axis=1))
         return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame()
+
+
+def _dials(dials: Sequence[Dials]) -> dict[str, list[Any]]:
+    """The columns that say how train and test sets are shifted."""
+    return {f.name: [getattr(one, f.name) for one in dials] for f in fields(Dials)}
 
 
 def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:

@@ -91,7 +91,7 @@ def again(
     for k, name in enumerate(chosen, 1):
         run, contest, cell = places[name]
         heard(f"Run {k} of {len(chosen)}: {run.job}")
-        job = replace(run.job, learner=spec, learner_version=about.version, harness_version=__version__)
+        job = replace(run.job, learner=spec, learner_version=about.version)
         outcome = _run(bench, job, contest, cell, rounds)
         if outcome is None:
             continue

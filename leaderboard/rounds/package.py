@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import canonical_row, image_digest, pixels
 from nsl_bench.errors import UserError
 from nsl_bench.learners.view import View
@@ -52,7 +54,7 @@ def places_of(contest: Contest, track: str = "pretrained") -> list[Cell]:
 
 def jobs_at(
     contest: Contest,
-    cell: Cell | Place,
+    cell: Cell,
     commitment: str,
     learner: str,
     network: str,
@@ -64,8 +66,7 @@ def jobs_at(
     return plan(
         contest.benchmark,
         [learner],
-        shifts=[cell.shift],
-        percents=[cell.percent],
+        dials=[contest.dials(cell)],
         repeats=range(1, contest.repeats + 1),
         sizes=[contest.size],
         source=contest.source,
@@ -123,11 +124,15 @@ def _entrant(track: Track) -> Callable[[str], About]:
     return lambda learner: About(track, "")
 
 
-def digests(jobs: Sequence[Job], bench: Bench) -> tuple[int, str, tuple[str, ...]]:
-    """How many test examples there are, their hash, and those of the train parts of some runs of a place."""
+def digests(jobs: Sequence[Job], bench: Bench) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
+    """How many test examples the runs of a place have, and the hashes of their test and train parts."""
     views = [bench.views(job) for job in jobs]
-    test = views[0][-1]
-    return len(test), part_digest(test), tuple(part_digest(seen[0]) for seen in views)
+    task: Benchmark = registry.create("benchmark", jobs[0].benchmark)
+    numbers = [task.test_number(job.repeat) for job in jobs]
+    tests = {number: seen[-1] for number, seen in zip(numbers, views, strict=True)}
+    hashes = {number: part_digest(test) for number, test in tests.items()}
+    test = tuple(hashes[number] for number in numbers)
+    return len(views[0][-1]), test, tuple(part_digest(seen[0]) for seen in views)
 
 
 def jobs_in_package(folder: Path) -> dict[Path, Job]:
