@@ -173,6 +173,7 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
     from nsl_bench.run.sweep import Engine
     from nsl_bench.sealing import check_limits
 
+    from ..accepted import SUBMISSIONS as ACCEPTED
     from ..contests import BOARD as OWN
     from .entry import Learner, run_learner
     from .model import folder_of, read_round
@@ -184,10 +185,11 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
         raise UserError("Name the learner with --learner or --learner-command.")
     given: DataSeed | None = options.pop("data_seed")
     seed = _seed(found, given, folder_of(file) / f"{round_name}.json")
-    limits = check_limits(limits_of(options, [out, *([given.file] if given else [])]))
+    accept = options.pop("accept")
+    secret = [path for path in (out, given and given.file, accept, ACCEPTED) if path]
+    limits = check_limits(limits_of(options, secret))
     names, jobs = options.pop("names"), options.pop("jobs")
     learner = Learner(spec or spec_of(command), options.pop("network"), options.pop("track") == "symbolic")
-    accept = options.pop("accept")
     if accept is not None and found.is_revealed:
         raise UserError(f"The round {round_name} is revealed; it takes no more entries.")
     if len({value is None for value in (accept, options["name"], options["licence"])}) > 1:
@@ -227,7 +229,7 @@ def _take(found: Round, store: Any, accept: Path, board: Path, words: dict[str, 
         click.echo(comment(verdict), nl=False)
         if not verdict.accepted:
             return 1
-        place = take(verdict, out, accept, found, "code", board)
+        place = take(verdict, out, accept, "code", board)
     click.echo(f"Accepted into {place}.", err=True)
     return 0
 
@@ -346,12 +348,13 @@ def rerun(
     """
     from nsl_bench.isolation.host import about
 
+    from ..accepted import SUBMISSIONS as ACCEPTED
     from ..contests import BOARD as OWN
     from ..contests import read_contests
     from ..rerun import again, write_again
     from .model import read_rounds
 
-    limits = limits_of(options, [submission])
+    limits = limits_of(options, [submission, ACCEPTED])
     if limits is None:
         raise UserError("A stranger's learner runs in the sandbox only; leave out --isolation none.")
     file = board or OWN

@@ -18,6 +18,7 @@ from typing import Any
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import canonical_row, image_digest, pixels
+from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
 from nsl_bench.learners.view import View
 from nsl_bench.run.evaluate import Bench
@@ -32,6 +33,7 @@ from .model import Grid, Place, Round, place_seed
 __all__ = [
     "ROUND_FILE",
     "folder_digest",
+    "identity_here",
     "jobs_at",
     "jobs_in_package",
     "made_again",
@@ -118,6 +120,12 @@ def made_again(grid: Grid, found: Round) -> Iterator[Place]:
         bench.data_seed = place
         examples, test, train = digests(jobs, bench)
         yield Place(cell.shift, cell.percent, commitment_of(place.secret), examples, test, train)
+
+
+def identity_here(grid: Grid) -> tuple[str, str]:
+    """The version of a contest's task here, and the fingerprint of its images."""
+    task: Benchmark = registry.create("benchmark", grid.benchmark)
+    return task.version, make_source(task, grid.source).fingerprint()
 
 
 def _entrant(track: Track) -> Callable[[str], About]:

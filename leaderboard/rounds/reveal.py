@@ -15,7 +15,7 @@ from ..submission import MANIFEST
 from ..untrusted import Limits
 from ..verdict import SCORES, Verdict, write_scores
 from .model import Grid, Place, Round, SealedContest, Taken, place_data_seed, write_round
-from .package import ROUND_FILE, folder_digest, jobs_in_package, made_again
+from .package import ROUND_FILE, folder_digest, identity_here, jobs_in_package, made_again
 
 __all__ = ["Finding", "check_package", "reveal", "verify"]
 
@@ -103,6 +103,10 @@ def verify(found: Round, submissions: Path, limits: Limits, heard: _Heard | None
 def _data_again(grid: Grid, found: Round) -> Finding:
     what = f"{grid.name}: {len(grid.places)} places made again from the seed"
     try:
+        here = identity_here(grid)
+        if here != (grid.version, grid.source_fingerprint):
+            said = f"{grid.benchmark} {grid.version} with the images {grid.source_fingerprint}"
+            return Finding(what, f"the round is of {said}; here are version {here[0]} and {here[1]}")
         wrong = [
             f"{said.shift} {said.percent:g} %"
             for said, again in zip(_sorted(grid.places), _sorted(made_again(grid, found)), strict=True)
