@@ -292,6 +292,10 @@ def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:
     rounds = read_rounds(board)
     sealed = [contest for found in rounds if found.is_revealed for contest in found.board_contests("code")]
     contests = (*read_contests(board), *sealed)
+    names = [contest.name for contest in contests]
+    for name in (contest.name for contest in sealed):
+        if names.count(name) > 1:
+            raise UserError(f"The board's file {board} has a contest {name}, which is one of a sealed round.")
     folders = _accepted(submissions)
     entries = [entry for folder in folders for entry in _entries(folder, contests, rounds)]
     if folders and not entries:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from nsl_bench import __version__, cache, registry
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.guard import guarded
 from nsl_bench.isolation.guard_worker import needing
-from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners.command import command_of, is_command, version_of_command
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import About, Job
@@ -35,27 +35,36 @@ from .standing import AGAIN, Again
 from .submission import PREDICTIONS, Manifest, run_rows
 from .verdict import SCORES
 
-__all__ = ["COMPARED", "again", "write_again"]
+__all__ = ["COMPARED", "Sample", "again", "write_again"]
 
 COMPARED = ("hypothesis_accuracy", "framework_accuracy", "brier_score")
 """The numbers that are compared, where both have them."""
 
-_Place = tuple[Contest, Cell]
+
+@dataclass(frozen=True)
+class Sample:
+    """Which runs are done again, and how far they may differ.
+
+    Attributes:
+        n: how many runs.
+        seed: of the sample.
+        tolerance: how far labels (a share) and numbers may differ.
+    """
+
+    n: int
+    seed: int
+    tolerance: float = 0.02
 
 
 def again(
     folder: Path,
     contests: Sequence[Contest],
     rounds: Sequence[Round],
-    *,
-    n: int,
-    seed: int,
-    tolerance: float,
-    learner: str | None,
+    sample: Sample,
+    bench: Bench,
     describe: Callable[[str], About],
-    limits: Limits,
-    date: str,
-    device: str = "auto",
+    *,
+    learner: str | None = None,
     heard: Callable[[str], None] = lambda sentence: None,
 ) -> Again:
     """Do some of an entry's runs again.
@@ -64,14 +73,10 @@ def again(
         folder: of the submission.
         contests: the board's.
         rounds: its sealed rounds.
-        n: how many runs.
-        seed: of the sample.
-        tolerance: how far labels (a share) and numbers may differ.
-        learner: spec in place of the submission's, which may name a file of the submitter's.
+        sample: which runs.
+        bench: does them, each learner in a process of its own.
         describe: asks a learner what it is, in a process of its own.
-        limits: what it may use.
-        date: ISO 8601.
-        device: where networks run.
+        learner: spec in place of the submission's, which may name a file of the submitter's.
         heard: is told what is being done.
 
     Raises:
@@ -83,40 +88,54 @@ def again(
     places = _places(read_runs(folder), _contests(manifest, contests, rounds))
     if not places:
         raise UserError(f"{folder} has no run of a contest of the board.")
-    chosen = random.Random(seed).sample(sorted(places), min(n, len(places)))
+    chosen = random.Random(sample.seed).sample(sorted(places), min(sample.n, len(places)))
     submitted, numbers = _submitted(folder, chosen), _numbers(folder, contests, rounds)
     about = About(command_of(spec)[0], version_of_command(spec)) if is_command(spec) else describe(spec)
-    bench = Bench(device, limits=limits)
-    differing, differences, compared = 0.0, dict.fromkeys(COMPARED, 0.0), 0
+    found = []
     for k, name in enumerate(chosen, 1):
         run, contest, cell = places[name]
         heard(f"Run {k} of {len(chosen)}: {run.job}")
         job = replace(run.job, learner=spec, learner_version=about.version)
-        outcome = _run(bench, job, contest, cell, rounds)
-        if outcome is None:
-            continue
-        record, rows = outcome
-        compared += 1
-        differing = max(differing, _differing(rows, submitted.get(name, {})))
-        for metric in COMPARED:
-            said, found = numbers.get(name, {}).get(metric), record.metrics.get(metric)
-            if said is not None and found is not None:
-                differences[metric] = max(differences[metric], abs(said - found))
-    same = compared == len(chosen) and max(differing, *differences.values()) <= tolerance
+        made = _run(bench, job, contest, cell)
+        if made is not None:
+            found.append(_compared(*made, submitted.get(name, {}), numbers.get(name, {})))
+    differing = max((labels for labels, _ in found), default=0.0)
+    differences = {name: max((by[name] for _, by in found), default=0.0) for name in COMPARED}
+    near = max(differing, *differences.values()) <= sample.tolerance
     return Again(
         files=dict(manifest.files),
-        seed=seed,
+        seed=sample.seed,
         runs=tuple(chosen),
         of=len(places),
-        compared=compared,
-        tolerance=tolerance,
+        compared=len(found),
+        tolerance=sample.tolerance,
         differing_labels=differing,
         differences=differences,
-        same=same,
+        same=near and len(found) == len(chosen),
         learner=spec,
-        date=date,
+        date=datetime.now(UTC).date().isoformat(),
         nsl_bench=__version__,
     )
+
+
+def _compared(
+    record: Record,
+    rows: Mapping[str, Any],
+    submitted: Mapping[str, Any],
+    numbers: Mapping[str, float],
+) -> tuple[float, dict[str, float]]:
+    """The greatest share of labels that differ in an evaluation, and the difference of each number.
+
+    What only the submission or only the new run has is not compared.
+    """
+    shares = [
+        float(np.mean(rows[name] != labels)) if len(rows[name]) == len(labels) else 1.0
+        for name, labels in submitted.items()
+        if name in rows
+    ]
+    both = numbers.keys() & record.metrics.keys()
+    differences = {name: abs(numbers[name] - record.metrics[name]) for name in both}
+    return max(shares, default=1.0), {name: differences.get(name, 0.0) for name in COMPARED}
 
 
 def write_again(found: Again, folder: Path) -> None:
@@ -162,9 +181,7 @@ def _places(runs: Sequence[Run], contests: Sequence[Contest]) -> dict[str, tuple
     return {run.id: (run, *place) for run, place in found if place is not None}
 
 
-def _run(
-    bench: Bench, job: Job, contest: Contest, cell: Cell, rounds: Sequence[Round]
-) -> tuple[Record, dict[str, Any]] | None:
+def _run(bench: Bench, job: Job, contest: Contest, cell: Cell) -> tuple[Record, dict[str, Any]] | None:
     """A run's record, and the labels of each evaluation; None if it failed."""
     if isinstance(contest, SealedContest):
         place = contest.place(cell)
@@ -177,15 +194,6 @@ def _run(
     names = registry.create("benchmark", job.benchmark).labels.names
     rows = run_rows(outcome.record.key, outcome.predictions, names)
     return outcome.record, {row["evaluation"]: np.array(row["predicted"], np.int8) for row in rows}
-
-
-def _differing(mine: Mapping[str, Any], submitted: Mapping[str, Any]) -> float:
-    """The greatest share of labels that differ in an evaluation that both have."""
-    shares = [
-        float(np.mean(mine[name] != submitted[name])) if len(mine[name]) == len(submitted[name]) else 1.0
-        for name in mine.keys() & submitted.keys()
-    ]
-    return max(shares, default=1.0)
 
 
 def _submitted(folder: Path, runs: Sequence[str]) -> dict[str, dict[str, Any]]:

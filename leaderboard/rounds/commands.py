@@ -77,7 +77,7 @@ def seal(
     from ..contests import BOARD as OWN
     from ..contests import read_contests
     from .model import folder_of
-    from .seal import chosen
+    from .seal import Files, chosen
     from .seal import seal as sealed
 
     file = board or OWN
@@ -85,9 +85,7 @@ def seal(
     found = sealed(
         name,
         contests,
-        file,
-        seed_file=seed_file,
-        out=out,
+        Files(file, seed_file, out),
         network=network,
         date=today(),
         device=device,
@@ -188,8 +186,8 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
     accept = options.pop("accept")
     secret = [path for path in (out, given and given.file, accept, ACCEPTED) if path]
     limits = check_limits(limits_of(options, secret))
-    names, jobs = options.pop("names"), options.pop("jobs")
-    learner = Learner(spec or spec_of(command), options.pop("network"), options.pop("track") == "symbolic")
+    network, symbolic = options.pop("network"), options.pop("track") == "symbolic"
+    learner = Learner(spec or spec_of(command), network, symbolic, options.pop("names"))
     if accept is not None and found.is_revealed:
         raise UserError(f"The round {round_name} is revealed; it takes no more entries.")
     if len({value is None for value in (accept, options["name"], options["licence"])}) > 1:
@@ -202,8 +200,7 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
         store,
         Bench(options.pop("device"), limits=limits),
         partial(about, limits=limits),
-        contests=names,
-        engine=Engine(jobs),
+        engine=Engine(options.pop("jobs")),
         on_failure=say,
     )
     click.echo(f"{tally}; results in {out}.")
@@ -347,11 +344,12 @@ def rerun(
     What was found is kept beside its scores, and the site shows it. Exit code 1: something differs.
     """
     from nsl_bench.isolation.host import about
+    from nsl_bench.run.evaluate import Bench
 
     from ..accepted import SUBMISSIONS as ACCEPTED
     from ..contests import BOARD as OWN
     from ..contests import read_contests
-    from ..rerun import again, write_again
+    from ..rerun import Sample, again, write_again
     from .model import read_rounds
 
     limits = limits_of(options, [submission, ACCEPTED])
@@ -362,14 +360,10 @@ def rerun(
         submission,
         read_contests(file),
         read_rounds(file),
-        n=runs,
-        seed=secrets.randbelow(1 << 32) if seed is None else seed,
-        tolerance=tolerance,
+        Sample(runs, secrets.randbelow(1 << 32) if seed is None else seed, tolerance),
+        Bench(device, limits=limits),
+        partial(about, limits=limits),
         learner=learner,
-        describe=partial(about, limits=limits),
-        limits=limits,
-        date=today(),
-        device=device,
         heard=Progress(),
     )
     write_again(found, submission)

@@ -133,11 +133,13 @@ class Learner:
         spec: its name, or a file or module and a class in it.
         network: perception network; empty: the one whose probabilities were handed out.
         symbolic: whether it is shown true concepts.
+        contests: names in the round; empty: all.
     """
 
     spec: str
     network: str = ""
     symbolic: bool = False
+    contests: Sequence[str] = ()
 
     def track(self, describe: Callable[[str], About]) -> Track:
         """The supervision that it uses in the round."""
@@ -153,7 +155,6 @@ def run_learner(
     bench: Bench,
     describe: Callable[[str], About],
     *,
-    contests: Sequence[str] = (),
     engine: Engine | None = None,
     on_failure: Callable[[Record], None] = lambda record: None,
 ) -> Tally:
@@ -166,7 +167,6 @@ def run_learner(
         store: where runs are kept.
         bench: does them; its seed is set to that of each place in turn.
         describe: asks a learner what it is, in a process of its own.
-        contests: names in the round; empty: all.
         engine: where runs are done.
         on_failure: told of every failed run.
 
@@ -175,20 +175,20 @@ def run_learner(
     """
     tallies = [Tally(0, 0, 0, 0)]
     track = learner.track(describe)
-    for contest, place, jobs in _sealed_jobs(found, learner, track, describe, contests):
+    for contest, place, jobs in _sealed_jobs(found, learner, track, describe):
         bench.data_seed = place_data_seed(seed, found.name, contest.base, place)
         tallies.append(sweep(jobs, store, bench, on_failure, engine=engine))
     return Tally(**{f.name: sum(getattr(tally, f.name) for tally in tallies) for f in fields(Tally)})
 
 
 def _sealed_jobs(
-    found: Round, learner: Learner, track: Track, describe: Callable[[str], About], contests: Sequence[str]
+    found: Round, learner: Learner, track: Track, describe: Callable[[str], About]
 ) -> Iterator[tuple[SealedContest, Place, list[Job]]]:
     known = {contest.base: contest for contest in found.board_contests("code")}
-    for name in contests:
+    for name in learner.contests:
         if name not in known:
             raise unknown(f"contest of the round {found.name}", name, known)
-    for contest in (known[name] for name in dict.fromkeys(contests or known)):
+    for contest in (known[name] for name in dict.fromkeys(learner.contests or known)):
         network = learner.network or contest.network
         for cell in places_of(contest, track):
             place = contest.place(cell)

@@ -38,6 +38,8 @@ __all__ = [
     "Taken",
     "empty_round",
     "folder_of",
+    "is_name",
+    "joined",
     "manifest_digest",
     "place_data_seed",
     "place_seed",
@@ -53,7 +55,14 @@ SCHEMA = 1
 By = Literal["predictions", "code"]
 """How an entry takes part: it sent predictions, or a learner that the board ran."""
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}")
+_NAME = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,28}[a-z0-9])?")
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be a round's name."""
+    return _NAME.fullmatch(text) is not None
+
+
 _DIGEST = Annotated[str, Is("64 hexadecimal digits", test=re.compile(r"[0-9a-f]{64}").fullmatch)]
 _SECRET = Annotated[
     str,
@@ -133,7 +142,7 @@ class Round(Declared):
         schema: version of this form.
     """
 
-    name: Annotated[str, Is("1 to 30 lower case letters, digits and -", test=_NAME.fullmatch)]
+    name: Annotated[str, Is("1 to 30 lower case letters and digits, and dashes between them", test=is_name)]
     commitment: _DIGEST
     sealed: _DATE
     nsl_bench: _TEXT
@@ -186,7 +195,7 @@ class SealedContest(Grid):
     def of(cls, whole: Round, grid: Grid, by: By, secret: str) -> SealedContest:
         """A contest of a round."""
         values = {f.name: getattr(grid, f.name) for f in fields(grid)}
-        name = f"{whole.name}-{grid.name}"
+        name = joined(whole.name, grid.name)
         return cls(**{**values, "name": name}, round=whole.name, base=grid.name, by=by, secret=secret)
 
     @property
@@ -247,6 +256,11 @@ class SealedContest(Grid):
         words += ["--learner", learner, *(["--track", "symbolic"] if track == "symbolic" else [])]
         words += ["--network", network] if network else []
         return shlex.join([*words, "--out", out])
+
+
+def joined(round_name: str, contest: str) -> str:
+    """The name that a contest of a round has on the board; no round's name holds two dashes."""
+    return f"{round_name}--{contest}"
 
 
 def place_seed(secret: str, round_name: str, contest: str, cell: Cell | Place) -> str:

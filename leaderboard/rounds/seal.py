@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from nsl_bench.declared import quoted
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.sealing import DataSeed
 
 from ..contests import Contest
-from .model import Round, empty_round, folder_of, read_rounds, to_json, write_round
+from .model import Round, empty_round, folder_of, is_name, joined, read_rounds, to_json, write_round
 from .package import ROUND_FILE, write_contest
 
-__all__ = ["chosen", "seal"]
+__all__ = ["Files", "chosen", "seal"]
 
 _LONGEST = 50
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}")
 
 
 def chosen(
@@ -49,13 +48,26 @@ def chosen(
     return found if repeats is None else [replace(contest, repeats=repeats) for contest in found]
 
 
+@dataclass(frozen=True)
+class Files:
+    """Where the parts of a round are written.
+
+    Attributes:
+        board: ``board.toml``, beside which the round's public file is written.
+        seed: where the secret seed is kept; must not be there.
+        out: folder that is made for entrants; must not hold files.
+    """
+
+    board: Path
+    seed: Path
+    out: Path
+
+
 def seal(
     name: str,
     contests: Sequence[Contest],
-    board: Path,
+    files: Files,
     *,
-    seed_file: Path,
-    out: Path,
     network: str,
     date: str,
     device: str = "auto",
@@ -66,9 +78,7 @@ def seal(
     Args:
         name: of the round.
         contests: what is compared.
-        board: ``board.toml``, beside which the round's public file is written.
-        seed_file: where the secret seed is kept; must not be there.
-        out: folder that is made for entrants; must not hold files.
+        files: what is written where.
         network: whose probabilities entrants get.
         date: ISO 8601.
         device: where the network runs.
@@ -77,8 +87,8 @@ def seal(
     Raises:
         UserError: a name or file that is there already or cannot be; nothing is left behind then.
     """
-    _check(name, contests, board, out)
-    seed = _draw(seed_file)
+    _check(name, contests, files)
+    seed, out = _draw(files.seed), files.out
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".sealing-", dir=out.parent) as beside:
@@ -94,25 +104,31 @@ def seal(
             if out.exists():
                 out.rmdir()
             shutil.move(made, out)
-        write_round(found, board)
+        write_round(found, files.board)
     except BaseException as error:
-        seed_file.unlink(missing_ok=True)  # nothing that follows it was published
+        files.seed.unlink(missing_ok=True)  # nothing that follows it was published
         if isinstance(error, OSError):
             raise UserError(f"--out: {out} cannot be written: {error.strerror}.") from error
         raise
     return found
 
 
-def _check(name: str, contests: Sequence[Contest], board: Path, out: Path) -> None:
-    if not _NAME.fullmatch(name):
-        raise UserError(f"A round's name is 1 to 30 lower case letters, digits and -; got '{name[:80]}'.")
+def _check(name: str, contests: Sequence[Contest], files: Files) -> None:
+    board, out = files.board, files.out
+    if not is_name(name):
+        raise UserError(
+            f"A round's name is 1 to 30 lower case letters and digits, and dashes between them; got "
+            f"{quoted(name)}."
+        )
     if name in {known.name for known in read_rounds(board)}:
         raise UserError(
             f"There is a sealed round '{name}' in {folder_of(board)} already; choose another name."
         )
     for contest in contests:
-        if len(f"{name}-{contest.name}") > _LONGEST:
-            raise UserError(f"{name}-{contest.name} has more than {_LONGEST} letters; give a shorter name.")
+        if len(joined(name, contest.name)) > _LONGEST:
+            raise UserError(
+                f"{joined(name, contest.name)} has more than {_LONGEST} letters; give a shorter name."
+            )
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"--out: {out} is there already; name a folder that is new or empty.")
 

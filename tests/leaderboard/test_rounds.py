@@ -371,9 +371,9 @@ def test_the_round_can_be_played(played: Played, tmp_path: Path) -> None:
     said = right(call("leaderboard", "build", *words, "--no-pictures", "--out", tmp_path / "site"))
     assert "3 entries, 6 runs" in said
     overview = pd.read_csv(tmp_path / "site/data/tables/overview.csv")
-    assert set(overview["standing"]) == {"verified"} and set(overview["contest"]) == {"autumn-grids"}
-    assert set(pd.read_csv(tmp_path / "site/data/tables/autumn-grids.csv")["standing"]) == {"verified"}
-    text = (tmp_path / "site/data/runs/autumn-by-code/autumn-grids.js").read_text()
+    assert set(overview["standing"]) == {"verified"} and set(overview["contest"]) == {"autumn--grids"}
+    assert set(pd.read_csv(tmp_path / "site/data/tables/autumn--grids.csv")["standing"]) == {"verified"}
+    text = (tmp_path / "site/data/runs/autumn-by-code/autumn--grids.js").read_text()
     assert '"standing":"verified"' in text and "run by the board in the sandbox" in text
     assert "verified" in (tmp_path / "site/learner/autumn-by-rule.html").read_text()
 
@@ -566,8 +566,9 @@ def test_entries_by_code_are_done_again_too(played: Played, tmp_path: Path) -> N
     [
         (
             ["seal", "Big", "--data-seed-file", "new", "--out", "new"],
-            "lower case letters, digits and -; got 'Big'",
+            "dashes between them; got 'Big'",
         ),
+        (["seal", "a--b", "--data-seed-file", "new", "--out", "new"], "dashes between them; got 'a--b'"),
         (["seal", "autumn", "--data-seed-file", "new", "--out", "new"], "There is a sealed round 'autumn'"),
         (
             ["seal", "b", "--contest", "grid", "--data-seed-file", "new", "--out", "new"],
