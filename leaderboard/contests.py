@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import make_source
 from nsl_bench.declared import Declared, Is, checked, read_toml
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.run.dials import Dials
-from nsl_bench.run.job import Job
+from nsl_bench.run.job import Job, source_identity
 from nsl_bench.shift import STANDARD, resolve, short_name
 
 from .published import ffnsl2023
@@ -98,6 +99,11 @@ class Contest(Declared):
     ] = field(default_factory=dict)
     same_images: bool = False
 
+    @property
+    def task(self) -> str:
+        """The spec of its task with its version."""
+        return registry.pinned(self.benchmark, self.version)
+
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """Every run that a whole entry has; in the symbolic track only those at 0 % (`cells_of`)."""
@@ -117,8 +123,8 @@ class Contest(Declared):
 
     def cell(self, job: Job) -> Cell | None:
         """A run's place in the grid; None if it is no run of this contest."""
-        mine = (self.benchmark, self.version, self.source, self.size, self.seed)
-        of_run = (job.benchmark, job.benchmark_version, job.source, job.size, job.seed)
+        mine = (self.task, source_identity(self.source), self.size, self.seed)
+        of_run = (job.task, source_identity(job.source), job.size, job.seed)
         if of_run != mine or job.splits or job.sealed or job.learner_draw:
             return None
         trained, tested = (job.train_shift, job.train_percent), (job.test_shift, job.test_percent)
@@ -163,6 +169,12 @@ class Contest(Declared):
         known = {"symbolic": ("hypothesis",), "pretrained": ("hypothesis", "framework")}
         return known.get(track, ("framework",))
 
+    @property
+    def _written(self) -> str:
+        """The task as a command line names it: with its version only if that is superseded."""
+        task: Benchmark = registry.create("benchmark", self.task)
+        return task.spec
+
     def command(
         self,
         learner: str,
@@ -172,7 +184,7 @@ class Contest(Declared):
         out: str = "results/",
     ) -> str:
         """The command line that does a learner's runs of this contest, or the repeats up to one cell."""
-        words = ["nsl-bench", "run", self.benchmark, "--learner", learner]
+        words = ["nsl-bench", "run", self._written, "--learner", learner]
         if track == "symbolic":
             words += ["--track", "symbolic"]
         else:
@@ -233,9 +245,7 @@ def _look_up(contest: Contest) -> None:
     Raises:
         UserError: there is no such part, or it does not fit the others.
     """
-    task = registry.create("benchmark", contest.benchmark)
-    if contest.version != task.version:
-        raise UserError(f"version is '{contest.version}', but {task.name} here is of version {task.version}.")
+    task = registry.create("benchmark", contest.task)
     task.size(contest.size)
     spec = registry.Spec.parse(contest.source)
     registry.entry_point("source", spec.name.partition("@")[0])

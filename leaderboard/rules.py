@@ -115,7 +115,7 @@ class _Judge:
         Raises:
             Rejected: the rules cannot be used.
         """
-        named = (run.job.benchmark, seed, test_number(run.job), run.rules)
+        named = (run.job.task, seed, test_number(run.job), run.rules)
         key = (*named, None if concepts is None else concepts.tobytes())
         if key not in self._known:
             seconds = self._limits.solver_seconds
@@ -136,7 +136,7 @@ def _tests(run: Run) -> int:
     A branch is a label, and tests on it behind ``if``; that the branches say what the learner predicts is
     not checked: most trees stand for a forest or a network.
     """
-    labels = registry.create("benchmark", run.job.benchmark).labels.names
+    labels = registry.create("benchmark", run.job.task).labels.names
     count = 0
     for rule in run.rules:
         label, _, body = rule.partition(" if ")

@@ -321,7 +321,7 @@ def rows_in(folder: Path, checked: Checked, limits: Limits) -> Iterator[tuple[Ru
 
 def _size(job: Job, contest: Contest, cell: Cell) -> tuple[int, int]:
     """How many test examples and labels there are."""
-    names = registry.create("benchmark", job.benchmark).labels.names
+    names = registry.create("benchmark", job.task).labels.names
     return contest.test_examples(cell) or len(truth(job, contest, cell)), len(names)
 
 

@@ -299,7 +299,7 @@ def _rounded(probabilities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 def _stored_rows(store: Store, record: Record) -> Iterable[dict[str, Any]]:
     """The rows of a run whose predictions a store has."""
-    names = registry.create("benchmark", record.job.benchmark).labels.names
+    names = registry.create("benchmark", record.job.task).labels.names
     return run_rows(record.key, store.predictions(record.key), names)
 
 

@@ -61,12 +61,12 @@ def _hash_of(job: Job, part: Part) -> str:
     dial = (job.test_shift, job.test_percent) if part == "test" else (job.train_shift, job.train_percent)
     shift, percent = ("", 0.0) if job.track == "symbolic" else (dial[0], float(dial[1]))
     place = _test_of(job) if part == "test" else (job.size, job.repeat)
-    return _true_hash(job.benchmark, job.source, part, *place, shift, percent, job.seed)
+    return _true_hash(job.task, job.source, part, *place, shift, percent, job.seed)
 
 
 def _test_of(job: Job) -> tuple[str, int]:
     """The size and the number under which a run's test set is made."""
-    task = _task(job.benchmark)
+    task = _task(job.task)
     return next(iter(task.sizes)), task.test_number(job.repeat)
 
 
@@ -78,7 +78,7 @@ def _task(benchmark: str) -> Benchmark:
 
 def test_number(job: Job) -> int:
     """Which test set a run has: 1 unless train sets have test sets of their own."""
-    return _task(job.benchmark).test_number(job.repeat)
+    return _task(job.task).test_number(job.repeat)
 
 
 @cache
@@ -89,13 +89,13 @@ def _labels(benchmark: str, seed: int | str, size: str, number: int) -> npt.NDAr
 
 def truth(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int64]:
     """The labels of a run's test set."""
-    return _labels(job.benchmark, contest.data_seed(cell), *_test_of(job))
+    return _labels(job.task, contest.data_seed(cell), *_test_of(job))
 
 
 def network_sees(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int16]:
     """int16 [n, slots]: the concepts that a run's network sees in its test images."""
     assert job.network is not None
-    names = job.benchmark, job.source, job.network, job.test_shift
+    names = job.task, job.source, job.network, job.test_shift
     return _network_sees(*names, job.test_percent, contest.data_seed(cell), *_test_of(job))
 
 

@@ -120,7 +120,7 @@ class Benchmark(ABC):
         return repeat if self.own_tests else 1
 
     def generate_validation(self, size: str, repeat: int, rng: np.random.Generator, exclude: Split) -> Split:
-        """Symbolic examples for early stopping and tuning; as many as the smallest train set has.
+        """Symbolic examples for early stopping and tuning: as many as the train set has, or the smallest size.
 
         Args:
             size: of the train set that they are for.
@@ -128,7 +128,7 @@ class Benchmark(ABC):
             rng: the source of all chance.
             exclude: the test set, and the train set.
         """
-        n = min(self.sizes.values())
+        n = min(self.size(size), *self.sizes.values())
         return replace(self.generate("train", str(n), repeat, rng, exclude), part="validation")
 
     @abstractmethod

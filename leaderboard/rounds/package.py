@@ -66,7 +66,7 @@ def jobs_at(
 ) -> list[Job]:
     """The runs of a learner at a place of a contest, one a repeat."""
     return plan(
-        contest.benchmark,
+        contest.task,
         [learner],
         dials=[contest.dials(cell)],
         repeats=range(1, contest.repeats + 1),
@@ -124,7 +124,7 @@ def made_again(grid: Grid, found: Round) -> Iterator[Place]:
 
 def identity_here(grid: Grid) -> tuple[str, str]:
     """The version of a contest's task here, and the fingerprint of its images."""
-    task: Benchmark = registry.create("benchmark", grid.benchmark)
+    task: Benchmark = registry.create("benchmark", grid.task)
     return task.version, make_source(task, grid.source).fingerprint()
 
 
@@ -135,7 +135,7 @@ def _entrant(track: Track) -> Callable[[str], About]:
 def digests(jobs: Sequence[Job], bench: Bench) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
     """How many test examples the runs of a place have, and the hashes of their test and train parts."""
     views = [bench.views(job) for job in jobs]
-    task: Benchmark = registry.create("benchmark", jobs[0].benchmark)
+    task: Benchmark = registry.create("benchmark", jobs[0].task)
     numbers = [task.test_number(job.repeat) for job in jobs]
     tests = {number: seen[-1] for number, seen in zip(numbers, views, strict=True)}
     hashes = {number: part_digest(test) for number, test in tests.items()}

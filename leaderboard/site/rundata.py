@@ -62,7 +62,7 @@ def write_test(contest: Contest, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(script("test", {"names": [], "labels": "", "shown": []}), encoding="utf-8")
         return
-    task, split = _test(contest.benchmark, contest.seed)
+    task, split = _test(contest.task, contest.seed)
     names = task.concept_space.concepts
     shown = [" ".join("·" if c < 0 else names[c] for c in row) for row in split.concepts.tolist()]
     for name, column in split.metadata.items():
@@ -96,7 +96,7 @@ def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str,
 
 def _places(contest: Contest) -> npt.NDArray[np.int64]:
     """int64 [n]: where a row of probabilities, example by example, holds those of the true labels."""
-    labels, names = test_labels(contest.benchmark, contest.seed)
+    labels, names = test_labels(contest.task, contest.seed)
     return np.arange(len(labels)) * len(names) + labels
 
 

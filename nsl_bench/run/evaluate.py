@@ -209,9 +209,9 @@ class Bench:
             learner.close(keep_modules=well)
 
     def _parts(self, job: Job) -> tuple[Benchmark, ImageSource]:
-        key = (job.benchmark, job.source)
+        key = (job.task, job.source)
         if key not in self._sources:
-            benchmark: Benchmark = registry.create("benchmark", job.benchmark)
+            benchmark: Benchmark = registry.create("benchmark", job.task)
             self._sources[key] = (benchmark, make_source(benchmark, job.source))
         benchmark, source = self._sources[key]
         if (benchmark.version, source.fingerprint()) != (job.benchmark_version, job.source_fingerprint):
@@ -227,7 +227,7 @@ class Bench:
 
         if job.network is None:
             raise ValueError("the job's track uses no network")
-        key = (job.network, job.benchmark, job.source)
+        key = (job.network, job.task, job.source)
         if key not in self._networks:
             benchmark, source = self._parts(job)
             self._networks[key] = trained(job.network, benchmark, source, device=self.device)
@@ -264,7 +264,7 @@ class Bench:
         own = part != "test" or benchmark.own_tests or job.splits is not None
         size = "" if part == "test" else job.size
         dial = (job.test_shift, job.test_percent) if part == "test" else (job.train_shift, job.train_percent)
-        place = (job.benchmark, job.source, job.seed, job.sealed, job.splits)
+        place = (job.task, job.source, job.seed, job.sealed, job.splits)
         key = (*place, job.network, job.track == "symbolic", size, job.repeat if own else 0, *dial)
         kept = self._data[part]
         if key not in kept:

@@ -122,6 +122,11 @@ class Job(Written):
         return {**values, **{new: values[old] for new, old in cls.former.items() if old in values}}
 
     @property
+    def task(self) -> str:
+        """The spec of its task with its version, which may be superseded."""
+        return registry.pinned(self.benchmark, self.benchmark_version)
+
+    @property
     def dials(self) -> Dials:
         """How its train and its test set are shifted."""
         return Dials(self.train_shift, self.train_percent, self.test_shift, self.test_percent)

@@ -164,7 +164,7 @@ def test_a_full_disk_loses_nothing_that_was_recorded(tmp_path: Path) -> None:
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))\n"
         "store = Store(Path(sys.argv[1]))\n"
         "for repeat in range(1, 1000):\n"
-        "    job = Job('b', '1', 's', 'f', *('standard', 0.0) * 2, 'small', repeat, 'l', 'pretrained', None)\n"
+        "    job = Job('b', '1', 's', 'f', *('standard', 0) * 2, 'small', repeat, 'l', 'pretrained', None)\n"
         "    try:\n        store.add(Record(job, 'ok'))\n"
         "    except UserError as error:\n        print(repeat - 1, error)\n        break\n"
     )
