@@ -28,6 +28,8 @@ from .accepted import SUBMISSIONS
 from .contests import BOARD, Cell, Contest, read_contests
 from .ranking import Placing, place
 from .reading import Run, read_runs
+from .rounds.model import Round, read_rounds
+from .standing import Standing, standing_of
 from .submission import MANIFEST, Manifest, slug
 from .verdict import SCORES
 
@@ -74,6 +76,7 @@ class Entry:
         manifest: who submitted what.
         network: empty in tracks without.
         folder: of the submission.
+        standing: whether it is verified, and how.
         values: contest's name to float64 [cells, metrics], NaN where there is none; cells in the order of
             `Contest.cells_of`, metrics in that of `METRICS`.
         spans: contest's name to each cell's place in the submission's scores: begin and length in bytes.
@@ -85,6 +88,7 @@ class Entry:
     manifest: Manifest
     network: str
     folder: Path
+    standing: Standing
     values: Mapping[str, npt.NDArray[np.float64]]
     spans: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     runs: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -127,6 +131,8 @@ class Entry:
                         "language": said.language,
                         "rules": said.rules,
                         "content_hash": said.content_hash,
+                        "standing": self.standing.word,
+                        "standing_how": self.standing.how,
                         "versions": said.versions,
                         "environment": said.environment,
                         "started": said.started,
@@ -283,9 +289,15 @@ def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:
     Raises:
         UserError: no folder of accepted submissions, or a submission that cannot be read.
     """
-    contests = read_contests(board)
+    rounds = read_rounds(board)
+    sealed = [contest for found in rounds if found.is_revealed for contest in found.board_contests("code")]
+    contests = (*read_contests(board), *sealed)
+    names = [contest.name for contest in contests]
+    for name in (contest.name for contest in sealed):
+        if names.count(name) > 1:
+            raise UserError(f"The board's file {board} has a contest {name}, which is one of a sealed round.")
     folders = _accepted(submissions)
-    entries = [entry for folder in folders for entry in _entries(folder, contests)]
+    entries = [entry for folder in folders for entry in _entries(folder, contests, rounds)]
     if folders and not entries:
         raise UserError(
             f"None of the {len(folders)} submissions in {submissions} has a run of a contest in {board}; "
@@ -310,12 +322,20 @@ def _accepted(submissions: Path) -> list[Path]:
         )
     found = sorted(path.parent for path in submissions.glob(f"*/{SCORES}"))
     others = [path.name for path in submissions.iterdir() if not path.name.startswith(".")]
-    if others and not found:
+    if others and not found and not any(map(_waits, submissions.glob(f"*/{MANIFEST}"))):
         raise UserError(
             f"No folder in {submissions} holds a scored submission ({SCORES}); `nsl-bench score-submission "
             f"SUBMISSION --accept {submissions}` puts one there."
         )
     return found
+
+
+def _waits(path: Path) -> bool:
+    """Whether a manifest is of a submission to a sealed round, which has no scores before the reveal."""
+    try:
+        return bool(_manifest(path).round)
+    except (OSError, ValueError, UserError):
+        return False
 
 
 def _told_apart(entries: Sequence[Entry]) -> list[Entry]:
@@ -345,10 +365,11 @@ def _manifest(path: Path) -> Manifest:
     return checked(Manifest, parse_json(path.read_bytes()), f"{MANIFEST}: ")
 
 
-def _entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
+def _entries(folder: Path, contests: Sequence[Contest], rounds: Sequence[Round]) -> list[Entry]:
     """A submission's entries, one a network."""
     try:
         manifest = _manifest(folder / MANIFEST)
+        standing = standing_of(manifest, rounds, folder)
         by_name = {contest.name: contest for contest in contests}
         index = {
             name: {cell: k for k, cell in enumerate(contest.cells_of(manifest.track))}
@@ -389,6 +410,7 @@ def _entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
             manifest=manifest,
             network=network,
             folder=folder,
+            standing=standing,
             values=values[network],
             spans=spans[network],
             runs=runs[network],

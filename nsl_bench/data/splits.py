@@ -126,14 +126,22 @@ def _generated(very: _Very, part: Part, size: str, repeat: int, seed: int | str)
     benchmark = very.benchmark
     words = ("symbols", benchmark.name, benchmark.version, seed)
     if part == "test":
-        return benchmark.generate("test", size, 0, generator(*words, "test"))
+        split = benchmark.generate("test", size, 0, generator(*words, "test"))
+    else:
+        split = _beside_the_test(very, part, size, repeat, seed)
+    if isinstance(seed, str):  # a secret one: not even the order may tell anything
+        split = split.take(generator("order", *words, part, size, repeat).permutation(len(split)))
+    return split
+
+
+def _beside_the_test(very: _Very, part: Part, size: str, repeat: int, seed: int | str) -> Split:
+    """A train or validation part: no example of it is in the test set, or in both."""
+    benchmark = very.benchmark
+    rng = generator("symbols", benchmark.name, benchmark.version, seed, part, size, repeat)
     test = _generated(very, "test", next(iter(benchmark.sizes)), 0, seed)
     if part == "train":
-        return benchmark.generate(
-            "train", size, repeat, generator(*words, "train", size, repeat), exclude=test
-        )
+        return benchmark.generate("train", size, repeat, rng, exclude=test)
     train = _generated(very, "train", size, repeat, seed)
-    rng = generator(*words, "validation", size, repeat)
     return benchmark.generate_validation(size, repeat, rng, _joined(test, train))
 
 
