@@ -1,6 +1,6 @@
 """How often intervals cover, and how large standard errors are where test images are re-used, by simulation.
 
-    python benchmarks/intervals.py [--draws 1000]
+    python benchmarks/intervals.py [--draws 400]
 
 The first table: learners whose accuracy varies with the train split and whose errors vary with the test
 example; an interval of the mean over train splits covers if the accuracy over all splits and examples lies in
@@ -38,10 +38,10 @@ def covers(table: np.ndarray, truth: float, shared: bool, seed: int) -> Iterator
     k = len(means)
     reach = t.isf(LEVEL / 2, k - 1) * means.std(ddof=1) / np.sqrt(k)
     yield "over train splits only", abs(means.mean() - truth) <= reach
-    drawn = nested_bootstrap(table, shared_test=shared, draws=300, seed=seed)
+    drawn = nested_bootstrap(table, shared_test=shared, draws=200, seed=seed)
     low, high = np.quantile(drawn, [LEVEL / 2, 1 - LEVEL / 2])
     yield "percentiles of the bootstrap", low <= truth <= high
-    found = interval(table, shared_test=shared, draws=300, seed=seed)
+    found = interval(table, shared_test=shared, draws=200, seed=seed)
     yield "`interval`", found.low <= truth <= found.high
 
 
@@ -101,10 +101,10 @@ def image_errors(draws: int) -> pd.DataFrame:
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--draws", type=int, default=400)
     draws = parser.parse_args().draws
     for table in (coverage(draws), image_errors(draws // 2)):
-        print(table.to_markdown(index=False, floatfmt=".3f", tablefmt="github"), end="\n\n")
+        print(table.to_markdown(index=False, floatfmt=".3f", intfmt=",", tablefmt="github"), end="\n\n")
 
 
 if __name__ == "__main__":

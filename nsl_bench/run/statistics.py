@@ -209,7 +209,9 @@ def image_std_err(scores: npt.ArrayLike, images: npt.ArrayLike) -> float:
     ``(sum of (score - mean) over the examples that show it)^2``, over the square of the number of examples;
     in econometrics one-way clustering by image (Cameron, Gelbach, Miller: "Robust Inference With Multiway
     Clustering", 2011). It counts an example's own deviation once for each of its images; what is counted too
-    often is taken away, so that the usual error is left where no image comes twice.
+    often is taken away, so that the usual error is left where no image comes twice. Where an example shows a
+    good part of all images, deviations from their mean are smaller than from that of all images there could
+    be; the sum is widened for it.
 
     Args:
         scores: [n], of the examples.
@@ -233,4 +235,5 @@ def image_std_err(scores: npt.ArrayLike, images: npt.ArrayLike) -> float:
     sums = np.bincount(pairs[1], deviations[pairs[0]], minlength=m)
     too_often = np.bincount(pairs[0], minlength=n) - 1
     variance = float((sums**2).sum() - (too_often * deviations**2).sum()) / n**2
-    return math.sqrt(max(variance * m / (m - 1), usual))
+    others = max(m - pairs.shape[1] / n, (m - 1) / 2)  # images that an example does not show
+    return math.sqrt(max(variance * m * (m - 1) / others**2, usual))

@@ -106,7 +106,8 @@ def by_pairs(scores: np.ndarray, images: np.ndarray) -> float:
     )
     m = len(set.union(*shown))
     usual = scores.var(ddof=1) / len(scores)
-    return float(np.sqrt(max(total / len(scores) ** 2 * m / (m - 1), usual)))
+    others = max(m - np.mean([len(row) for row in shown]), (m - 1) / 2)
+    return float(np.sqrt(max(total / len(scores) ** 2 * m * (m - 1) / others**2, usual)))
 
 
 @given(st.integers(0, 10**6), st.integers(2, 12), st.integers(1, 4), st.integers(2, 9))
@@ -121,7 +122,7 @@ def test_errors_by_image_are_those_of_all_pairs(seed: int, n: int, slots: int, p
 def test_images_that_come_once_make_independent_examples() -> None:
     scores = np.random.default_rng(0).random(40)
     usual = scores.std(ddof=1) / np.sqrt(40)
-    assert image_std_err(scores, np.arange(120).reshape(40, 3)) == pytest.approx(usual, rel=0.02)
+    assert image_std_err(scores, np.arange(120).reshape(40, 3)) == pytest.approx(usual, rel=0.03)
     assert image_std_err(scores, np.full((40, 2), -1)) == pytest.approx(usual)
     assert image_std_err(scores[:1], np.zeros((1, 1))) == 0
 
