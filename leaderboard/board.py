@@ -18,9 +18,10 @@ from nsl_bench.run.metrics import METRICS
 
 from .accepted import SUBMISSIONS
 from .contests import BOARD, Contest, read_contests
-from .entries import NAMES, Area, Entry, read_entries
+from .entries import NAMES, Area, Entry, accepted_manifest, read_entries
 from .pareto import front
 from .ranking import Placing, adjusted_p_values, place
+from .rounds.model import read_rounds
 from .submission import MANIFEST
 from .verdict import SCORES
 
@@ -185,9 +186,11 @@ def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:
     Raises:
         UserError: no folder of accepted submissions, or a submission that cannot be read.
     """
-    contests = read_contests(board)
+    rounds = read_rounds(board)
+    sealed = [contest for found in rounds if found.is_revealed for contest in found.board_contests("code")]
+    contests = (*read_contests(board), *sealed)
     folders = _accepted(submissions)
-    entries = [entry for folder in folders for entry in read_entries(folder, contests)]
+    entries = [entry for folder in folders for entry in read_entries(folder, contests, rounds)]
     if folders and not entries:
         raise UserError(
             f"None of the {len(folders)} submissions in {submissions} has a run of a contest in {board}; "
@@ -212,12 +215,20 @@ def _accepted(submissions: Path) -> list[Path]:
         )
     found = sorted(path.parent for path in submissions.glob(f"*/{SCORES}"))
     others = [path.name for path in submissions.iterdir() if not path.name.startswith(".")]
-    if others and not found:
+    if others and not found and not any(map(_waits, submissions.glob(f"*/{MANIFEST}"))):
         raise UserError(
             f"No folder in {submissions} holds a scored submission ({SCORES}); `nsl-bench score-submission "
             f"SUBMISSION --accept {submissions}` puts one there."
         )
     return found
+
+
+def _waits(path: Path) -> bool:
+    """Whether a manifest is of a submission to a sealed round, which has no scores before the reveal."""
+    try:
+        return bool(accepted_manifest(path).round)
+    except (OSError, ValueError, UserError):
+        return False
 
 
 def _told_apart(entries: Sequence[Entry]) -> list[Entry]:

@@ -124,6 +124,33 @@ class Contest(Declared):
     def _known(self) -> frozenset[Cell]:
         return frozenset((*self.cells, *self.cells_of("symbolic")))
 
+    @property
+    def sealed_round(self) -> str:
+        """The sealed round that it belongs to (`nsl_bench.leaderboard.rounds`); empty: none."""
+        return ""
+
+    @property
+    def handed_out_network(self) -> str:
+        """The network whose view of the test images entrants of its sealed round were handed; empty: none."""
+        return ""
+
+    def data_seed(self, cell: Cell) -> int | str:
+        """The seed that a cell's data follow; a text is a secret one."""
+        return self.seed
+
+    def hashes(self, cell: Cell) -> Mapping[str, str] | None:
+        """Hashes of what was handed out for a cell, where they are not those of the data themselves."""
+        return None
+
+    def test_examples(self, cell: Cell) -> int | None:
+        """How many test examples were handed out for a cell, where its data cannot be made by everybody."""
+        return None
+
+    def evaluations(self, track: str) -> tuple[str, ...]:
+        """The evaluations of a whole entry in a track; the last one's probabilities are scored."""
+        known = {"symbolic": ("hypothesis",), "pretrained": ("hypothesis", "framework")}
+        return known.get(track, ("framework",))
+
     def command(
         self,
         learner: str,

@@ -21,10 +21,12 @@ from nsl_bench.run.metrics import METRICS
 
 from .contests import Cell, Contest
 from .reading import Run, read_runs
+from .rounds.model import Round
+from .standing import Standing, standing_of
 from .submission import MANIFEST, Manifest, slug
 from .verdict import SCORES, Look, Spread
 
-__all__ = ["NAMES", "Area", "Entry", "contest_weights", "read_entries"]
+__all__ = ["NAMES", "Area", "Entry", "accepted_manifest", "contest_weights", "read_entries"]
 
 NAMES = tuple(METRICS)
 """The columns of an entry's values."""
@@ -55,6 +57,7 @@ class Entry:
         manifest: who submitted what.
         network: empty in tracks without.
         folder: of the submission.
+        standing: whether it is verified, and how.
         values: contest's name to float64 [cells, metrics], NaN where there is none; cells in the order of
             `Contest.cells_of`, metrics in that of `METRICS`.
         spans: contest's name to each cell's place in the submission's scores: begin and length in bytes.
@@ -71,6 +74,7 @@ class Entry:
     manifest: Manifest
     network: str
     folder: Path
+    standing: Standing
     values: Mapping[str, npt.NDArray[np.float64]]
     spans: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     runs: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -120,6 +124,8 @@ class Entry:
                         "language": said.language,
                         "rules": said.rules,
                         "content_hash": said.content_hash,
+                        "standing": self.standing.word,
+                        "standing_how": self.standing.how,
                         "versions": said.versions,
                         "environment": said.environment,
                         "started": said.started,
@@ -167,7 +173,7 @@ def contest_weights(contest: Contest, track: str) -> npt.NDArray[np.float64]:
     return total
 
 
-def _manifest(path: Path) -> Manifest:
+def accepted_manifest(path: Path) -> Manifest:
     """An accepted submission's manifest; what a manifest does not have is left out."""
     return checked(Manifest, parse_json(path.read_bytes()), f"{MANIFEST}: ")
 
@@ -219,14 +225,15 @@ class _Grid:
 _COLUMN = {name: k for k, name in enumerate(NAMES)}
 
 
-def read_entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
+def read_entries(folder: Path, contests: Sequence[Contest], rounds: Sequence[Round] = ()) -> list[Entry]:
     """A submission's entries, one a network.
 
     Raises:
         UserError: its manifest or its scores cannot be read.
     """
     try:
-        manifest = _manifest(folder / MANIFEST)
+        manifest = accepted_manifest(folder / MANIFEST)
+        standing = standing_of(manifest, rounds, folder)
         grids, spreads = _read_scores(folder / SCORES, manifest.track, contests)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, UserError) as error:
         raise UserError(
@@ -241,6 +248,7 @@ def read_entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
             manifest=manifest,
             network=network,
             folder=folder,
+            standing=standing,
             values={name: grid.counted() for name, grid in mine.items()},
             spans={name: grid.spans for name, grid in mine.items()},
             runs={name: grid.runs for name, grid in mine.items()},

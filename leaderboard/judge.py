@@ -30,7 +30,11 @@ class JudgementError(UserError):
 
 
 def judged(
-    benchmark: str, seed: int, rules: Sequence[str], seconds: float
+    benchmark: str,
+    seed: int | str,
+    rules: Sequence[str],
+    seconds: float,
+    concepts: npt.NDArray[np.int16] | None = None,
 ) -> tuple[npt.NDArray[np.int16], int, int]:
     """What rules derive on a benchmark's symbolic test set, and what they cost.
 
@@ -39,9 +43,10 @@ def judged(
         seed: of the test set.
         rules: texts of rules.
         seconds: wall time; what takes longer is ended.
+        concepts: int16 [n, slots], asked in place of the true ones.
 
     Returns:
-        The labels int16 [n] that they derive from true concepts, their atoms, and how many rules they are.
+        The labels int16 [n] that they derive, their atoms, and how many rules they are.
 
     Raises:
         JudgementError: they do not parse, cannot be used, or take too long or too much memory.
@@ -49,7 +54,13 @@ def judged(
     allowance = Allowance(seconds, _MEMORY_BYTES)
     try:
         told = guarded(
-            _judge, benchmark, seed, list(rules), doing="Answering with the rules", allowance=allowance
+            _judge,
+            benchmark,
+            seed,
+            list(rules),
+            concepts,
+            doing="Answering with the rules",
+            allowance=allowance,
         )
     except UserError as error:
         raise JudgementError(textwrap.shorten(str(error), _LONGEST_ERROR, placeholder=" ... .")) from None
@@ -60,17 +71,15 @@ def judged(
 
 
 @needing("nsl_bench.data.splits", "nsl_bench.inference.crisp", "nsl_bench.las.bias.hypothesis")
-def _judge(benchmark: str, seed: int, rules: Sequence[str]) -> dict[str, Any]:
+def _judge(
+    benchmark: str, seed: int | str, rules: Sequence[str], concepts: npt.NDArray[np.int16] | None
+) -> dict[str, Any]:
     from nsl_bench.data.splits import symbolic_split
     from nsl_bench.inference.crisp import crisp_labels
     from nsl_bench.las.bias.hypothesis import count_atoms, rules_in
 
     task = registry.create("benchmark", benchmark)
     split = symbolic_split(task, "test", seed=seed)
-    names = list(split.metadata)
-    contexts = [
-        task.context(split.concepts[i], {name: split.metadata[name][i].item() for name in names})
-        for i in range(len(split))
-    ]
+    contexts = task.contexts(split.concepts if concepts is None else concepts, split.metadata)
     labels = crisp_labels(rules, task.background, contexts, task.labels)
     return {"labels": labels, "atoms": count_atoms(task, rules), "rules": len(rules_in(rules))}

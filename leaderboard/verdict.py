@@ -103,6 +103,7 @@ class Verdict:
         notes: what is worth knowing.
         runs: the scored runs.
         manifest: who submits what.
+        standing: whether it is verified, and how, as a sentence.
         spreads: how sure the means over shares are.
     """
 
@@ -111,6 +112,7 @@ class Verdict:
     notes: tuple[str, ...] = ()
     runs: tuple[ScoredRun, ...] = ()
     manifest: Manifest | None = None
+    standing: str = ""
     spreads: tuple[Spread, ...] = ()
 
     @classmethod
@@ -123,7 +125,7 @@ class Verdict:
             tuple(values["notes"]),
             tuple(ScoredRun.from_plain(run) for run in values["runs"]),
             None if manifest is None else Manifest(**manifest),
-            tuple(Spread(**spread) for spread in values["spreads"]),
+            spreads=tuple(Spread(**spread) for spread in values["spreads"]),
         )
 
     @property
@@ -157,9 +159,10 @@ def comment(verdict: Verdict) -> str:
         lines += [*(f"- {_plain(note)}" for note in verdict.notes), ""]
     if verdict.manifest is not None:
         track, licence = verdict.manifest.track, _plain(verdict.manifest.licence)
-        lines.append(
-            f"Track `{track}`, licence {licence}, {len(verdict.runs)} runs scored from their predictions."
-        )
+        scored = f", {len(verdict.runs)} runs scored from their predictions" if verdict.runs else ""
+        lines.append(f"Track `{track}`, licence {licence}{scored}.")
+    if verdict.standing:
+        lines += ["", _plain(verdict.standing)]
     return "\n".join(lines).rstrip() + "\n"
 
 

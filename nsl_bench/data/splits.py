@@ -100,9 +100,14 @@ def _generated(very: _Very, part: Part, size: str, repeat: int, seed: int | str)
     benchmark = very.benchmark
     words = ("symbols", benchmark.name, benchmark.version, seed)
     if part == "test":
-        return benchmark.generate("test", size, 0, generator(*words, "test"))
-    test = _generated(very, "test", next(iter(benchmark.sizes)), 0, seed)
-    return benchmark.generate("train", size, repeat, generator(*words, "train", size, repeat), exclude=test)
+        split = benchmark.generate("test", size, 0, generator(*words, "test"))
+    else:
+        test = _generated(very, "test", next(iter(benchmark.sizes)), 0, seed)
+        rng = generator(*words, "train", size, repeat)
+        split = benchmark.generate("train", size, repeat, rng, exclude=test)
+    if isinstance(seed, str):  # a secret one: not even the order may tell anything
+        split = split.take(generator("order", *words, part, size, repeat).permutation(len(split)))
+    return split
 
 
 def assign_images(split: Split, pool: npt.NDArray[np.int16], rng: np.random.Generator) -> Split:

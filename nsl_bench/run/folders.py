@@ -94,8 +94,11 @@ def _write_examples(path: Path, view: View, images: bool) -> None:
         columns["probabilities"] = _nested(view.probabilities)
         columns["facts"] = pa.array([list(facts) for facts in view.contexts], pa.list_(pa.string()))
     if images:
+        known: dict[bytes, bytes] = {}  # sources have few images, which come again and again
         try:
-            shown = [[None if image is None else _png(image) for image in slots] for slots in view.images]
+            shown = [
+                [None if image is None else _png(image, known) for image in slots] for slots in view.images
+            ]
         except TrackError:
             pass
         else:
@@ -115,12 +118,16 @@ def _nested(values: npt.NDArray[np.float32]) -> Any:
     return pa.ListArray.from_arrays(pa.array(np.arange(0, n * slots + 1, slots, dtype=np.int32)), inner)
 
 
-def _png(image: npt.NDArray[np.uint8]) -> bytes:
+def _png(image: npt.NDArray[np.uint8], known: dict[bytes, bytes]) -> bytes:
+    """A PNG file of an image of a source; those that were made before are known by their pixels."""
     from PIL import Image
 
-    buffer = io.BytesIO()
-    Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image).save(buffer, "PNG")
-    return buffer.getvalue()
+    pixels = image.tobytes()
+    if pixels not in known:
+        buffer = io.BytesIO()
+        Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image).save(buffer, "PNG")
+        known[pixels] = buffer.getvalue()
+    return known[pixels]
 
 
 @dataclass(frozen=True)
