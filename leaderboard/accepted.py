@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from nsl_bench import cache
 from nsl_bench.errors import UserError, unknown
 
 from .names import skeleton
-from .rounds.model import By, Round, Taken, manifest_digest, write_round
+from .rounds.model import By, Taken, folder_of, manifest_digest, read_round, write_round
 from .submission import MANIFEST, Manifest, place_of
 from .untrusted import opened
 from .verdict import SCORES, Verdict, write_scores
@@ -52,18 +53,23 @@ def put(verdict: Verdict, submission: Path, folder: Path) -> Path:
     return place
 
 
-def take(verdict: Verdict, submission: Path, folder: Path, found: Round, by: By, board: Path) -> Path:
+def take(verdict: Verdict, submission: Path, folder: Path, by: By, board: Path) -> Path:
     """Copy a submission to a sealed round into a folder of such, and write it into the round's file.
 
     Raises:
-        UserError: there is one of its name, or it cannot be written.
+        UserError: there is one of its name, the round was revealed meanwhile, or it cannot be written.
     """
-    assert verdict.manifest is not None
-    if place_in(folder, verdict.manifest).name in {entry.folder for entry in found.entries}:
-        raise UserError(f"--accept: the round {found.name} has an entry {verdict.name} already.")
-    place = put(verdict, submission, folder)
-    entry = Taken(verdict.manifest.name, place.name, by, manifest_digest(verdict.manifest))
-    write_round(replace(found, entries=(*found.entries, entry)), board)
+    manifest = verdict.manifest
+    assert manifest is not None
+    with cache.lock(folder_of(board) / f"{manifest.round}.json"):
+        found = read_round(manifest.round, board)  # others may have been taken while this one was scored
+        if found.is_revealed:
+            raise UserError(f"--accept: the round {found.name} is revealed; it takes no more entries.")
+        if place_in(folder, manifest).name in {entry.folder for entry in found.entries}:
+            raise UserError(f"--accept: the round {found.name} has an entry {verdict.name} already.")
+        place = put(verdict, submission, folder)
+        entry = Taken(manifest.name, place.name, by, manifest_digest(manifest))
+        write_round(replace(found, entries=(*found.entries, entry)), board)
     return place
 
 

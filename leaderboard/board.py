@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
+from nsl_bench.run.dials import Dials
+from nsl_bench.run.job import PROTOCOL
 from nsl_bench.run.metrics import METRICS
 
 from .accepted import SUBMISSIONS
@@ -166,11 +168,14 @@ class Board:
                 "benchmark_version": contest.version,
                 "source": contest.source,
                 "size": contest.size,
-                "splits": None,
+                **dict.fromkeys(("splits", "splits_fingerprint", "source_fingerprint", "sealed"), ""),
+                **dict.fromkeys(("learner_version", "network_version"), ""),
+                "protocol": PROTOCOL,
                 "seed": contest.seed,
                 "track": entry.track,
                 "network": entry.network,
                 "learner": entry.title,
+                **_dials([contest.dials(cell) for cell in shown]),
                 "shift": [cell.shift for cell in shown],
                 "percent": [cell.percent for cell in shown],
                 "repeat": [cell.repeat for cell in shown],
@@ -178,6 +183,11 @@ class Board:
             }
             pieces.append(pd.concat([pd.DataFrame(about, index=table.index), table], axis=1))
         return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame()
+
+
+def _dials(dials: Sequence[Dials]) -> dict[str, list[Any]]:
+    """The columns that say how train and test sets are shifted."""
+    return {f.name: [getattr(one, f.name) for one in dials] for f in fields(Dials)}
 
 
 def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:

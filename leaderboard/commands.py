@@ -169,11 +169,10 @@ def score_submission(
         write_scores(verdict, scores)
     if accept is not None:
         assert verdict.manifest is not None
-        open_round = next((r for r in rounds if r.name == verdict.manifest.round and not r.is_revealed), None)
-        if open_round is None:
-            place = put(verdict, submission, accept)
+        if verdict.manifest.round in {found.name for found in rounds if not found.is_revealed}:
+            place = take(verdict, submission, accept, "predictions", file)
         else:
-            place = take(verdict, submission, accept, open_round, "predictions", file)
+            place = put(verdict, submission, accept)
         click.echo(f"Accepted into {place}.", err=True)
     return 0
 

@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source
 from nsl_bench.declared import Declared, Is, checked, read_toml
 from nsl_bench.errors import UserError, unknown
+from nsl_bench.run.dials import Dials
 from nsl_bench.run.job import Job
 from nsl_bench.shift import STANDARD, resolve, short_name
 
@@ -70,6 +71,8 @@ class Contest(Declared):
         repeats: how many train sets.
         size: of the train sets.
         seed: of the data.
+        setting: which images are shifted: ``"both"`` the train and test images alike, ``"test"`` those of the
+            test set alone (the learner is used under shift), or ``"train"``.
         paper: shift to the shift whose published curve stands beside it.
         same_images: whether the paper's images are the same kind of images.
     """
@@ -89,6 +92,7 @@ class Contest(Declared):
     repeats: Annotated[int, Is(f"a whole number from 1 to {_MOST_REPEATS}", least=1, most=_MOST_REPEATS)]
     size: _LINE = "small"
     seed: Annotated[int, Is("a whole number from 0", least=0, most=2**63 - 1)] = 0
+    setting: Annotated[Literal["both", "train", "test"], Is('"both", "train" or "test"')] = "both"
     paper: Annotated[
         Mapping[str, _LINE], Is("a table that names a published shift for shifts of the contest")
     ] = field(default_factory=dict)
@@ -115,10 +119,18 @@ class Contest(Declared):
         """A run's place in the grid; None if it is no run of this contest."""
         mine = (self.benchmark, self.version, self.source, self.size, self.seed)
         of_run = (job.benchmark, job.benchmark_version, job.source, job.size, job.seed)
-        if of_run != mine or job.splits or job.sealed:
+        if of_run != mine or job.splits or job.sealed or job.learner_draw:
             return None
-        cell = Cell(job.shift if job.percent else STANDARD, float(job.percent), job.repeat)
-        return cell if cell in self._known else None
+        trained, tested = (job.train_shift, job.train_percent), (job.test_shift, job.test_percent)
+        shift, percent = trained if self.setting == "train" else tested
+        cell = Cell(shift if percent else STANDARD, float(percent), job.repeat)
+        return cell if cell in self._known and self.dials(cell) == job.dials else None
+
+    def dials(self, cell: Cell) -> Dials:
+        """How train and test set of a cell are shifted."""
+        shifted, standard = (cell.shift, cell.percent), (STANDARD, 0.0)
+        train = standard if self.setting == "test" else shifted
+        return Dials.of(*train, *(standard if self.setting == "train" else shifted))
 
     @cached_property
     def _known(self) -> frozenset[Cell]:
@@ -165,9 +177,10 @@ class Contest(Declared):
             words += ["--track", "symbolic"]
         else:
             shifts = self.shifts if cell is None else tuple(s for s in (cell.shift,) if s != STANDARD)
-            words += [word for shift in shifts for word in ("--shift", shift)]
+            part = "" if self.setting == "both" else f"{self.setting}-"
+            words += [word for shift in shifts for word in (f"--{part}shift", shift)]
             percents = self.percents if cell is None else (cell.percent,)
-            words += ["--percents", ",".join(f"{p:g}" for p in percents)]
+            words += [f"--{part}shares", ",".join(f"{p:g}" for p in percents)]
         words += ["--size", self.size, "--repeats", str(self.repeats if cell is None else cell.repeat)]
         words += ["--source", self.source]
         words += ["--network", network] if network else []

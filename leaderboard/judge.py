@@ -32,6 +32,7 @@ class JudgementError(UserError):
 def judged(
     benchmark: str,
     seed: int | str,
+    number: int,
     rules: Sequence[str],
     seconds: float,
     concepts: npt.NDArray[np.int16] | None = None,
@@ -41,6 +42,7 @@ def judged(
     Args:
         benchmark: its name.
         seed: of the test set.
+        number: which test set, 1 unless train sets have test sets of their own.
         rules: texts of rules.
         seconds: wall time; what takes longer is ended.
         concepts: int16 [n, slots], asked in place of the true ones.
@@ -57,6 +59,7 @@ def judged(
             _judge,
             benchmark,
             seed,
+            number,
             list(rules),
             concepts,
             doing="Answering with the rules",
@@ -72,14 +75,19 @@ def judged(
 
 @needing("nsl_bench.data.splits", "nsl_bench.inference.crisp", "nsl_bench.las.bias.hypothesis")
 def _judge(
-    benchmark: str, seed: int | str, rules: Sequence[str], concepts: npt.NDArray[np.int16] | None
+    benchmark: str,
+    seed: int | str,
+    number: int,
+    rules: Sequence[str],
+    concepts: npt.NDArray[np.int16] | None,
 ) -> dict[str, Any]:
-    from nsl_bench.data.splits import symbolic_split
+    from nsl_bench.data.splits import symbolic_split, task_of_split
     from nsl_bench.inference.crisp import crisp_labels
     from nsl_bench.las.bias.hypothesis import count_atoms, rules_in
 
-    task = registry.create("benchmark", benchmark)
-    split = symbolic_split(task, "test", seed=seed)
+    named = registry.create("benchmark", benchmark)
+    split = symbolic_split(named, "test", next(iter(named.sizes)), number, seed=seed)
+    task = task_of_split(named, number, seed)
     contexts = task.contexts(split.concepts if concepts is None else concepts, split.metadata)
     labels = crisp_labels(rules, task.background, contexts, task.labels)
     return {"labels": labels, "atoms": count_atoms(task, rules), "rules": len(rules_in(rules))}

@@ -21,7 +21,7 @@ from .entries import contest_weights
 from .likeness import look_at
 from .predictions import Predicted
 from .reading import Run
-from .truth import majority, test_of, truth
+from .truth import images_shown, majority, test_number, truth
 from .verdict import Look, Spread
 
 __all__ = ["PROBABILISTIC", "Numbers", "measured"]
@@ -131,9 +131,9 @@ class Numbers:
         contest, cell = self._places[run.id]
         labels, last = truth(run.job, contest, cell), contest.evaluations(run.job.track)[-1]
         self.metrics[run.id].update(measured(evaluation, predicted, labels, last))
-        shown = test_of(run.job, contest, cell, evaluation)
+        shown = images_shown(run.job, contest, cell, evaluation)
         scores = _scores(evaluation, predicted, labels, last)
-        self._means.add((contest, cell), run.job.network or "", scores, *shown)
+        self._means.add((contest, cell), run.job.network or "", scores, test_number(run.job), shown)
 
     def spreads(self, finished: Sequence[Run]) -> list[Spread]:
         """How sure the means over shares are, of the numbers that all runs that did not fail have."""
@@ -160,14 +160,14 @@ class _Means:
         self._tables: dict[tuple[str, str, str], npt.NDArray[np.float64]] = {}
         self._images: dict[tuple[str, str, str], dict[int, npt.NDArray[np.int32]]] = {}
         self._left: dict[tuple[str, str, str], float] = {}
-        self._tests: dict[tuple[str, str], dict[int, set[str]]] = {}
+        self._tests: dict[tuple[str, str], dict[int, set[int]]] = {}
 
     def add(
         self,
         place: tuple[Contest, Cell],
         network: str,
         scores: Mapping[str, npt.NDArray[np.float64]],
-        test: str,
+        test: int,
         images: npt.NDArray[np.int32],
     ) -> None:
         """Take a run.
@@ -176,7 +176,7 @@ class _Means:
             place: its contest and cell.
             network: its perception network.
             scores: float64 [n] by metric.
-            test: what tells its test set's examples from others, whatever their shift.
+            test: which test set it has.
             images: int32 [n, slots], what they show; no slots where no images are looked at.
         """
         contest, cell = place

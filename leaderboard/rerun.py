@@ -33,7 +33,7 @@ from .rounds.model import Round, SealedContest, place_data_seed
 from .scoring import score
 from .standing import AGAIN, Again
 from .submission import PREDICTIONS, Manifest, run_rows
-from .verdict import SCORES
+from .verdict import SCORES, numbers_in
 
 __all__ = ["COMPARED", "again", "write_again"]
 
@@ -91,7 +91,7 @@ def again(
     for k, name in enumerate(chosen, 1):
         run, contest, cell = places[name]
         heard(f"Run {k} of {len(chosen)}: {run.job}")
-        job = replace(run.job, learner=spec, learner_version=about.version, harness_version=__version__)
+        job = replace(run.job, learner=spec, learner_version=about.version)
         outcome = _run(bench, job, contest, cell, rounds)
         if outcome is None:
             continue
@@ -216,8 +216,7 @@ def _numbers(
 ) -> dict[str, Mapping[str, float]]:
     """The numbers of each run: the board's, or computed now if it has none."""
     try:
-        with (folder / SCORES).open("rb") as file:
-            return {run["run"]: run["metrics"] for run in map(json.loads, file)}
+        return numbers_in(folder / SCORES)
     except FileNotFoundError:
         pass
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -20,7 +20,7 @@ from .contests import Cell, Contest
 from .judge import JudgementError, judged
 from .measuring import PROBABILISTIC, Numbers
 from .reading import Run
-from .truth import network_sees, truth
+from .truth import network_sees, test_number, truth
 from .untrusted import Limits, Rejected
 
 __all__ = ["check_rules", "judge_rules", "listed"]
@@ -69,8 +69,8 @@ def judge_rules(
         labels, atoms, rules = judge.answers(run, seed)
         if "hypothesis" in counted.answers[run.id]:
             mine["agreement"] = float(np.mean(labels == counted.answers[run.id]["hypothesis"]))
-        elif (seen := _seen(contest, cell, run)) is not None:
-            derived, _, _ = judge.answers(run, seed, seen)
+        elif run.job.network is not None and run.job.network == contest.handed_out_network:
+            derived, _, _ = judge.answers(run, seed, network_sees(run.job, contest, cell))
             mine["agreement"] = float(np.mean(derived == counted.answers[run.id]["framework"]))
         if mine.get("agreement", 0.0) >= BOUND:
             mine["hypothesis_accuracy"] = measure.accuracy(labels, truth(run.job, contest, cell))
@@ -123,7 +123,8 @@ class _Judge:
         Raises:
             Rejected: the rules cannot be used.
         """
-        key = (run.job.benchmark, seed, run.rules, None if concepts is None else concepts.tobytes())
+        named = (run.job.benchmark, seed, test_number(run.job), run.rules)
+        key = (*named, None if concepts is None else concepts.tobytes())
         if key not in self._known:
             seconds = self._limits.solver_seconds
             left = max(0.1, self._deadline - time.monotonic())
@@ -131,27 +132,10 @@ class _Judge:
             tell(f"Judging rules: {len(self._rules)} of {self._count} hypotheses, {run.job}")
             stage(f"Answering with the rules of the run {run.id}", min(seconds, left))
             try:
-                self._known[key] = judged(*key[:3], seconds, concepts)
+                self._known[key] = judged(*named, seconds, concepts)
             except JudgementError as error:
                 raise Rejected(f"The rules of the run {run.id} ({run.job}): {error}") from error
         return self._known[key]
-
-
-def _seen(contest: Contest, cell: Cell, run: Run) -> npt.NDArray[np.int16] | None:
-    """int16 [n, slots]: the concepts that the run's network sees in a sealed round's test images.
-
-    None where they were not handed out, so that nobody knows what the learner's rules were asked.
-    """
-    if run.job.network != contest.handed_out_network:
-        return None
-    return network_sees(
-        contest.benchmark,
-        contest.source,
-        contest.handed_out_network,
-        cell.shift,
-        cell.percent,
-        contest.data_seed(cell),
-    )
 
 
 def _tests(run: Run) -> int:

@@ -8,7 +8,7 @@ did a random sample of its runs again and found the same (`nsl_bench.leaderboard
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -86,9 +86,9 @@ class Again(Open):
         """What was found, as a sentence ends."""
         if self.compared < len(self.runs):
             return f"{len(self.runs) - self.compared} of {len(self.runs)} runs done again failed"
-        labels = f"{100 * self.differing_labels:.3g} % of the labels differ at most"
         return (
-            f"{self.compared} of {self.of} runs were done again on {self.date}: {labels}, and numbers by "
+            f"{self.compared} of {self.of} runs were done again on {self.date}: at most "
+            f"{100 * self.differing_labels:.3g} % of a run's labels differ, and no number by more than "
             f"{self.largest:.3g} (tolerance {self.tolerance:g})"
         )
 
@@ -115,20 +115,23 @@ def standing_of(manifest: Manifest, rounds: Sequence[Round], folder: Path | None
     Raises:
         UserError: what doing its runs again gave cannot be read.
     """
-    for found in rounds:
-        entry = found.entry(manifest)
-        if found.name == manifest.round and entry is not None:
-            if found.is_revealed:
-                return Standing(True, f"sealed round {found.name}: {_BY[entry.by]}")
-            return Standing(False, f"taken by the sealed round {found.name}, which is not revealed yet")
+    sealed = next((found for found in rounds if found.name == manifest.round), None)
+    entry = None if sealed is None else sealed.entry(manifest)
+    first = _SELF
     if manifest.round:
-        return Standing(False, f"not taken by the sealed round {manifest.round}")
+        first = Standing(False, f"not taken by the sealed round {manifest.round}")
+    if sealed is not None and entry is not None:
+        first = Standing(False, f"taken by the sealed round {sealed.name}, which is not revealed yet")
+        if sealed.is_revealed:
+            first = Standing(True, f"sealed round {sealed.name}, {_BY[entry.by]}")
     if folder is None or not (folder / AGAIN).is_file():
-        return _SELF
+        return first
     again = read_again(folder / AGAIN)
-    if again.files != manifest.files:
-        return _SELF
-    return Standing(again.same, again.told())
+    if again.files != manifest.files:  # it is about what lay here before
+        return first
+    if first is _SELF:
+        return Standing(again.same, again.told())
+    return replace(first, how=f"{first.how}; {again.told()}")
 
 
 def read_again(path: Path) -> Again:

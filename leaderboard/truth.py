@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from functools import cache
 
@@ -20,7 +19,7 @@ from nsl_bench.types import Part, Split
 
 from .contests import Cell, Contest
 
-__all__ = ["PARTS", "hashes_of", "majority", "network_sees", "test_of", "truth"]
+__all__ = ["PARTS", "hashes_of", "images_shown", "majority", "network_sees", "test_number", "truth"]
 
 PARTS: tuple[Part, ...] = ("train", "test")
 """The parts that have a content hash."""
@@ -28,7 +27,7 @@ PARTS: tuple[Part, ...] = ("train", "test")
 
 @cache
 def _parts(benchmark: str, source: str) -> tuple[Benchmark, ImageSource]:
-    task: Benchmark = registry.create("benchmark", benchmark)
+    task = _task(benchmark)
     return task, make_source(task, source)
 
 
@@ -59,21 +58,45 @@ def hashes_of(job: Job, contest: Contest, cell: Cell) -> Mapping[str, str]:
 
 
 def _hash_of(job: Job, part: Part) -> str:
-    shift, percent = ("", 0.0) if job.track == "symbolic" else (job.shift, float(job.percent))
-    size, repeat = (job.size, job.repeat) if part == "train" else ("small", 1)
-    return _true_hash(job.benchmark, job.source, part, size, repeat, shift, percent, job.seed)
+    dial = (job.test_shift, job.test_percent) if part == "test" else (job.train_shift, job.train_percent)
+    shift, percent = ("", 0.0) if job.track == "symbolic" else (dial[0], float(dial[1]))
+    place = _test_of(job) if part == "test" else (job.size, job.repeat)
+    return _true_hash(job.benchmark, job.source, part, *place, shift, percent, job.seed)
+
+
+def _test_of(job: Job) -> tuple[str, int]:
+    """The size and the number under which a run's test set is made."""
+    task = _task(job.benchmark)
+    return next(iter(task.sizes)), task.test_number(job.repeat)
 
 
 @cache
-def _labels(benchmark: str, seed: int | str) -> npt.NDArray[np.int64]:
-    """The test set's labels, the same at every share of shift."""
-    task = registry.create("benchmark", benchmark)
-    return symbolic_split(task, "test", seed=seed).labels.astype(np.int64)
+def _task(benchmark: str) -> Benchmark:
+    found: Benchmark = registry.create("benchmark", benchmark)
+    return found
+
+
+def test_number(job: Job) -> int:
+    """Which test set a run has: 1 unless train sets have test sets of their own."""
+    return _task(job.benchmark).test_number(job.repeat)
+
+
+@cache
+def _labels(benchmark: str, seed: int | str, size: str, number: int) -> npt.NDArray[np.int64]:
+    """A test set's labels, the same at every share of shift."""
+    return symbolic_split(_task(benchmark), "test", size, number, seed=seed).labels.astype(np.int64)
 
 
 def truth(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int64]:
     """The labels of a run's test set."""
-    return _labels(job.benchmark, contest.data_seed(cell))
+    return _labels(job.benchmark, contest.data_seed(cell), *_test_of(job))
+
+
+def network_sees(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int16]:
+    """int16 [n, slots]: the concepts that a run's network sees in its test images."""
+    assert job.network is not None
+    names = job.benchmark, job.source, job.network, job.test_shift
+    return _network_sees(*names, job.test_percent, contest.data_seed(cell), *_test_of(job))
 
 
 def majority(job: Job, contest: Contest, cell: Cell) -> int:
@@ -83,37 +106,43 @@ def majority(job: Job, contest: Contest, cell: Cell) -> int:
 
 @cache
 def _majority(benchmark: str, size: str, repeat: int, seed: int | str) -> int:
-    labels = symbolic_split(registry.create("benchmark", benchmark), "train", size, repeat, seed=seed).labels
-    return int(np.bincount(labels).argmax())
+    return int(
+        np.bincount(symbolic_split(_task(benchmark), "train", size, repeat, seed=seed).labels).argmax()
+    )
 
 
-def test_of(job: Job, contest: Contest, cell: Cell, evaluation: str) -> tuple[str, npt.NDArray[np.int32]]:
-    """What tells a run's test examples from others, and int32 [n, slots] the images that they show.
+def images_shown(job: Job, contest: Contest, cell: Cell, evaluation: str) -> npt.NDArray[np.int32]:
+    """int32 [n, slots]: the images that a run's test examples show; no slots where concepts are asked about.
 
-    There are no slots where true concepts are asked about. Which images are shown does not depend on the
-    shift.
+    They do not depend on the shift.
     """
-    labels = truth(job, contest, cell)
-    name = hashlib.blake2b(labels.tobytes(), digest_size=16).hexdigest()
     if evaluation == "hypothesis" or job.track == "symbolic":
-        return name, np.empty((len(labels), 0), np.int32)
-    return name, _test_images(job.benchmark, job.source, contest.data_seed(cell))
+        return np.empty((len(truth(job, contest, cell)), 0), np.int32)
+    return _test_images(job.benchmark, job.source, contest.data_seed(cell), *_test_of(job))
 
 
 @cache
-def _test_images(benchmark: str, source: str, seed: int | str) -> npt.NDArray[np.int32]:
-    return make_split(*_parts(benchmark, source), "test", seed=seed).images
+def _test_images(
+    benchmark: str, source: str, seed: int | str, size: str, number: int
+) -> npt.NDArray[np.int32]:
+    return make_split(*_parts(benchmark, source), "test", size, number, seed=seed).images
 
 
 @cache
-def network_sees(
-    benchmark: str, source: str, network: str, shift: str, percent: float, seed: int | str
+def _network_sees(
+    benchmark: str,
+    source: str,
+    network: str,
+    shift: str,
+    percent: float,
+    seed: int | str,
+    size: str,
+    number: int,
 ) -> npt.NDArray[np.int16]:
-    """int16 [n, slots]: the concepts that a network sees in the test images."""
     from nsl_bench.perception.library import trained
     from nsl_bench.perception.predict import predictions_of
 
     task, images = _parts(benchmark, source)
-    split = make_split(task, images, "test", percent=percent, seed=seed)
+    split = make_split(task, images, "test", size, number, percent=percent, seed=seed)
     change = resolve(shift, task, images)
     return predictions_of(split, images, change, trained(network, task, images)).concepts

@@ -15,7 +15,7 @@ from nsl_bench.run.record import Status
 from .contests import Cell
 from .submission import Manifest
 
-__all__ = ["SCORES", "Look", "ScoredRun", "Spread", "Verdict", "comment", "write_scores"]
+__all__ = ["SCORES", "Look", "ScoredRun", "Spread", "Verdict", "comment", "numbers_in", "write_scores"]
 
 SCORES = "scores.jsonl"
 
@@ -146,6 +146,17 @@ def write_scores(verdict: Verdict, path: Path) -> None:
             file.writelines(json.dumps(line, allow_nan=False) + "\n" for line in plain)
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def numbers_in(path: Path) -> dict[str, Mapping[str, float]]:
+    """The metrics of each run in a board's record.
+
+    Raises:
+        OSError, ValueError, KeyError, TypeError: the file is not there, or broken.
+    """
+    with path.open("rb") as file:
+        lines = [json.loads(line) for line in file]
+    return {line["run"]: line["metrics"] for line in lines if "components" not in line}
 
 
 def comment(verdict: Verdict) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -36,7 +37,7 @@ def _folder(help: str) -> Callable[[Any], Any]:
     cls=Command,
     examples=[
         "nsl-bench leaderboard seal autumn-2026 --data-seed-file ~/autumn.seed --out autumn-2026/",
-        "nsl-bench leaderboard seal quick --contest follow_suit --percents 0,50,90 --repeats 3 "
+        "nsl-bench leaderboard seal quick --contest follow_suit --shares 0,50,90 --repeats 3 "
         "--data-seed-file ~/quick.seed --out quick/",
     ],
 )
@@ -50,7 +51,11 @@ def _folder(help: str) -> Callable[[Any], Any]:
 )
 @_CONTEST
 @click.option(
-    "--percents", callback=percentages, help="Shares of shifted examples, in place of the contests' own."
+    "--shares",
+    "--percents",
+    "percents",
+    callback=percentages,
+    help="Shares of shifted examples, in place of the contests' own.",
 )
 @click.option("--repeats", type=click.IntRange(1, 1000), help="Train splits, in place of the contests' own.")
 @click.option("--network", default="softmax", show_default=True, help="Whose probabilities entrants get.")
@@ -152,7 +157,7 @@ def _seed(found: Round, given: DataSeed | None, file: Path) -> DataSeed:
 @limit_options
 @_DEVICE
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Runs at once.")
-@_folder("Results folder; resumed if it is there. The submission is made in its folder `submission`.")
+@_folder("Results folder; resumed if it is there.")
 @click.option(
     "--accept",
     type=click.Path(file_okay=False, path_type=Path),
@@ -168,6 +173,7 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
     from nsl_bench.run.sweep import Engine
     from nsl_bench.sealing import check_limits
 
+    from ..accepted import SUBMISSIONS as ACCEPTED
     from ..contests import BOARD as OWN
     from .entry import Learner, run_learner
     from .model import folder_of, read_round
@@ -179,10 +185,11 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
         raise UserError("Name the learner with --learner or --learner-command.")
     given: DataSeed | None = options.pop("data_seed")
     seed = _seed(found, given, folder_of(file) / f"{round_name}.json")
-    limits = check_limits(limits_of(options, [out, *([given.file] if given else [])]))
+    accept = options.pop("accept")
+    secret = [path for path in (out, given and given.file, accept, ACCEPTED) if path]
+    limits = check_limits(limits_of(options, secret))
     names, jobs = options.pop("names"), options.pop("jobs")
     learner = Learner(spec or spec_of(command), options.pop("network"), options.pop("track") == "symbolic")
-    accept = options.pop("accept")
     if accept is not None and found.is_revealed:
         raise UserError(f"The round {round_name} is revealed; it takes no more entries.")
     if len({value is None for value in (accept, options["name"], options["licence"])}) > 1:
@@ -200,9 +207,10 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
         on_failure=say,
     )
     click.echo(f"{tally}; results in {out}.")
-    if tally.exit_code or accept is None:
+    if accept is None:
         return tally.exit_code
-    return _take(found, store, accept, file, {**options, "date": today()})
+    words = {**options, "learner": learner.spec, "date": today()}
+    return _take(found, store, accept, file, words)
 
 
 def _take(found: Round, store: Any, accept: Path, board: Path, words: dict[str, Any]) -> int:
@@ -212,15 +220,16 @@ def _take(found: Round, store: Any, accept: Path, board: Path, words: dict[str, 
     from ..submission import write_submission
     from ..verdict import comment
 
-    out = store.folder / "submission"
-    write_submission(store, out, found.board_contests("code"), **words)
-    verdict = score(out, (), heard=Progress(), rounds=(found,), by="code")
-    if verdict.accepted:
-        verdict = with_name(verdict, accept)
-    click.echo(comment(verdict), nl=False)
-    if not verdict.accepted:
-        return 1
-    place = take(verdict, out, accept, found, "code", board)
+    with tempfile.TemporaryDirectory(prefix="nsl-bench-") as beside:
+        out = Path(beside, "submission")
+        write_submission(store, out, found.board_contests("code"), **words)
+        verdict = score(out, (), heard=Progress(), rounds=(found,), by="code")
+        if verdict.accepted:
+            verdict = with_name(verdict, accept)
+        click.echo(comment(verdict), nl=False)
+        if not verdict.accepted:
+            return 1
+        place = take(verdict, out, accept, "code", board)
     click.echo(f"Accepted into {place}.", err=True)
     return 0
 
@@ -339,12 +348,13 @@ def rerun(
     """
     from nsl_bench.isolation.host import about
 
+    from ..accepted import SUBMISSIONS as ACCEPTED
     from ..contests import BOARD as OWN
     from ..contests import read_contests
     from ..rerun import again, write_again
     from .model import read_rounds
 
-    limits = limits_of(options, [submission])
+    limits = limits_of(options, [submission, ACCEPTED])
     if limits is None:
         raise UserError("A stranger's learner runs in the sandbox only; leave out --isolation none.")
     file = board or OWN

@@ -85,8 +85,10 @@ def _answered(place: Path, contest: SealedContest, manifest: Manifest) -> list[t
     for folder, job in jobs.items():
         if contest.cell(job) is None:
             raise UserError(f"{folder} is no folder of the round {contest.round}.")
-    network = contest.network if manifest.track == "pretrained" else None
-    return [(folder, replace(job, track=manifest.track, network=network)) for folder, job in jobs.items()]
+    if manifest.track == "pretrained":
+        return list(jobs.items())
+    none = {"track": manifest.track, "network": None, "network_version": ""}
+    return [(folder, replace(job, **none)) for folder, job in jobs.items()]  # type: ignore[arg-type]
 
 
 def _run(folder: Path, job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -73,7 +73,7 @@ class Place(Declared):
         percent: share of shifted examples.
         commitment: of the seed that its examples follow.
         examples: how many test examples there are.
-        test: hash of the test part that was handed out.
+        test: hashes of the test parts that were handed out, by repeat.
         train: hashes of the train parts that were handed out, by repeat.
     """
 
@@ -81,7 +81,7 @@ class Place(Declared):
     percent: Annotated[float, Is("a number from 0 to 100", least=0, most=100)]
     commitment: _DIGEST
     examples: Annotated[int, Is("a whole number from 1", least=1)]
-    test: _DIGEST
+    test: tuple[_DIGEST, ...]
     train: tuple[_DIGEST, ...]
 
 
@@ -219,7 +219,9 @@ class SealedContest(Grid):
     def hashes(self, cell: Cell) -> Mapping[str, str] | None:
         """The hashes of what was handed out."""
         place = self.place(cell)
-        return None if place is None else {"train": place.train[cell.repeat - 1], "test": place.test}
+        if place is None:
+            return None
+        return {"train": place.train[cell.repeat - 1], "test": place.test[cell.repeat - 1]}
 
     def test_examples(self, cell: Cell) -> int | None:
         """How many test examples were handed out for a cell."""
@@ -239,6 +241,8 @@ class SealedContest(Grid):
         out: str = "results/",
     ) -> str:
         """The command line that does a learner's runs of this contest."""
+        if self.by == "predictions":  # only whoever made them can make them again; all can check them
+            return shlex.join(["nsl-bench", "leaderboard", "verify-round", self.round])
         words = ["nsl-bench", "leaderboard", "run-entry", self.round, "--contest", self.base]
         words += ["--learner", learner, *(["--track", "symbolic"] if track == "symbolic" else [])]
         words += ["--network", network] if network else []
@@ -326,8 +330,8 @@ def _wrong(found: Round) -> Iterator[str]:
         yield "a round needs contests with different names."
     for grid in found.contests:
         wanted = {(cell.shift, cell.percent) for cell in grid.cells_of("pretrained")}
-        if any(len(place.train) != grid.repeats for place in grid.places):
-            yield f"contests ({grid.name}): train must have a hash for each of the {grid.repeats} repeats."
+        if {len(hashes) for place in grid.places for hashes in (place.train, place.test)} - {grid.repeats}:
+            yield f"contests ({grid.name}): a place needs hashes of {grid.repeats} train and test parts."
         listed = [(place.shift, place.percent) for place in grid.places]
         if sorted(listed) != sorted(wanted):
             yield f"contests ({grid.name}): places must be the shifts and shares of the contest, each once."

@@ -15,7 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import canonical_row, image_digest, pixels
+from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
 from nsl_bench.learners.view import View
 from nsl_bench.run.evaluate import Bench
@@ -30,6 +33,7 @@ from .model import Grid, Place, Round, place_seed
 __all__ = [
     "ROUND_FILE",
     "folder_digest",
+    "identity_here",
     "jobs_at",
     "jobs_in_package",
     "made_again",
@@ -52,7 +56,7 @@ def places_of(contest: Contest, track: str = "pretrained") -> list[Cell]:
 
 def jobs_at(
     contest: Contest,
-    cell: Cell | Place,
+    cell: Cell,
     commitment: str,
     learner: str,
     network: str,
@@ -64,8 +68,7 @@ def jobs_at(
     return plan(
         contest.benchmark,
         [learner],
-        shifts=[cell.shift],
-        percents=[cell.percent],
+        dials=[contest.dials(cell)],
         repeats=range(1, contest.repeats + 1),
         sizes=[contest.size],
         source=contest.source,
@@ -119,15 +122,25 @@ def made_again(grid: Grid, found: Round) -> Iterator[Place]:
         yield Place(cell.shift, cell.percent, commitment_of(place.secret), examples, test, train)
 
 
+def identity_here(grid: Grid) -> tuple[str, str]:
+    """The version of a contest's task here, and the fingerprint of its images."""
+    task: Benchmark = registry.create("benchmark", grid.benchmark)
+    return task.version, make_source(task, grid.source).fingerprint()
+
+
 def _entrant(track: Track) -> Callable[[str], About]:
     return lambda learner: About(track, "")
 
 
-def digests(jobs: Sequence[Job], bench: Bench) -> tuple[int, str, tuple[str, ...]]:
-    """How many test examples there are, their hash, and those of the train parts of some runs of a place."""
+def digests(jobs: Sequence[Job], bench: Bench) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
+    """How many test examples the runs of a place have, and the hashes of their test and train parts."""
     views = [bench.views(job) for job in jobs]
-    test = views[0][-1]
-    return len(test), part_digest(test), tuple(part_digest(seen[0]) for seen in views)
+    task: Benchmark = registry.create("benchmark", jobs[0].benchmark)
+    numbers = [task.test_number(job.repeat) for job in jobs]
+    tests = {number: seen[-1] for number, seen in zip(numbers, views, strict=True)}
+    hashes = {number: part_digest(test) for number, test in tests.items()}
+    test = tuple(hashes[number] for number in numbers)
+    return len(views[0][-1]), test, tuple(part_digest(seen[0]) for seen in views)
 
 
 def jobs_in_package(folder: Path) -> dict[Path, Job]:

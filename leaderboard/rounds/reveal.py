@@ -13,9 +13,9 @@ from nsl_bench.sealing import DataSeed, commitment_of
 from ..scoring import score
 from ..submission import MANIFEST
 from ..untrusted import Limits
-from ..verdict import SCORES, Verdict, write_scores
+from ..verdict import SCORES, Verdict, numbers_in, write_scores
 from .model import Grid, Place, Round, SealedContest, Taken, place_data_seed, write_round
-from .package import ROUND_FILE, folder_digest, jobs_in_package, made_again
+from .package import ROUND_FILE, folder_digest, identity_here, jobs_in_package, made_again
 
 __all__ = ["Finding", "check_package", "reveal", "verify"]
 
@@ -103,6 +103,10 @@ def verify(found: Round, submissions: Path, limits: Limits, heard: _Heard | None
 def _data_again(grid: Grid, found: Round) -> Finding:
     what = f"{grid.name}: {len(grid.places)} places made again from the seed"
     try:
+        here = identity_here(grid)
+        if here != (grid.version, grid.source_fingerprint):
+            said = f"{grid.benchmark} {grid.version} with the images {grid.source_fingerprint}"
+            return Finding(what, f"the round is of {said}; here are version {here[0]} and {here[1]}")
         wrong = [
             f"{said.shift} {said.percent:g} %"
             for said, again in zip(_sorted(grid.places), _sorted(made_again(grid, found)), strict=True)
@@ -130,7 +134,7 @@ def _entry_again(
     if not verdict.accepted:
         return Finding(what, verdict.problems[0].rstrip("."))
     try:
-        said = {run["run"]: run["metrics"] for run in map(json.loads, (folder / SCORES).open("rb"))}
+        said = numbers_in(folder / SCORES)
     except (OSError, ValueError, KeyError, TypeError) as error:
         return Finding(what, f"{SCORES} cannot be read ({type(error).__name__})")
     again = {run.run: run.metrics for run in verdict.runs}

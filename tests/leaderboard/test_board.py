@@ -39,7 +39,9 @@ def forest(good: dict[str, Path], tmp_path: Path) -> Path:
 def fail(folder: Path, repeat: int, percent: float) -> str:
     """Mark a run as one that timed out; its name."""
     lines = [json.loads(line) for line in (folder / RUNS).read_text().splitlines()]
-    (line,) = (one for one in lines if (one["job"]["repeat"], one["job"]["percent"]) == (repeat, percent))
+    (line,) = (
+        one for one in lines if (one["job"]["repeat"], one["job"]["test_percent"]) == (repeat, percent)
+    )
     line["status"] = "timeout"
     (folder / RUNS).write_text("".join(json.dumps(one) + "\n" for one in lines))
     return str(line["run"])
