@@ -14,8 +14,10 @@ __all__ = [
     "accuracy",
     "brier_score",
     "calibration_error",
+    "f1_scores",
     "invalid_mass",
     "log_loss",
+    "macro_f1",
     "most_probable",
     "probabilistic_accuracy",
     "reliability",
@@ -97,6 +99,31 @@ def log_loss(probabilities: Probabilities, labels: Labels) -> float:
 def invalid_mass(probabilities: Probabilities) -> float:
     """Mean probability that is given to no label: of worlds with no label or several."""
     return float(np.mean(np.clip(1.0 - probabilities.sum(axis=1), 0.0, 1.0)))
+
+
+def f1_scores(predicted: Labels, labels: Labels, n_labels: int) -> npt.NDArray[np.float64]:
+    """float64 [n_labels]: the harmonic mean of precision and recall of each label.
+
+    Args:
+        predicted: [n]; what is no label (`UNDECIDED`, `AMBIGUOUS`) is a miss of the true one and no false
+            alarm of any.
+        labels: [n].
+        n_labels: how many labels there are.
+
+    Returns:
+        NaN for a label that is neither there nor predicted.
+    """
+    hits = np.bincount(labels[predicted == labels], minlength=n_labels)
+    said = np.bincount(predicted[predicted >= 0], minlength=n_labels)
+    there = np.bincount(labels, minlength=n_labels)
+    with np.errstate(invalid="ignore"):
+        scores: npt.NDArray[np.float64] = 2 * hits / (said + there)
+    return scores
+
+
+def macro_f1(predicted: Labels, labels: Labels, n_labels: int) -> float:
+    """The mean of `f1_scores` over the labels that are there or predicted; each counts alike."""
+    return float(np.nanmean(f1_scores(predicted, labels, n_labels)))
 
 
 @dataclass(frozen=True)
