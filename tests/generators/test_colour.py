@@ -98,7 +98,8 @@ def test_severities_differ_more_and_more(name: str) -> None:
         for k in range(1, 6)
     ]
     assert min(far) > 0.3
-    if name != "saturate":  # severities 1 and 2 take colour away, 3 to 5 add some
+    # Severities 1 and 2 take colour away or turn the image as a whole, 3 to 5 do something else.
+    if name not in ("saturate", "elastic_transform"):
         assert all(a < b for a, b in itertools.pairwise(far))
 
 
