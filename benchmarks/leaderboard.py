@@ -74,7 +74,7 @@ def write_predictions(contests: tuple[Contest, ...], path: Path) -> None:
     schema = pa.schema({"run": pa.string(), "evaluation": pa.string(), **lists})
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for contest in contests:
-            task = registry.create("benchmark", contest.benchmark)
+            task = registry.create("benchmark", contest.task)
             n, k = task.test_size, len(task.labels)
             for cell in contest.cells:
                 rows: dict[str, list[Any]] = {name: [] for name in schema.names}
@@ -135,7 +135,7 @@ def make(folder: Path, submissions: int) -> int:
     (folder / "board.toml").write_text(BOARD)
     contests = read_contests(folder / "board.toml")
     rules = {
-        contest.name: tuple(registry.create("benchmark", contest.benchmark).true_rule.strip().splitlines())
+        contest.name: tuple(registry.create("benchmark", contest.task).true_rule.strip().splitlines())
         for contest in contests
     }
     shared = folder / PREDICTIONS

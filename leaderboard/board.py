@@ -10,7 +10,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,12 +20,16 @@ import numpy.typing as npt
 
 from nsl_bench.declared import checked, parse_json
 from nsl_bench.errors import UserError
+from nsl_bench.run.dials import Dials
+from nsl_bench.run.job import PROTOCOL
 from nsl_bench.run.metrics import METRICS
 
 from .accepted import SUBMISSIONS
 from .contests import BOARD, Cell, Contest, read_contests
 from .ranking import Placing, place
 from .reading import Run, read_runs
+from .rounds.model import Round, read_rounds
+from .standing import Standing, standing_of
 from .submission import MANIFEST, Manifest, slug
 from .verdict import SCORES
 
@@ -72,6 +76,7 @@ class Entry:
         manifest: who submitted what.
         network: empty in tracks without.
         folder: of the submission.
+        standing: whether it is verified, and how.
         values: contest's name to float64 [cells, metrics], NaN where there is none; cells in the order of
             `Contest.cells_of`, metrics in that of `METRICS`.
         spans: contest's name to each cell's place in the submission's scores: begin and length in bytes.
@@ -83,6 +88,7 @@ class Entry:
     manifest: Manifest
     network: str
     folder: Path
+    standing: Standing
     values: Mapping[str, npt.NDArray[np.float64]]
     spans: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     runs: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -125,6 +131,8 @@ class Entry:
                         "language": said.language,
                         "rules": said.rules,
                         "content_hash": said.content_hash,
+                        "standing": self.standing.word,
+                        "standing_how": self.standing.how,
                         "versions": said.versions,
                         "environment": said.environment,
                         "started": said.started,
@@ -253,11 +261,14 @@ class Board:
                 "benchmark_version": contest.version,
                 "source": contest.source,
                 "size": contest.size,
-                "splits": None,
+                **dict.fromkeys(("splits", "splits_fingerprint", "source_fingerprint", "sealed"), ""),
+                **dict.fromkeys(("learner_version", "network_version"), ""),
+                "protocol": PROTOCOL,
                 "seed": contest.seed,
                 "track": entry.track,
                 "network": entry.network,
                 "learner": entry.title,
+                **_dials([contest.dials(cell) for cell in shown]),
                 "shift": [cell.shift for cell in shown],
                 "percent": [cell.percent for cell in shown],
                 "repeat": [cell.repeat for cell in shown],
@@ -267,15 +278,26 @@ class Board:
         return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame()
 
 
+def _dials(dials: Sequence[Dials]) -> dict[str, list[Any]]:
+    """The columns that say how train and test sets are shifted."""
+    return {f.name: [getattr(one, f.name) for one in dials] for f in fields(Dials)}
+
+
 def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:
     """The board of a folder of accepted submissions.
 
     Raises:
         UserError: no folder of accepted submissions, or a submission that cannot be read.
     """
-    contests = read_contests(board)
+    rounds = read_rounds(board)
+    sealed = [contest for found in rounds if found.is_revealed for contest in found.board_contests("code")]
+    contests = (*read_contests(board), *sealed)
+    names = [contest.name for contest in contests]
+    for name in (contest.name for contest in sealed):
+        if names.count(name) > 1:
+            raise UserError(f"The board's file {board} has a contest {name}, which is one of a sealed round.")
     folders = _accepted(submissions)
-    entries = [entry for folder in folders for entry in _entries(folder, contests)]
+    entries = [entry for folder in folders for entry in _entries(folder, contests, rounds)]
     if folders and not entries:
         raise UserError(
             f"None of the {len(folders)} submissions in {submissions} has a run of a contest in {board}; "
@@ -300,12 +322,20 @@ def _accepted(submissions: Path) -> list[Path]:
         )
     found = sorted(path.parent for path in submissions.glob(f"*/{SCORES}"))
     others = [path.name for path in submissions.iterdir() if not path.name.startswith(".")]
-    if others and not found:
+    if others and not found and not any(map(_waits, submissions.glob(f"*/{MANIFEST}"))):
         raise UserError(
             f"No folder in {submissions} holds a scored submission ({SCORES}); `nsl-bench score-submission "
             f"SUBMISSION --accept {submissions}` puts one there."
         )
     return found
+
+
+def _waits(path: Path) -> bool:
+    """Whether a manifest is of a submission to a sealed round, which has no scores before the reveal."""
+    try:
+        return bool(_manifest(path).round)
+    except (OSError, ValueError, UserError):
+        return False
 
 
 def _told_apart(entries: Sequence[Entry]) -> list[Entry]:
@@ -335,10 +365,11 @@ def _manifest(path: Path) -> Manifest:
     return checked(Manifest, parse_json(path.read_bytes()), f"{MANIFEST}: ")
 
 
-def _entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
+def _entries(folder: Path, contests: Sequence[Contest], rounds: Sequence[Round]) -> list[Entry]:
     """A submission's entries, one a network."""
     try:
         manifest = _manifest(folder / MANIFEST)
+        standing = standing_of(manifest, rounds, folder)
         by_name = {contest.name: contest for contest in contests}
         index = {
             name: {cell: k for k, cell in enumerate(contest.cells_of(manifest.track))}
@@ -379,6 +410,7 @@ def _entries(folder: Path, contests: Sequence[Contest]) -> list[Entry]:
             manifest=manifest,
             network=network,
             folder=folder,
+            standing=standing,
             values=values[network],
             spans=spans[network],
             runs=runs[network],

@@ -59,6 +59,7 @@ class Verdict:
         notes: what is worth knowing.
         runs: the scored runs.
         manifest: who submits what.
+        standing: whether it is verified, and how, as a sentence.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Verdict:
     notes: tuple[str, ...] = ()
     runs: tuple[ScoredRun, ...] = ()
     manifest: Manifest | None = None
+    standing: str = ""
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> Verdict:
@@ -110,9 +112,10 @@ def comment(verdict: Verdict) -> str:
         lines += [*(f"- {_plain(note)}" for note in verdict.notes), ""]
     if verdict.manifest is not None:
         track, licence = verdict.manifest.track, _plain(verdict.manifest.licence)
-        lines.append(
-            f"Track `{track}`, licence {licence}, {len(verdict.runs)} runs scored from their predictions."
-        )
+        scored = f", {len(verdict.runs)} runs scored from their predictions" if verdict.runs else ""
+        lines.append(f"Track `{track}`, licence {licence}{scored}.")
+    if verdict.standing:
+        lines += ["", _plain(verdict.standing)]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -157,7 +157,7 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
             "contest.html",
             f"benchmark/{contest.name}.html",
             contest=contest,
-            task=registry.create("benchmark", contest.benchmark),
+            task=registry.create("benchmark", contest.task),
             tracks=[_track(board, contest, track) for track in board.tracks(contest)],
             curves=curves,
             curve_files=pictures,

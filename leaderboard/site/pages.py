@@ -146,12 +146,15 @@ def learner_page(
     """What a learner's page says about a contest."""
     rank = board.rank(entry, contest)
     manifest = entry.manifest
+    command = contest.command(manifest.learner, entry.track, entry.network or None)
+    if contest.sealed_round and records:  # of predictions there is no command that makes them again
+        command = records[0][1]["command"]
     return ContestOfLearner(
         contest,
         rank.rank,
         rank.of,
         {metric: board.area(entry, contest, metric) for metric in AREAS},
-        contest.command(manifest.learner, entry.track, entry.network or None),
+        command,
         list(_points(contest, records)),
         list(_hypotheses(contest, entry.track, records)),
     )

@@ -28,7 +28,7 @@ __all__ = ["command"]
 @click.option("--source", help="Image source; the embedded one by default.")
 @click.option(
     "--split",
-    type=click.Choice(["train", "test"]),
+    type=click.Choice(["train", "validation", "test"]),
     default="train",
     show_default=True,
     help="Which ones.",
@@ -42,7 +42,7 @@ def command(
     n: int,
     columns: int | None,
     source: str | None,
-    split: Literal["train", "test"],
+    split: Literal["train", "validation", "test"],
     seed: int,
     out: Path,
 ) -> None:

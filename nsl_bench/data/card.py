@@ -90,6 +90,15 @@ def _head(manifest: Manifest, schemas: Mapping[str, Any]) -> str:
     return head
 
 
+def _tests(manifest: Manifest) -> str:
+    """What the card says of validation and test sets."""
+    names = manifest.configs[STANDARD]
+    tests = (
+        "`test_2` is the test set of `train_2`, and so on" if "test_2" in names else "they share a test set"
+    )
+    return f"{tests}. `validation_2` is for tuning on `train_2`." if "validation_2" in names else f"{tests}."
+
+
 def _size(n: int) -> str:
     steps = [1_000, 10_000, 100_000, 1_000_000, 10_000_000]
     words = ["n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M"]
@@ -126,10 +135,10 @@ images of an example, never its concepts or its label.
 {parts}
 
 * `{STANDARD}`: examples with their standard images. Shifted ones: {shifted}. Row i is the same example in all
-  of them. `train`, `train_2`, ... are independent train sets; they have one test set in common.
+  of them. `train`, `train_2`, ... are independent train sets; {_tests(manifest)}
 * `{SYMBOLIC}`: the same examples without images: true concepts, and references to the images.
 * `{IMAGES}`: the pool that the images are from: `network` to train a perception network on, `a` for train
-  sets, `b` for test sets. No image is in two of them.
+  and validation sets, `b` for test sets. No image is in two of them.
 
 | column | |
 |---|---|

@@ -51,15 +51,17 @@ class FolderLearner:
         self.timed_out_ = False
         self.isolation: dict[str, str] = {}
         self._limits = limits
+        self.takes_validation = False
         self._train: View | None = None
+        self._validation: View | None = None
         self._first: View | None = None
         self._answers: folders.Answers | None = None
         self._rules: list[str] | None = None
         self._derived: tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]
 
-    def fit(self, train: View) -> FolderLearner:
-        """Remember the train examples, which rules need for their background."""
-        self._train = train
+    def fit(self, train: View, validation: View | None = None) -> FolderLearner:
+        """Remember the examples: rules need their background, a command is handed them."""
+        self._train, self._validation = train, validation
         return self
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
@@ -164,6 +166,7 @@ class CommandLearner(FolderLearner):
         self.learning_time = 0.0
         self._usage: Usage | None = None
         super().__init__(Path(tempfile.mkdtemp(prefix="nsl-bench-")), Path(self._words[0]).name, limits)
+        self.takes_validation = True
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, n_labels]: runs the command, the first time."""
@@ -176,7 +179,7 @@ class CommandLearner(FolderLearner):
         seconds = None if self._limits is None else self._limits.time
         about = {"seed": self._seed, "time_limit": seconds}
         images = self._train.track in ("label_only", "end_to_end")
-        folders.write(self.folder, self._train, test, images=images, about=about)
+        folders.write(self.folder, self._train, test, self._validation, images=images, about=about)
         words = [word.replace("{folder}", str(self.folder)) for word in self._words]
         if words == self._words:
             words.append(str(self.folder))

@@ -8,6 +8,7 @@ through that protocol, so that everybody reads them alike.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,6 +33,7 @@ __all__ = [
     "hypothesis_of",
     "labels_of",
     "probabilities_of",
+    "takes_validation",
     "track_of",
     "version_of",
 ]
@@ -44,7 +46,10 @@ class Learner(Protocol):
     """What every learner has."""
 
     def fit(self, train: View) -> Any:
-        """Learn from examples with labels; returns the learner itself."""
+        """Learn from examples with labels; returns the learner itself.
+
+        A learner that stops early or tunes itself takes a second view, ``validation``.
+        """
 
     def predict_proba(self, test: View) -> npt.ArrayLike:
         """[n, n_labels]: label probabilities; a row of zeros where no label or several are derived."""
@@ -58,16 +63,27 @@ class Unanswered(Exception):
     """A learner has nothing to say in this evaluation: a command without rules in hypothesis evaluation."""
 
 
-def version_of(learner: Any, spec: str) -> str:
-    """A learner's ``version``, with a hash of its file where it is no installed part."""
-    version = str(getattr(learner, "version", ""))
-    if registry.Spec.parse(spec).name in registry.names("learner"):
+def version_of(part: Any, spec: str, kind: registry.Kind = "learner") -> str:
+    """The ``version`` of a part or its class, with a hash of its file where it is no installed part."""
+    version = str(getattr(part, "version", ""))
+    if registry.Spec.parse(spec).name in registry.names(kind):
         return version
-    module = sys.modules.get(type(learner).__module__)
+    module = sys.modules.get(getattr(part, "__module__", "") or type(part).__module__)
     path = Path(getattr(module, "__file__", None) or "")
     if not path.is_file():
         return version
     return f"{version}+{cache.content_key(path)}"
+
+
+def takes_validation(learner: Any) -> bool:
+    """Whether a learner's `fit` takes a validation set, as an argument of this name."""
+    declared = getattr(learner, "takes_validation", None)
+    if isinstance(declared, bool):
+        return declared
+    try:
+        return "validation" in inspect.signature(learner.fit).parameters
+    except (TypeError, ValueError):
+        return False
 
 
 def track_of(learner: Any) -> Track:

@@ -3,6 +3,7 @@
 ====================  ======================================================================
 ``task.json``         what the task is: labels and their atoms, slots, concepts, track, seed
 ``train.parquet``     one row an example, with its ``label``
+``validation.parquet``  the same for early stopping and tuning, where the data have such a part
 ``test.parquet``      the same without ``label``
 ``background.lp``     background knowledge, ASP (not for the track ``end_to_end``)
 ``bias.las``          language bias, mode declarations (not for the track ``end_to_end``)
@@ -46,18 +47,28 @@ _LARGEST_RULES = 4 << 20
 _NO_LABEL = {"undecided": UNDECIDED, "ambiguous": AMBIGUOUS}
 
 
-def write(folder: Path, train: View, test: View, *, images: bool = True, about: dict[str, Any]) -> None:
+def write(
+    folder: Path,
+    train: View,
+    test: View,
+    validation: View | None = None,
+    *,
+    images: bool = True,
+    about: dict[str, Any],
+) -> None:
     """Write a learner's folder.
 
     Args:
         folder: made if it is not there.
         train: examples with labels.
         test: examples without.
+        validation: examples with labels, for early stopping and tuning.
         images: write images where the track has them.
         about: further values for ``task.json``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     space = train.label_space
+    views = {"train": train, **({} if validation is None else {"validation": validation}), "test": test}
     task: dict[str, Any] = {
         "format": FORMAT,
         "nsl_bench": __version__,
@@ -65,7 +76,7 @@ def write(folder: Path, train: View, test: View, *, images: bool = True, about: 
         "track": train.track,
         "labels": [{"name": n, "atom": a} for n, a in zip(space.names, space.atoms, strict=True)],
         "slots": list(train.slots),
-        "examples": {"train": len(train), "test": len(test)},
+        "examples": {name: len(view) for name, view in views.items()},
         "metadata": list(train.metadata),
         **about,
     }
@@ -77,7 +88,7 @@ def write(folder: Path, train: View, test: View, *, images: bool = True, about: 
         task["background_concept"] = train.concept_space.background
     text = json.dumps(task, indent=2, ensure_ascii=False)
     (folder / "task.json").write_text(text + "\n", encoding="utf-8")
-    for name, view in (("train", train), ("test", test)):
+    for name, view in views.items():
         _write_examples(folder / f"{name}.parquet", view, images)
 
 
@@ -94,8 +105,11 @@ def _write_examples(path: Path, view: View, images: bool) -> None:
         columns["probabilities"] = _nested(view.probabilities)
         columns["facts"] = pa.array([list(facts) for facts in view.contexts], pa.list_(pa.string()))
     if images:
+        known: dict[bytes, bytes] = {}  # sources have few images, which come again and again
         try:
-            shown = [[None if image is None else _png(image) for image in slots] for slots in view.images]
+            shown = [
+                [None if image is None else _png(image, known) for image in slots] for slots in view.images
+            ]
         except TrackError:
             pass
         else:
@@ -115,12 +129,16 @@ def _nested(values: npt.NDArray[np.float32]) -> Any:
     return pa.ListArray.from_arrays(pa.array(np.arange(0, n * slots + 1, slots, dtype=np.int32)), inner)
 
 
-def _png(image: npt.NDArray[np.uint8]) -> bytes:
+def _png(image: npt.NDArray[np.uint8], known: dict[bytes, bytes]) -> bytes:
+    """A PNG file of an image of a source; those that were made before are known by their pixels."""
     from PIL import Image
 
-    buffer = io.BytesIO()
-    Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image).save(buffer, "PNG")
-    return buffer.getvalue()
+    pixels = image.tobytes()
+    if pixels not in known:
+        buffer = io.BytesIO()
+        Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image).save(buffer, "PNG")
+        known[pixels] = buffer.getvalue()
+    return known[pixels]
 
 
 @dataclass(frozen=True)

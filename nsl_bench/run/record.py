@@ -20,7 +20,7 @@ from nsl_bench.types import Hypothesis
 
 __all__ = ["SCHEMA", "SCHEMA_FILE", "STATUSES", "Record", "Status", "published_schema"]
 
-SCHEMA = 3
+SCHEMA = 4
 """Version of the records' form."""
 
 SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
@@ -96,7 +96,7 @@ class Record(Written):
         default="", compare=False
     )
     schema: Annotated[
-        int, Is("1, 2 or 3", least=1, most=SCHEMA, schema={"enum": [*range(1, SCHEMA + 1)]})
+        int, Is("a whole number from 1 to 4", least=1, most=SCHEMA, schema={"enum": [*range(1, SCHEMA + 1)]})
     ] = field(default=SCHEMA, compare=False)
 
     def __post_init__(self) -> None:
