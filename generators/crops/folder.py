@@ -112,10 +112,11 @@ class PlantFolder(FolderPool):
         whole = [name for name in SPECIES if all(crop in found for crop in CROPS if SPECIES_OF[crop] == name)]
         if sum(SPECIES_OF[crop] in whole for crop in CROPS) < 2:
             return ""
-        task = f"crop_yield:species={'+'.join(whole)}"
-        if len(set(CropYield(species="+".join(whole)).yields.tolist())) < 2:
+        try:
+            CropYield(species="+".join(whole))
+        except UserError:  # of one label
             return ""
-        return f" What it has whole is the task {task}."
+        return f" What it has whole is the task crop_yield:species={'+'.join(whole)}."
 
 
 def _stranger(folder: Path) -> UserError:

@@ -407,3 +407,16 @@ def test_a_task_of_one_label_is_refused() -> None:
         UserError, match="gives every picture the same label, home; add a scene of another kind"
     ):
         registry.create("benchmark", "indoor_scene:scenes=kitchen+bedroom+closet")
+
+
+def test_fields_of_one_label_are_refused_and_not_proposed(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"all fields of .*Blueberry.* have the same label; name more species"
+    ):
+        registry.create("benchmark", "crop_yield:species=blueberry+raspberry")
+    for world in range(20):
+        task = registry.create("benchmark", f"crop_yield:species=pepper,world={world}")
+        assert len(set(task.yields.tolist())) == 2
+    classes(tmp_path, ("Blueberry___healthy", "Raspberry___healthy"), 2)
+    with pytest.raises(UserError, match=r"and 3. more\.$"):
+        make_source(registry.create("benchmark", "crop_yield"), f"plants:{tmp_path}")
