@@ -80,7 +80,8 @@ class _NeuralLearner(ABC):
             net = self._network(inputs, len(train.concept_space), train.n_labels)
             optimiser = torch.optim.Adam(net.parameters(), lr=self.learning_rate, eps=_EPSILON)
             stopper = _Stopper(self.patience, None if validation is None else self._inputs(validation))
-            for self.epochs_ in range(1, self.epochs + 1):
+            for epoch in range(self.epochs):
+                self.epochs_ = epoch + 1
                 net.train()
                 for start in range(0, len(inputs), _BATCH):
                     logits = net(inputs[start : start + _BATCH])
