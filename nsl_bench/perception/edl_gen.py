@@ -376,7 +376,8 @@ def best_scale(
         return float(far + np.square(_shares(scale * strange) - 1 / own.shape[1]).sum(axis=1).mean())
 
     # Where evidence is cut off the score is flat, so that all are tried; of equals the least is taken.
-    return min(np.geomspace(1, 8, 100).round(3).tolist(), key=brier)
+    scales: list[float] = np.geomspace(1, 8, 100).round(3).tolist()
+    return min(scales, key=brier)
 
 
 def _shares(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
