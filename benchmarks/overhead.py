@@ -19,9 +19,9 @@ from typing import Any
 from nsl_bench.isolation.guard import Allowance
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners.majority import Majority
-from nsl_bench.run import evaluate
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
+from nsl_bench.run.measuring import measure_learner
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Engine, sweep
 
@@ -35,10 +35,8 @@ def wall(call: Any) -> tuple[float, float]:
 
 def bare(bench: Bench, job: Any) -> float:
     """Seconds of what any harness must do: fit, predict, measure."""
-    benchmark, source = bench._parts(job)
-    data = [bench._part(job, part, benchmark, source, None) for part in ("train", "test")]
-    learner = Majority()
-    return wall(lambda: evaluate._measure(learner, job, benchmark, source, None, *data, Allowance(None)))[0]
+    material = bench.material(job)
+    return wall(lambda: measure_learner(Majority(), material, Allowance(None)))[0]
 
 
 def overhead(limits: Limits | None, repeats: int) -> list[float]:

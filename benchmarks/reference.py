@@ -103,7 +103,7 @@ def jobs_of(reference: Reference, contest: Contest) -> Iterator[Job]:
         if network == "edl_gen" and contest.name not in EDL_GEN:
             continue
         yield from plan(
-            contest.benchmark,
+            contest.task,
             [reference.learner],
             shifts=("standard",) if symbolic else contest.shifts,
             percents=(0,) if symbolic else contest.percents,

@@ -2,53 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
 import os
 import shlex
-import shutil
-import time
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from nsl_bench.cli import Command
-from nsl_bench.errors import UserError, did_you_mean
+
+from .options import BOARD, SUBMISSIONS, Choice, Progress, about_options, seconds, today, writing
+from .rounds.commands import enter, rerun, reveal, run_entry, seal, verify_round
 
 __all__ = ["leaderboard", "reproduce", "score_submission", "submit"]
-
-_BOARD = click.option(
-    "--board",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="A board.toml with other contests than the board's own.",
-)
-
-
-class _Choice(click.Choice):  # type: ignore[type-arg]
-    """One of some names; a wrong one gets the name that was meant."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The name, if it is one of them."""
-        if value not in self.choices:
-            self.fail(f"There is no '{value}'.{did_you_mean(str(value), self.choices)}", param, ctx)
-        return super().convert(value, param, ctx)
-
-
-def _seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    if math.isnan(value):
-        raise click.BadParameter("nan is no number of seconds.")
-    return value
-
-
-@contextlib.contextmanager
-def _writing(option: str, path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UserError(f"{option}: {path} cannot be written: {error.strerror}.") from error
 
 
 @click.command(
@@ -60,19 +26,15 @@ def _writing(option: str, path: Path) -> Iterator[None]:
     ],
 )
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--name", required=True, help="What the board calls the learner.")
-@click.option("--licence", required=True, help="Of the predictions and rules, e.g. CC-BY-4.0.")
+@about_options()
 @click.option("--learner", help="Whose runs, where the results hold several learners.")
 @click.option(
     "--track",
-    type=_Choice(["symbolic", "pretrained", "label_only", "end_to_end"]),
+    type=Choice(["symbolic", "pretrained", "label_only", "end_to_end"]),
     help="In which track, where the results hold several.",
 )
-@click.option("--authors", default="", help="One line.")
-@click.option("--description", default="", help="One paragraph: what the learner does.")
-@click.option("--url", default="", help="Of the code or the paper.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to make.")
-@_BOARD
+@BOARD
 def submit(
     results: Path,
     name: str,
@@ -92,7 +54,8 @@ def submit(
     """
     from nsl_bench.run.store import Store
 
-    from .contests import BOARD, read_contests
+    from .contests import BOARD as OWN
+    from .contests import read_contests
     from .reading import read_manifest
     from .submission import write_submission
     from .untrusted import opened
@@ -100,7 +63,7 @@ def submit(
     manifest, counts, outside = write_submission(
         Store(results, must_exist=True),
         out,
-        read_contests(board or BOARD),
+        read_contests(board or OWN),
         name=name,
         licence=licence,
         learner=learner,
@@ -108,7 +71,7 @@ def submit(
         authors=authors,
         description=description,
         url=url,
-        date=datetime.now(UTC).date().isoformat(),
+        date=today(),
     )
     with opened(out) as folder:
         read_manifest(folder)
@@ -148,7 +111,7 @@ def submit(
     default=60.0,
     show_default=True,
     type=click.FloatRange(1, 24 * 3600),
-    callback=_seconds,
+    callback=seconds,
     help="For one run's rules.",
 )
 @click.option(
@@ -156,11 +119,11 @@ def submit(
     default=3600.0,
     show_default=True,
     type=click.FloatRange(1, 7 * 24 * 3600),
-    callback=_seconds,
+    callback=seconds,
     help="Seconds for the whole of it.",
 )
 @click.option("--memory-limit", default="4G", show_default=True, help="For the whole of it: 512M, 4G ...")
-@_BOARD
+@BOARD
 def score_submission(
     submission: Path,
     scores: Path | None,
@@ -178,21 +141,27 @@ def score_submission(
     """
     from nsl_bench.isolation.limits import memory_size
 
-    from .accepted import place_in, with_name
-    from .contests import BOARD, read_contests
+    from .accepted import put, take, with_name
+    from .contests import BOARD as OWN
+    from .contests import read_contests
+    from .rounds.model import read_rounds
     from .scoring import score
-    from .submission import MANIFEST
-    from .untrusted import Limits, opened
-    from .verdict import SCORES, comment, write_scores
+    from .standing import standing_of
+    from .untrusted import Limits
+    from .verdict import comment, write_scores
 
     limits = Limits(solver_seconds=solver_seconds, seconds=time_limit, memory=memory_size(memory_limit))
-    verdict = score(submission, read_contests(board or BOARD), limits, _Progress())
+    file = board or OWN
+    rounds = read_rounds(file)
+    verdict = score(submission, read_contests(file), limits, Progress(), rounds=rounds)
     if verdict.accepted:
         verdict = with_name(verdict, accept)
+    if verdict.manifest is not None and verdict.runs:
+        verdict = replace(verdict, standing=f"{standing_of(verdict.manifest, rounds)}.")
     text = comment(verdict)
     click.echo(text, nl=False)
     if comment_file is not None:
-        with _writing("--comment", comment_file):
+        with writing("--comment", comment_file):
             comment_file.write_text(text, encoding="utf-8")
     if not verdict.accepted:
         return 1
@@ -200,33 +169,12 @@ def score_submission(
         write_scores(verdict, scores)
     if accept is not None:
         assert verdict.manifest is not None
-        place = place_in(accept, verdict.name)
-        with _writing("--accept", place), opened(submission) as folder:
-            if place.exists():
-                raise UserError(
-                    f"--accept: there is a submission {place} already; remove it first to replace it."
-                )
-            place.mkdir(parents=True)
-            for name in verdict.manifest.files:
-                shutil.copyfile(folder / name, place / name)
-            (place / MANIFEST).write_text(verdict.manifest.to_json(), encoding="utf-8")
-        write_scores(verdict, place / SCORES)
+        if verdict.manifest.round in {found.name for found in rounds if not found.is_revealed}:
+            place = take(verdict, submission, accept, "predictions", file)
+        else:
+            place = put(verdict, submission, accept)
         click.echo(f"Accepted into {place}.", err=True)
     return 0
-
-
-class _Progress:
-    """Says on standard error what is being done, at first and then every few seconds."""
-
-    _SECONDS = 5.0
-
-    def __init__(self) -> None:
-        self._said = float("-inf")
-
-    def __call__(self, sentence: str) -> None:
-        if time.monotonic() > self._said + self._SECONDS:
-            self._said = time.monotonic()
-            click.echo(sentence, err=True)
 
 
 class _Group(Command, click.Group):
@@ -239,19 +187,24 @@ class _Group(Command, click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 def leaderboard() -> None:
-    """The leaderboard: its contests, and the site made of the accepted submissions."""
+    """The leaderboard: its contests and sealed rounds, and the site made of the accepted submissions."""
+
+
+for _command in (seal, enter, run_entry, reveal, verify_round, rerun):
+    leaderboard.add_command(_command)
 
 
 @leaderboard.command(cls=Command, examples=["nsl-bench leaderboard contests --learner my.py:MyLearner"])
 @click.option("--learner", default="LEARNER", help="Put into the commands.")
 @click.option("--network", default="softmax", show_default=True, help="Put into the commands.")
 @click.option("--out", default="results/", show_default=True, help="Put into the commands.")
-@_BOARD
+@BOARD
 def contests(learner: str, network: str, out: str, board: Path | None) -> None:
     """Print the contests and the commands that do a learner's runs."""
-    from .contests import BOARD, read_contests
+    from .contests import BOARD as OWN
+    from .contests import read_contests
 
-    for contest in read_contests(board or BOARD):
+    for contest in read_contests(board or OWN):
         click.echo(f"# {contest.name}: {len(contest.cells)} runs")
         click.echo(contest.command(learner, network=network, out=out))
 
@@ -266,24 +219,66 @@ def contests(learner: str, network: str, out: str, board: Path | None) -> None:
 @click.option(
     "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder of the site."
 )
-@click.option(
-    "--submissions",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Accepted submissions; the board's own by default.",
-)
+@SUBMISSIONS
 @click.option(
     "--pictures/--no-pictures", default=True, show_default=True, help="PNG, SVG and PDF of every curve."
 )
-@_BOARD
+@BOARD
 def build(out: Path, submissions: Path | None, pictures: bool, board: Path | None) -> None:
     """Make the static site of all accepted submissions; it works from any folder or static host."""
-    from .board import SUBMISSIONS, read_board
-    from .contests import BOARD
+    from .accepted import SUBMISSIONS as OWN
+    from .board import read_board
+    from .contests import BOARD as OWN_BOARD
+    from .likeness import outdated
     from .site.build import build_site
 
-    whole = read_board(submissions or SUBMISSIONS, board or BOARD)
+    whole = read_board(submissions or OWN, board or OWN_BOARD)
+    if old := outdated(whole):
+        named = f"{old[0].name}{', ...' * (len(old) > 1)}"
+        click.echo(
+            f"{len(old)} submissions have scores of an earlier version ({named}): their predictions are read "
+            "again. `nsl-bench leaderboard rescore` writes their scores anew.",
+            err=True,
+        )
     written = build_site(whole, out, pictures=pictures, workers=os.cpu_count() or 1)
     click.echo(f"{len(whole.entries)} entries, {whole.n_runs:,} runs: {written} files in {out}.")
+
+
+@leaderboard.command(
+    cls=Command,
+    examples=[
+        "nsl-bench leaderboard rescore",
+        "nsl-bench leaderboard rescore ffnsl majority --submissions leaderboard/submissions",
+    ],
+)
+@click.argument("names", nargs=-1)
+@SUBMISSIONS
+@BOARD
+def rescore(names: tuple[str, ...], submissions: Path | None, board: Path | None) -> int:
+    """Score accepted submissions again, all or those in the folders NAMES, and write their scores anew.
+
+    Exit code 1 if one is not accepted any more; its scores stay as they were.
+    """
+    from .accepted import SUBMISSIONS as OWN
+    from .accepted import scored_folders
+    from .contests import BOARD as OWN_BOARD
+    from .contests import read_contests
+    from .rounds.model import read_rounds
+    from .scoring import score
+    from .verdict import SCORES, comment, write_scores
+
+    place = board or OWN_BOARD
+    contests, rounds = read_contests(place), read_rounds(place)
+    refused = 0
+    for folder in scored_folders(submissions or OWN, names):
+        verdict = score(folder, contests, heard=Progress(), rounds=rounds)
+        if verdict.accepted:
+            write_scores(verdict, folder / SCORES)
+            click.echo(f"{folder.name}: {len(verdict.runs)} runs scored.")
+        else:
+            refused += 1
+            click.echo(comment(verdict), nl=False)
+    return int(refused > 0)
 
 
 @click.command(
@@ -293,15 +288,15 @@ def build(out: Path, submissions: Path | None, pictures: bool, board: Path | Non
         "nsl-bench reproduce ffnsl2023 --task sudoku_9x9 --preset paper --data DATA --out results/ffnsl2023",
     ],
 )
-@click.argument("paper", type=_Choice(["ffnsl2023"]))
+@click.argument("paper", type=Choice(["ffnsl2023"]))
 @click.option(
     "--task",
     "tasks",
     multiple=True,
-    type=_Choice(["follow_suit", "sudoku_4x4", "sudoku_9x9"]),
+    type=Choice(["follow_suit", "sudoku_4x4", "sudoku_9x9"]),
     help="Repeatable; all by default.",
 )
-@click.option("--preset", type=_Choice(["quick", "paper"]), default="quick", show_default=True)
+@click.option("--preset", type=Choice(["quick", "paper"]), default="quick", show_default=True)
 @click.option(
     "--data",
     default=Path("../shared/data"),

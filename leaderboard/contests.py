@@ -12,13 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import make_source
 from nsl_bench.declared import Declared, Is, checked, read_toml
 from nsl_bench.errors import UserError, unknown
-from nsl_bench.run.job import Job
+from nsl_bench.run.dials import Dials
+from nsl_bench.run.job import Job, source_identity
 from nsl_bench.shift import STANDARD, resolve, short_name
 
 from .published import ffnsl2023
@@ -70,6 +72,8 @@ class Contest(Declared):
         repeats: how many train sets.
         size: of the train sets.
         seed: of the data.
+        setting: which images are shifted: ``"both"`` the train and test images alike, ``"test"`` those of the
+            test set alone (the learner is used under shift), or ``"train"``.
         paper: shift to the shift whose published curve stands beside it.
         same_images: whether the paper's images are the same kind of images.
     """
@@ -89,10 +93,16 @@ class Contest(Declared):
     repeats: Annotated[int, Is(f"a whole number from 1 to {_MOST_REPEATS}", least=1, most=_MOST_REPEATS)]
     size: _LINE = "small"
     seed: Annotated[int, Is("a whole number from 0", least=0, most=2**63 - 1)] = 0
+    setting: Annotated[Literal["both", "train", "test"], Is('"both", "train" or "test"')] = "both"
     paper: Annotated[
         Mapping[str, _LINE], Is("a table that names a published shift for shifts of the contest")
     ] = field(default_factory=dict)
     same_images: bool = False
+
+    @property
+    def task(self) -> str:
+        """The spec of its task with its version."""
+        return registry.pinned(self.benchmark, self.version)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -113,16 +123,57 @@ class Contest(Declared):
 
     def cell(self, job: Job) -> Cell | None:
         """A run's place in the grid; None if it is no run of this contest."""
-        mine = (self.benchmark, self.version, self.source, self.size, self.seed)
-        of_run = (job.benchmark, job.benchmark_version, job.source, job.size, job.seed)
-        if of_run != mine or job.splits or job.sealed:
+        mine = (self.task, source_identity(self.source), self.size, self.seed)
+        of_run = (job.task, source_identity(job.source), job.size, job.seed)
+        if of_run != mine or job.splits or job.sealed or job.learner_draw:
             return None
-        cell = Cell(job.shift if job.percent else STANDARD, float(job.percent), job.repeat)
-        return cell if cell in self._known else None
+        trained, tested = (job.train_shift, job.train_percent), (job.test_shift, job.test_percent)
+        shift, percent = trained if self.setting == "train" else tested
+        cell = Cell(shift if percent else STANDARD, float(percent), job.repeat)
+        return cell if cell in self._known and self.dials(cell) == job.dials else None
+
+    def dials(self, cell: Cell) -> Dials:
+        """How train and test set of a cell are shifted."""
+        shifted, standard = (cell.shift, cell.percent), (STANDARD, 0.0)
+        train = standard if self.setting == "test" else shifted
+        return Dials.of(*train, *(standard if self.setting == "train" else shifted))
 
     @cached_property
     def _known(self) -> frozenset[Cell]:
         return frozenset((*self.cells, *self.cells_of("symbolic")))
+
+    @property
+    def sealed_round(self) -> str:
+        """The sealed round that it belongs to (`nsl_bench.leaderboard.rounds`); empty: none."""
+        return ""
+
+    @property
+    def handed_out_network(self) -> str:
+        """The network whose view of the test images entrants of its sealed round were handed; empty: none."""
+        return ""
+
+    def data_seed(self, cell: Cell) -> int | str:
+        """The seed that a cell's data follow; a text is a secret one."""
+        return self.seed
+
+    def hashes(self, cell: Cell) -> Mapping[str, str] | None:
+        """Hashes of what was handed out for a cell, where they are not those of the data themselves."""
+        return None
+
+    def test_examples(self, cell: Cell) -> int | None:
+        """How many test examples were handed out for a cell, where its data cannot be made by everybody."""
+        return None
+
+    def evaluations(self, track: str) -> tuple[str, ...]:
+        """The evaluations of a whole entry in a track; the last one's probabilities are scored."""
+        known = {"symbolic": ("hypothesis",), "pretrained": ("hypothesis", "framework")}
+        return known.get(track, ("framework",))
+
+    @property
+    def _written(self) -> str:
+        """The task as a command line names it: with its version only if that is superseded."""
+        task: Benchmark = registry.create("benchmark", self.task)
+        return task.spec
 
     def command(
         self,
@@ -133,14 +184,15 @@ class Contest(Declared):
         out: str = "results/",
     ) -> str:
         """The command line that does a learner's runs of this contest, or the repeats up to one cell."""
-        words = ["nsl-bench", "run", self.benchmark, "--learner", learner]
+        words = ["nsl-bench", "run", self._written, "--learner", learner]
         if track == "symbolic":
             words += ["--track", "symbolic"]
         else:
             shifts = self.shifts if cell is None else tuple(s for s in (cell.shift,) if s != STANDARD)
-            words += [word for shift in shifts for word in ("--shift", shift)]
+            part = "" if self.setting == "both" else f"{self.setting}-"
+            words += [word for shift in shifts for word in (f"--{part}shift", shift)]
             percents = self.percents if cell is None else (cell.percent,)
-            words += ["--percents", ",".join(f"{p:g}" for p in percents)]
+            words += [f"--{part}shares", ",".join(f"{p:g}" for p in percents)]
         words += ["--size", self.size, "--repeats", str(self.repeats if cell is None else cell.repeat)]
         words += ["--source", self.source]
         words += ["--network", network] if network else []
@@ -193,9 +245,7 @@ def _look_up(contest: Contest) -> None:
     Raises:
         UserError: there is no such part, or it does not fit the others.
     """
-    task = registry.create("benchmark", contest.benchmark)
-    if contest.version != task.version:
-        raise UserError(f"version is '{contest.version}', but {task.name} here is of version {task.version}.")
+    task = registry.create("benchmark", contest.task)
     task.size(contest.size)
     spec = registry.Spec.parse(contest.source)
     registry.entry_point("source", spec.name.partition("@")[0])

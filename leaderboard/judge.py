@@ -30,18 +30,25 @@ class JudgementError(UserError):
 
 
 def judged(
-    benchmark: str, seed: int, rules: Sequence[str], seconds: float
+    benchmark: str,
+    seed: int | str,
+    number: int,
+    rules: Sequence[str],
+    seconds: float,
+    concepts: npt.NDArray[np.int16] | None = None,
 ) -> tuple[npt.NDArray[np.int16], int, int]:
     """What rules derive on a benchmark's symbolic test set, and what they cost.
 
     Args:
         benchmark: its name.
         seed: of the test set.
+        number: which test set, 1 unless train sets have test sets of their own.
         rules: texts of rules.
         seconds: wall time; what takes longer is ended.
+        concepts: int16 [n, slots], asked in place of the true ones.
 
     Returns:
-        The labels int16 [n] that they derive from true concepts, their atoms, and how many rules they are.
+        The labels int16 [n] that they derive, their atoms, and how many rules they are.
 
     Raises:
         JudgementError: they do not parse, cannot be used, or take too long or too much memory.
@@ -49,7 +56,14 @@ def judged(
     allowance = Allowance(seconds, _MEMORY_BYTES)
     try:
         told = guarded(
-            _judge, benchmark, seed, list(rules), doing="Answering with the rules", allowance=allowance
+            _judge,
+            benchmark,
+            seed,
+            number,
+            list(rules),
+            concepts,
+            doing="Answering with the rules",
+            allowance=allowance,
         )
     except UserError as error:
         raise JudgementError(textwrap.shorten(str(error), _LONGEST_ERROR, placeholder=" ... .")) from None
@@ -60,17 +74,20 @@ def judged(
 
 
 @needing("nsl_bench.data.splits", "nsl_bench.inference.crisp", "nsl_bench.las.bias.hypothesis")
-def _judge(benchmark: str, seed: int, rules: Sequence[str]) -> dict[str, Any]:
-    from nsl_bench.data.splits import symbolic_split
+def _judge(
+    benchmark: str,
+    seed: int | str,
+    number: int,
+    rules: Sequence[str],
+    concepts: npt.NDArray[np.int16] | None,
+) -> dict[str, Any]:
+    from nsl_bench.data.splits import symbolic_split, task_of_split
     from nsl_bench.inference.crisp import crisp_labels
     from nsl_bench.las.bias.hypothesis import count_atoms, rules_in
 
-    task = registry.create("benchmark", benchmark)
-    split = symbolic_split(task, "test", seed=seed)
-    names = list(split.metadata)
-    contexts = [
-        task.context(split.concepts[i], {name: split.metadata[name][i].item() for name in names})
-        for i in range(len(split))
-    ]
+    named = registry.create("benchmark", benchmark)
+    split = symbolic_split(named, "test", next(iter(named.sizes)), number, seed=seed)
+    task = task_of_split(named, number, seed)
+    contexts = task.contexts(split.concepts if concepts is None else concepts, split.metadata)
     labels = crisp_labels(rules, task.background, contexts, task.labels)
     return {"labels": labels, "atoms": count_atoms(task, rules), "rules": len(rules_in(rules))}

@@ -8,44 +8,36 @@ is read.
 
 from __future__ import annotations
 
-import re
 import textwrap
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.data.content import content_hash
-from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.declared import quoted
+from nsl_bench.errors import unknown
 from nsl_bench.isolation.guard import RULES, Advice, Allowance, Ended, guarded
-from nsl_bench.isolation.guard_worker import stage, tell
-from nsl_bench.run import metrics as measure
-from nsl_bench.run.agreement import BOUND
+from nsl_bench.isolation.guard_worker import stage
 from nsl_bench.run.job import Job
-from nsl_bench.shift import resolve
-from nsl_bench.source import ImageSource
-from nsl_bench.types import AMBIGUOUS, UNDECIDED, Part, Split, one_hot
 
 from .contests import Cell, Contest, contest_of
-from .judge import JudgementError, judged
+from .measuring import Numbers
 from .predictions import Predicted, contradictions, read_predictions
 from .reading import Run, read_manifest, read_runs
+from .rounds.model import By, Round
+from .rules import check_rules, judge_rules, listed
 from .submission import PREDICTIONS, Manifest
+from .truth import PARTS, hashes_of, truth
 from .untrusted import LIMITS, Limits, Rejected, opened
-from .verdict import ScoredRun, Verdict
+from .verdict import ScoredRun, Spread, Verdict
 
 __all__ = ["score"]
 
-_NAMED = 5
 _DOING = "Scoring the submission"
 _READING = f"Reading {PREDICTIONS}"
 _ADVICE = Advice(
@@ -58,8 +50,6 @@ _ADVICE = Advice(
     },
 )
 _LONGEST_PROBLEM = 350
-_TEST = re.compile(r"[^<>:;]{1,200} (<=?|>=?|=|!=) [-+.\w]{1,80}")
-"""One test on a branch of a tree."""
 
 
 def score(
@@ -67,14 +57,21 @@ def score(
     contests: Sequence[Contest],
     limits: Limits = LIMITS,
     heard: Callable[[str], None] | None = None,
+    *,
+    rounds: Sequence[Round] = (),
+    by: By = "predictions",
 ) -> Verdict:
     """Check a submission and compute its numbers, in a process that may die.
+
+    A submission to a sealed round has no numbers before the round is revealed.
 
     Args:
         path: folder or zip file.
         contests: the board's.
         limits: what it may cost.
         heard: is told what is being done, a sentence before each thing that may take long.
+        rounds: the board's sealed rounds.
+        by: how a new entry of a round takes part.
 
     Raises:
         UserError: there is nothing at the path.
@@ -85,6 +82,8 @@ def score(
             path,
             tuple(contests),
             limits,
+            tuple(rounds),
+            by,
             doing=_DOING,
             allowance=Allowance(limits.seconds, limits.memory),
             heard=heard,
@@ -95,14 +94,19 @@ def score(
     return Verdict.from_plain(told)
 
 
-def _scored_here(path: Path, contests: Sequence[Contest], limits: Limits) -> dict[str, Any]:
+def _scored_here(
+    path: Path, contests: Sequence[Contest], limits: Limits, rounds: Sequence[Round], by: By
+) -> dict[str, Any]:
     """The verdict as plain values."""
     name = path.name
     try:
         with opened(path, limits) as folder:
             manifest = read_manifest(folder)
             name = manifest.name
-            verdict = _score(folder, manifest, contests, limits)
+            if manifest.round:
+                verdict = _score_sealed(folder, manifest, rounds, limits, by)
+            else:
+                verdict = _score(folder, manifest, contests, limits)
     except Rejected as error:
         verdict = Verdict(name, (str(error),))
     except MemoryError:
@@ -110,8 +114,77 @@ def _scored_here(path: Path, contests: Sequence[Contest], limits: Limits) -> dic
     return asdict(verdict)
 
 
+def _score_sealed(
+    folder: Path, manifest: Manifest, rounds: Sequence[Round], limits: Limits, by: By
+) -> Verdict:
+    """The verdict on a submission to a sealed round: taken before the round is revealed, scored after."""
+    known = {found.name: found for found in rounds}
+    if manifest.round not in known:
+        raise Rejected(f"round: {unknown('sealed round', manifest.round, known)}")
+    found = known[manifest.round]
+    if not found.is_revealed:
+        return _take(folder, manifest, found, limits, by)
+    entry = found.entry(manifest)
+    if entry is None:
+        raise Rejected(
+            f"The round {found.name} was revealed on {found.revealed}, and this submission is none of the "
+            f"{len(found.entries)} that were taken before: it came later, or was changed since."
+        )
+    return _score(folder, manifest, found.board_contests(entry.by), limits)
+
+
+def _take(folder: Path, manifest: Manifest, found: Round, limits: Limits, by: By) -> Verdict:
+    """Check all of a submission that can be checked without the answers; its rules on public examples."""
+    began = time.monotonic()
+    checked = check(folder, manifest, found.board_contests(by), limits)
+    if checked.problems:
+        return Verdict(manifest.name, checked.problems, checked.notes, manifest=manifest)
+    stage(_READING, limits.seconds)
+    contrary = [share for _, _, _, share in rows_in(folder, checked, limits)]
+    check_rules(checked.entered, limits, began + limits.seconds)
+    taken = f"{len(checked.entered)} runs; they are scored when the round {found.name} is revealed."
+    notes = (*checked.notes, *contrary_note(contrary), taken)
+    return Verdict(manifest.name, (), notes, manifest=manifest)
+
+
 def _score(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits: Limits) -> Verdict:
     began = time.monotonic()
+    checked = check(folder, manifest, contests, limits)
+    if checked.problems:
+        return Verdict(manifest.name, checked.problems, checked.notes, manifest=manifest)
+    scored, more, spreads = _numbers(folder, checked, manifest.track, limits, began + limits.seconds)
+    notes = (*checked.notes, *more)
+    return Verdict(manifest.name, (), notes, tuple(scored), manifest, spreads=tuple(spreads))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the words of a submission say.
+
+    Attributes:
+        runs: all of them.
+        places: contest and cell of each run of a contest, by its name.
+        problems: why it is not taken, a sentence each.
+        notes: what is worth knowing.
+    """
+
+    runs: Sequence[Run]
+    places: Mapping[str, tuple[Contest, Cell]]
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def entered(self) -> list[Run]:
+        """The runs of contests."""
+        return [run for run in self.runs if run.id in self.places]
+
+
+def check(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits: Limits) -> Checked:
+    """Check everything but the predictions and rules.
+
+    Raises:
+        Rejected: a run is broken, or none is of a contest.
+    """
     runs = read_runs(folder, limits)
     places: dict[str, tuple[Contest, Cell]] = {}
     notes: list[str] = []
@@ -126,22 +199,14 @@ def _score(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits
             places[run.id] = place
     outside = len(runs) - len(places)
     if not places:
-        raise Rejected(f"None of its {outside} runs belongs to a contest of the board.")
+        what = f"the round {manifest.round}" if manifest.round else "the board"
+        raise Rejected(f"None of its {outside} runs belongs to a contest of {what}.")
     if outside:
         notes.append(f"{outside} runs belong to no contest of the board and are left out.")
     entered = [run for run in runs if run.id in places]
     problems = [*_duplicates(entered, places), *_missing(entered, places, manifest.track)]
-    problems += _wrong_hashes(entered)
-    if problems:
-        return Verdict(manifest.name, tuple(problems), tuple(notes), manifest=manifest)
-    deadline = began + limits.seconds
-    scored, more = _numbers(folder, entered, runs, places, limits, deadline)
-    return Verdict(manifest.name, (), (*notes, *more), tuple(scored), manifest)
-
-
-def _listed(items: Sequence[object]) -> str:
-    shown = ", ".join(str(item) for item in items[:_NAMED])
-    return shown if len(items) <= _NAMED else f"{shown} and {len(items) - _NAMED} more"
+    problems += _wrong_hashes(entered, places)
+    return Checked(runs, places, tuple(problems), tuple(notes))
 
 
 def _line(run: Run, contest: Contest) -> str:
@@ -151,7 +216,7 @@ def _line(run: Run, contest: Contest) -> str:
 def _duplicates(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]]) -> list[str]:
     count = Counter((_line(run, places[run.id][0]), places[run.id][1]) for run in runs)
     twice = [f"{line}: {cell}" for (line, cell), n in count.items() if n > 1]
-    return [f"{len(twice)} runs are there more than once: {_listed(twice)}."] if twice else []
+    return [f"{len(twice)} runs are there more than once: {listed(twice)}."] if twice else []
 
 
 def _missing(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]], track: str) -> list[str]:
@@ -164,112 +229,108 @@ def _missing(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]], tr
         wanted = contest.cells_of(track)
         missing = [cell for cell in wanted if cell not in cells]
         if missing:
-            problems.append(f"{line}: {len(missing)} of {len(wanted)} runs are missing: {_listed(missing)}.")
+            problems.append(f"{line}: {len(missing)} of {len(wanted)} runs are missing: {listed(missing)}.")
     return problems
 
 
-@cache
-def _parts(benchmark: str, source: str) -> tuple[Benchmark, ImageSource]:
-    task: Benchmark = registry.create("benchmark", benchmark)
-    return task, make_source(task, source)
-
-
-@cache
-def _standard(benchmark: str, source: str, part: Part, size: str, repeat: int, seed: int) -> Split:
-    """Examples with images, none of them shifted yet."""
-    return make_split(*_parts(benchmark, source), part, size, repeat, seed=seed)
-
-
-@cache
-def _true_hash(
-    benchmark: str, source: str, part: Part, size: str, repeat: int, shift: str, percent: float, seed: int
-) -> str:
-    """The content hash of a part's data, made here; shift ``""`` is the symbolic data without images."""
-    from nsl_bench.perception.predict import image_digests
-
-    task, images = _parts(benchmark, source)
-    if not shift:
-        return content_hash(symbolic_split(task, part, size, repeat, seed=seed), task)
-    split = _standard(benchmark, source, part, size, repeat, seed).shift(percent)
-    return content_hash(split, task, image_digests(split, images, resolve(shift, task, images)))
-
-
-def _hash_of(job: Job, part: Part) -> str:
-    shift, percent = ("", 0.0) if job.track == "symbolic" else (job.shift, float(job.percent))
-    size, repeat = (job.size, job.repeat) if part == "train" else ("small", 1)
-    return _true_hash(job.benchmark, job.source, part, size, repeat, shift, percent, job.seed)
-
-
-def _wrong_hashes(runs: Sequence[Run]) -> list[str]:
+def _wrong_hashes(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]]) -> list[str]:
     """Runs on other data than the benchmark's own: other labels, examples or pixels."""
-    wrong: dict[str, list[str]] = {"train": [], "test": []}
-    parts: tuple[Part, ...] = ("train", "test")
+    wrong: dict[str, list[str]] = {part: [] for part in PARTS}
     for run in runs:
-        for part in parts:
-            if run.content_hash[part] != _hash_of(run.job, part):
+        right = hashes_of(run.job, *places[run.id])
+        for part in PARTS:
+            if run.content_hash[part] != right[part]:
                 wrong[part].append(str(run.job))
     return [
         f"{len(jobs)} of {len(runs)} runs have another content hash of the {part} set than the benchmark: "
-        f"labels, examples or images differ in {_listed(jobs)}."
+        f"labels, examples or images differ in {listed(jobs)}."
         for part, jobs in wrong.items()
         if jobs
     ]
 
 
-@cache
-def _labels(benchmark: str, seed: int) -> npt.NDArray[np.int64]:
-    """The test set's labels, the same at every share of shift."""
-    task = registry.create("benchmark", benchmark)
-    return symbolic_split(task, "test", seed=seed).labels.astype(np.int64)
-
-
 def _numbers(
-    folder: Path,
-    entered: Sequence[Run],
-    runs: Sequence[Run],
-    places: Mapping[str, tuple[Contest, Cell]],
-    limits: Limits,
-    deadline: float,
-) -> tuple[list[ScoredRun], list[str]]:
-    sizes: dict[str, tuple[int, int]] = {}
-    by_id = {run.id: run for run in entered}
-    for run in runs:
-        # A run outside the contests may be of anything; its rows are checked for nothing and dropped.
-        if run.id in by_id:
-            names = registry.create("benchmark", run.job.benchmark).labels.names
-            sizes[run.id] = (len(_labels(run.job.benchmark, run.job.seed)), len(names))
-    numbers: dict[str, dict[str, float]] = {run.id: {} for run in entered}
-    crisp: dict[str, npt.NDArray[np.int8]] = {}
-    own: dict[str, dict[str, float]] = {}
-    contrary: list[float] = []
-    outside = {run.id for run in runs} - set(by_id)
+    folder: Path, checked: Checked, track: str, limits: Limits, deadline: float
+) -> tuple[list[ScoredRun], list[str], list[Spread]]:
+    entered, places = checked.entered, checked.places
+    failed = [run for run in entered if run.status != "ok"]
+    finished = [run for run in entered if run.status == "ok"]
+    counted = Numbers(track, places)
     stage(_READING, max(0.1, deadline - time.monotonic()))
-    for run_id, evaluation, predicted in read_predictions(folder, sizes, limits, ignored=outside):
-        job = by_id[run_id].job
-        contrary.append(_contradicting(by_id[run_id], evaluation, predicted))
-        numbers[run_id].update(_measure(evaluation, predicted, _labels(job.benchmark, job.seed), job))
-        if evaluation == "hypothesis":
-            crisp[run_id] = predicted[0]
-        if by_id[run_id].language == "asp":
-            certain = predicted[0], one_hot(predicted[0], predicted[1].shape[1]).astype(np.float32)
-            own.setdefault(run_id, {}).update(
-                _measure(evaluation, certain, _labels(job.benchmark, job.seed), job)
-            )
+    shares = []
+    for run, evaluation, predicted, share in rows_in(folder, checked, limits):
+        shares.append(share)
+        counted.add(run, evaluation, predicted)
     stage(_DOING, max(0.1, deadline - time.monotonic()))
-    for run in entered:
-        for evaluation in _expected(run.job):
-            if f"{evaluation}_accuracy" not in numbers[run.id]:
-                raise Rejected(f"The {evaluation} predictions of the run {run.id} ({run.job}) are missing.")
+    for run in failed:
+        counted.impute(run)
+    for run in finished:
         if run.learning_time is not None:
-            numbers[run.id]["learning_time"] = run.learning_time
-    notes = []
-    if any(contrary):
-        notes.append(
-            f"In {sum(map(bool, contrary))} of {len(contrary)} rows some labels are not the most probable: "
-            f"{100 * sum(contrary) / len(contrary):.2g} % of all labels."
-        )
-    notes += _judge_rules(entered, numbers, own, crisp, limits, deadline)
-    return [_scored(run, *places[run.id], numbers[run.id]) for run in entered], notes
+            counted.metrics[run.id]["learning_time"] = run.learning_time
+    notes = [*_failure_note(failed), *contrary_note(shares)]
+    notes += judge_rules(finished, places, counted, limits, deadline)
+    stage(_DOING, max(0.1, deadline - time.monotonic()))
+    scored = [_scored(run, *places[run.id], counted) for run in entered]
+    return scored, notes, counted.spreads(finished)
+
+
+def _failure_note(failed: Sequence[Run]) -> list[str]:
+    if not failed:
+        return []
+    count = Counter(run.status.replace("_", " ") for run in failed)
+    how = ", ".join(f"{status}: {n}" for status, n in sorted(count.items()))
+    return [
+        f"{len(failed)} runs failed ({how}); they count as the majority class of their train labels, and no "
+        "better than the worst run that did not fail."
+    ]
+
+
+def contrary_note(contrary: Sequence[float]) -> list[str]:
+    """What is said of labels that contradict their probabilities."""
+    if not any(contrary):
+        return []
+    return [
+        f"In {sum(map(bool, contrary))} of {len(contrary)} rows some labels are not the most probable: "
+        f"{100 * sum(contrary) / len(contrary):.2g} % of all labels."
+    ]
+
+
+def rows_in(folder: Path, checked: Checked, limits: Limits) -> Iterator[tuple[Run, str, Predicted, float]]:
+    """The predictions of the runs of contests.
+
+    Yields:
+        Run, evaluation, what was predicted, and the share of labels that contradict their probabilities.
+
+    Raises:
+        Rejected: they are broken, contradict themselves, or some are missing or too many.
+    """
+    by_id = {run.id: run for run in checked.entered}
+    # A run outside the contests may be of anything; its rows are checked for nothing and dropped.
+    outside = {run.id for run in checked.runs} - set(by_id)
+    outside |= {run.id for run in checked.entered if run.status != "ok"}  # they count as something else
+    asked = [run for run in checked.entered if run.id not in outside]
+    sizes = {run.id: _size(run.job, *checked.places[run.id]) for run in asked}
+    seen: dict[str, set[str]] = {run: set() for run in by_id}
+    for run_id, evaluation, predicted in read_predictions(folder, sizes, limits, ignored=outside):
+        run, (contest, _) = by_id[run_id], checked.places[run_id]
+        if contest.sealed_round and evaluation not in contest.evaluations(run.job.track):
+            raise Rejected(
+                f"The run {run_id} ({run.job}) has {evaluation} predictions, but the round "
+                f"{contest.sealed_round} hands out no true concepts: leave them out, and send rules."
+            )
+        seen[run_id].add(evaluation)
+        yield run, evaluation, predicted, _contradicting(run, evaluation, predicted)
+    for run in asked:
+        contest, _ = checked.places[run.id]
+        for evaluation in contest.evaluations(run.job.track):
+            if evaluation not in seen[run.id]:
+                raise Rejected(f"The {evaluation} predictions of the run {run.id} ({run.job}) are missing.")
+
+
+def _size(job: Job, contest: Contest, cell: Cell) -> tuple[int, int]:
+    """How many test examples and labels there are."""
+    names = registry.create("benchmark", job.task).labels.names
+    return contest.test_examples(cell) or len(truth(job, contest, cell)), len(names)
 
 
 def _contradicting(run: Run, evaluation: str, predicted: Predicted) -> float:
@@ -283,7 +344,7 @@ def _contradicting(run: Run, evaluation: str, predicted: Predicted) -> float:
     """
     contrary, impossible = contradictions(predicted)
     uncertain = evaluation == "framework" and run.language == "asp"
-    if impossible.any() and not uncertain:
+    if impossible.any() and not uncertain and predicted[1] is not None:
         first = int(impossible.argmax())
         raise Rejected(
             f"The {evaluation} predictions of the run {run.id} ({run.job}) contradict themselves for "
@@ -293,101 +354,7 @@ def _contradicting(run: Run, evaluation: str, predicted: Predicted) -> float:
     return float(np.mean(contrary))
 
 
-def _expected(job: Job) -> tuple[str, ...]:
-    return {"symbolic": ("hypothesis",), "pretrained": ("hypothesis", "framework")}.get(
-        job.track, ("framework",)
-    )
-
-
-def _measure(
-    evaluation: str, predicted: Predicted, labels: npt.NDArray[np.int64], job: Job
-) -> dict[str, float]:
-    codes, probabilities = predicted[0], predicted[1].astype(np.float64)
-    found = {f"{evaluation}_accuracy": measure.accuracy(codes, labels)}
-    if evaluation == _expected(job)[-1]:
-        found["brier_score"] = measure.brier_score(probabilities, labels)
-        found["probabilistic_accuracy"] = measure.probabilistic_accuracy(probabilities, labels)
-        found["calibration_error"] = measure.calibration_error(probabilities, labels)
-        found["log_loss"] = measure.log_loss(probabilities, labels)
-        found["invalid_mass"] = measure.invalid_mass(probabilities)
-        if evaluation == "framework":
-            best = measure.most_probable(probabilities)
-            found["framework_accuracy_probabilistic"] = measure.accuracy(best, labels)
-        found["undecided"] = float(np.mean(codes == UNDECIDED))
-        found["ambiguous"] = float(np.mean(codes == AMBIGUOUS))
-    return found
-
-
-def _judge_rules(
-    runs: Sequence[Run],
-    numbers: Mapping[str, dict[str, float]],
-    own: Mapping[str, dict[str, float]],
-    crisp: Mapping[str, npt.NDArray[np.int8]],
-    limits: Limits,
-    deadline: float,
-) -> list[str]:
-    """Atoms and rules of every hypothesis, and whether ASP rules say what the predictions say.
-
-    Where ASP rules are what the learner answers with (`nsl_bench.run.agreement`), hypothesis accuracy is
-    theirs; elsewhere their atoms do not count, and the learner's labels stand for its label probabilities.
-    """
-    keys = {(run.job.benchmark, run.job.seed, run.rules) for run in runs if run.language == "asp"}
-    answers: dict[tuple[str, int, tuple[str, ...]], tuple[npt.NDArray[np.int16], int, int]] = {}
-    differing = []
-    for run in runs:
-        mine = numbers[run.id]
-        if run.language == "tree":
-            mine["rules"], mine["atoms"] = float(len(run.rules)), float(_tests(run))
-        if run.language != "asp":
-            continue
-        key = (run.job.benchmark, run.job.seed, run.rules)
-        try:
-            if key not in answers:
-                left = max(0.1, deadline - time.monotonic())
-                tell(f"Judging rules: {len(answers) + 1} of {len(keys)} hypotheses, {run.job}")
-                stage(f"Answering with the rules of the run {run.id}", min(limits.solver_seconds, left))
-                answers[key] = judged(*key, limits.solver_seconds)
-        except JudgementError as error:
-            raise Rejected(f"The rules of the run {run.id} ({run.job}): {error}") from error
-        labels, atoms, rules = answers[key]
-        if run.id in crisp:
-            mine["agreement"] = float(np.mean(labels == crisp[run.id]))
-        if mine.get("agreement", 0.0) >= BOUND:
-            mine["hypothesis_accuracy"] = measure.accuracy(labels, _labels(*key[:2]))
-            mine["rules"], mine["atoms"] = float(rules), float(atoms)
-        else:
-            mine.update(own[run.id])
-            differing.append(str(run.job))
-    stage(_DOING, max(0.1, deadline - time.monotonic()))
-    if not differing:
-        return []
-    return [
-        f"In {len(differing)} runs the rules are not shown to be what the learner answers with, because they "
-        f"agree with less than {100 * BOUND:g} % of its answers; they do not count: {_listed(differing)}."
-    ]
-
-
-def _tests(run: Run) -> int:
-    """Tests on the branches of a tree; a tree of one leaf counts as one.
-
-    A branch is a label, and tests on it behind ``if``; that the branches say what the learner predicts is
-    not checked: most trees stand for a forest or a network.
-    """
-    labels = registry.create("benchmark", run.job.benchmark).labels.names
-    count = 0
-    for rule in run.rules:
-        label, _, body = rule.partition(" if ")
-        tests = body.split(" and ") if body else []
-        if label not in labels or not all(map(_TEST.fullmatch, tests)):
-            raise Rejected(
-                f"The rules of the run {run.id} ({run.job}): {quoted(rule)} is no branch of a tree; write "
-                f"e.g. '{labels[0]} if FEATURE <= 0.5 and FEATURE > 2' with a label of the benchmark."
-            )
-        count += len(tests)
-    return max(1, count)
-
-
-def _scored(run: Run, contest: Contest, cell: Cell, metrics: Mapping[str, float]) -> ScoredRun:
+def _scored(run: Run, contest: Contest, cell: Cell, counted: Numbers) -> ScoredRun:
     job = run.job
     return ScoredRun(
         run=run.id,
@@ -396,6 +363,8 @@ def _scored(run: Run, contest: Contest, cell: Cell, metrics: Mapping[str, float]
         percent=cell.percent,
         repeat=cell.repeat,
         network=job.network or "",
-        metrics=dict(metrics),
+        metrics=dict(counted.metrics[run.id]),
         command=contest.command(job.learner, job.track, job.network, cell),
+        status=run.status,
+        looks=dict(counted.looks[run.id]),
     )

@@ -2,12 +2,14 @@
 
 ====================  =========================================================================
 ``submission.json``   who, what, which track, under which licence; the other files' SHA-256
-``runs.jsonl``        one run a line: job, content hashes, rules, learning time, versions
+``runs.jsonl``        one run a line: job, how it ended, content hashes, rules, learning time, versions
 ``predictions.parquet``  a row a run and evaluation: labels and probabilities of the test examples
 ====================  =========================================================================
 
 Labels are indices into the benchmark's (-1: none derived, -2: several); lists are in the order of the test
-set. Learning time is the one number that nobody can compute again; it is shown as what the submitter says.
+set. The probabilities of a learner that gives labels alone are null, and a run that failed has no rows: it
+counts as the majority class. Learning time is the one number that nobody can compute again; it is shown as
+what the submitter says.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.run.store import Record, Store
 from nsl_bench.types import AMBIGUOUS, UNDECIDED, Track
 
-from .contests import Cell, Contest, contest_of
+from .contests import Contest, contest_of
 from .names import invisible, normalised, skeleton
 
 if TYPE_CHECKING:
@@ -43,12 +45,18 @@ __all__ = [
     "SCHEMA",
     "Manifest",
     "digest",
+    "manifest_of",
     "place_of",
+    "row_of",
+    "run_rows",
+    "save",
     "slug",
     "write_submission",
 ]
 
-SCHEMA = 1
+SCHEMA = 2
+"""Version of the form; of version 1 all runs ended well, and all have probabilities."""
+
 MANIFEST, RUNS, PREDICTIONS = "submission.json", "runs.jsonl", "predictions.parquet"
 EVALUATIONS = ("hypothesis", "framework")
 _BITS = 12
@@ -85,6 +93,7 @@ class Manifest(Open):
         url: of the code or the paper, https.
         date: ISO 8601, of the submission.
         nsl_bench: version that wrote it.
+        round: the sealed round that it is for; empty: the board's public contests.
         files: file name to its SHA-256.
         schema: version of this form.
     """
@@ -103,10 +112,11 @@ class Manifest(Open):
     ] = ""
     date: Annotated[str, _line(30)] = ""
     nsl_bench: Annotated[str, _line(40)] = __version__
+    round: Annotated[str, _line(30)] = ""
     files: Mapping[str, Annotated[str, Is("64 hexadecimal digits", test=_SHA256.fullmatch)]] = field(
         default_factory=dict
     )
-    schema: Annotated[int, Is(f"{SCHEMA}, the form that this board reads", least=SCHEMA, most=SCHEMA)] = (
+    schema: Annotated[int, Is(f"1 to {SCHEMA}, the forms that this board reads", least=1, most=SCHEMA)] = (
         field(default=SCHEMA, metadata={"required": True})
     )
 
@@ -163,7 +173,8 @@ def write_submission(
         UserError: no such runs, runs of several learners or tracks, words that no manifest holds, or a
             folder that is not empty or cannot be made.
     """
-    records = [record for record in store.latest().values() if record.status == "ok"]
+    # A failure of the harness ("failed") is none of the learner's; those of the learner count.
+    records = [record for record in store.latest().values() if record.status != "failed"]
     records = _choose(records, "learner", learner)
     records = _choose(records, "track", track)
     places = [(record, contest_of(contests, record.job)) for record in records]
@@ -178,20 +189,74 @@ def write_submission(
         )
     words = {"name": name, "licence": licence, "authors": authors, "description": description, "url": url}
     job = records[0].job
-    given = {**words, "date": date, "learner": job.learner, "track": job.track, "schema": SCHEMA}
-    manifest = checked(Manifest, given, "--")
-    _make_folder(out)
+    sealed_round = chosen[0][1].sealed_round
+    given = {**words, "date": date, "learner": job.learner, "track": job.track, "round": sealed_round}
     chosen.sort(key=lambda item: (item[1].name, item[0].job.network or "", item[2]))
-    with (out / RUNS).open("w", encoding="utf-8", newline="\n") as file:
-        for record, _, _ in chosen:
-            file.write(json.dumps(_run(record), allow_nan=False) + "\n")
-    _write_predictions(store, chosen, out / PREDICTIONS)
-    manifest = replace(manifest, files={file: digest(out / file) for file in (RUNS, PREDICTIONS)})
-    (out / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+    runs = (
+        (_run(record, contest.hashes(cell)), _stored_rows(store, record) if record.status == "ok" else ())
+        for record, contest, cell in chosen
+    )
+    manifest = save(out, manifest_of(given), runs)
     counts: dict[str, int] = {}
     for _, contest, _ in chosen:
         counts[contest.name] = counts.get(contest.name, 0) + 1
     return manifest, counts, outside
+
+
+def manifest_of(words: Mapping[str, Any]) -> Manifest:
+    """The manifest that a command's options say, its files yet to come.
+
+    Raises:
+        UserError: no manifest holds such words.
+    """
+    return checked(Manifest, {**words, "schema": SCHEMA}, "--")
+
+
+def save(
+    out: Path, manifest: Manifest, runs: Iterable[tuple[Mapping[str, Any], Iterable[Mapping[str, Any]]]]
+) -> Manifest:
+    """Write a submission's files.
+
+    Args:
+        out: folder to make; must not hold files.
+        manifest: who submits what.
+        runs: the line of each run, and its rows of predictions (`row_of`).
+
+    Returns:
+        The manifest with the files' hashes.
+
+    Raises:
+        UserError: a folder that is not empty or cannot be made.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema(
+        {
+            "run": pa.string(),
+            "evaluation": pa.string(),
+            "predicted": pa.list_(pa.int8()),
+            "probabilities": pa.list_(pa.float32()),
+        }
+    )
+    plain: dict[str, Any] = {
+        "compression": "zstd",
+        "compression_level": 9,
+        "use_dictionary": ["run", "evaluation", "predicted.list.element"],
+        "column_encoding": {"probabilities.list.element": "BYTE_STREAM_SPLIT"},
+    }
+    _make_folder(out)
+    with (
+        (out / RUNS).open("w", encoding="utf-8", newline="\n") as file,
+        pq.ParquetWriter(out / PREDICTIONS, schema, **plain) as writer,
+    ):
+        for line, rows in runs:
+            file.write(json.dumps(line, allow_nan=False) + "\n")
+            if told := list(rows):
+                writer.write_table(pa.Table.from_pylist(told, schema=schema))
+    manifest = replace(manifest, files={file: digest(out / file) for file in (RUNS, PREDICTIONS)})
+    (out / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+    return manifest
 
 
 def _make_folder(out: Path) -> None:
@@ -217,47 +282,19 @@ def _choose(records: Iterable[Record], what: str, wanted: str | None) -> list[Re
     return [record for record in listed if wanted is None or getattr(record.job, what) == wanted]
 
 
-def _run(record: Record) -> dict[str, Any]:
+def _run(record: Record, handed_out: Mapping[str, str] | None) -> dict[str, Any]:
     rules = record.hypothesis
     return {
         "run": record.key,
         "job": asdict(record.job),
-        "content_hash": dict(record.content_hash),
+        "content_hash": dict(handed_out or record.content_hash),
         "hypothesis": None if rules is None else {"language": rules.language, "rules": list(rules.rules)},
         "learning_time": record.metrics.get("learning_time"),
         "versions": dict(record.versions),
         "environment": dict(record.environment),
         "started": record.started,
+        "status": record.status,
     }
-
-
-def _write_predictions(store: Store, chosen: Sequence[tuple[Record, Contest, Cell]], path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = pa.schema(
-        {
-            "run": pa.string(),
-            "evaluation": pa.string(),
-            "predicted": pa.list_(pa.int8()),
-            "probabilities": pa.list_(pa.float32()),
-        }
-    )
-    labels: dict[str, tuple[str, ...]] = {}
-    plain: dict[str, Any] = {
-        "compression": "zstd",
-        "compression_level": 9,
-        "use_dictionary": ["run", "evaluation", "predicted.list.element"],
-        "column_encoding": {"probabilities.list.element": "BYTE_STREAM_SPLIT"},
-    }
-    with pq.ParquetWriter(path, schema, **plain) as writer:
-        for record, _, _ in chosen:
-            names = labels.get(record.job.benchmark)
-            if names is None:
-                names = registry.create("benchmark", record.job.benchmark).labels.names
-                labels[record.job.benchmark] = names
-            rows = list(_rows(record, store.predictions(record.key), names))
-            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
 
 
 def _rounded(probabilities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -268,24 +305,59 @@ def _rounded(probabilities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return rounded.astype(np.uint32).view(np.float32)
 
 
-def _rows(record: Record, frame: pd.DataFrame, names: Sequence[str]) -> Iterable[dict[str, Any]]:
+def _stored_rows(store: Store, record: Record) -> Iterable[dict[str, Any]]:
+    """The rows of a run whose predictions a store has."""
+    names = registry.create("benchmark", record.job.task).labels.names
+    return run_rows(record.key, store.predictions(record.key), names)
+
+
+def run_rows(run: str, frame: pd.DataFrame, names: Sequence[str]) -> Iterable[dict[str, Any]]:
+    """The rows of a run.
+
+    Args:
+        run: its name.
+        frame: what it predicted, as a store keeps it.
+        names: of the labels.
+
+    Raises:
+        UserError: there are probabilities of some labels only, or examples without a number.
+    """
     codes = {**{name: k for k, name in enumerate(names)}, "undecided": UNDECIDED, "ambiguous": AMBIGUOUS}
     for evaluation in EVALUATIONS:
         part = frame[frame["evaluation"] == evaluation]
         if part.empty:
             continue
-        order = np.argsort([_number(str(example), record.key) for example in part["example"]])
-        predicted = part["predicted"].map(codes).to_numpy(np.int8)[order]
-        if lacking := [name for name in names if f"p_{name}" not in part]:
-            raise UserError(f"The predictions of the run {record.key} have no probabilities of {lacking[0]}.")
-        exact = part[[f"p_{name}" for name in names]].to_numpy(np.float32)[order]
-        probabilities = _rounded(np.ascontiguousarray(exact))
-        yield {
-            "run": record.key,
-            "evaluation": evaluation,
-            "predicted": predicted.tolist(),
-            "probabilities": probabilities.reshape(-1).tolist(),
-        }
+        order = np.argsort([_number(str(example), run) for example in part["example"]])
+        predicted = part["predicted"].map(codes).to_numpy().astype(np.int8)[order]
+        given = [f"p_{name}" for name in names if f"p_{name}" in part and part[f"p_{name}"].notna().any()]
+        if given and len(given) < len(names):
+            lacking = next(name for name in names if f"p_{name}" not in given)
+            raise UserError(f"The predictions of the run {run} have no probabilities of {lacking}.")
+        exact = part[given].to_numpy(np.float32)[order] if given else None
+        yield row_of(run, evaluation, predicted, exact)
+
+
+def row_of(
+    run: str,
+    evaluation: str,
+    predicted: npt.NDArray[np.int8],
+    probabilities: npt.NDArray[np.float32] | None,
+) -> dict[str, Any]:
+    """A row of predictions.
+
+    Args:
+        run: its name.
+        evaluation: ``"hypothesis"`` or ``"framework"``.
+        predicted: int8 [n], labels.
+        probabilities: float32 [n, labels]; None of a learner that gives labels alone.
+    """
+    rounded = None if probabilities is None else _rounded(np.ascontiguousarray(probabilities))
+    return {
+        "run": run,
+        "evaluation": evaluation,
+        "predicted": predicted.tolist(),
+        "probabilities": None if rounded is None else rounded.reshape(-1).tolist(),
+    }
 
 
 def _number(example: str, run: str) -> int:

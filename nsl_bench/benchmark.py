@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,7 @@ class Benchmark(ABC):
             the equivalence of two hypotheses ranges over.
         sizes: number of train examples by size, e.g. ``{"small": 104, "large": 10400}``.
         test_size: number of test examples.
+        own_tests: whether each train set has a test set of its own, as the folds of a cross-validation have.
         repeats: number of independent train sets.
         sources: names of image sources that fit; the first is the default.
         named_shifts: short names of shifts that fit whatever the source is, to their specs.
@@ -75,6 +76,7 @@ class Benchmark(ABC):
     inputs: str
     sizes: Mapping[str, int]
     test_size: int
+    own_tests: bool = False
     repeats: int = 5
     sources: tuple[str, ...]
     named_shifts: Mapping[str, str]
@@ -92,6 +94,42 @@ class Benchmark(ABC):
             rng: the source of all chance; the caller seeds it by benchmark, part, size and repeat.
             exclude: examples that must not occur: the test set, when train sets are made.
         """
+
+    @property
+    def spec(self) -> str:
+        """What `nsl_bench.registry` makes this task of: `name`, with its version if that is superseded."""
+        if self.superseded_by is None:
+            return self.name
+        name, colon, options = self.name.partition(":")
+        return f"{name}@{self.version}{colon}{options}"
+
+    def for_split(self, repeat: int, seed: int | str = 0) -> Benchmark:
+        """The task of one train set: this one, unless train sets differ in more than their examples.
+
+        Where they do (another hidden table, another fold), true rule, background knowledge, inputs and test
+        set are those of the task that is returned.
+
+        Args:
+            repeat: which train set, from 1.
+            seed: of the data; a text is a secret one, which must not follow from the result's name.
+        """
+        return self
+
+    def test_number(self, repeat: int) -> int:
+        """Which test set train set `repeat` has: 1 for all of them unless the task has `own_tests`."""
+        return repeat if self.own_tests else 1
+
+    def generate_validation(self, size: str, repeat: int, rng: np.random.Generator, exclude: Split) -> Split:
+        """Symbolic examples for early stopping and tuning, as many as the train set has or the smallest size.
+
+        Args:
+            size: of the train set that they are for.
+            repeat: 1, 2, ...; which train set.
+            rng: the source of all chance.
+            exclude: the test set, and the train set.
+        """
+        n = min(self.size(size), *self.sizes.values())
+        return replace(self.generate("train", str(n), repeat, rng, exclude), part="validation")
 
     @abstractmethod
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:

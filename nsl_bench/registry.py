@@ -21,14 +21,14 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Literal
 
 from nsl_bench.errors import UserError, did_you_mean, unknown
 
-__all__ = ["KINDS", "Kind", "Spec", "create", "entry_point", "factory", "names"]
+__all__ = ["KINDS", "Kind", "Spec", "create", "entry_point", "factory", "names", "pinned"]
 
 Kind = Literal["benchmark", "shift", "source", "network", "learner", "rule_learner", "engine"]
 
@@ -75,6 +75,12 @@ class Spec:
     def __str__(self) -> str:
         options = [*self.args, *(f"{key}={value}" for key, value in self.kwargs.items())]
         return f"{self.name}:{','.join(options)}" if options else self.name
+
+
+def pinned(spec: str, version: str) -> str:
+    """The spec with the version of what it names, so that it makes the same in later years, or nothing."""
+    parsed = Spec.parse(spec)
+    return spec if "@" in parsed.name else str(replace(parsed, name=f"{parsed.name}@{version}"))
 
 
 @functools.cache

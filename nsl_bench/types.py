@@ -36,11 +36,11 @@ __all__ = [
     "one_hot",
 ]
 
-Part = Literal["train", "test"]
-"""Which examples: a learner's train set or the common test set."""
+Part = Literal["train", "validation", "test"]
+"""Which examples: a learner's train set, the validation set beside it, or the test set."""
 
 PoolPart = Literal["network", "a", "b"]
-"""Which images: the network's train images, pool A (learners' train sets), pool B (their test set)."""
+"""Which images: the network's, pool A (learners' train and validation sets), pool B (their test sets)."""
 
 Track = Literal["symbolic", "pretrained", "label_only", "end_to_end"]
 """The supervision that a learner uses; results are compared inside a track."""
@@ -157,7 +157,7 @@ class Split:
     """Examples in columns.
 
     Attributes:
-        part: ``"train"`` or ``"test"``; train draws its images from pool A, test from pool B.
+        part: ``"test"`` draws its images from pool B, the other parts from pool A.
         concept_space: what `concepts` indexes.
         concepts: int16 [n, slots], `BLANK` for an empty slot.
         labels: int16 [n].
@@ -193,7 +193,7 @@ class Split:
     @property
     def pool(self) -> PoolPart:
         """The pool part that the images come from."""
-        return "a" if self.part == "train" else "b"
+        return "b" if self.part == "test" else "a"
 
     @property
     def shifted(self) -> npt.NDArray[np.bool_]:

@@ -58,7 +58,11 @@ def test_labels(benchmark: str, seed: int) -> tuple[npt.NDArray[np.int64], tuple
 
 def write_test(contest: Contest, path: Path) -> None:
     """The test set of a contest: labels and what each example shows."""
-    task, split = _test(contest.benchmark, contest.seed)
+    if contest.sealed_round:  # each share has a test set of its own
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(script("test", {"names": [], "labels": "", "shown": []}), encoding="utf-8")
+        return
+    task, split = _test(contest.task, contest.seed)
     names = task.concept_space.concepts
     shown = [" ".join("·" if c < 0 else names[c] for c in row) for row in split.concepts.tolist()]
     for name, column in split.metadata.items():
@@ -80,8 +84,10 @@ def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str,
     """
     places: dict[str, npt.NDArray[np.int64]] = {}
     for contest, runs in records:
+        if contest.sealed_round:
+            continue
         places |= dict.fromkeys((record["run"] for record in runs), _places(contest))
-    predicted = _encoded(folder / PREDICTIONS, places)
+    predicted = _encoded(folder / PREDICTIONS, places) if places else {}
     out.mkdir(parents=True, exist_ok=True)
     for contest, runs in records:
         value = [{**record, "predictions": predicted.get(record["run"], {})} for record in runs]
@@ -90,7 +96,7 @@ def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str,
 
 def _places(contest: Contest) -> npt.NDArray[np.int64]:
     """int64 [n]: where a row of probabilities, example by example, holds those of the true labels."""
-    labels, names = test_labels(contest.benchmark, contest.seed)
+    labels, names = test_labels(contest.task, contest.seed)
     return np.arange(len(labels)) * len(names) + labels
 
 
@@ -122,11 +128,11 @@ def _read(path: str, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[str, d
         for run, evaluation, (codes, probabilities) in rows_of(path):
             if run not in places:
                 continue
-            true = probabilities.reshape(-1)[places[run]]
-            found.setdefault(run, {})[evaluation] = {
-                "labels": letters[codes].tobytes().decode(),
-                "true": base64.b64encode((true * 255 + 0.5).astype(np.uint8).tobytes()).decode(),
-            }
+            said = found.setdefault(run, {}).setdefault(evaluation, {})
+            said["labels"] = letters[codes].tobytes().decode()
+            if probabilities is not None:
+                true = probabilities.reshape(-1)[places[run]]
+                said["true"] = base64.b64encode((true * 255 + 0.5).astype(np.uint8).tobytes()).decode()
     except (pa.ArrowException, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
         raise UserError(f"{path} cannot be read: {error}.") from error
     return found

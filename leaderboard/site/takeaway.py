@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsl_bench.report.tables import DEFAULT_METRICS, render
+from nsl_bench.report.tables import DEFAULT_METRICS, render, summarise
 from nsl_bench.run.metrics import METRICS
 
-from ..board import AREAS, Area, Board
+from ..board import AREAS, Board
 from ..contests import Contest
+from ..entries import Area
 from ..published import names, paper
 from .svg import Series
 
@@ -49,7 +50,13 @@ def write_tables(board: Board, contest: Contest, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     runs = board.frame(contest)
     for name, (ending, form) in zip(table_files(contest), _FORMS.items(), strict=True):
-        text = render(_told(runs, ending), form, [m for m in DEFAULT_METRICS if m in runs])  # type: ignore[arg-type]
+        told, metrics = _told(runs, ending), [m for m in DEFAULT_METRICS if m in runs]
+        if ending == "csv":
+            table = summarise(told, metrics)
+            standing = {_no_formula(entry.title): entry.standing.word for entry in board.of(contest)}
+            text = table.assign(standing=table["learner"].map(standing)).to_csv(index=False)
+        else:
+            text = render(told, form, metrics)  # type: ignore[arg-type]
         (folder / name).write_text(text, encoding="utf-8")
 
 
@@ -72,7 +79,7 @@ def _no_formula(text: str) -> str:
 
 
 def write_areas(board: Board, folder: Path) -> list[str]:
-    """The overview's table, areas under shift, in each form; the files' names."""
+    """The overview's table, means over shares, in each form; the files' names."""
     import pandas as pd
 
     rows, cells = [], []
@@ -86,7 +93,10 @@ def write_areas(board: Board, folder: Path) -> list[str]:
                     "rank": "" if rank is None else rank,
                     "learner": entry.title,
                     "network": entry.network,
+                    "standing": entry.standing.word,
                 }
+                if failures := entry.failures(contest):
+                    about["failed runs"] = failures
                 areas = {metric: board.area(entry, contest, metric) for metric in AREAS}
                 known = {metric: area for metric, area in areas.items() if area is not None}
                 numbers: dict[str, object] = {}

@@ -154,7 +154,7 @@ def _of_run(setting: _Setting, results: Path, key: str, data_seed: DataSeed | No
     learned = record.hypothesis
     setting = replace(
         setting,
-        benchmark=job.benchmark,
+        benchmark=job.task,
         source=job.source,
         network=job.network or setting.network,
         shift=job.shift,

@@ -19,6 +19,16 @@ __all__ = ["data_seed_option", "grid_options", "grids_of", "percentages"]
 
 def percentages(ctx: click.Context, parameter: click.Parameter, text: str | None) -> list[float]:
     """``0,50,90`` or ``0-100/10`` (from, to, step) as numbers."""
+    option = parameter.opts[0] if parameter.opts else "--shares"
+    found = _spans(option, text, "0,50,90 or 0-100/10")
+    for percent in found:
+        if not 0 <= percent <= 100:
+            raise UserError(f"{option} must be between 0 and 100; got {percent:g}.")
+    return found
+
+
+def _spans(option: str, text: str | None, example: str) -> list[float]:
+    """Numbers, and spans of numbers with a step."""
     found: list[float] = []
     for piece in text.split(",") if text else []:
         span, _, step = piece.partition("/")
@@ -30,19 +40,24 @@ def percentages(ctx: click.Context, parameter: click.Parameter, text: str | None
                 found += [float(first) + k * width for k in range(count + 1)]
             else:
                 found.append(float(span))
-        except (ValueError, ZeroDivisionError):
-            raise UserError(
-                f"--percents: found '{piece}', expected numbers such as 0,50,90 or 0-100/10."
-            ) from None
-    for percent in found:
-        if not 0 <= percent <= 100:
-            raise UserError(f"--percents: a share of examples lies between 0 and 100, found {percent:g}.")
+        except (ValueError, OverflowError, ZeroDivisionError):
+            raise UserError(f"{option} must be numbers such as {example}; got '{piece}'.") from None
     return found
+
+
+def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
+    """``0,1,2`` or ``0-2`` as whole numbers."""
+    found = _spans(parameter.opts[0], text, "0,1,2")
+    if any(number != int(number) or number < 0 for number in found):
+        raise UserError(f"{parameter.opts[0]} must be whole numbers such as 0,1,2; got '{text}'.")
+    return tuple(map(int, found))
 
 
 def _many(name: str, variable: str, help: str, **more: Any) -> Callable[[Any], Any]:
     return click.option(name, variable, multiple=True, help=help, **more)
 
+
+_SHARES = ("percents", "train_percents", "test_percents")
 
 _OPTIONS = [
     click.argument("benchmark"),
@@ -55,10 +70,26 @@ _OPTIONS = [
     ),
     _many("--shift", "shifts", "Short name or spec; repeatable.", default=["standard"]),
     click.option(
+        "--shares",
         "--percents",
+        "percents",
         default="0",
         callback=percentages,
-        help="Shares of shifted examples: 0,50,90 or 0-100/10.",
+        help="Shares of shifted examples (%), in train and test set alike: 0,50,90 or 0-100/10.",
+    ),
+    _many("--train-shift", "train_shifts", "Of the train images, in place of --shift; repeatable."),
+    click.option(
+        "--train-shares",
+        "train_percents",
+        callback=percentages,
+        help="Shares of shifted train examples (%); each meets each of --test-shares.",
+    ),
+    _many("--test-shift", "test_shifts", "Of the test images, in place of --shift; repeatable."),
+    click.option(
+        "--test-shares",
+        "test_percents",
+        callback=percentages,
+        help="Shares of shifted test examples (%).",
     ),
     _many("--size", "sizes", "Train size; repeatable.", default=["small"], show_default=True),
     click.option(
@@ -66,6 +97,19 @@ _OPTIONS = [
     ),
     _many("--source", "sources", "Image source: mnist:FOLDER, decks:FOLDER,standard=DECK ...; repeatable."),
     _many("--network", "networks", "Perception network; repeatable.", default=["softmax"], show_default=True),
+    click.option(
+        "--network-seeds",
+        callback=_numbers,
+        help="Seeds of each network: 0,1,2. Default: its own.",
+    ),
+    click.option(
+        "--learner-seeds",
+        "learner_draws",
+        default="0",
+        show_default=True,
+        callback=_numbers,
+        help="Which seeds of each learner: 0,1,2.",
+    ),
     click.option(
         "--track",
         type=click.Choice(["own", "symbolic"]),
@@ -136,7 +180,7 @@ def grids_of(options: dict[str, Any]) -> list[Any]:
             benchmark,
             learners,
             repeats=tuple(range(1, given.pop("repeats") + 1)),
-            percents=tuple(given.pop("percents")),
+            **{name: tuple(given.pop(name)) for name in _SHARES},  # type: ignore[arg-type]
             splits="" if splits is None else str(splits),
             **given,
         )

@@ -28,7 +28,7 @@ __all__ = ["command"]
 @click.option("--source", help="Image source; the embedded one by default.")
 @click.option(
     "--split",
-    type=click.Choice(["train", "test"]),
+    type=click.Choice(["train", "validation", "test"]),
     default="train",
     show_default=True,
     help="Which ones.",
@@ -42,7 +42,7 @@ def command(
     n: int,
     columns: int | None,
     source: str | None,
-    split: Literal["train", "test"],
+    split: Literal["train", "validation", "test"],
     seed: int,
     out: Path,
 ) -> None:
@@ -50,6 +50,7 @@ def command(
     import numpy as np
 
     from nsl_bench import registry
+    from nsl_bench.data.reuse import reuse
     from nsl_bench.data.show import sheet
     from nsl_bench.data.splits import make_source, make_split
     from nsl_bench.pictures import check_ending, save
@@ -66,4 +67,4 @@ def command(
     examples = make_split(task, images, split, next(iter(task.sizes)), 1, percent=percent, seed=seed)
     page = sheet(task, images, change, examples.take(np.arange(min(n, len(examples)))), columns)
     save(page, out)
-    click.echo(f"{out}: {min(n, len(examples))} of {len(examples)} examples.")
+    click.echo(f"{out}: {min(n, len(examples))} of {reuse(examples)}.")

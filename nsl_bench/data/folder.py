@@ -14,7 +14,7 @@ from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.verify import mixed_rows
 from nsl_bench.errors import UserError
 from nsl_bench.shift import STANDARD
-from nsl_bench.types import n_of_percent
+from nsl_bench.types import Part, n_of_percent
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["from_folder"]
 
 
-def from_folder(folder: Path, split: str, size: str | None, shift: str, percent: float) -> Dataset:
+def from_folder(
+    folder: Path, part: Part, repeat: int, size: str | None, shift: str, percent: float
+) -> Dataset:
     """A split of a generated data set with a share of its examples shifted.
 
     Args:
         folder: of the data set.
-        split: ``"train"``, ``"train_2"``, ..., ``"test"``.
+        part: train, validation or test.
+        repeat: of which train set, from 1.
         size: the train size that is expected; None: whatever it is.
         shift: configuration, short name or spec of a shift.
         percent: 0..100.
@@ -39,6 +42,7 @@ def from_folder(folder: Path, split: str, size: str | None, shift: str, percent:
     own = manifest.recipe.get("size") or str(manifest.recipe.get("train"))
     if size not in (None, own):
         raise UserError(f"The data set {folder} holds train sets of the size '{own}', not '{size}'.")
+    split = manifest.split_name(part, repeat)
     config = STANDARD if shift == STANDARD else manifest.config_of(shift)
     rows = manifest.split(config, split).rows
     n_shifted = n_of_percent(rows, percent, floor=manifest.rounding == "floor")

@@ -28,10 +28,11 @@ from nsl_bench.data.card import write_card
 from nsl_bench.data.content import DIGEST_BYTES, canonical_rows
 from nsl_bench.data.croissant import write_croissant
 from nsl_bench.data.manifest import Manifest, SplitEntry, file_entry, partial
-from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Plan, Recipe, without_folders
+from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Plan, Recipe, split_name, without_folders
+from nsl_bench.data.reuse import reuse
 from nsl_bench.data.rows import example_schema, image_ids, pool_row, pool_schema, row_mark
 from nsl_bench.data.shards import BYTES_KEY, Examples, Pool, Shard, Shared, pool_split, ranges, write
-from nsl_bench.data.splits import make_split
+from nsl_bench.data.splits import make_split, task_of_split
 from nsl_bench.errors import UserError
 from nsl_bench.shift import STANDARD, Shift, short_name
 from nsl_bench.types import BLANK, PoolPart, Split
@@ -200,8 +201,12 @@ def write_files(
 def _finish(plan: Plan, shared: Shared) -> Manifest:
     """Rules, marks, card, Croissant and, last, the manifest."""
     work = shared.folder
-    for name in ("background", "bias", "true_rule"):
-        _text(work / "rules" / f"{name}.lp", getattr(plan.task, name))
+    rules = {name: getattr(plan.task, name) for name in ("background", "bias")}
+    numbers = [repeat for part, repeat in plan.splits.values() if part == "test"]
+    for k in numbers:  # train sets may have true rules of their own, as they have test sets
+        rules[split_name("true_rule", k)] = task_of_split(plan.task, k, plan.recipe.seed).true_rule
+    for name, text in rules.items():
+        _text(work / "rules" / f"{name}.lp", text)
     _text(work / "rules" / "facts.csv", _facts(plan.task, shared.splits))
     digests = {split: _digests(shared, split) for split in shared.pools}
     configs: dict[str, dict[str, SplitEntry]] = {IMAGES: {}}
@@ -213,7 +218,7 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
     data = [
         path for config in order for entry in configs[config].values() for path in (*entry.files, entry.marks)
     ]
-    texts = [f"rules/{name}" for name in ("background.lp", "bias.lp", "true_rule.lp", "facts.csv")]
+    texts = [*(f"rules/{name}.lp" for name in rules), "rules/facts.csv"]
     names = {config: short_name(shift, plan.task, plan.source) for config, shift in plan.shifts.items()}
     manifest = Manifest(
         benchmark=plan.task.name,
@@ -240,7 +245,8 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
     )
     schemas = {IMAGES: shared.pool_schema}
     schemas |= {config: table.schema for (config, _), table in shared.tables.items()}
-    write_card(manifest, schemas, work)
+    shown = {name: reuse(split) for name, split in shared.splits.items()}
+    write_card(manifest, schemas, work, shown)
     write_croissant(manifest, schemas, work)
     files = {path: file_entry(work / path) for path in ("README.md", "croissant.json")}
     manifest = replace(manifest, files={**files, **manifest.files})

@@ -12,6 +12,7 @@ from nsl_bench.data.manifest import MANIFEST, Manifest
 from nsl_bench.data.verify import verify
 from nsl_bench.errors import UserError
 from nsl_bench.shift import STANDARD
+from nsl_bench.types import Part
 
 __all__ = ["Upload", "fetch", "publish"]
 
@@ -21,14 +22,15 @@ _GIT = ".gitattributes"
 """The Hub's own file in every repository."""
 
 
-def fetch(repository: str, revision: str | None, shift: str, split: str) -> Path:
+def fetch(repository: str, revision: str | None, shift: str, part: Part, repeat: int) -> Path:
     """The folder of a data set from the Hub, with the files of one split, in the cache folder.
 
     Args:
         repository: ``owner/name``.
         revision: a tag or a commit.
         shift: configuration, short name or spec of a shift, or ``"standard"``.
-        split: ``"train"``, ``"test"``, ...
+        part: train, validation or test.
+        repeat: of which train set, from 1.
 
     Raises:
         UserError: no revision is given, the Hub cannot be reached, or the repository holds no such thing.
@@ -66,6 +68,7 @@ def fetch(repository: str, revision: str | None, shift: str, split: str) -> Path
     folder = get(MANIFEST)
     manifest = Manifest.read(folder)
     configs = {STANDARD, STANDARD if shift == STANDARD else manifest.config_of(shift)}
+    split = manifest.split_name(part, repeat)
     entries = [manifest.split(config, split) for config in sorted(configs)]
     return get(MANIFEST, *(path for entry in entries for path in (*entry.files, entry.marks)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,11 @@ from nsl_bench.data.content import DIGEST_BYTES, content_hash
 from nsl_bench.data.folder import from_folder
 from nsl_bench.data.images import chunks, encode, render
 from nsl_bench.data.manifest import is_folder, partial
-from nsl_bench.data.recipe import split_name
 from nsl_bench.data.splits import check_percent, make_source, make_split
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.shift import STANDARD, Shift, resolve
 from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, PoolPart, Split
+from nsl_bench.types import BLANK, Part, PoolPart, Split
 from nsl_bench.workers import spread
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def load(
         benchmark: name of a benchmark, with options if need be (``"follow_suit"``), whose examples are
             generated here; a folder that ``nsl-bench generate`` made (``"./tricks"``); or a repository on
             the Hub, pinned by a revision (``"owner/name"``, ``"owner/name@v1.0.0"``).
-        split: ``"train"`` or ``"test"``.
+        split: ``"train"``, ``"validation"`` or ``"test"``.
         size: size of the train set, ``"small"`` or what the folder holds by default.
         repeat: which of the independent train sets, from 1.
         shift: name or spec of a shift, e.g. ``"noir"``, ``"rotate:90"``.
@@ -78,15 +77,15 @@ def load(
         UserError: an unknown name, a percentage out of range, a folder that is not as it was generated, or
             a Hub that cannot be reached.
     """
-    if split not in ("train", "test"):
-        raise unknown("split", split, ("train", "test"))
+    if split not in get_args(Part):
+        raise unknown("split", split, get_args(Part))
+    part = cast(Part, split)
     if percent is None:
         percent = 0.0 if shift == STANDARD else 100.0
     if check_percent(percent) and shift == STANDARD:
         raise UserError(f"{percent:g} % of the examples cannot be shifted without a shift; name one.")
     if repeat < 1:
         raise UserError(f"Repeats are numbered from 1, found {repeat}.")
-    name = "test" if split == "test" else split_name(repeat)
     text = str(benchmark)
     here = registry.Spec.parse(text).name.partition("@")[0] in registry.names("benchmark")
     folder = Path(benchmark)
@@ -99,7 +98,7 @@ def load(
         examples = make_split(
             task,
             images,
-            "train" if split == "train" else "test",
+            part,
             size or next(iter(task.sizes)),
             repeat,
             percent=percent,
@@ -114,8 +113,8 @@ def load(
         from nsl_bench.data.hub import fetch
 
         pinned = revision or repository["revision"]
-        folder = fetch(repository["name"], pinned, shift if percent else STANDARD, name)
-    return from_folder(folder, name, size, shift, percent)
+        folder = fetch(repository["name"], pinned, shift if percent else STANDARD, part, repeat)
+    return from_folder(folder, part, repeat, size, shift, percent)
 
 
 def _generated(

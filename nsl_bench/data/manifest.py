@@ -15,10 +15,10 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from nsl_bench import cache
-from nsl_bench.data.recipe import IMAGES, SYMBOLIC
+from nsl_bench.data.recipe import IMAGES, SYMBOLIC, split_name
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.shift import STANDARD
-from nsl_bench.types import BLANK
+from nsl_bench.types import BLANK, Part
 
 __all__ = ["FORMAT", "MANIFEST", "FileEntry", "Manifest", "SplitEntry", "file_entry", "is_folder", "partial"]
 
@@ -118,6 +118,11 @@ class Manifest:
     def tag(self) -> str:
         """The tag of this version in a Hub repository."""
         return f"v{self.version}"
+
+    def split_name(self, part: Part, repeat: int) -> str:
+        """The name of a part of a train set: all train sets have one test set, or each has its own."""
+        own = any(name.startswith("test_") for splits in self.configs.values() for name in splits)
+        return split_name(part, repeat if part != "test" or own else 1)
 
     def shown(self, concepts: list[int]) -> list[str | None]:
         """Names of concepts, None for a blank."""

@@ -30,6 +30,7 @@ from nsl_bench.declared import Declared, Is, checked, parse_json, quoted, read_t
 from nsl_bench.errors import UserError
 from nsl_bench.shift import STANDARD, Shift, named_shifts, resolve, short_name
 from nsl_bench.source import ImageSource
+from nsl_bench.types import Part
 
 __all__ = ["IMAGES", "SYMBOLIC", "Plan", "Recipe", "split_name", "without_folders"]
 
@@ -152,9 +153,9 @@ class Recipe(Declared):
         )
 
 
-def split_name(repeat: int) -> str:
-    """The name of a train set: ``"train"``, ``"train_2"``, ..."""
-    return "train" if repeat == 1 else f"train_{repeat}"
+def split_name(part: str, repeat: int) -> str:
+    """The name of a split: ``"train"``, ``"train_2"``, ..., ``"validation"``, ..., ``"test"``."""
+    return part if repeat == 1 else f"{part}_{repeat}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,10 +197,10 @@ class Plan:
                 shifts[_config(shift, task, source, shifts)] = shift
         full = replace(
             recipe,
-            benchmark=_pinned(recipe.benchmark, task.version),
+            benchmark=registry.pinned(recipe.benchmark, task.version),
             size=None if recipe.train is not None else size,
             repeats=recipe.repeats or task.repeats,
-            source=_pinned(recipe.source or task.sources[0], source.version),
+            source=registry.pinned(recipe.source or task.sources[0], source.version),
             shifts=tuple(short_name(shift, task, source) for shift in shifts.values()),
         )
         return cls(full, task, source, shifts)
@@ -210,10 +211,17 @@ class Plan:
         return self.recipe.size or str(self.recipe.train)
 
     @cached_property
-    def splits(self) -> dict[str, tuple[Literal["train", "test"], int]]:
+    def splits(self) -> dict[str, tuple[Part, int]]:
         """Name of each split of examples to its part and its repeat."""
-        trains = {split_name(r): ("train", r) for r in range(1, (self.recipe.repeats or 1) + 1)}
-        return {**trains, "test": ("test", 1)}  # type: ignore[dict-item]
+        parts: tuple[Part, ...] = ("train", "validation", "test")
+        repeats = range(1, (self.recipe.repeats or 1) + 1)
+        # Splits made elsewhere have no validation part.
+        numbers = {
+            "train": repeats,
+            "validation": repeats if self.recipe.splits is None else (),
+            "test": sorted({self.task.test_number(repeat) for repeat in repeats}),
+        }
+        return {split_name(part, k): (part, k) for part in parts for k in numbers[part]}
 
     def identity(self) -> dict[str, Any]:
         """Everything that decides the files, as JSON values."""
@@ -235,12 +243,6 @@ def without_folders(spec: str) -> str:
 def _last_part(text: str) -> str:
     path = PurePath(text)
     return path.name if path.is_absolute() or text.startswith("~") else text
-
-
-def _pinned(spec: str, version: str) -> str:
-    """The spec with the version of what it names, so that it makes the same in later years, or nothing."""
-    parsed = registry.Spec.parse(spec)
-    return spec if "@" in parsed.name else str(replace(parsed, name=f"{parsed.name}@{version}"))
 
 
 def _config(shift: Shift, task: Benchmark, source: ImageSource, taken: Mapping[str, Shift]) -> str:

@@ -22,7 +22,16 @@ from nsl_bench.seeding import generator
 from nsl_bench.source import ImageSource
 from nsl_bench.types import BLANK, Part, Split
 
-__all__ = ["assign_images", "check_percent", "make_source", "make_split", "symbolic_split"]
+__all__ = [
+    "assign_images",
+    "check_percent",
+    "make_source",
+    "make_split",
+    "symbolic_split",
+    "task_of_split",
+]
+
+_TASKS_KEPT = 64
 
 _KEPT = 8
 """Generated parts that are kept: the test set, and the train sets of a few repeats."""
@@ -65,20 +74,27 @@ def symbolic_split(
 
     Args:
         benchmark: the task.
-        part: train or test; the test set is the same whatever the size and repeat are.
+        part: train, validation or test; the test set is the same whatever the size is, and whatever the
+            repeat is unless the task has `own_tests`.
         size: a key of the benchmark's sizes.
         repeat: 1, 2, ...
         seed: another seed gives other examples; a text is a secret one.
         splits: a folder of splits made elsewhere, to be used in place of generated ones.
+
+    Raises:
+        UserError: an unknown size, a repeat below 1, or a validation part of a folder, which has none.
     """
     benchmark.size(size)
     if repeat < 1:
         raise UserError(f"Repeats are numbered from 1, found {repeat}.")
     if splits is not None:
+        if part == "validation":
+            raise UserError(f"The splits in {splits} have no validation part.")
         return benchmark.read(splits, part, size, repeat)
+    task = task_of_split(benchmark, repeat, seed)
     if part == "test":
-        return _generated(_Very(benchmark), "test", next(iter(benchmark.sizes)), 0, seed)
-    return _generated(_Very(benchmark), "train", size, repeat, seed)
+        return _generated(_Very(task), "test", next(iter(task.sizes)), 0, seed)
+    return _generated(_Very(task), part, size, repeat, seed)
 
 
 class _Very:
@@ -94,18 +110,58 @@ class _Very:
         return id(self.benchmark)
 
 
+def task_of_split(benchmark: Benchmark, repeat: int, seed: int | str = 0) -> Benchmark:
+    """`Benchmark.for_split`, the same object for the same arguments."""
+    return _of_split(_Very(benchmark), repeat, seed)
+
+
+@lru_cache(maxsize=_TASKS_KEPT)
+def _of_split(very: _Very, repeat: int, seed: int | str) -> Benchmark:
+    return very.benchmark.for_split(repeat, seed)
+
+
 @lru_cache(maxsize=_KEPT)
 def _generated(very: _Very, part: Part, size: str, repeat: int, seed: int | str) -> Split:
     """Generated examples; the same ones are shown at every share of shift, and to every network."""
     benchmark = very.benchmark
     words = ("symbols", benchmark.name, benchmark.version, seed)
     if part == "test":
-        return benchmark.generate("test", size, 0, generator(*words, "test"))
+        split = benchmark.generate("test", size, 0, generator(*words, "test"))
+    else:
+        split = _beside_the_test(very, part, size, repeat, seed)
+    if isinstance(seed, str):  # a secret one: not even the order may tell anything
+        split = split.take(generator("order", *words, part, size, repeat).permutation(len(split)))
+    return split
+
+
+def _beside_the_test(very: _Very, part: Part, size: str, repeat: int, seed: int | str) -> Split:
+    """A train or validation part: no example of it is in the test set, or in both."""
+    benchmark = very.benchmark
+    rng = generator("symbols", benchmark.name, benchmark.version, seed, part, size, repeat)
     test = _generated(very, "test", next(iter(benchmark.sizes)), 0, seed)
-    return benchmark.generate("train", size, repeat, generator(*words, "train", size, repeat), exclude=test)
+    if part == "train":
+        return benchmark.generate("train", size, repeat, rng, exclude=test)
+    train = _generated(very, "train", size, repeat, seed)
+    return benchmark.generate_validation(size, repeat, rng, _joined(test, train))
 
 
-def assign_images(split: Split, pool: npt.NDArray[np.int16], rng: np.random.Generator) -> Split:
+def _joined(first: Split, second: Split) -> Split:
+    """The examples of both, without images."""
+    return Split(
+        first.part,
+        first.concept_space,
+        np.concatenate([first.concepts, second.concepts]),
+        np.concatenate([first.labels, second.labels]),
+        {name: np.concatenate([first.metadata[name], second.metadata[name]]) for name in first.metadata},
+    )
+
+
+def assign_images(
+    split: Split,
+    pool: npt.NDArray[np.int16],
+    rng: np.random.Generator,
+    avoid: npt.NDArray[np.int32] | None = None,
+) -> Split:
     """The split with an image of the right concept in every slot that is not blank.
 
     The images of a concept are dealt out in random order, each once before any comes twice.
@@ -114,12 +170,16 @@ def assign_images(split: Split, pool: npt.NDArray[np.int16], rng: np.random.Gene
         split: n examples.
         pool: int16 [m], the concept of each image of the pool.
         rng: decides the order.
+        avoid: images that are shown only where a concept has no others.
     """
     flat = split.concepts.reshape(-1)
     images = np.full(flat.shape, BLANK, np.int32)
     for concept in np.unique(flat[flat != BLANK]).tolist():
         where = np.flatnonzero(flat == concept)
         candidates = np.flatnonzero(pool == concept)
+        if avoid is not None:
+            others = np.setdiff1d(candidates, avoid)
+            candidates = others if len(others) else candidates
         if not len(candidates):
             raise UserError(
                 f"There is no image of '{split.concept_space.concepts[concept]}' in part {split.pool} of the "
@@ -148,9 +208,13 @@ def make_split(
     """
     check_percent(percent)
     split = symbolic_split(benchmark, part, size, repeat, seed=seed, splits=splits)
-    words: tuple[Any, ...] = (benchmark.name, benchmark.version, seed, part)
+    task = task_of_split(benchmark, repeat, seed)
+    words: tuple[Any, ...] = (task.name, task.version, seed, part)
     words += () if part == "test" else (size, repeat)
-    split = assign_images(split, source.labels(split.pool), generator("images", *words))
+    avoid = None
+    if part == "validation":
+        avoid = make_split(benchmark, source, "train", size, repeat, seed=seed).images.reshape(-1)
+    split = assign_images(split, source.labels(split.pool), generator("images", *words), avoid)
     if splits is None:
         ranks = generator("ranks", *words).permutation(len(split)).astype(np.int32)
         split = replace(split, ranks=ranks)

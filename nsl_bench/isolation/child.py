@@ -27,7 +27,7 @@ from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import guard, sandbox, wire
-from nsl_bench.learners.base import version_of
+from nsl_bench.learners.base import takes_validation, tuning_of, version_of
 from nsl_bench.learners.view import Images, Slots, TrackError, View
 from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
 
@@ -181,20 +181,26 @@ class _Host:
         kind = type(self.learner)
         track = getattr(self.learner, "track", "pretrained")
         version = version_of(self.learner, learner)
-        return {"name": kind.__name__, "track": str(track), "version": version, "loaded": self.loaded()}
+        told = {"name": kind.__name__, "track": str(track), "version": version}
+        return {**told, "validation": takes_validation(self.learner), "loaded": self.loaded()}
 
-    def fit(self, view: dict[str, Any]) -> dict[str, Any]:
-        fitted = self.learner.fit(RemoteView(view, self.channel))
+    def fit(self, view: dict[str, Any], validation: dict[str, Any] | None = None) -> dict[str, Any]:
+        more = {} if validation is None else {"validation": RemoteView(validation, self.channel)}
+        fitted = self.learner.fit(RemoteView(view, self.channel), **more)
         self.learner = self.learner if fitted is None else fitted
         return {
             "predicts": hasattr(self.learner, "predict"),
             "examples": hasattr(self.learner, "examples_"),
             "timed_out": bool(getattr(self.learner, "timed_out_", False)),
+            "tuning": tuning_of(self.learner),
         }
 
     def predict(self, view: dict[str, Any]) -> dict[str, Any]:
         seen = RemoteView(view, self.channel)
-        answer: dict[str, Any] = {"probabilities": _plain(self.learner.predict_proba(seen))}
+        answer: dict[str, Any] = {"gives_probabilities": hasattr(self.learner, "predict_proba")}
+        if answer["gives_probabilities"]:
+            answer["probabilities"] = _plain(self.learner.predict_proba(seen))
+            answer["gives_probabilities"] = bool(getattr(self.learner, "gives_probabilities", True))
         if hasattr(self.learner, "predict"):
             answer["labels"] = _plain(self.learner.predict(seen))
         return answer

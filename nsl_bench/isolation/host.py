@@ -23,10 +23,10 @@ from nsl_bench.isolation.child import PRELOADED
 from nsl_bench.isolation.limits import GIB, Failure, Limits
 from nsl_bench.isolation.process import Process, Usage
 from nsl_bench.isolation.warm import pool
-from nsl_bench.learners.base import InvalidOutput, hypothesis_of, track_of
+from nsl_bench.learners.base import InvalidOutput, hypothesis_of, labels_of, track_of
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.run.job import About
-from nsl_bench.types import Hypothesis, WeightedExample
+from nsl_bench.types import Hypothesis, WeightedExample, one_hot
 
 __all__ = ["IsolatedLearner", "about", "answer", "card_of", "vet"]
 
@@ -46,6 +46,8 @@ class IsolatedLearner:
     Attributes:
         track: that it declares.
         version: that it declares, with a hash of its file.
+        tuning_: what it says of its tuning.
+        takes_validation: whether its `fit` takes a validation set.
         stands_for: the name of its class.
         isolation: what is in force.
         timed_out_: whether the time limit ended `fit` and its best hypothesis so far is used.
@@ -59,6 +61,8 @@ class IsolatedLearner:
         self._hypothesis: Hypothesis | None = None
         self._modules: list[str] = []
         self.timed_out_ = False
+        self.gives_probabilities = True
+        self.tuning_: Any = None
         self._views: dict[int, View] = {}
         self._trusted = _first_party(spec)
         self._start(spec)
@@ -73,6 +77,7 @@ class IsolatedLearner:
             self._modules = [str(name) for name in made["loaded"] if name in PRELOADED]
             self.stands_for = str(made["name"])
             self.track, self.version = str(made["track"]), str(made["version"])
+            self.takes_validation = bool(made["validation"])
         except (KeyError, TypeError) as error:
             self.close()
             raise Failure("invalid_output", "The learner's process does not say what it is.") from error
@@ -80,11 +85,11 @@ class IsolatedLearner:
             self.close()
             raise
 
-    def fit(self, train: View) -> IsolatedLearner:
+    def fit(self, train: View, validation: View | None = None) -> IsolatedLearner:
         """Learn; on a time limit the best hypothesis that was reported takes the learner's place."""
         train.time_limit = self._limits.time
         try:
-            told = self._ask("fit", train)
+            told = self._ask("fit", train, validation)
         except Failure as failure:
             if failure.status != "timeout" or not train.reported:
                 raise
@@ -95,6 +100,7 @@ class IsolatedLearner:
         if told.get("examples"):
             self.examples_ = self._examples()
         self.timed_out_ = bool(told.get("timed_out"))
+        self.tuning_ = told.get("tuning")
         return self
 
     def _fall_back(self, train: View, rules: Sequence[str]) -> None:
@@ -114,9 +120,13 @@ class IsolatedLearner:
             rule_file.unlink(missing_ok=True)
         self.stands_for, self.timed_out_, self.predict = name, True, self._predict
 
-    def _ask(self, do: str, view: View) -> dict[str, Any]:
+    def _ask(self, do: str, view: View, validation: View | None = None) -> dict[str, Any]:
         self._views[id(view)] = view
-        told = self._process.call(do, self._answer, view=card_of(view))
+        given: dict[str, Any] = {"view": card_of(view)}
+        if validation is not None:
+            self._views[id(validation)] = validation
+            given["validation"] = card_of(validation)
+        told = self._process.call(do, self._answer, **given)
         if not isinstance(told, dict):
             raise InvalidOutput(f"The learner {self.stands_for} answers with a {type(told).__name__}.")
         return told
@@ -132,6 +142,9 @@ class IsolatedLearner:
         """What the learner answers, unchecked."""
         told = self._ask("predict", test)
         self._labels = (test, told.get("labels"))
+        self.gives_probabilities = bool(told.get("gives_probabilities", True))
+        if not self.gives_probabilities:
+            return one_hot(labels_of(self, test), test.n_labels)
         return self._array(told.get("probabilities"), "predict_proba")
 
     def _predict(self, test: View) -> Any:
@@ -162,9 +175,13 @@ class IsolatedLearner:
             rules = found.rules if isinstance(found, Hypothesis) else found
             if rules and not self._trusted and getattr(found, "language", "asp") == "asp":
                 one_by_one("\n".join(rules), f"the rules of the learner {self.stands_for}")
-                vet(rules, list(self._views.values()), self._limits)
+                vet(rules, self._vetted(), self._limits)
             return found
         raise InvalidOutput(f"rules of the learner {self.stands_for} gives no hypothesis.")
+
+    def _vetted(self) -> list[View]:
+        """The views on which rules will be evaluated, behind the train view."""
+        return [view for view in self._views.values() if view.part != "validation"]
 
     def _examples(self) -> list[WeightedExample]:
         told = self._process.call("examples", self._answer)

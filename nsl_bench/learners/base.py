@@ -8,8 +8,11 @@ through that protocol, so that everybody reads them alike.
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, get_args, runtime_checkable
@@ -29,10 +32,13 @@ __all__ = [
     "InvalidOutput",
     "Learner",
     "Unanswered",
+    "answers_of",
     "hypothesis_of",
     "labels_of",
     "probabilities_of",
+    "takes_validation",
     "track_of",
+    "tuning_of",
     "version_of",
 ]
 
@@ -44,7 +50,10 @@ class Learner(Protocol):
     """What every learner has."""
 
     def fit(self, train: View) -> Any:
-        """Learn from examples with labels; returns the learner itself."""
+        """Learn from examples with labels; returns the learner itself.
+
+        A learner that stops early or tunes itself takes a second view, ``validation``.
+        """
 
     def predict_proba(self, test: View) -> npt.ArrayLike:
         """[n, n_labels]: label probabilities; a row of zeros where no label or several are derived."""
@@ -58,16 +67,44 @@ class Unanswered(Exception):
     """A learner has nothing to say in this evaluation: a command without rules in hypothesis evaluation."""
 
 
-def version_of(learner: Any, spec: str) -> str:
-    """A learner's ``version``, with a hash of its file where it is no installed part."""
-    version = str(getattr(learner, "version", ""))
-    if registry.Spec.parse(spec).name in registry.names("learner"):
+def version_of(part: Any, spec: str, kind: registry.Kind = "learner") -> str:
+    """The ``version`` of a part or its class, with a hash of its file where it is no installed part."""
+    version = str(getattr(part, "version", ""))
+    if registry.Spec.parse(spec).name in registry.names(kind):
         return version
-    module = sys.modules.get(type(learner).__module__)
+    module = sys.modules.get(getattr(part, "__module__", "") or type(part).__module__)
     path = Path(getattr(module, "__file__", None) or "")
     if not path.is_file():
         return version
     return f"{version}+{cache.content_key(path)}"
+
+
+def takes_validation(learner: Any) -> bool:
+    """Whether a learner's `fit` takes a validation set, as an argument of this name."""
+    declared = getattr(learner, "takes_validation", None)
+    if isinstance(declared, bool):
+        return declared
+    try:
+        return "validation" in inspect.signature(learner.fit).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def tuning_of(learner: Any) -> dict[str, Any]:
+    """What a fitted learner says of its tuning, as plain values; empty if it was not tuned."""
+    told = getattr(learner, "tuning_", None)
+    if not isinstance(told, Mapping):
+        return {}
+    chosen = told.get("chosen")
+    found: dict[str, Any] = {}
+    if isinstance(chosen, Mapping):
+        found["chosen"] = {str(key)[:100]: str(value)[:100] for key, value in chosen.items()}
+    for name, kind in (("trials", int), ("validation_accuracy", float)):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            value = kind(told[name]) if name in told else None
+            if value is not None and math.isfinite(value):
+                found[name] = value
+    return found
 
 
 def track_of(learner: Any) -> Track:
@@ -80,6 +117,22 @@ def track_of(learner: Any) -> Track:
     if track not in get_args(Track):
         raise unknown(f"track of the learner {_name(learner)}", str(track), get_args(Track))
     return track
+
+
+def answers_of(learner: Any, test: View) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.float64] | None]:
+    """The labels int16 [n] of a learner, and its label probabilities [n, n_labels]; None if it has none.
+
+    A learner with `predict` alone gives labels without probabilities, and so does one whose
+    ``gives_probabilities`` is False.
+
+    Raises:
+        InvalidOutput: wrong shapes, labels that there are not, or what are no probabilities.
+    """
+    if not hasattr(learner, "predict_proba"):
+        return labels_of(learner, test), None
+    probabilities = probabilities_of(learner, test)
+    labels = labels_of(learner, test, probabilities)
+    return labels, probabilities if getattr(learner, "gives_probabilities", True) else None
 
 
 def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:

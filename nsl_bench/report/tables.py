@@ -1,19 +1,22 @@
 """Tables of results: mean and standard error over repeats, as Markdown, CSV or LaTeX.
 
-A *setting* is what results may be compared within: benchmark, version, source, train size, track's
-network, seed and splits. Each setting makes one table with a row for each learner, shift and percentage.
+A *setting* is what results may be compared within: benchmark, version, source, train size, seed or secret
+seed, splits, and the protocol's version. Each makes one table with a row for each learner, shift and share.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from nsl_bench.errors import unknown
+from nsl_bench.registry import Spec
+from nsl_bench.run.job import PROTOCOL, source_identity
 from nsl_bench.run.metrics import METRICS
 from nsl_bench.shift import STANDARD
 
@@ -21,16 +24,22 @@ __all__ = [
     "DEFAULT_METRICS",
     "area_under_shift",
     "as_text",
+    "comparable",
     "render",
     "short_names",
     "summarise",
+    "superseded",
     "with_standard",
 ]
 
 DEFAULT_METRICS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time")
 
-SETTING = ("benchmark", "benchmark_version", "source", "size", "splits", "seed")
+SETTING = ("benchmark", "benchmark_version", "source", "size", "splits", "seed", "sealed", "protocol")
 ROW = ("track", "network", "learner", "shift", "percent")
+
+_VERSIONS = ("learner_version", "network_version")
+_SEEDS = ("network_seed", "learner_draw")
+_ANSWERED = ["hypothesis_accuracy", "framework_accuracy"]
 
 
 def short_names(specs: Iterable[str]) -> dict[str, str]:
@@ -40,30 +49,107 @@ def short_names(specs: Iterable[str]) -> dict[str, str]:
     return {spec: head if count[head] == 1 else spec for spec, head in heads.items()}
 
 
-def with_standard(runs: pd.DataFrame) -> pd.DataFrame:
-    """The finished runs, those at 0 % once for every shift of their setting.
+def comparable(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs that count, in groups that were run alike.
 
-    At 0 % nothing is shifted, so one run is the first point of every shift's curve.
+    Failed runs count with the majority class's metrics, if their record has any. Of several versions of a
+    learner or a network the last one counts. Folders of one content are one source; a network's seeds are
+    a column of their own, ``network_seed``.
     """
-    done = runs[runs["status"] == "ok"].copy()
+    done = _counting(runs)
+    alike: pd.DataFrame = done.loc[_is_last(done)]
+    return alike
+
+
+def superseded(runs: pd.DataFrame) -> int:
+    """How many runs are left out because a later version of their learner or network was run."""
+    done = _counting(runs)
+    return int((~_is_last(done)).sum())
+
+
+def _counting(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs that have answers, with names that tell apart what differs."""
+    answered = runs.reindex(columns=_ANSWERED).notna().any(axis=1)
+    done = runs[(runs["status"] == "ok") | answered].copy()
     for column in ("network", "splits"):
         done[column] = done[column].astype(object).where(done[column].notna(), "")
+    seeds = {network: _seed_of(network) for network in done["network"].unique()}
+    done["network_seed"] = [seeds[network][1] for network in done["network"]]
+    done["network"] = [seeds[network][0] for network in done["network"]]
+    known = done["splits_fingerprint"] != ""
+    done.loc[known, "splits"] = done[known].groupby("splits_fingerprint")["splits"].transform("last")
+    kinds = done["source"].map(source_identity)
+    done["source"] = done.groupby([kinds, "source_fingerprint"])["source"].transform("last")
+    return done
+
+
+def _is_last(done: pd.DataFrame) -> pd.Series:
+    """Whether each run is of the last version of its learner and its network."""
+    line = [*SETTING, "track", "network", "learner"]
+    versions = done[list(_VERSIONS)].agg("\n".join, axis=1)
+    last: pd.Series = versions == versions.groupby([done[name] for name in line]).transform("last")
+    return last
+
+
+def _seed_of(network: str) -> tuple[str, int]:
+    """A network's spec without its seed, and the seed."""
+    if not network:
+        return network, 0
+    spec = Spec.parse(network)
+    options = dict(spec.kwargs)
+    seed = options.pop("seed", "0")
+    return str(replace(spec, kwargs=options)), int(seed) if seed.isdecimal() else 0
+
+
+def with_standard(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs that count, each once for every curve on which it lies.
+
+    Where nothing is shifted, one run is the first point of all curves.
+    """
+    done = comparable(runs)
     pieces = []
     for _, group in done.groupby(list(SETTING), sort=False):
-        shifts = [shift for shift in group["shift"].unique() if shift != STANDARD] or [STANDARD]
-        zero = group[group["shift"] == STANDARD]
-        for shift in shifts:
-            own = group[group["shift"] == shift] if shift != STANDARD else group.iloc[:0]
-            pieces.append(pd.concat([zero.assign(shift=shift), own]))
+        names = [shift for shift in group["shift"].unique() if shift != STANDARD] or [STANDARD]
+        for name in names:
+            mine = _on_curve(group, group[group["shift"] == name].iloc[0])
+            pieces.append(mine.assign(shift=name))
     return pd.concat(pieces, ignore_index=True) if pieces else done
 
 
+def _on_curve(group: pd.DataFrame, one: Any) -> pd.DataFrame:
+    """The runs on the curve of one of them, with the shares that vary along it."""
+    train, test = one["train_shift"], one["test_shift"]
+    of_train = group["train_shift"].isin([train, STANDARD])
+    of_test = group["test_shift"].isin([test, STANDARD])
+    if one["train_percent"] == one["test_percent"]:
+        rows, share = of_train & of_test & (group["train_percent"] == group["test_percent"]), "test_percent"
+    elif not one["test_percent"]:
+        rows, share = of_train & (group["test_percent"] == 0), "train_percent"
+    else:
+        fixed = (group["train_shift"] == train) & (group["train_percent"] == one["train_percent"])
+        rows, share = fixed & of_test, "test_percent"
+    return group.loc[rows].assign(percent=group.loc[rows, share])
+
+
 def _mean_and_error(values: pd.DataFrame, by: list[str], metrics: Sequence[str]) -> pd.DataFrame:
-    long = values.melt(id_vars=by, value_vars=list(metrics), var_name="metric").dropna(subset="value")
+    axes = [axis for axis in ("repeat", *_SEEDS) if axis in values and axis not in by]
+    long = values.melt(id_vars=[*by, *axes], value_vars=list(metrics), var_name="metric")
+    long = long.dropna(subset="value")
     long["metric"] = pd.Categorical(long["metric"], categories=list(metrics), ordered=True)
-    grouped = long.groupby([*by, "metric"], sort=False, observed=True)["value"]
-    table = grouped.agg(mean="mean", std_err="sem", n="count").reset_index()
+    grouped = long.groupby([*by, "metric"], sort=False, observed=True)
+    table = grouped["value"].agg(mean="mean", std_err="sem", n="count").reset_index()
+    if any(values[axis].nunique() > 1 for axis in _SEEDS if axis in values):
+        table["std_err"] = [_crossed_error(part) for _, part in grouped]
     return table
+
+
+def _crossed_error(part: pd.DataFrame) -> float:
+    """The standard error of a mean over train splits and seeds, each of which has its own share of it."""
+    variance = 0.0
+    for axis in ("repeat", *_SEEDS):
+        means = part.groupby(axis)["value"].mean()
+        variance += float(means.var(ddof=1)) / len(means) if len(means) > 1 else 0.0
+    return float(np.sqrt(variance)) if len(part) > 1 else float("nan")
 
 
 def summarise(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
@@ -96,7 +182,7 @@ def area_under_shift(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRIC
     done = with_standard(runs)
     present = [metric for metric in metrics if metric in done]
     by = [*SETTING, "track", "network", "learner", "shift"]
-    curve = done.groupby([*by, "repeat"], sort=False)[present].mean().reset_index()
+    curve = done.groupby([*by, "repeat", *_SEEDS], sort=False)[present].mean().reset_index()
     return _mean_and_error(curve, by, present)
 
 
@@ -109,6 +195,10 @@ def _cell(mean: float, error: float, metric: str) -> str:
 def _heading(setting: Sequence[object]) -> str:
     values = dict(zip(SETTING, setting, strict=True))
     text = f"{values['benchmark']} {values['benchmark_version']}, {values['source']}, {values['size']}"
+    if values["protocol"] != PROTOCOL:
+        text += f", protocol {values['protocol']}"
+    if values["sealed"]:
+        text += f", sealed {str(values['sealed'])[:12]}"
     if values["splits"]:
         text += f", splits of {values['splits']}"
     return text if not values["seed"] else f"{text}, seed {values['seed']}"

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from nsl_bench import __version__
 from nsl_bench.declared import parse_json
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.command import FolderLearner
@@ -31,10 +30,10 @@ def export(jobs: Sequence[Job], out: Path, bench: Bench, *, images: bool) -> Ite
         folder = out / _name(job)
         if (folder / "task.json").is_file():
             continue
-        train, test = bench.views(job)
+        train, validation, test = bench.views(job)
         about = {"seed": job.learner_seed(), "job": asdict(job)}
         try:
-            folders.write(folder, train, test, images=images, about=about)
+            folders.write(folder, train, test, validation, images=images, about=about)
         except OSError as error:
             raise UserError(f"The folder {folder} cannot be written: {error.strerror}.") from error
         yield folder
@@ -42,8 +41,7 @@ def export(jobs: Sequence[Job], out: Path, bench: Bench, *, images: bool) -> Ite
 
 def _name(job: Job) -> str:
     """A folder's name: readable, and one for each job."""
-    shift = job.shift if job.percent == 0 else f"{job.shift}-{job.percent:g}"
-    words = "-".join([job.benchmark, shift, job.size, str(job.repeat), job.key()[:8]])
+    words = "-".join([job.benchmark, str(job.dials), job.size, str(job.repeat), job.key()[:8]])
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in words)
 
 
@@ -63,7 +61,7 @@ def jobs_in(out: Path, name: str | None = None) -> dict[Path, Job]:
             job = Job.from_dict(parse_json(task.read_bytes())["job"])
         except (OSError, ValueError, KeyError, TypeError, UserError) as error:
             raise UserError(f"{task} is broken: `nsl-bench export` writes it with its job.") from error
-        found[task.parent] = replace(job, learner=name or job.learner, harness_version=__version__)
+        found[task.parent] = replace(job, learner=name or job.learner)
     if not found:
         raise UserError(f"There are no exported folders in {out}; `nsl-bench export` writes them.")
     return found

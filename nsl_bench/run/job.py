@@ -4,31 +4,55 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from nsl_bench import __version__, cache, registry
-from nsl_bench.data.splits import check_percent, make_source
+from nsl_bench import cache, registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.splits import make_source
 from nsl_bench.declared import Is, Written, checked
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import track_of, version_of
 from nsl_bench.learners.command import command_of, is_command, version_of_command
+from nsl_bench.run.dials import Dials, combinations
 from nsl_bench.seeding import stable_hash
 from nsl_bench.shift import STANDARD, resolve, short_name
+from nsl_bench.source import ImageSource
 from nsl_bench.types import Track
 
-__all__ = ["About", "Job", "describe_here", "plan", "splits_fingerprint"]
+__all__ = [
+    "PROTOCOL",
+    "About",
+    "Job",
+    "describe_here",
+    "plan",
+    "source_identity",
+    "splits_fingerprint",
+]
+
+PROTOCOL = 2
+"""Version of how runs are made and measured. Runs of different versions are not compared.
+
+1: train and test sets shifted alike, learners seeded with the data's seed. 2: seeds of learners are their
+own, rules count only where they agree with the answers, failures have the metrics of the majority class.
+"""
+
+_OUTSIDE = ("splits",)
+"""Fields that decide nothing: where a folder lies, whose content has a fingerprint."""
 
 
 def _is_commitment(text: str) -> bool:
     return not text or re.fullmatch("[0-9a-f]{64}", text) is not None
 
 
+_SHARE = Annotated[float, Is("a number from 0 to 100", least=0, most=100)]
+
+
 @dataclass(frozen=True)
 class Job(Written):
-    """One learner on one train set at one share of shift.
+    """One learner on one train set, and one test set, each shifted by a share of its own.
 
     Names are specs (`nsl_bench.registry`). At 0 % the shift is ``"standard"``, whichever was asked for.
 
@@ -37,8 +61,10 @@ class Job(Written):
         benchmark_version: version of its data.
         source: image source.
         source_fingerprint: of the source's pixels.
-        shift: short name or spec of the shift.
-        percent: share of shifted examples in the train and the test set, 0..100.
+        train_shift: short name or spec of the train images' shift (4; `shift` was that of both parts before).
+        train_percent: share of shifted train examples, 0..100 (4).
+        test_shift: short name or spec of the test images' shift (4).
+        test_percent: share of shifted test examples, 0..100 (4).
         size: of the train set.
         repeat: which train set, from 1.
         learner: e.g. ``"ffnsl"``.
@@ -49,16 +75,20 @@ class Job(Written):
         splits: folder whose splits are used in place of generated ones.
         splits_fingerprint: of that folder's files (since 2).
         learner_version: what the learner says, or a hash of its file (since 2).
-        harness_version: of nsl-bench (since 2).
+        network_version: what the network's architecture says, or a hash of its file (since 4).
         sealed: commitment of the secret seed that the data follow in place of `seed`; empty: none (since 3).
+        learner_draw: which of the learner's seeds, from 0 (since 4).
+        protocol: version of how runs are made and measured, `PROTOCOL` (since 4).
     """
 
     benchmark: str
     benchmark_version: str
     source: str
     source_fingerprint: str
-    shift: str
-    percent: Annotated[float, Is("a number from 0 to 100", least=0, most=100)]
+    train_shift: str
+    train_percent: _SHARE
+    test_shift: str
+    test_percent: _SHARE
     size: str
     repeat: Annotated[int, Is("a whole number from 1", least=1)]
     learner: str
@@ -68,22 +98,63 @@ class Job(Written):
     splits: str | None = None
     splits_fingerprint: str = field(default="", metadata={"since": 2})
     learner_version: str = field(default="", metadata={"since": 2})
-    harness_version: str = field(default="", metadata={"since": 2})
+    network_version: str = field(default="", metadata={"since": 4})
     sealed: Annotated[str, Is("64 hexadecimal digits, or none", test=_is_commitment)] = field(
         default="", metadata={"since": 3}
     )
+    learner_draw: Annotated[int, Is("a whole number from 0", least=0)] = field(
+        default=0, metadata={"since": 4}
+    )
+    protocol: Annotated[int, Is("a whole number from 1", least=1)] = field(default=1, metadata={"since": 4})
+
+    former: ClassVar[Mapping[str, str]] = {
+        "train_shift": "shift",
+        "train_percent": "percent",
+        "test_shift": "shift",
+        "test_percent": "percent",
+    }
+
+    @classmethod
+    def upgraded(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Before version 4 train and test set were shifted alike, by ``shift`` and ``percent``."""
+        if not cls.former.keys().isdisjoint(values):
+            return values
+        return {**values, **{new: values[old] for new, old in cls.former.items() if old in values}}
+
+    @property
+    def task(self) -> str:
+        """The spec of its task with its version, which may be superseded."""
+        return registry.pinned(self.benchmark, self.benchmark_version)
+
+    @property
+    def dials(self) -> Dials:
+        """How its train and its test set are shifted."""
+        return Dials(self.train_shift, self.train_percent, self.test_shift, self.test_percent)
+
+    @property
+    def shift(self) -> str:
+        """The name of the curve on which the run lies (`Dials.curve`)."""
+        return self.dials.curve
+
+    @property
+    def percent(self) -> float:
+        """The run's place on its curve, 0..100."""
+        return self.dials.percent
+
+    def identity(self) -> dict[str, Any]:
+        """All that decides what the run gives: where folders lie and which release runs it do not."""
+        told = {name: value for name, value in asdict(self).items() if name not in _OUTSIDE}
+        return {**told, "source": source_identity(self.source)}
 
     def key(self) -> str:
         """20 hexadecimal digits that name the run in a results folder."""
-        told = asdict(self)
-        if not self.sealed:  # what was run before there were secret seeds keeps its name
-            del told["sealed"]
-        return cache.key(told)
+        return cache.key(self.identity())
 
     def learner_seed(self) -> int:
         """The seed that the learner is handed: it follows from what is public of the run, one a train set."""
         words = (self.benchmark, self.benchmark_version, self.size, self.repeat, self.seed)
-        return stable_hash("learner", *words) % (1 << 31)
+        draw = (self.learner_draw,) if self.learner_draw else ()
+        return stable_hash("learner", *words, *draw) % (1 << 31)
 
     @classmethod
     def from_dict(cls, values: Any) -> Job:
@@ -95,8 +166,13 @@ class Job(Written):
         return checked(cls, values, "job: ")
 
     def __str__(self) -> str:
-        shift = self.shift if self.percent == 0 else f"{self.shift} {self.percent:g} %"
-        return f"{self.benchmark} {self.learner} {shift} {self.size} {self.repeat}"
+        return f"{self.benchmark} {self.learner} {self.dials} {self.size} {self.repeat}"
+
+
+def source_identity(source: str) -> str:
+    """An image source without the folders that its images lie in, whose pixels have a fingerprint."""
+    spec = registry.Spec.parse(source)
+    return str(replace(spec, args=()))
 
 
 def plan(
@@ -105,12 +181,14 @@ def plan(
     *,
     shifts: Sequence[str] = (STANDARD,),
     percents: Sequence[float] = (0,),
+    dials: Sequence[Dials] | None = None,
     repeats: Sequence[int] = (1,),
     sizes: Sequence[str] = ("small",),
     source: str | None = None,
     network: str = "softmax",
     symbolic: bool = False,
     seed: int = 0,
+    draws: Sequence[int] = (0,),
     splits: Path | None = None,
     sealed: str = "",
     describe: Callable[[str], About] | None = None,
@@ -118,7 +196,12 @@ def plan(
     """Every combination, each once, cheap errors first: every name is looked up before anything runs.
 
     Args:
+        shifts: names or specs of shifts, of train and test set alike.
+        percents: shares of shifted examples in both.
+        dials: how train and test sets are shifted, in place of `shifts` and `percents`; the shifts are still
+            looked up.
         symbolic: hand true concepts to learners of the `pretrained` track, as the `symbolic` track does.
+        draws: which of the learners' seeds.
         sealed: commitment of a secret seed of the data.
         describe: asks a learner, unless it is a command, what it is; by default in this process.
 
@@ -127,14 +210,16 @@ def plan(
     """
     if sealed and splits is not None:
         raise UserError(f"The splits in {splits} follow no seed, so they cannot follow a secret one.")
-    task = registry.create("benchmark", benchmark)
+    task: Benchmark = registry.create("benchmark", benchmark)
     images = make_source(task, source)
-    named = [short_name(resolve(shift, task, images), task, images) for shift in shifts]
+    for shift in shifts:
+        resolve(shift, task, images)
+    asked = combinations(shifts, percents) if dials is None else dials
+    named = dict.fromkeys(_named(one, task, images) for one in asked)
     for size in sizes:
         task.size(size)
-    if any(check_percent(percent) for percent in percents) and all(name == STANDARD for name in named):
-        raise UserError("Examples cannot be shifted without a shift; name one with --shift.")
-    registry.factory("network", registry.Spec.parse(network).name)
+    factory = registry.factory("network", registry.Spec.parse(network).name)
+    network_version = version_of(factory, network, "network")
     describe = describe or describe_here
     about = {
         learner: About(command_of(learner)[0], version_of_command(learner))
@@ -144,18 +229,15 @@ def plan(
     }
     fingerprint = "" if splits is None else splits_fingerprint(splits)
     jobs = {}
-    for size, repeat, percent, shift, learner in itertools.product(sizes, repeats, percents, named, learners):
-        if percent and shift == STANDARD:
-            continue
+    for size, repeat, one, learner, draw in itertools.product(sizes, repeats, named, learners, draws):
         own = about[learner].track
         track: Track = "symbolic" if symbolic and own == "pretrained" else own
         job = Job(
-            benchmark=task.name,
+            benchmark=task.spec,
             benchmark_version=task.version,
             source=source or task.sources[0],
             source_fingerprint=images.fingerprint(),
-            shift=shift if percent else STANDARD,
-            percent=float(percent),
+            **asdict(one),
             size=size,
             repeat=repeat,
             learner=learner,
@@ -165,11 +247,22 @@ def plan(
             splits=None if splits is None else str(splits),
             splits_fingerprint=fingerprint,
             learner_version=about[learner].version,
-            harness_version=__version__,
+            network_version=network_version if track == "pretrained" else "",
             sealed=sealed,
+            learner_draw=draw,
+            protocol=PROTOCOL,
         )
         jobs[job.key()] = job
     return list(jobs.values())
+
+
+def _named(dials: Dials, task: Benchmark, source: ImageSource) -> Dials:
+    """The same with the shifts' short names."""
+    train, test = (
+        short_name(resolve(shift, task, source), task, source)
+        for shift in (dials.train_shift, dials.test_shift)
+    )
+    return Dials.of(train, dials.train_percent, test, dials.test_percent)
 
 
 @dataclass(frozen=True)

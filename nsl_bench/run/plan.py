@@ -16,19 +16,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from nsl_bench import registry
 from nsl_bench.declared import Declared, Is, checked, read_toml
 from nsl_bench.errors import UserError
+from nsl_bench.run.dials import combinations
 from nsl_bench.run.job import About, Job, plan
 
 __all__ = ["Grid", "jobs_of", "read", "write"]
 
 _SHARE = Annotated[float, Is("a number from 0 to 100", least=0, most=100)]
 _REPEAT = Annotated[int, Is("a whole number from 1", least=1)]
+_NATURAL = Annotated[int, Is("a whole number from 0", least=0)]
+_NATURALS = Is("a list of whole numbers from 0", shortest=1)
 _TEXTS = Is("a list of texts, at least one", shortest=1)
+_SHARES = Is("a list of numbers from 0 to 100", shortest=1)
 
 
 @dataclass(frozen=True)
@@ -38,12 +43,18 @@ class Grid(Declared):
     Attributes:
         benchmark: the task.
         learners: learners' specs.
-        shifts: shifts' short names or specs.
-        percents: shares of shifted examples.
+        shifts: shifts' short names or specs, of train and test images alike.
+        percents: shares of shifted examples in both parts.
+        train_shifts: shifts of the train images, in place of `shifts`.
+        train_percents: shares of shifted train examples; each meets each of `test_percents`.
+        test_shifts: shifts of the test images, in place of `shifts`.
+        test_percents: shares of shifted test examples.
         sizes: of the train sets.
         repeats: which train sets, from 1.
         sources: image sources; empty: the task's default.
         networks: perception networks.
+        network_seeds: seeds of each network, as its option ``seed``; empty: its own.
+        learner_draws: which seeds of the learners, from 0.
         track: ``"symbolic"``: learners of the `pretrained` track see true concepts.
         seed: of the data, and what learners' seeds are derived from.
         splits: folder of splits in place of generated ones; empty: none.
@@ -52,7 +63,11 @@ class Grid(Declared):
     benchmark: str
     learners: Annotated[tuple[str, ...], _TEXTS]
     shifts: Annotated[tuple[str, ...], _TEXTS] = ("standard",)
-    percents: Annotated[tuple[_SHARE, ...], Is("a list of numbers from 0 to 100", shortest=1)] = (0,)
+    percents: Annotated[tuple[_SHARE, ...], _SHARES] = (0,)
+    train_shifts: Annotated[tuple[str, ...], _TEXTS] = ()
+    train_percents: Annotated[tuple[_SHARE, ...], _SHARES] = ()
+    test_shifts: Annotated[tuple[str, ...], _TEXTS] = ()
+    test_percents: Annotated[tuple[_SHARE, ...], _SHARES] = ()
     sizes: Annotated[tuple[str, ...], _TEXTS] = ("small",)
     repeats: Annotated[tuple[_REPEAT, ...], Is("a list of whole numbers from 1", shortest=1)] = (
         1,
@@ -63,6 +78,8 @@ class Grid(Declared):
     )
     sources: Annotated[tuple[str, ...], _TEXTS] = ()
     networks: Annotated[tuple[str, ...], _TEXTS] = ("softmax",)
+    network_seeds: Annotated[tuple[_NATURAL, ...], _NATURALS] = ()
+    learner_draws: Annotated[tuple[_NATURAL, ...], _NATURALS] = (0,)
     track: Annotated[Literal["own", "symbolic"], Is('"own" or "symbolic"')] = "own"
     seed: Annotated[int, Is("a whole number of 64 bits", least=-(2**63), most=2**63 - 1)] = 0
     splits: str = ""
@@ -77,26 +94,45 @@ class Grid(Declared):
         Raises:
             UserError: an unknown name, or a percentage out of range.
         """
+        dials = combinations(
+            self.shifts,
+            self.percents,
+            train_shifts=self.train_shifts,
+            train_percents=self.train_percents,
+            test_shifts=self.test_shifts,
+            test_percents=self.test_percents,
+        )
         return [
             job
             for source in self.sources or (None,)
-            for network in self.networks
+            for network in self._seeded_networks()
             for job in plan(
                 self.benchmark,
                 self.learners,
-                shifts=self.shifts,
-                percents=self.percents,
+                shifts=(*self.shifts, *self.train_shifts, *self.test_shifts),
+                dials=dials,
                 repeats=self.repeats,
                 sizes=self.sizes,
                 source=source,
                 network=network,
                 symbolic=self.track == "symbolic",
                 seed=self.seed,
+                draws=self.learner_draws,
                 splits=Path(self.splits) if self.splits else None,
                 sealed=sealed,
                 describe=describe,
             )
         ]
+
+    def _seeded_networks(self) -> list[str]:
+        """The networks' specs, each with every seed; seed 0 is the network's own, and not written."""
+        found = []
+        for network in self.networks:
+            spec = registry.Spec.parse(network)
+            for seed in self.network_seeds:
+                options = {key: value for key, value in spec.kwargs.items() if key != "seed"}
+                found.append(str(replace(spec, kwargs={**options, **({"seed": str(seed)} if seed else {})})))
+        return list(dict.fromkeys(found)) or list(self.networks)
 
 
 def jobs_of(

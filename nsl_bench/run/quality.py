@@ -6,7 +6,6 @@ from functools import cache as memoise
 
 import numpy as np
 
-from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.guard import GROUNDING_SECONDS, Allowance
@@ -45,34 +44,38 @@ def example_quality(examples: list[WeightedExample], benchmark: Benchmark) -> di
     }
 
 
-def is_true_rule(rules: tuple[str, ...], name: str, memory: int | None = None) -> bool:
+def is_true_rule(rules: tuple[str, ...], benchmark: Benchmark, memory: int | None = None) -> bool:
     """Whether rules are equivalent to a benchmark's true rule on every possible input.
 
     Args:
         rules: with full stops.
-        name: the benchmark's.
+        benchmark: the task.
         memory: bytes that finding out may take; None: half of the machine's.
 
     Raises:
         UserError: it cannot be decided, or not in time.
     """
-    found = _is_true_rule(rules, name, memory)
+    atoms = tuple(atom for atom in benchmark.labels.atoms if atom is not None)
+    texts = (benchmark.true_rule, benchmark.background, benchmark.inputs)
+    found = _equivalent(rules, texts, atoms, memory)
     if isinstance(found, UserError):
         raise found
     return found
 
 
 @memoise
-def _is_true_rule(rules: tuple[str, ...], name: str, memory: int | None) -> bool | UserError:
+def _equivalent(
+    rules: tuple[str, ...], texts: tuple[str, str, str], atoms: tuple[str, ...], memory: int | None
+) -> bool | UserError:
     """`is_true_rule`; why it cannot be decided is kept as well, for that may take its time."""
-    benchmark: Benchmark = registry.create("benchmark", name)
+    true_rule, background, inputs = texts
     try:
         counterexample = equivalence(
             rules,
-            (benchmark.true_rule,),
-            background=benchmark.background,
-            inputs=benchmark.inputs,
-            atoms=tuple(atom for atom in benchmark.labels.atoms if atom is not None),
+            (true_rule,),
+            background=background,
+            inputs=inputs,
+            atoms=atoms,
             time_limit=_EQUIVALENCE_SECONDS,
             allowance=Allowance(GROUNDING_SECONDS + 2 * _EQUIVALENCE_SECONDS, memory),
         )

@@ -29,7 +29,7 @@ from nsl_bench import __version__, cache
 from nsl_bench.declared import Written, checked, parse_json
 from nsl_bench.errors import UserError
 from nsl_bench.interrupts import uninterrupted
-from nsl_bench.run.job import Job
+from nsl_bench.run.job import Job, source_identity
 from nsl_bench.run.record import SCHEMA, Record
 from nsl_bench.run.stored import check_predictions, merge_predictions, read_predictions, read_records
 
@@ -44,7 +44,8 @@ _FLAT = ("key", "status", "started", "seconds", "message", "timed_out")
 _SHOWN = 5
 """So many lines that are left out are named one by one."""
 
-_VERSIONS = ("learner_version", "harness_version")
+_VERSIONS = ("learner_version", "network_version", "protocol")
+_PLACES = ("source", "splits", "splits_fingerprint")
 
 
 class NoPredictions(UserError):
@@ -220,18 +221,24 @@ class Store:
     def frame(self) -> pd.DataFrame:
         """One row a run: the job's fields, key and status, then a column a metric.
 
-        Of runs that differ in nothing but the versions of learner and harness the last one counts.
+        ``shift`` and ``percent`` are the run's curve and its place on it (`nsl_bench.run.dials`). Of runs
+        that differ in nothing but versions the last one counts.
         """
         import pandas as pd
 
         names = [f.name for f in fields(Job)]
-        identity = [name for name in names if name not in _VERSIONS and name != "splits_fingerprint"]
-        own = {*names, "key", "status", "timed_out"}
+        identity = [name for name in names if name not in (*_VERSIONS, *_PLACES)]
+        own = {*names, "shift", "percent", "key", "status", "timed_out"}
         rows: dict[tuple[Any, ...], dict[str, Any]] = {}
         for record in self:
             known = {name: getattr(record.job, name) for name in names}
-            rows[tuple(known[name] for name in identity)] = {
+            place = known["splits_fingerprint"] or known["splits"], source_identity(record.job.source)
+            at = *(known[name] for name in identity), *place
+            rows.pop(at, None)  # the order is that of writing
+            rows[at] = {
                 **known,
+                "shift": record.job.shift,
+                "percent": record.job.percent,
                 "key": record.key,
                 "status": record.status,
                 "timed_out": record.timed_out,

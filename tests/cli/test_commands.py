@@ -54,8 +54,8 @@ def test_help_and_import_load_nothing_heavy() -> None:
         (["run", "folow_suit", "--learner", "majority", "--out", "r"], "Did you mean 'follow_suit'?"),
         (["run", "sudoku_4x4", "--learner", "majorty", "--out", "r"], "Did you mean 'majority'?"),
         (["run", "sudoku_4x4", "--learner", "majority", "--shift", "rotat90", "--out", "r"], "'rotate90'?"),
-        (["run", "sudoku_4x4", "--learner", "majority", "--percents", "0,500", "--out", "r"], "found 500"),
-        (["run", "sudoku_4x4", "--learner", "majority", "--percents", "0,x", "--out", "r"], "found 'x'"),
+        (["run", "sudoku_4x4", "--learner", "majority", "--percents", "0,500", "--out", "r"], "got 500"),
+        (["run", "sudoku_4x4", "--learner", "majority", "--percents", "0,x", "--out", "r"], "got 'x'"),
         (
             ["run", "sudoku_4x4", "--learner", "majority", "--percents", "50", "--out", "r"],
             "name one with --shift",

@@ -63,7 +63,8 @@ for row, twin, streamed in zip(turned, plain, stream, strict=True):
         kept = pool[split][int(index)]
         assert np.array_equal(np.asarray(kept["image"]), after)
         assert pool[split].features["concept"].int2str(kept["concept"]) == concept
-assert load_dataset(folder).keys() == {"train", "train_2", "test"}
+parts = ("train", "train_2", "validation", "validation_2", "test")
+assert set(load_dataset(folder)) == set(parts)
 """
 
 
@@ -84,6 +85,7 @@ def test_the_head_of_the_card_agrees_with_the_files(grids: Path) -> None:
 
     card = DatasetCard.load(grids / "README.md")
     assert card.data.license == "cc-by-4.0" and card.data.size_categories == ["n<1K"]
+    assert "* `test`: " in card.text and " different images in " in card.text
     infos = DatasetInfosDict.from_dataset_card_data(card.data)
     configs = {entry["config_name"]: entry["data_files"] for entry in card.data.configs}
     assert infos.keys() == configs.keys() == {"standard", "rotate90", "symbolic", "images"}
@@ -230,9 +232,9 @@ def test_only_the_images_that_examples_show(tmp_path: Path) -> None:
     recipe = replace(recipe, source="drawn_decks:images_per_card=8,image_height=68,image_width=44")
     manifest = generate(recipe, tmp_path / "tricks")
     assert {name: entry.rows for name, entry in manifest.configs["images"].items()} == {
-        "a": 12,
+        "a": 24,
         "b": 8,
-        "noir_a": 12,
+        "noir_a": 24,
         "noir_b": 8,
     }
     data = nsl_bench.load(tmp_path / "tricks", shift="noir", percent=60)

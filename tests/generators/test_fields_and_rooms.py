@@ -17,8 +17,10 @@ from nsl_bench.generators.scenes.names import SCENES, SUPER_CLASS_OF, SUPER_CLAS
 
 from nsl_bench import registry
 from nsl_bench.cli import main
-from nsl_bench.data.splits import make_source, symbolic_split
+from nsl_bench.data.content import content_hash
+from nsl_bench.data.splits import make_source, symbolic_split, task_of_split
 from nsl_bench.errors import UserError
+from nsl_bench.inference.crisp import crisp_labels
 from nsl_bench.las import LasTask
 from nsl_bench.las.semantics.equivalence import equivalent
 from nsl_bench.las.solver import solve
@@ -28,6 +30,9 @@ from nsl_bench.perception.library import accuracy, trained
 from nsl_bench.run.store import Store
 from nsl_bench.shift import resolve
 from nsl_bench.types import Predictions
+
+VERSION_1 = "68d24bec7c762756f634750707ef97baa3c7d7f40bc506de29459b8173a46d9b"
+"""Of the first small train set, as nsl-bench 0.1 generated it."""
 
 
 def test_the_crops_are_plantvillages() -> None:
@@ -64,6 +69,45 @@ def test_two_crops_of_two_species_grow_in_each_location(world: int) -> None:
     fields = {(place, SPECIES_OF[c]) for place, c in zip(task.locations.tolist(), CROPS, strict=True)}
     assert len(fields) == 38
     assert min(np.bincount(task.yields, minlength=3)) >= 6
+
+
+def test_each_train_set_has_a_world_and_a_test_set_of_its_own() -> None:
+    task = registry.create("benchmark", "crop_yield")
+    worlds = [task_of_split(task, k) for k in (1, 2)]
+    assert [world.name for world in worlds] == ["crop_yield:world=0", "crop_yield:world=1"]
+    assert len({world.true_rule for world in worlds}) == 2
+    for k, world in enumerate(worlds, 1):
+        test = symbolic_split(task, "test", repeat=k)
+        contexts = world.contexts(test.concepts[:50], {n: c[:50] for n, c in test.metadata.items()})
+        labels = crisp_labels([world.true_rule], world.background, contexts, world.labels)
+        assert np.array_equal(labels, test.labels[:50])
+    alone = registry.create("benchmark", "crop_yield:world=1")
+    assert alone.for_split(5) is alone and alone.true_rule == worlds[1].true_rule
+    assert not alone.own_tests and task.test_number(3) == 3 and alone.test_number(3) == 1
+
+
+def test_worlds_of_a_secret_seed_are_secret() -> None:
+    task = registry.create("benchmark", "crop_yield")
+    rules = {task_of_split(task, 1, seed).true_rule for seed in (0, 7, "secret", "other")}
+    assert len(rules) == 3 and task_of_split(task, 1, "secret").name == "crop_yield:world=0"
+
+
+def test_fields_that_only_test_sets_show() -> None:
+    task = registry.create("benchmark", "crop_yield:unseen=0.25")
+    train, validation, test = (
+        set(symbolic_split(task, part).concepts[:, 0].tolist())  # type: ignore[arg-type]
+        for part in ("train", "validation", "test")
+    )
+    assert not (train | validation) & test and len(test) == 10 and len(train) <= 28
+    with pytest.raises(UserError, match=r"unseen must be between 0 and 0\.5; got 0\.9"):
+        registry.create("benchmark", "crop_yield:unseen=0.9")
+
+
+def test_version_1_has_the_rows_that_it_had() -> None:
+    task = registry.create("benchmark", "crop_yield@1.0.0")
+    train = symbolic_split(task, "train", "small", 1)
+    assert task.spec == "crop_yield@1.0.0" and task.superseded_by == "crop_yield 2.0.0"
+    assert content_hash(train, task) == VERSION_1
 
 
 @pytest.mark.parametrize("locations", [1, 7, 38])
@@ -168,7 +212,7 @@ def test_the_task_runs_out_of_the_box(tmp_path: Path) -> None:
     [
         ("crop_yield:species=tomatoe", "Unknown species 'tomatoe'. Did you mean 'tomato'?"),
         ("crop_yield:species=orange", "has one crop only"),
-        ("crop_yield:world=-1", "world of crop_yield is -1"),
+        ("crop_yield:world=-1", "crop_yield: world must be 0 or more; got -1"),
         ("indoor_scene:scenes=bar", "needs two scenes or more"),
         ("indoor_scene:scenes=bar+barn", "Unknown scene 'barn'"),
     ],

@@ -160,6 +160,19 @@ class ReadsDescriptors(ReadsFiles):
         return [mine]
 
 
+class ReadsTheRound(ReadsFiles):
+    """Takes the commitments of a sealed round, which everybody may read, for its seeds."""
+
+
+class KnowsTheOrder(_Cheater):
+    """What most of the test sets that everybody can make have at each place."""
+
+    def stolen(self, test):
+        made = [answers_of(seed) for seed in range(6)]
+        counts = [np.bincount(column, minlength=test.n_labels) for column in np.transpose(made)]
+        return np.argmax(counts, axis=1)
+
+
 class LooksAtTheView(_Cheater):
     def stolen(self, test):
         for name in ("labels", "_labels"):

@@ -14,6 +14,8 @@ import nsl_bench.generators
 import numpy as np
 import pandas as pd
 import pytest
+from nsl_bench.leaderboard.contests import Cell
+from nsl_bench.leaderboard.rounds.model import place_seed
 
 from nsl_bench import registry
 from nsl_bench.data.splits import symbolic_split
@@ -32,7 +34,7 @@ TASK, CHANCE = "crop_yield", 1 / 3
 LOOK = (
     *("MakesTheTestSetAgain", "UsesItsSeed", "TriesSeeds", "ReadsTheSeedFile", "LinksTheSeedFile"),
     *("ReadsCaches", "ReadsResults", "ReadsTheEnvironment", "ReadsParents", "ReadsDescriptors"),
-    *("LooksAtTheView", "AsksForMore"),
+    *("LooksAtTheView", "AsksForMore", "KnowsTheOrder", "ReadsTheRound"),
 )
 REMEMBER = ("Attributes", "Times", "Modes", "Flags", "Files", "Modules", "Messages", "Sockets")
 
@@ -54,16 +56,24 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bench(place: Path) -> Bench:
+    """Runs on the data of a place of a sealed round, whose seed follows from the round's."""
     installed = tuple(
         map(Path, nsl_bench.generators.__path__)
     )  # as where it is not installed from a checkout
-    limits = Limits(time=120, read=installed, hidden=(place / "seed", place / "results"))
-    return Bench(limits=limits, data_seed=DataSeed.read(place / "seed"))
+    limits = Limits(
+        time=120, read=(*installed, place / "round.json"), hidden=(place / "seed", place / "results")
+    )
+    secret = DataSeed.read(place / "seed")
+    seed = DataSeed(place_seed(secret.secret, "autumn", TASK, Cell("standard", 0.0, 1)), secret.file)
+    public = {"commitment": secret.commitment, "places": [seed.commitment, seed.commitment[::-1]]}
+    (place / "round.json").write_text(json.dumps(public))
+    return Bench(limits=limits, data_seed=seed)
 
 
 def cheater(name: str, place: Path) -> str:
     """The learner's spec; it knows in which folder to look."""
-    where = {"ReadsTheSeedFile": "seed", "LinksTheSeedFile": "seed", "ReadsResults": "results"}.get(name, ".")
+    known = {"ReadsTheSeedFile": "seed", "LinksTheSeedFile": "seed", "ReadsResults": "results"}
+    where = {**known, "ReadsTheRound": "round.json"}.get(name, ".")
     file = place / f"{name.lower()}.py"
     file.write_text(CHEATERS.read_text().replace('PLACE = ""', f"PLACE = {str(place / where)!r}"))
     return f"{file}:{name}"
@@ -164,7 +174,7 @@ def test_a_sealed_run_needs_its_seed(place: Path, bench: Bench, tmp_path: Path) 
     other.write_text("x" * 40)
     with pytest.raises(UserError, match="other holds another one"):
         Bench(limits=bench.limits, data_seed=DataSeed.read(other)).run(sealed)
-    again = Bench(limits=bench.limits, data_seed=DataSeed.read(place / "seed")).run(sealed)
+    again = Bench(limits=bench.limits, data_seed=bench.data_seed).run(sealed)
     assert again.record.content_hash == bench.run(sealed).record.content_hash
     assert bench.data_seed is not None
     assert bench.data_seed.secret not in again.record.to_json() + repr(bench.setup)

@@ -56,7 +56,7 @@ def test_a_rejected_submission_exits_with_1(board_file: Path, tmp_path: Path) ->
 def test_contests_print_commands_that_make_their_runs(board_file: Path) -> None:
     done = call("leaderboard", "contests", "--learner", "my.py:Mine", "--board", board_file)
     assert "# grids: 4 runs" in done.output
-    assert "nsl-bench run sudoku_4x4 --learner my.py:Mine --shift rotate90 --percents 0,100" in done.output
+    assert "nsl-bench run sudoku_4x4 --learner my.py:Mine --shift rotate90 --shares 0,100" in done.output
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from nsl_bench.shift import named_shifts
 
 @pytest.mark.parametrize("contest", read_contests(), ids=lambda contest: contest.name)
 def test_a_contest_is_installed(contest: Contest) -> None:
-    task = registry.create("benchmark", contest.benchmark)
+    task = registry.create("benchmark", contest.task)
     source = make_source(task, contest.source)
     assert contest.version == task.version and contest.size in task.sizes
     assert set(contest.shifts) <= set(named_shifts(task, source))
@@ -73,7 +73,7 @@ paper = { rotate90 = "rotate90" }
     [
         ('name = "Grids!"', "name must be at most 50 .*; got 'Grids!'"),
         ('benchmark = "sudoku_4x5"', "Did you mean 'sudoku_4x4'"),
-        ('version = "9.0.0"', "version is '9.0.0'"),
+        ('version = "9.0.0"', "has no version 9.0.0; there is 1.0.0"),
         ('source = "sklearn_digit"', "Did you mean 'sklearn_digits'"),
         ('size = "smal"', "Did you mean 'small'"),
         ('shifts = ["rotate9O"]', "Did you mean 'rotate90'"),

@@ -139,7 +139,7 @@ def test_texts_without_a_rule(rules: Path, contests: tuple[Contest, ...], resign
     resign(rules)
     verdict = score(rules, contests)
     assert verdict.accepted and not any("atoms" in run.metrics for run in verdict.runs)
-    assert judged("sudoku_4x4", 0, [text], 60)[1:] == (0, 0)
+    assert judged("sudoku_4x4", 0, 1, [text], 60)[1:] == (0, 0)
 
 
 def test_a_zip_file_is_a_submission_too(
@@ -295,10 +295,10 @@ def test_a_hypothesis_that_is_none(
 
 
 def test_rules_that_crash_the_process_that_answers_them() -> None:
-    judged("sudoku_4x4", 0, ["invalid."], 60)
+    judged("sudoku_4x4", 0, 1, ["invalid."], 60)
     with pytest.raises(JudgementError, match="crashed clingo"):
-        judged("sudoku_4x4", 0, ["invalid :- digit(X,Y), Y*65536*65536 = 0."], 60)
-    assert judged("sudoku_4x4", 0, ["invalid."], 60)[1:] == (1, 1)
+        judged("sudoku_4x4", 0, 1, ["invalid :- digit(X,Y), Y*65536*65536 = 0."], 60)
+    assert judged("sudoku_4x4", 0, 1, ["invalid."], 60)[1:] == (1, 1)
 
 
 def test_rules_that_never_end(rules: Path, contests: tuple[Contest, ...], resign: Change) -> None:
@@ -462,14 +462,14 @@ def test_html_in_a_name(forest: Path, contests: tuple[Contest, ...], name: str) 
         ({"licence": ""}, ("licence must be one line of 2 to 100",)),
         ({"track": "all"}, ("track must be", "pretrained", "got 'all'")),
         ({"track": "end_to_end"}, ("in the track pretrained", "end_to_end")),
-        ({"schema": 99}, ("schema must be 1, the form", "got 99")),
-        ({"schema": True}, ("schema must be 1", "got true")),
-        ({"schema": 1.0}, ("schema must be 1", "got 1.0")),
-        ({"schema": None}, ("schema must be 1", "got null")),
+        ({"schema": 99}, ("schema must be 1 to 2, the forms", "got 99")),
+        ({"schema": True}, ("schema must be 1 to 2", "got true")),
+        ({"schema": 1.0}, ("schema must be 1 to 2", "got 1.0")),
+        ({"schema": None}, ("schema must be 1 to 2", "got null")),
         ({"files": []}, ("files must be an object",)),
         ({"files": {"runs.jsonl": "x"}}, ("files.runs.jsonl must be 64 hexadecimal",)),
         ({"authors": "a\u3164"}, ("authors must be one line",)),
-        ({"schema": ["x"] * 10_000}, ("schema must be 1", "got ['x',")),
+        ({"schema": ["x"] * 10_000}, ("schema must be 1 to 2", "got ['x',")),
         ({"track": {"a": ["x"] * 5_000}}, ("track", "pretrained")),
         ({"learner": ""}, ("learner must be one line of 1 to 200",)),
         ({"authors": "\ud800"}, ("surrogate",)),
@@ -490,7 +490,7 @@ def test_a_broken_manifest(
         ({"learning_time": 10**400}, ("learning_time", "at most 10,000,000")),
         ({"learning_time": 1e308}, ("learning_time must be", "got 1e+308")),
         ({"learning_time": -1}, ("learning_time must be", "got -1")),
-        ({"job": {"percent": 10**400}}, ("percent", "from 0 to 100")),
+        ({"job": {"train_percent": 10**400}}, ("percent", "from 0 to 100")),
         ({"job": {"network": "<img src=x>|a[x](javascript:b)"}}, ("network", "at most 100")),
         ({"job": {"network": "a" * 101}}, ("network", "at most 100")),
         ({"job": {"network": "\x1b[31m"}}, ("network", "printable")),

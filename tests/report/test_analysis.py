@@ -24,7 +24,7 @@ def store(tmp_path: Path) -> Store:
     for percent in (0.0, 50.0, 100.0):
         for repeat in (1, 2):
             job = Job(
-                *("b", "1", "s", "f", "noir" if percent else "standard", percent, "small", repeat),
+                *("b", "1", "s", "f", *(("noir" if percent else "standard", percent) * 2), "small", repeat),
                 *("ffnsl", "pretrained", "softmax"),
             )
             rules = ("win(X) :- suit(X,h).", *(("p(X) :- rank_higher(X,Y), suit(Y,Y).",) * (repeat == 1)))
@@ -90,7 +90,9 @@ def test_old_records_say_nothing(tmp_path: Path) -> None:
         analysis.rule_shares(kept, ["suit"])
     kept.add(
         Record(
-            Job("b", "1", "s", "f", "standard", 0.0, "small", 1, "x", "pretrained", "n"), "ok", {"atoms": 1.0}
+            Job("b", "1", "s", "f", "standard", 0.0, "standard", 0.0, "small", 1, "x", "pretrained", "n"),
+            "ok",
+            {"atoms": 1.0},
         )
     )
     with pytest.raises(UserError, match="causes of errors"):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,24 +15,105 @@ from PIL import Image
 
 from nsl_bench.errors import UserError
 from nsl_bench.report.curves import draw
+from nsl_bench.report.intervals import intervals
 from nsl_bench.report.tables import area_under_shift, render, short_names, summarise
+from nsl_bench.run.dials import Dials, combinations
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import PROTOCOL, Job, plan
+from nsl_bench.run.record import Record
+from nsl_bench.run.store import Store
+from nsl_bench.run.sweep import keep
+
+
+def job(learner: str, dials: Dials, repeat: int, **more: Any) -> Job:
+    where = (dials.train_shift, dials.train_percent, dials.test_shift, dials.test_percent)
+    return replace(
+        Job("b", "1", "s", "f", *where, "small", repeat, learner, "pretrained", "softmax", protocol=PROTOCOL),
+        **more,
+    )
 
 
 @pytest.fixture
-def runs() -> pd.DataFrame:
-    rows = []
+def store(tmp_path: Path) -> Store:
+    kept = Store(tmp_path / "results")
     for learner, gain in (("ffnsl", 0.3), ("random_forest", 0.0)):
-        for shift, percent in (("standard", 0.0), ("noir", 50.0), ("comic", 50.0)):
+        for dials in combinations(["noir", "comic"], [0, 50]):
             for repeat in (1, 2, 3):
-                rows.append(
-                    {
-                        **{"benchmark": "b", "benchmark_version": "1", "source": "s", "size": "small"},
-                        **{"splits": None, "seed": 0, "track": "pretrained", "network": "softmax"},
-                        **{"learner": learner, "shift": shift, "percent": percent, "repeat": repeat},
-                        **{"status": "ok", "framework_accuracy": 0.5 + gain + repeat / 100, "atoms": 3.0},
-                    }
-                )
-    return pd.DataFrame([*rows, {**rows[0], "status": "failed", "framework_accuracy": 9.0}])
+                numbers = {"framework_accuracy": 0.5 + gain + repeat / 100, "atoms": 3.0}
+                kept.add(Record(job(learner, dials, repeat), "ok", numbers))
+    kept.add(Record(job("ffnsl", Dials(), 4), "failed"))
+    return kept
+
+
+@pytest.fixture
+def runs(store: Store) -> pd.DataFrame:
+    return store.frame()
+
+
+def test_failed_runs_count_with_what_was_imputed(store: Store) -> None:
+    dials = Dials("noir", 50.0, "noir", 50.0)
+    store.add(Record(job("ffnsl", dials, 4), "timeout", {"framework_accuracy": 0.25}))
+    table = summarise(store.frame(), ["framework_accuracy", "atoms"])
+    row = table[(table["learner"] == "ffnsl") & (table["shift"] == "noir") & (table["percent"] == 50)]
+    assert row["n"].tolist() == [4, 3]
+    assert row["mean"].iloc[0] == pytest.approx((3 * 0.82 + 0.25) / 4)
+
+
+def test_seeds_add_to_the_standard_error(tmp_path: Path) -> None:
+    store = Store(tmp_path / "seeds")
+    for repeat in (1, 2):
+        for seed, network in ((0, "softmax"), (1, "softmax:seed=1")):
+            own = job("ffnsl", Dials(), repeat, network=network)
+            store.add(Record(own, "ok", {"framework_accuracy": 0.1 * repeat + 0.2 * seed}))
+    table = summarise(store.frame(), ["framework_accuracy"])
+    assert table["n"].tolist() == [4]
+    assert table["std_err"].item() == pytest.approx(np.hypot(0.05, 0.1))
+
+
+def test_intervals_name_what_varied(tmp_path: Path) -> None:
+    store = Store(tmp_path / "intervals")
+    jobs = plan("sudoku_4x4", ["majority"], repeats=[1, 2])
+    bench = Bench("cpu")
+    for one in jobs:
+        keep(store, bench.run(one))
+    (row,) = intervals(store).to_dict("records")
+    assert row["accuracy"] == 0.5 and row["runs"] == 2 and row["train splits"] == 0.0
+    # The digits are few, so that their images are what was sampled.
+    assert row["test images"] == row["std_err"] > 0.016 and row["low"] < 0.5 < row["high"]
+    assert "test examples" not in row
+
+
+def test_curves_of_train_and_test_shift(store: Store) -> None:
+    for dials in combinations(["noir"], train_percents=[0, 50], test_percents=[0, 50, 100]):
+        store.add(Record(job("grid", dials, 1), "ok", {"framework_accuracy": 0.5}))
+    table = summarise(store.frame(), ["framework_accuracy"])
+    grid = table[table["learner"] == "grid"].groupby("shift")["percent"].agg(list).to_dict()
+    assert grid["test: noir"] == [0, 50, 100]
+    assert grid["train: noir"] == [0, 50]
+    assert grid["noir"] == [0, 50]
+    assert grid["noir 50 % -> noir"] == [0, 50, 100]
+
+
+def test_runs_of_several_versions_are_not_averaged(store: Store) -> None:
+    for repeat in (1, 2):
+        newer = job("ffnsl", Dials(), repeat, learner_version="2")
+        store.add(Record(newer, "ok", {"framework_accuracy": 0.1}))
+    table = summarise(store.frame(), ["framework_accuracy"])
+    assert table[table["learner"] == "ffnsl"]["mean"].tolist() == [pytest.approx(0.1)] * 2
+    older = job("ffnsl", Dials(), 1, learner_version="2", protocol=1)
+    store.add(Record(older, "ok", {"framework_accuracy": 0.9}))
+    assert "protocol 1" in render(store.frame())
+
+
+def test_folders_and_seeds_of_networks_do_not_part_runs(tmp_path: Path) -> None:
+    store = Store(tmp_path / "other")
+    for place, seed in (("/a/mnist", ""), ("../mnist", ":seed=1")):
+        own = job("ffnsl", Dials(), 1, source=f"mnist:{place}", network=f"softmax{seed}")
+        store.add(Record(own, "ok", {"framework_accuracy": 0.5}))
+    table = summarise(store.frame(), ["framework_accuracy"])
+    assert table["n"].tolist() == [2] and table["source"].tolist() == ["mnist:../mnist"]
+    here, there = (job("x", Dials(), 1, source=f"mnist:{place}") for place in ("/a", "/b"))
+    assert here.key() == there.key() != job("x", Dials(), 1, source="mnist:/a", source_fingerprint="g").key()
 
 
 def test_mean_and_standard_error(runs: pd.DataFrame) -> None:

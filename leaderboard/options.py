@@ -1,0 +1,99 @@
+"""What several of the board's commands share: options, and words on progress."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench.types import Track
+
+__all__ = ["BOARD", "SUBMISSIONS", "Choice", "Progress", "about_options", "seconds", "today", "writing"]
+
+BOARD = click.option(
+    "--board",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A board.toml with other contests than the board's own.",
+)
+
+SUBMISSIONS = click.option(
+    "--submissions",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Accepted submissions; the board's own by default.",
+)
+
+
+class Choice(click.Choice):  # type: ignore[type-arg]
+    """One of some names; a wrong one gets the name that was meant."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The name, if it is one of them."""
+        if value not in self.choices:
+            self.fail(f"There is no '{value}'.{did_you_mean(str(value), self.choices)}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+TRACK = Choice(list(get_args(Track)))
+
+_ABOUT = [
+    click.option("--authors", default="", help="One line."),
+    click.option("--description", default="", help="One paragraph: what the learner does."),
+    click.option("--url", default="", help="Of the code or the paper."),
+]
+
+
+def about_options(*, required: bool = True) -> Callable[[Any], Any]:
+    """Give a command the options of what the board says of a learner."""
+
+    def given(function: Any) -> Any:
+        for option in reversed(_ABOUT):
+            function = option(function)
+        licence = "Of the predictions and rules, e.g. CC-BY-4.0."
+        function = click.option("--licence", required=required, default=None, help=licence)(function)
+        return click.option(
+            "--name", required=required, default=None, help="What the board calls the learner."
+        )(function)
+
+    return given
+
+
+def seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    """A number of seconds."""
+    if math.isnan(value):
+        raise click.BadParameter("nan is no number of seconds.")
+    return value
+
+
+def today() -> str:
+    """The date in UTC, ISO 8601."""
+    return datetime.now(UTC).date().isoformat()
+
+
+@contextlib.contextmanager
+def writing(option: str, path: Path) -> Iterator[None]:
+    """What cannot be written in the block is the option's fault."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{option}: {path} cannot be written: {error.strerror}.") from error
+
+
+class Progress:
+    """Says on standard error what is being done, at first and then every few seconds."""
+
+    _SECONDS = 5.0
+
+    def __init__(self) -> None:
+        self._said = float("-inf")
+
+    def __call__(self, sentence: str) -> None:
+        if time.monotonic() > self._said + self._SECONDS:
+            self._said = time.monotonic()
+            click.echo(sentence, err=True)

@@ -1,0 +1,235 @@
+"""Doing a random sample of an entry's runs again, and comparing what comes out with what was submitted.
+
+A submitter does not know which runs will be done. Labels and numbers may differ by a tolerance: learners with
+a time limit stop at different places on different machines.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nsl_bench import __version__, cache, registry
+from nsl_bench.errors import UserError
+from nsl_bench.isolation.guard import guarded
+from nsl_bench.isolation.guard_worker import needing
+from nsl_bench.learners.command import command_of, is_command, version_of_command
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import About, Job
+from nsl_bench.run.record import Record
+from nsl_bench.sealing import DataSeed
+
+from .contests import Cell, Contest, contest_of
+from .predictions import DAMAGED, READING, rows_of
+from .reading import Run, read_manifest, read_runs
+from .rounds.model import Round, SealedContest, place_data_seed
+from .scoring import score
+from .standing import AGAIN, Again
+from .submission import PREDICTIONS, Manifest, run_rows
+from .verdict import SCORES, numbers_in
+
+__all__ = ["COMPARED", "Sample", "again", "write_again"]
+
+COMPARED = ("hypothesis_accuracy", "framework_accuracy", "brier_score")
+"""The numbers that are compared, where both have them."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Which runs are done again, and how far they may differ.
+
+    Attributes:
+        n: how many runs.
+        seed: of the sample.
+        tolerance: how far labels (a share) and numbers may differ.
+    """
+
+    n: int
+    seed: int
+    tolerance: float = 0.02
+
+
+def again(
+    folder: Path,
+    contests: Sequence[Contest],
+    rounds: Sequence[Round],
+    sample: Sample,
+    bench: Bench,
+    describe: Callable[[str], About],
+    *,
+    learner: str | None = None,
+    heard: Callable[[str], None] = lambda sentence: None,
+) -> Again:
+    """Do some of an entry's runs again.
+
+    Args:
+        folder: of the submission.
+        contests: the board's.
+        rounds: its sealed rounds.
+        sample: which runs.
+        bench: does them, each learner in a process of its own.
+        describe: asks a learner what it is, in a process of its own.
+        learner: spec in place of the submission's, which may name a file of the submitter's.
+        heard: is told what is being done.
+
+    Raises:
+        UserError: the learner is none that is installed and no other is named, the submission is not
+            accepted, or a sealed round is not revealed.
+    """
+    manifest = read_manifest(folder)
+    spec = _spec(manifest, learner)
+    places = _places(read_runs(folder), _contests(manifest, contests, rounds))
+    if not places:
+        raise UserError(f"{folder} has no run of a contest of the board.")
+    chosen = random.Random(sample.seed).sample(sorted(places), min(sample.n, len(places)))
+    submitted, numbers = _submitted(folder, chosen), _numbers(folder, contests, rounds)
+    about = About(command_of(spec)[0], version_of_command(spec)) if is_command(spec) else describe(spec)
+    found = []
+    for k, name in enumerate(chosen, 1):
+        run, contest, cell = places[name]
+        heard(f"Run {k} of {len(chosen)}: {run.job}")
+        job = replace(run.job, learner=spec, learner_version=about.version)
+        made = _run(bench, job, contest, cell)
+        if made is not None:
+            found.append(_compared(*made, submitted.get(name, {}), numbers.get(name, {})))
+    differing = max((labels for labels, _ in found), default=0.0)
+    differences = {name: max((by[name] for _, by in found), default=0.0) for name in COMPARED}
+    near = max(differing, *differences.values()) <= sample.tolerance
+    return Again(
+        files=dict(manifest.files),
+        seed=sample.seed,
+        runs=tuple(chosen),
+        of=len(places),
+        compared=len(found),
+        tolerance=sample.tolerance,
+        differing_labels=differing,
+        differences=differences,
+        same=near and len(found) == len(chosen),
+        learner=spec,
+        date=datetime.now(UTC).date().isoformat(),
+        nsl_bench=__version__,
+    )
+
+
+def _compared(
+    record: Record,
+    rows: Mapping[str, Any],
+    submitted: Mapping[str, Any],
+    numbers: Mapping[str, float],
+) -> tuple[float, dict[str, float]]:
+    """The greatest share of labels that differ in an evaluation, and the difference of each number.
+
+    What only the submission or only the new run has is not compared.
+    """
+    shares = [
+        float(np.mean(rows[name] != labels)) if len(rows[name]) == len(labels) else 1.0
+        for name, labels in submitted.items()
+        if name in rows
+    ]
+    both = numbers.keys() & record.metrics.keys()
+    differences = {name: abs(numbers[name] - record.metrics[name]) for name in both}
+    return max(shares, default=1.0), {name: differences.get(name, 0.0) for name in COMPARED}
+
+
+def write_again(found: Again, folder: Path) -> None:
+    """Write what was found beside a submission's scores.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    try:
+        with cache.replacing(folder / AGAIN) as temporary:
+            temporary.write_text(json.dumps(found.to_plain(), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{folder / AGAIN} cannot be written: {error.strerror}.") from error
+
+
+def _spec(manifest: Manifest, learner: str | None) -> str:
+    """The learner to run. A submission's own words are run only where they name what is installed."""
+    if learner is not None:
+        return learner
+    name = registry.Spec.parse(manifest.learner).name
+    if is_command(manifest.learner) or name not in registry.names("learner"):
+        raise UserError(
+            f"The learner '{manifest.learner}' is none that is installed; name what the submitter sent: "
+            "--learner FILE.py:CLASS."
+        )
+    return manifest.learner
+
+
+def _contests(manifest: Manifest, contests: Sequence[Contest], rounds: Sequence[Round]) -> Sequence[Contest]:
+    if not manifest.round:
+        return contests
+    for found in rounds:
+        if found.name == manifest.round:
+            if not found.is_revealed:
+                raise UserError(f"The round {found.name} is not revealed yet; its entries have no numbers.")
+            entry = found.entry(manifest)
+            return found.board_contests(entry.by if entry else "predictions")
+    raise UserError(f"The submission is for the round '{manifest.round}', which the board does not have.")
+
+
+def _places(runs: Sequence[Run], contests: Sequence[Contest]) -> dict[str, tuple[Run, Contest, Cell]]:
+    found = ((run, contest_of(contests, run.job)) for run in runs)
+    return {run.id: (run, *place) for run, place in found if place is not None}
+
+
+def _run(bench: Bench, job: Job, contest: Contest, cell: Cell) -> tuple[Record, dict[str, Any]] | None:
+    """A run's record, and the labels of each evaluation; None if it failed."""
+    if isinstance(contest, SealedContest):
+        place = contest.place(cell)
+        assert place is not None
+        seed = DataSeed(contest.secret, Path("-"))
+        bench.data_seed = place_data_seed(seed, contest.round, contest.base, place)
+    outcome = bench.run(job)
+    if outcome.record.status != "ok" or outcome.predictions is None:
+        return None
+    names = registry.create("benchmark", job.task).labels.names
+    rows = run_rows(outcome.record.key, outcome.predictions, names)
+    return outcome.record, {row["evaluation"]: np.array(row["predicted"], np.int8) for row in rows}
+
+
+def _submitted(folder: Path, runs: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The labels of some runs by evaluation, read in a process that may die."""
+    path = folder / PREDICTIONS
+    found: dict[str, dict[str, Any]] = guarded(
+        _read, str(path), list(runs), doing=f"Reading {path}", allowance=READING, advice=DAMAGED
+    )
+    return found
+
+
+@needing("numpy", "pyarrow.parquet")
+def _read(path: str, runs: Sequence[str]) -> dict[str, dict[str, Any]]:
+    import pyarrow as pa
+
+    found: dict[str, dict[str, Any]] = {run: {} for run in runs}
+    try:
+        for run, evaluation, (labels, _) in rows_of(path):
+            if run in found:
+                found[run][evaluation] = np.array(labels, np.int8)
+    except (pa.ArrowException, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+        raise UserError(f"{path} cannot be read: {error}.") from error
+    return found
+
+
+def _numbers(
+    folder: Path, contests: Sequence[Contest], rounds: Sequence[Round]
+) -> dict[str, Mapping[str, float]]:
+    """The numbers of each run: the board's, or computed now if it has none."""
+    try:
+        return numbers_in(folder / SCORES)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{folder / SCORES} cannot be read ({type(error).__name__}).") from error
+    verdict = score(folder, contests, rounds=rounds)
+    if not verdict.accepted:
+        raise UserError(f"The submission is not accepted: {verdict.problems[0]}")
+    return {run.run: run.metrics for run in verdict.runs}

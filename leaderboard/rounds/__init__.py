@@ -1,0 +1,1 @@
+"""Sealed rounds: contests whose test labels nobody can know before the round is revealed."""

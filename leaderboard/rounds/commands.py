@@ -1,0 +1,371 @@
+"""The commands of sealed rounds, and ``nsl-bench leaderboard rerun``."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nsl_bench.cli import Command
+from nsl_bench.cli.grid import data_seed_option, percentages
+from nsl_bench.cli.run import limit_options, limits_of, say
+from nsl_bench.errors import UserError
+
+from ..options import BOARD, SUBMISSIONS, TRACK, Progress, about_options, today
+
+if TYPE_CHECKING:
+    from nsl_bench.sealing import DataSeed
+
+    from .model import Round
+
+__all__ = ["enter", "rerun", "reveal", "run_entry", "seal", "verify_round"]
+
+_DEVICE = click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
+_CONTEST = click.option("--contest", "names", multiple=True, help="Of the board; repeatable; default: all.")
+
+
+def _folder(help: str) -> Callable[[Any], Any]:
+    return click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help=help)
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "nsl-bench leaderboard seal autumn-2026 --data-seed-file ~/autumn.seed --out autumn-2026/",
+        "nsl-bench leaderboard seal quick --contest follow_suit --shares 0,50,90 --repeats 3 "
+        "--data-seed-file ~/quick.seed --out quick/",
+    ],
+)
+@click.argument("name")
+@click.option(
+    "--data-seed-file",
+    "seed_file",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to make, in which the secret seed is kept. Whoever reads it knows the answers.",
+)
+@_CONTEST
+@click.option(
+    "--shares",
+    "--percents",
+    "percents",
+    callback=percentages,
+    help="Shares of shifted examples, in place of the contests' own.",
+)
+@click.option("--repeats", type=click.IntRange(1, 1000), help="Train splits, in place of the contests' own.")
+@click.option("--network", default="softmax", show_default=True, help="Whose probabilities entrants get.")
+@_DEVICE
+@_folder("Folder to make for entrants.")
+@BOARD
+def seal(
+    name: str,
+    seed_file: Path,
+    names: tuple[str, ...],
+    percents: list[float],
+    repeats: int | None,
+    network: str,
+    device: str,
+    out: Path,
+    board: Path | None,
+) -> None:
+    """Seal a round: draw a secret seed, publish its commitment, and make what entrants get."""
+    from ..contests import BOARD as OWN
+    from ..contests import read_contests
+    from .model import folder_of
+    from .seal import Files, chosen
+    from .seal import seal as sealed
+
+    file = board or OWN
+    contests = chosen(read_contests(file), names, percents, repeats)
+    found = sealed(
+        name,
+        contests,
+        Files(file, seed_file, out),
+        network=network,
+        date=today(),
+        device=device,
+        heard=Progress(),
+    )
+    runs = sum(len(contest.cells) for contest in contests)
+    click.echo(f"The round {name} is sealed: {len(contests)} contests, {runs} runs.")
+    click.echo(f"Publish {folder_of(file) / name}.json (commitment {found.commitment[:12]}...) and {out}.")
+    click.echo(f"Keep {seed_file} secret until `nsl-bench leaderboard reveal {name}`.")
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        'nsl-bench leaderboard enter autumn-2026/ --name "My learner" --licence CC-BY-4.0 --out submission/',
+    ],
+)
+@click.argument("package", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@about_options()
+@click.option("--learner", help="What runs call the learner; default: its name.")
+@click.option("--track", type=TRACK, default="pretrained", show_default=True, help="The supervision used.")
+@_folder("Folder to make.")
+def enter(package: Path, out: Path, learner: str | None, **words: Any) -> None:
+    """Make a submission to a sealed round of the answers in the folders of PACKAGE.
+
+    Each folder holds train and test examples; put predictions.parquet beside them, and rules as hypothesis.lp
+    if any were learned (docs/add-a-learner.md, "Predictions made elsewhere").
+    """
+    from ..submission import slug
+    from .entry import enter as entered
+
+    name = learner or slug(words["name"])
+    manifest, counts = entered(package, out, {**words, "learner": name, "date": today()})
+    for contest, count in counts.items():
+        click.echo(f"{contest}: {count} runs")
+    click.echo(f"The submission of {manifest.name} to the round {manifest.round} is in {out}.")
+
+
+def _seed(found: Round, given: DataSeed | None, file: Path) -> DataSeed:
+    """The seed of a round: the given one, or the revealed one."""
+    from nsl_bench.sealing import DataSeed
+
+    if given is not None:
+        return given
+    if not found.is_revealed:
+        raise UserError(f"The round {found.name} is not revealed yet; give its seed with --data-seed-file.")
+    return DataSeed(found.secret, file)
+
+
+@click.command(
+    "run-entry",
+    cls=Command,
+    examples=[
+        "nsl-bench leaderboard run-entry autumn-2026 --learner their.py:Learner --name Theirs --licence MIT "
+        "--data-seed-file ~/autumn.seed --out results/theirs --accept leaderboard/submissions",
+        "nsl-bench leaderboard run-entry autumn-2026 --learner ffnsl --out results/  # once it is revealed",
+    ],
+)
+@click.argument("round_name", metavar="NAME")
+@click.option("--learner", help="Name, or module:Class or file.py:Class.")
+@click.option("--learner-command", help="A command in any language; TRACK=COMMAND.")
+@click.option("--network", default="", help="Perception network; default: the one of the round.")
+@click.option("--track", type=click.Choice(["own", "symbolic"]), default="own", show_default=True)
+@_CONTEST
+@about_options(required=False)
+@data_seed_option
+@limit_options
+@_DEVICE
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Runs at once.")
+@_folder("Results folder; resumed if it is there.")
+@click.option(
+    "--accept",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of accepted submissions: take the entry.",
+)
+@BOARD
+def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) -> int:
+    """Run a learner on the sealed data of the round NAME, in the sandbox, and make a submission of it."""
+    from nsl_bench.isolation.host import about
+    from nsl_bench.learners.command import spec_of
+    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.run.store import Store
+    from nsl_bench.run.sweep import Engine
+    from nsl_bench.sealing import check_limits
+
+    from ..accepted import SUBMISSIONS as ACCEPTED
+    from ..contests import BOARD as OWN
+    from .entry import Learner, run_learner
+    from .model import folder_of, read_round
+
+    file = board or OWN
+    found = read_round(round_name, file)
+    command, spec = options.pop("learner_command"), options.pop("learner")
+    if (command is None) == (spec is None):
+        raise UserError("Name the learner with --learner or --learner-command.")
+    given: DataSeed | None = options.pop("data_seed")
+    seed = _seed(found, given, folder_of(file) / f"{round_name}.json")
+    accept = options.pop("accept")
+    secret = [path for path in (out, given and given.file, accept, ACCEPTED) if path]
+    limits = check_limits(limits_of(options, secret))
+    network, symbolic = options.pop("network"), options.pop("track") == "symbolic"
+    learner = Learner(spec or spec_of(command), network, symbolic, options.pop("names"))
+    if accept is not None and found.is_revealed:
+        raise UserError(f"The round {round_name} is revealed; it takes no more entries.")
+    if len({value is None for value in (accept, options["name"], options["licence"])}) > 1:
+        raise UserError("--accept, --name and --licence go together.")
+    store = Store(out)
+    tally = run_learner(
+        found,
+        learner,
+        seed,
+        store,
+        Bench(options.pop("device"), limits=limits),
+        partial(about, limits=limits),
+        engine=Engine(options.pop("jobs")),
+        on_failure=say,
+    )
+    click.echo(f"{tally}; results in {out}.")
+    if accept is None:
+        return tally.exit_code
+    words = {**options, "learner": learner.spec, "date": today()}
+    return _take(found, store, accept, file, words)
+
+
+def _take(found: Round, store: Any, accept: Path, board: Path, words: dict[str, Any]) -> int:
+    """Make a submission of a learner's runs and take it; 1 if it cannot be taken."""
+    from ..accepted import take, with_name
+    from ..scoring import score
+    from ..submission import write_submission
+    from ..verdict import comment
+
+    with tempfile.TemporaryDirectory(prefix="nsl-bench-") as beside:
+        out = Path(beside, "submission")
+        write_submission(store, out, found.board_contests("code"), **words)
+        verdict = score(out, (), heard=Progress(), rounds=(found,), by="code")
+        if verdict.accepted:
+            verdict = with_name(verdict, accept)
+        click.echo(comment(verdict), nl=False)
+        if not verdict.accepted:
+            return 1
+        place = take(verdict, out, accept, "code", board)
+    click.echo(f"Accepted into {place}.", err=True)
+    return 0
+
+
+@click.command(
+    cls=Command,
+    examples=["nsl-bench leaderboard reveal autumn-2026 --data-seed-file ~/autumn.seed"],
+)
+@click.argument("name")
+@data_seed_option
+@SUBMISSIONS
+@BOARD
+def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, board: Path | None) -> int:
+    """Publish the seed of the round NAME, and score the entries that were taken.
+
+    The same command again scores what has no scores yet. Exit code 1: an entry could not be scored.
+    """
+    from ..accepted import SUBMISSIONS as ACCEPTED
+    from ..contests import BOARD as OWN
+    from ..untrusted import LIMITS
+    from .model import folder_of, read_round
+    from .reveal import reveal as revealed
+    from .reveal import score_entries
+
+    file = board or OWN
+    found = read_round(name, file)
+    seed = _seed(found, data_seed, folder_of(file) / f"{name}.json")
+    found = revealed(found, seed, file, today())
+    click.echo(f"The round {name} is revealed: {len(found.entries)} entries.")
+    failed = 0
+    for entry, verdict in score_entries(found, submissions or ACCEPTED, LIMITS, Progress()):
+        failed += not verdict.accepted
+        what = (
+            f"{len(verdict.runs)} runs scored" if verdict.accepted else f"not scored: {verdict.problems[0]}"
+        )
+        click.echo(f"{entry.name} ({entry.by}): {what}")
+    click.echo(f"Anybody checks it with: nsl-bench leaderboard verify-round {name}")
+    return 1 if failed else 0
+
+
+@click.command(
+    "verify-round",
+    cls=Command,
+    examples=[
+        "nsl-bench leaderboard verify-round autumn-2026",
+        "nsl-bench leaderboard verify-round autumn-2026 --package autumn-2026/  # before it is revealed, too",
+    ],
+)
+@click.argument("name")
+@SUBMISSIONS
+@click.option(
+    "--package",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="What an entrant was handed: check that it is what the round's file says.",
+)
+@BOARD
+def verify_round(name: str, submissions: Path | None, package: Path | None, board: Path | None) -> int:
+    """Check the revealed round NAME with public files alone: commitment, data, entries, every score.
+
+    Exit code 0: all is right; 1: something is not.
+    """
+    from ..accepted import SUBMISSIONS as ACCEPTED
+    from ..contests import BOARD as OWN
+    from ..untrusted import LIMITS
+    from .model import read_round
+    from .reveal import check_package, verify
+
+    found = read_round(name, board or OWN)
+    wrong = 0
+    if package is not None:
+        for finding in check_package(found, package):
+            wrong += bool(finding.wrong)
+            click.echo(finding)
+    if package is None or found.is_revealed:
+        for finding in verify(found, submissions or ACCEPTED, LIMITS, Progress()):
+            wrong += bool(finding.wrong)
+            click.echo(finding)
+    click.echo(f"{wrong} things are wrong." if wrong else "All is right.")
+    return 1 if wrong else 0
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "nsl-bench leaderboard rerun leaderboard/submissions/ffnsl --runs 5",
+        "nsl-bench leaderboard rerun submissions/theirs --learner their.py:Learner --runs 3 --seed 7",
+    ],
+)
+@click.argument("submission", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--runs", default=3, show_default=True, type=click.IntRange(1), help="How many runs.")
+@click.option("--seed", type=click.IntRange(0), help="Of the sample; by default nobody can foresee it.")
+@click.option(
+    "--tolerance",
+    default=0.02,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="How far numbers, and the share of labels that differ, may differ.",
+)
+@click.option("--learner", help="In place of the submission's: file.py:Class of what the submitter sent.")
+@limit_options
+@_DEVICE
+@BOARD
+def rerun(
+    submission: Path,
+    runs: int,
+    seed: int | None,
+    tolerance: float,
+    learner: str | None,
+    device: str,
+    board: Path | None,
+    **options: Any,
+) -> int:
+    """Do a random sample of the runs of an accepted SUBMISSION again, and compare.
+
+    What was found is kept beside its scores, and the site shows it. Exit code 1: something differs.
+    """
+    from nsl_bench.isolation.host import about
+    from nsl_bench.run.evaluate import Bench
+
+    from ..accepted import SUBMISSIONS as ACCEPTED
+    from ..contests import BOARD as OWN
+    from ..contests import read_contests
+    from ..rerun import Sample, again, write_again
+    from .model import read_rounds
+
+    limits = limits_of(options, [submission, ACCEPTED])
+    if limits is None:
+        raise UserError("A stranger's learner runs in the sandbox only; leave out --isolation none.")
+    file = board or OWN
+    found = again(
+        submission,
+        read_contests(file),
+        read_rounds(file),
+        Sample(runs, secrets.randbelow(1 << 32) if seed is None else seed, tolerance),
+        Bench(device, limits=limits),
+        partial(about, limits=limits),
+        learner=learner,
+        heard=Progress(),
+    )
+    write_again(found, submission)
+    click.echo(f"{'Verified' if found.same else 'Not verified'}: {found.told()}.")
+    return 0 if found.same else 1

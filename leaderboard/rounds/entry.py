@@ -1,0 +1,196 @@
+"""Taking part in a sealed round: with predictions, or with a learner that the board runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.learners.base import InvalidOutput
+from nsl_bench.learners.command import command_of, is_command
+from nsl_bench.run import folders
+from nsl_bench.run.environment import versions
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.exchange import jobs_in
+from nsl_bench.run.job import About, Job
+from nsl_bench.run.record import Record
+from nsl_bench.run.store import Store
+from nsl_bench.run.sweep import Engine, Tally, sweep
+from nsl_bench.sealing import DataSeed
+from nsl_bench.types import Track
+
+from ..submission import Manifest, manifest_of, row_of, save
+from .model import Place, Round, SealedContest, place_data_seed, read_file
+from .package import ROUND_FILE, folder_digest, jobs_at, places_of
+
+__all__ = ["Learner", "enter", "run_learner"]
+
+_ANSWERS = "predictions.parquet"
+
+
+def enter(package: Path, out: Path, words: Mapping[str, Any]) -> tuple[Manifest, dict[str, int]]:
+    """Make a submission of the answers that lie in the folders of a round.
+
+    Contests without any answer are left out.
+
+    Args:
+        package: what entrants got.
+        out: folder to make; must not hold files.
+        words: of the manifest: name, licence, track, learner ...
+
+    Returns:
+        The manifest, and the number of runs by contest.
+
+    Raises:
+        UserError: the folders are not those of a round, or answers are missing or broken.
+    """
+    found = read_file(package / ROUND_FILE)
+    if words["track"] == "symbolic":
+        raise UserError(
+            "--track symbolic: with true concepts and the rule that everybody knows all answers are known; "
+            "send the learner's code in place of predictions."
+        )
+    manifest = manifest_of({**words, "round": found.name})
+    chosen: list[tuple[str, Path, Job]] = []
+    for contest in found.board_contests("predictions"):
+        answered = _answered(package / contest.base, contest, manifest)
+        chosen += [(contest.base, folder, job) for folder, job in answered]
+    if not chosen:
+        raise UserError(f"No folder in {package} holds answers; write a {_ANSWERS} into each.")
+    counts: dict[str, int] = {}
+    for name, _, _ in chosen:
+        counts[name] = counts.get(name, 0) + 1
+    runs = [_run(folder, job) for _, folder, job in chosen]
+    return save(out, manifest, runs), counts
+
+
+def _answered(place: Path, contest: SealedContest, manifest: Manifest) -> list[tuple[Path, Job]]:
+    """The folders of a contest with their runs, all of them or none."""
+    if not place.is_dir():
+        return []
+    jobs = jobs_in(place, manifest.learner)
+    empty = [folder for folder in jobs if not (folder / _ANSWERS).is_file()]
+    if len(empty) == len(jobs):
+        return []
+    if empty or len(jobs) < len(contest.cells):
+        raise UserError(
+            f"{place}: {len(jobs) - len(empty)} of the {len(contest.cells)} folders of the contest hold a "
+            f"{_ANSWERS}; an entry has all, or none{f'; first without: {empty[0]}' if empty else ''}."
+        )
+    for folder, job in jobs.items():
+        if contest.cell(job) is None:
+            raise UserError(f"{folder} is no folder of the round {contest.round}.")
+    if manifest.track == "pretrained":
+        return list(jobs.items())
+    none = {"track": manifest.track, "network": None, "network_version": ""}
+    return [(folder, replace(job, **none)) for folder, job in jobs.items()]  # type: ignore[arg-type]
+
+
+def _run(folder: Path, job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The line of a run and its row of predictions."""
+    names = registry.create("benchmark", job.task).labels.names
+    hashes = {part: folder_digest(folder / f"{part}.parquet") for part in ("train", "test")}
+    n = _rows(folder / "test.parquet")
+    try:
+        answers = folders.read_predictions(folder / _ANSWERS, n, names)
+        rules = folders.read_rules(folder / "hypothesis.lp")
+    except InvalidOutput as error:
+        raise UserError(f"{folder}: {error}") from error
+    line = {
+        "run": job.key(),
+        "job": asdict(job),
+        "content_hash": hashes,
+        "hypothesis": {"language": "asp", "rules": rules} if rules else None,
+        "learning_time": None,
+        "versions": versions(),
+        "environment": {},
+        "started": "",
+    }
+    shown = None if answers.probabilities is None else answers.probabilities.astype(np.float32)
+    return line, [row_of(job.key(), "framework", answers.predicted.astype(np.int8), shown)]
+
+
+def _rows(path: Path) -> int:
+    import pyarrow.parquet as pq
+
+    return int(pq.ParquetFile(path).metadata.num_rows)
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A learner that the board runs.
+
+    Attributes:
+        spec: its name, or a file or module and a class in it.
+        network: perception network; empty: the one whose probabilities were handed out.
+        symbolic: whether it is shown true concepts.
+        contests: names in the round; empty: all.
+    """
+
+    spec: str
+    network: str = ""
+    symbolic: bool = False
+    contests: Sequence[str] = ()
+
+    def track(self, describe: Callable[[str], About]) -> Track:
+        """The supervision that it uses in the round."""
+        own = command_of(self.spec)[0] if is_command(self.spec) else describe(self.spec).track
+        return "symbolic" if self.symbolic and own == "pretrained" else own
+
+
+def run_learner(
+    found: Round,
+    learner: Learner,
+    seed: DataSeed,
+    store: Store,
+    bench: Bench,
+    describe: Callable[[str], About],
+    *,
+    engine: Engine | None = None,
+    on_failure: Callable[[Record], None] = lambda record: None,
+) -> Tally:
+    """Run a learner on the sealed data, place after place; what is in the store is not done again.
+
+    Args:
+        found: the round.
+        learner: which.
+        seed: the round's.
+        store: where runs are kept.
+        bench: does them; its seed is set to that of each place in turn.
+        describe: asks a learner what it is, in a process of its own.
+        engine: where runs are done.
+        on_failure: told of every failed run.
+
+    Raises:
+        UserError: another seed than the round's, or data or networks that cannot be made.
+    """
+    tallies = [Tally(0, 0, 0, 0)]
+    track = learner.track(describe)
+    for contest, place, jobs in _sealed_jobs(found, learner, track, describe):
+        bench.data_seed = place_data_seed(seed, found.name, contest.base, place)
+        tallies.append(sweep(jobs, store, bench, on_failure, engine=engine))
+    return Tally(**{f.name: sum(getattr(tally, f.name) for tally in tallies) for f in fields(Tally)})
+
+
+def _sealed_jobs(
+    found: Round, learner: Learner, track: Track, describe: Callable[[str], About]
+) -> Iterator[tuple[SealedContest, Place, list[Job]]]:
+    known = {contest.base: contest for contest in found.board_contests("code")}
+    for name in learner.contests:
+        if name not in known:
+            raise unknown(f"contest of the round {found.name}", name, known)
+    for contest in (known[name] for name in dict.fromkeys(learner.contests or known)):
+        network = learner.network or contest.network
+        for cell in places_of(contest, track):
+            place = contest.place(cell)
+            assert place is not None
+            commitment = place.commitment
+            jobs = jobs_at(
+                contest, cell, commitment, learner.spec, network, describe, symbolic=learner.symbolic
+            )
+            yield contest, place, jobs

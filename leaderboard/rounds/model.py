@@ -1,0 +1,386 @@
+"""What a sealed round is, and its public file.
+
+A round is drawn from one secret seed. Each shift and share of each contest is a *place* with a seed of its
+own, derived from the secret one. Its train and test examples occur nowhere else, so what is shown at one
+share tells nothing of another. The public file names every seed by its commitment, and what entrants were
+handed by its hash. When the round is revealed, the secret seed is written into the file.
+
+The files lie in the folder ``sealed`` beside ``board.toml``, one a round.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from nsl_bench import __version__, cache
+from nsl_bench.declared import Declared, Is, checked, parse_json
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.run.job import Job
+from nsl_bench.sealing import DataSeed, commitment_of
+
+from ..contests import Cell, Contest
+from ..submission import Manifest
+
+__all__ = [
+    "By",
+    "Grid",
+    "Place",
+    "Round",
+    "SealedContest",
+    "Taken",
+    "empty_round",
+    "folder_of",
+    "is_name",
+    "joined",
+    "manifest_digest",
+    "place_data_seed",
+    "place_seed",
+    "read_file",
+    "read_round",
+    "read_rounds",
+    "to_json",
+    "write_round",
+]
+
+SCHEMA = 1
+
+By = Literal["predictions", "code"]
+"""How an entry takes part: it sent predictions, or a learner that the board ran."""
+
+_NAME = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,28}[a-z0-9])?")
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be a round's name."""
+    return _NAME.fullmatch(text) is not None
+
+
+_DIGEST = Annotated[str, Is("64 hexadecimal digits", test=re.compile(r"[0-9a-f]{64}").fullmatch)]
+_SECRET = Annotated[
+    str,
+    Is("empty, or 32 to 256 letters and digits", test=re.compile(r"|[!-~]{32,256}").fullmatch),
+]
+_DAY = re.compile(r"|\d{4}-\d\d-\d\d")
+_DATE = Annotated[str, Is("a date such as 2026-11-22, or empty", test=_DAY.fullmatch)]
+_TEXT = Annotated[str, Is("one line of at most 300 characters", longest=300, test=str.isprintable)]
+
+
+@dataclass(frozen=True)
+class Place(Declared):
+    """A shift and a share of a sealed contest.
+
+    Attributes:
+        shift: short name; ``"standard"`` at 0 %.
+        percent: share of shifted examples.
+        commitment: of the seed that its examples follow.
+        examples: how many test examples there are.
+        test: hashes of the test parts that were handed out, by repeat.
+        train: hashes of the train parts that were handed out, by repeat.
+    """
+
+    shift: _TEXT
+    percent: Annotated[float, Is("a number from 0 to 100", least=0, most=100)]
+    commitment: _DIGEST
+    examples: Annotated[int, Is("a whole number from 1", least=1)]
+    test: tuple[_DIGEST, ...]
+    train: tuple[_DIGEST, ...]
+
+
+@dataclass(frozen=True)
+class Grid(Contest):
+    """A contest of a round, as the round's file has it.
+
+    Attributes:
+        network: the perception network whose probabilities were handed out.
+        source_fingerprint: of the images.
+        places: one for each shift and share.
+    """
+
+    network: _TEXT = field(default="softmax", metadata={"required": True})
+    source_fingerprint: _TEXT = field(default="", metadata={"required": True})
+    places: tuple[Place, ...] = field(default=(), metadata={"required": True})
+
+
+@dataclass(frozen=True)
+class Taken(Declared):
+    """An entry that was taken before the round was revealed.
+
+    Attributes:
+        name: what the board calls it.
+        folder: of the accepted submission.
+        by: how it takes part.
+        digest: SHA-256 of its manifest, which has those of its other files.
+    """
+
+    name: Annotated[str, Is("one line of 1 to 80 characters", shortest=1, longest=80)]
+    folder: Annotated[str, Is("a folder's name", test=re.compile(r"[a-z0-9][a-z0-9-]{0,120}").fullmatch)]
+    by: By
+    digest: _DIGEST
+
+
+@dataclass(frozen=True)
+class Round(Declared):
+    """A sealed round.
+
+    Attributes:
+        name: short and unique.
+        commitment: of the secret seed.
+        sealed: when it was sealed.
+        nsl_bench: version that sealed it.
+        contests: what is compared.
+        entries: what was taken before it was revealed.
+        secret: the seed, once the round is revealed; else empty.
+        revealed: when it was revealed; else empty.
+        schema: version of this form.
+    """
+
+    name: Annotated[str, Is("1 to 30 lower case letters and digits, and dashes between them", test=is_name)]
+    commitment: _DIGEST
+    sealed: _DATE
+    nsl_bench: _TEXT
+    contests: tuple[Grid, ...]
+    entries: tuple[Taken, ...] = ()
+    secret: _SECRET = ""
+    revealed: _DATE = ""
+    schema: Annotated[int, Is(f"{SCHEMA}, the form that is read here", least=SCHEMA, most=SCHEMA)] = field(
+        default=SCHEMA, metadata={"required": True}
+    )
+
+    @property
+    def is_revealed(self) -> bool:
+        """Whether its seed is public."""
+        return bool(self.secret)
+
+    def entry(self, manifest: Manifest) -> Taken | None:
+        """The entry that a submission is, to the last byte; None if it was not taken."""
+        digest = manifest_digest(manifest)
+        return next((entry for entry in self.entries if entry.digest == digest), None)
+
+    def board_contests(self, by: By, secret: str = "") -> tuple[SealedContest, ...]:
+        """Its contests as the board has them.
+
+        Args:
+            by: how the entry takes part.
+            secret: the round's seed; by default the revealed one, if it is.
+        """
+        known = secret or self.secret
+        return tuple(SealedContest.of(self, grid, by, known) for grid in self.contests)
+
+
+@dataclass(frozen=True)
+class SealedContest(Grid):
+    """A contest of a round on the board; its name begins with the round's.
+
+    Attributes:
+        round: the round's name.
+        base: its name in the round.
+        by: how the entry takes part.
+        secret: the round's seed, if it is known.
+    """
+
+    round: str = ""
+    base: str = ""
+    by: By = "predictions"
+    secret: str = field(default="", repr=False)
+
+    @classmethod
+    def of(cls, whole: Round, grid: Grid, by: By, secret: str) -> SealedContest:
+        """A contest of a round."""
+        values = {f.name: getattr(grid, f.name) for f in fields(grid)}
+        name = joined(whole.name, grid.name)
+        return cls(**{**values, "name": name}, round=whole.name, base=grid.name, by=by, secret=secret)
+
+    @property
+    def sealed_round(self) -> str:
+        """The round's name."""
+        return self.round
+
+    @property
+    def handed_out_network(self) -> str:
+        """The network whose probabilities were handed out."""
+        return self.network
+
+    def place(self, cell: Cell) -> Place | None:
+        """The place that a run belongs to."""
+        wanted = (cell.shift, cell.percent)
+        return next((place for place in self.places if (place.shift, place.percent) == wanted), None)
+
+    def cell(self, job: Job) -> Cell | None:
+        """A run's place in the grid; None if it is no run of this contest, on this place's data."""
+        found = super().cell(replace(job, sealed=""))
+        place = None if found is None else self.place(found)
+        return found if place is not None and place.commitment == job.sealed else None
+
+    def data_seed(self, cell: Cell) -> int | str:
+        """The seed that a cell's data follow."""
+        if not self.secret:
+            raise UserError(f"The round {self.round} is not revealed yet, so nobody can score its entries.")
+        return place_seed(self.secret, self.round, self.base, cell)
+
+    def hashes(self, cell: Cell) -> Mapping[str, str] | None:
+        """The hashes of what was handed out."""
+        place = self.place(cell)
+        if place is None:
+            return None
+        return {"train": place.train[cell.repeat - 1], "test": place.test[cell.repeat - 1]}
+
+    def test_examples(self, cell: Cell) -> int | None:
+        """How many test examples were handed out for a cell."""
+        place = self.place(cell)
+        return None if place is None else place.examples
+
+    def evaluations(self, track: str) -> tuple[str, ...]:
+        """The evaluations: who sends predictions was not handed true concepts, so there is only one."""
+        return super().evaluations(track) if self.by == "code" else ("framework",)
+
+    def command(
+        self,
+        learner: str,
+        track: str = "pretrained",
+        network: str | None = None,
+        cell: Cell | None = None,
+        out: str = "results/",
+    ) -> str:
+        """The command line that does a learner's runs of this contest."""
+        if self.by == "predictions":  # only whoever made them can make them again; all can check them
+            return shlex.join(["nsl-bench", "leaderboard", "verify-round", self.round])
+        words = ["nsl-bench", "leaderboard", "run-entry", self.round, "--contest", self.base]
+        words += ["--learner", learner, *(["--track", "symbolic"] if track == "symbolic" else [])]
+        words += ["--network", network] if network else []
+        return shlex.join([*words, "--out", out])
+
+
+def joined(round_name: str, contest: str) -> str:
+    """The name that a contest of a round has on the board; no round's name holds two dashes."""
+    return f"{round_name}--{contest}"
+
+
+def place_seed(secret: str, round_name: str, contest: str, cell: Cell | Place) -> str:
+    """The seed of a place: HMAC-SHA256 of what it is called, under the round's seed."""
+    words = "\x1f".join(["nsl-bench round", round_name, contest, cell.shift, f"{cell.percent:g}"])
+    return hmac.new(secret.encode("ascii"), words.encode(), hashlib.sha256).hexdigest()
+
+
+def place_data_seed(seed: DataSeed, round_name: str, contest: str, place: Place) -> DataSeed:
+    """The seed of a place as the harness takes it.
+
+    Raises:
+        UserError: it is not the one that the place names.
+    """
+    found = DataSeed(place_seed(seed.secret, round_name, contest, place), seed.file)
+    if found.commitment != place.commitment:
+        raise UserError(
+            f"The seed in {seed.file} is not that of the round {round_name}: {contest}, {place.shift} "
+            f"{place.percent:g} % has another commitment."
+        )
+    return found
+
+
+def manifest_digest(manifest: Manifest) -> str:
+    """SHA-256 of a manifest as the board keeps it, which has those of its other files."""
+    return hashlib.sha256(manifest.to_json().encode()).hexdigest()
+
+
+def folder_of(board: Path) -> Path:
+    """Where the rounds of a board lie."""
+    return board.parent / "sealed"
+
+
+def read_round(name: str, board: Path) -> Round:
+    """A round of a board.
+
+    Raises:
+        UserError: there is none of this name, or its file is damaged.
+    """
+    known = {path.stem: path for path in sorted(folder_of(board).glob("*.json"))}
+    if not known:
+        raise UserError(f"There is no sealed round '{name}': the folder {folder_of(board)} holds none.")
+    if name not in known:
+        raise unknown("sealed round", name, known)
+    return read_file(known[name])
+
+
+def read_rounds(board: Path) -> tuple[Round, ...]:
+    """Every round of a board.
+
+    Raises:
+        UserError: a file is damaged.
+    """
+    return tuple(read_file(path) for path in sorted(folder_of(board).glob("*.json")))
+
+
+def read_file(path: Path) -> Round:
+    """A round's file.
+
+    Raises:
+        UserError: it cannot be read, or is none.
+    """
+    try:
+        values = parse_json(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"The round's file {path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise UserError(f"The round's file {path} is no JSON: {error}.") from error
+    found = checked(Round, values, f"{path}: ")
+    for why in _wrong(found):
+        raise UserError(f"{path}: {why}")
+    return found
+
+
+def _wrong(found: Round) -> Iterator[str]:
+    """What the form does not say."""
+    if found.secret and commitment_of(found.secret) != found.commitment:
+        yield "the revealed seed is not the one that the round committed to."
+    names = [grid.name for grid in found.contests]
+    if not names or len(set(names)) < len(names):
+        yield "a round needs contests with different names."
+    for grid in found.contests:
+        wanted = {(cell.shift, cell.percent) for cell in grid.cells_of("pretrained")}
+        if {len(hashes) for place in grid.places for hashes in (place.train, place.test)} - {grid.repeats}:
+            yield f"contests ({grid.name}): a place needs hashes of {grid.repeats} train and test parts."
+        listed = [(place.shift, place.percent) for place in grid.places]
+        if sorted(listed) != sorted(wanted):
+            yield f"contests ({grid.name}): places must be the shifts and shares of the contest, each once."
+    for name in ("name", "digest", "folder"):
+        values = [getattr(entry, name) for entry in found.entries]
+        if len(set(values)) < len(values):
+            yield f"two entries have one {name}."
+
+
+def write_round(found: Round, board: Path) -> Path:
+    """Write a round's file; an older one is replaced at once.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    path = folder_of(board) / f"{found.name}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with cache.replacing(path) as temporary:
+            temporary.write_text(to_json(found), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"The round's file {path} cannot be written: {error.strerror}.") from error
+    return path
+
+
+def to_json(found: Round) -> str:
+    """The text of a round's file."""
+    return json.dumps(asdict(found), indent=2) + "\n"
+
+
+def empty_round(name: str, commitment: str, sealed: str, grids: Sequence[Grid]) -> Round:
+    """A round without entries.
+
+    Raises:
+        UserError: its name, or a name that a contest gets by it, is none.
+    """
+    values = {"name": name, "commitment": commitment, "sealed": sealed, "nsl_bench": __version__}
+    return checked(Round, {**values, "contests": list(map(asdict, grids)), "schema": SCHEMA}, "The round: ")

@@ -1,0 +1,191 @@
+"""What entrants of a sealed round get: a folder for each run, as `nsl-bench export` writes it.
+
+Test examples have no labels and no true concepts. They come in an order that follows the secret seed, and are
+called by their place in it. Nothing in a file depends on anything that is not in its columns. `part_digest`
+hashes what was handed out, labels of train examples and pixels, in whatever file it lies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.content import canonical_row, image_digest, pixels
+from nsl_bench.data.splits import make_source
+from nsl_bench.errors import UserError
+from nsl_bench.learners.view import View
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.exchange import export, jobs_in
+from nsl_bench.run.job import About, Job, plan
+from nsl_bench.sealing import DataSeed, commitment_of
+from nsl_bench.types import Track
+
+from ..contests import Cell, Contest
+from .model import Grid, Place, Round, place_seed
+
+__all__ = [
+    "ROUND_FILE",
+    "folder_digest",
+    "identity_here",
+    "jobs_at",
+    "jobs_in_package",
+    "made_again",
+    "part_digest",
+    "places_of",
+    "write_contest",
+]
+
+ROUND_FILE = "round.json"
+"""The round's public file, as it lies in what entrants get."""
+
+ENTRANT = "mine"
+"""What the folders call the learner."""
+
+
+def places_of(contest: Contest, track: str = "pretrained") -> list[Cell]:
+    """The shifts and shares of a contest, each once, as their first runs."""
+    return [cell for cell in contest.cells_of(track) if cell.repeat == 1]
+
+
+def jobs_at(
+    contest: Contest,
+    cell: Cell,
+    commitment: str,
+    learner: str,
+    network: str,
+    describe: Callable[[str], About],
+    *,
+    symbolic: bool = False,
+) -> list[Job]:
+    """The runs of a learner at a place of a contest, one a repeat."""
+    return plan(
+        contest.task,
+        [learner],
+        dials=[contest.dials(cell)],
+        repeats=range(1, contest.repeats + 1),
+        sizes=[contest.size],
+        source=contest.source,
+        network=network,
+        symbolic=symbolic,
+        seed=contest.seed,
+        sealed=commitment,
+        describe=describe,
+    )
+
+
+def write_contest(
+    contest: Contest, out: Path, round_name: str, seed: DataSeed, bench: Bench, network: str
+) -> Grid:
+    """Write the folders of a contest.
+
+    Args:
+        contest: of the board.
+        out: folder of the folders.
+        round_name: of the round.
+        seed: the round's.
+        bench: makes the data; its seed is set to that of each place in turn.
+        network: whose probabilities are handed out.
+
+    Returns:
+        The contest as the round's public file has it.
+    """
+    places = []
+    fingerprint = ""
+    for cell in places_of(contest):
+        place = DataSeed(place_seed(seed.secret, round_name, contest.name, cell), seed.file)
+        jobs = jobs_at(contest, cell, place.commitment, ENTRANT, network, _entrant("pretrained"))
+        fingerprint = jobs[0].source_fingerprint
+        bench.data_seed = place
+        for _ in export(jobs, out, bench, images=True):
+            pass
+        examples, test, train = digests(jobs, bench)
+        places.append(Place(cell.shift, cell.percent, place.commitment, examples, test, train))
+    values = {f.name: getattr(contest, f.name) for f in fields(Contest)}
+    return Grid(**values, network=network, source_fingerprint=fingerprint, places=tuple(places))
+
+
+def made_again(grid: Grid, found: Round) -> Iterator[Place]:
+    """The places of a contest, made again from the seed of a revealed round."""
+    bench = Bench()
+    for cell in places_of(grid):
+        place = DataSeed(place_seed(found.secret, found.name, grid.name, cell), Path("-"))
+        jobs = jobs_at(grid, cell, place.commitment, ENTRANT, grid.network, _entrant("end_to_end"))
+        bench.data_seed = place
+        examples, test, train = digests(jobs, bench)
+        yield Place(cell.shift, cell.percent, commitment_of(place.secret), examples, test, train)
+
+
+def identity_here(grid: Grid) -> tuple[str, str]:
+    """The version of a contest's task here, and the fingerprint of its images."""
+    task: Benchmark = registry.create("benchmark", grid.task)
+    return task.version, make_source(task, grid.source).fingerprint()
+
+
+def _entrant(track: Track) -> Callable[[str], About]:
+    return lambda learner: About(track, "")
+
+
+def digests(jobs: Sequence[Job], bench: Bench) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
+    """How many test examples the runs of a place have, and the hashes of their test and train parts."""
+    views = [bench.views(job) for job in jobs]
+    task: Benchmark = registry.create("benchmark", jobs[0].task)
+    numbers = [task.test_number(job.repeat) for job in jobs]
+    tests = {number: seen[-1] for number, seen in zip(numbers, views, strict=True)}
+    hashes = {number: part_digest(test) for number, test in tests.items()}
+    test = tuple(hashes[number] for number in numbers)
+    return len(views[0][-1]), test, tuple(part_digest(seen[0]) for seen in views)
+
+
+def jobs_in_package(folder: Path) -> dict[Path, Job]:
+    """The folders of a contest, with the run that each is for."""
+    return jobs_in(folder)
+
+
+def part_digest(view: View) -> str:
+    """SHA-256 of what a part shows: labels if it has them, meta-data, pixels, in their order."""
+    labels = [view.label_names[k] for k in view.labels.tolist()] if hasattr(view, "labels") else None
+    columns = {name: column.tolist() for name, column in view.metadata.items()}
+    return _digest(labels, columns, view.images)
+
+
+def folder_digest(path: Path) -> str:
+    """The same of a parquet file that entrants were handed.
+
+    Raises:
+        UserError: it is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from PIL import Image
+
+    @cache
+    def picture(data: bytes | None) -> Any:
+        return None if data is None else pixels(Image.open(io.BytesIO(data)))
+
+    try:
+        table = pq.read_table(path)
+        labels = table["label"].to_pylist() if "label" in table.column_names else None
+        names = [name for name in table.column_names if name.startswith("meta_")]
+        columns = {name.removeprefix("meta_"): table[name].to_pylist() for name in names}
+        return _digest(labels, columns, (map(picture, slots.as_py()) for slots in table["images"]))
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise UserError(f"{path} is not what was handed out: {type(error).__name__}: {error}.") from error
+
+
+def _digest(
+    labels: Sequence[str] | None, columns: Mapping[str, Sequence[Any]], images: Iterable[Iterable[Any]]
+) -> str:
+    total = hashlib.sha256()
+    for i, slots in enumerate(images):
+        shown = [None if image is None else image_digest(image).hex() for image in slots]
+        metadata = {name: column[i] for name, column in columns.items()}
+        row = canonical_row([], "" if labels is None else labels[i], metadata, False, shown)
+        total.update(row + b"\n")
+    return total.hexdigest()

@@ -1,0 +1,181 @@
+"""Revealing a sealed round, and checking a revealed one with its public files alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nsl_bench.errors import UserError
+from nsl_bench.sealing import DataSeed, commitment_of
+
+from ..scoring import score
+from ..submission import MANIFEST
+from ..untrusted import Limits
+from ..verdict import SCORES, Verdict, numbers_in, write_scores
+from .model import Grid, Place, Round, SealedContest, Taken, place_data_seed, write_round
+from .package import ROUND_FILE, folder_digest, identity_here, jobs_in_package, made_again
+
+__all__ = ["Finding", "check_package", "reveal", "verify"]
+
+_TOLERANCE = 1e-9
+_Heard = Callable[[str], None]
+
+
+def reveal(found: Round, seed: DataSeed, board: Path, date: str) -> Round:
+    """Write a round's secret seed into its public file.
+
+    Raises:
+        UserError: it is another seed than the one that the round committed to, or the file cannot be written.
+    """
+    if seed.commitment != found.commitment:
+        raise UserError(
+            f"{seed.file} holds another seed than the one that the round {found.name} committed to."
+        )
+    for contest in found.board_contests("predictions"):
+        for place in contest.places:
+            place_data_seed(seed, found.name, contest.base, place)
+    if found.is_revealed:
+        return found
+    opened = replace(found, secret=seed.secret, revealed=date)
+    write_round(opened, board)
+    return opened
+
+
+def score_entries(
+    found: Round, submissions: Path, limits: Limits, heard: _Heard | None = None
+) -> Iterator[tuple[Taken, Verdict]]:
+    """Score the entries of a revealed round that have no scores yet, and write these beside them.
+
+    Yields:
+        Each entry with the verdict on it.
+    """
+    for entry in found.entries:
+        folder = submissions / entry.folder
+        if (folder / SCORES).is_file():
+            continue
+        try:
+            verdict = score(folder, (), limits, heard, rounds=(found,))
+        except UserError as error:
+            verdict = Verdict(entry.name, (str(error),))
+        if verdict.accepted:
+            write_scores(verdict, folder / SCORES)
+        yield entry, verdict
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something of a revealed round that was checked.
+
+    Attributes:
+        what: what was checked, as a sentence begins.
+        wrong: what is wrong with it, as it ends; empty: nothing.
+    """
+
+    what: str
+    wrong: str = ""
+
+    def __str__(self) -> str:
+        return f"wrong: {self.what}: {self.wrong}." if self.wrong else f"ok: {self.what}"
+
+
+def verify(found: Round, submissions: Path, limits: Limits, heard: _Heard | None = None) -> Iterator[Finding]:
+    """Check a revealed round with what everybody can read: its file, and the accepted submissions.
+
+    Raises:
+        UserError: it is not revealed yet.
+    """
+    if not found.is_revealed:
+        raise UserError(f"The round {found.name} is not revealed yet, so nobody can check its scores.")
+    same = commitment_of(found.secret) == found.commitment
+    yield Finding(f"the seed of the round {found.name} is the one that it committed to", "" if same else "no")
+    for grid in found.contests:
+        yield _data_again(grid, found)
+    for entry in found.entries:
+        yield _entry_again(entry, found, submissions, limits, heard)
+    taken = {entry.folder for entry in found.entries}
+    for path in sorted(submissions.glob(f"*/{SCORES}")):
+        if path.parent.name not in taken and _round_of(path.parent) == found.name:
+            yield Finding(f"{path.parent.name}", f"no entry of the round {found.name}, but it has scores")
+
+
+def _data_again(grid: Grid, found: Round) -> Finding:
+    what = f"{grid.name}: {len(grid.places)} places made again from the seed"
+    try:
+        here = identity_here(grid)
+        if here != (grid.version, grid.source_fingerprint):
+            said = f"{grid.benchmark} {grid.version} with the images {grid.source_fingerprint}"
+            return Finding(what, f"the round is of {said}; here are version {here[0]} and {here[1]}")
+        wrong = [
+            f"{said.shift} {said.percent:g} %"
+            for said, again in zip(_sorted(grid.places), _sorted(made_again(grid, found)), strict=True)
+            if said != again
+        ]
+    except UserError as error:
+        return Finding(what, str(error).rstrip("."))
+    return Finding(what, f"commitment or examples differ at {', '.join(wrong)}" if wrong else "")
+
+
+def _sorted(places: Iterator[Place] | tuple[Place, ...]) -> list[Place]:
+    return sorted(places, key=lambda place: (place.percent, place.shift))
+
+
+def _entry_again(
+    entry: Taken, found: Round, submissions: Path, limits: Limits, heard: _Heard | None
+) -> Finding:
+    """Whether an entry is the one that was taken, and its scores follow from it."""
+    what = f"{entry.name}: taken before the reveal, scored again"
+    folder = submissions / entry.folder
+    try:
+        verdict = score(folder, (), limits, heard, rounds=(found,))
+    except UserError as error:
+        return Finding(what, str(error).rstrip("."))
+    if not verdict.accepted:
+        return Finding(what, verdict.problems[0].rstrip("."))
+    try:
+        said = numbers_in(folder / SCORES)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return Finding(what, f"{SCORES} cannot be read ({type(error).__name__})")
+    again = {run.run: run.metrics for run in verdict.runs}
+    wrong = [run for run in said.keys() | again.keys() if not _alike(said.get(run), again.get(run))]
+    return Finding(what, f"{len(wrong)} of {len(again)} runs have other numbers in {SCORES}" if wrong else "")
+
+
+def _alike(said: Mapping[str, float] | None, again: Mapping[str, float] | None) -> bool:
+    if said is None or again is None or said.keys() != again.keys():
+        return False
+    return all(abs(said[name] - again[name]) <= _TOLERANCE for name in said)
+
+
+def _round_of(folder: Path) -> str:
+    try:
+        values = json.loads((folder / MANIFEST).read_bytes())
+        return str(values.get("round", ""))
+    except (OSError, ValueError, AttributeError):
+        return ""
+
+
+def check_package(found: Round, package: Path) -> Iterator[Finding]:
+    """Check that what somebody was handed is what the round's file says; no seed is needed.
+
+    Raises:
+        UserError: there is no round there.
+    """
+    if not (package / ROUND_FILE).is_file():
+        raise UserError(f"{package} is not what entrants of a sealed round get: it has no {ROUND_FILE}.")
+    for contest in found.board_contests("predictions"):
+        if (package / contest.base).is_dir():
+            yield _folders_again(contest, package / contest.base)
+
+
+def _folders_again(contest: SealedContest, folder: Path) -> Finding:
+    jobs = jobs_in_package(folder)
+    what = f"{contest.base}: {len(jobs)} folders are those that the round handed out"
+    wrong = []
+    for place, job in jobs.items():
+        cell = contest.cell(job)
+        said = None if cell is None else contest.hashes(cell)
+        if said != {part: folder_digest(place / f"{part}.parquet") for part in ("train", "test")}:
+            wrong.append(place.name)
+    return Finding(what, f"{len(wrong)} are not, first {wrong[0]}" if wrong else "")

@@ -1,0 +1,149 @@
+"""Sealing a round: the secret seed is drawn, what entrants get is made, and the commitment is published."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nsl_bench.declared import quoted
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.sealing import DataSeed
+
+from ..contests import Contest
+from .model import Round, empty_round, folder_of, is_name, joined, read_rounds, to_json, write_round
+from .package import ROUND_FILE, write_contest
+
+__all__ = ["Files", "chosen", "seal"]
+
+_LONGEST = 50
+
+
+def chosen(
+    contests: Sequence[Contest], names: Sequence[str], percents: Sequence[float], repeats: int | None
+) -> list[Contest]:
+    """The contests of a round.
+
+    Args:
+        contests: the board's.
+        names: of those that are wanted; empty: all.
+        percents: shares in place of the contests' own; empty: those.
+        repeats: train splits in place of the contests' own; None: those.
+
+    Raises:
+        UserError: there is no such contest.
+    """
+    known = {contest.name: contest for contest in contests}
+    for name in names:
+        if name not in known:
+            raise unknown("contest", name, known)
+    found = [known[name] for name in dict.fromkeys(names or known)]
+    if percents:
+        found = [replace(contest, percents=tuple(dict.fromkeys(percents))) for contest in found]
+    return found if repeats is None else [replace(contest, repeats=repeats) for contest in found]
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the parts of a round are written.
+
+    Attributes:
+        board: ``board.toml``, beside which the round's public file is written.
+        seed: where the secret seed is kept; must not be there.
+        out: folder that is made for entrants; must not hold files.
+    """
+
+    board: Path
+    seed: Path
+    out: Path
+
+
+def seal(
+    name: str,
+    contests: Sequence[Contest],
+    files: Files,
+    *,
+    network: str,
+    date: str,
+    device: str = "auto",
+    heard: Callable[[str], None] = lambda sentence: None,
+) -> Round:
+    """Seal a round.
+
+    Args:
+        name: of the round.
+        contests: what is compared.
+        files: what is written where.
+        network: whose probabilities entrants get.
+        date: ISO 8601.
+        device: where the network runs.
+        heard: is told what is being done.
+
+    Raises:
+        UserError: a name or file that is there already or cannot be; nothing is left behind then.
+    """
+    _check(name, contests, files)
+    seed, out = _draw(files.seed), files.out
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".sealing-", dir=out.parent) as beside:
+            made = Path(beside, "package")
+            bench = Bench(device, workers=os.cpu_count() or 1)
+            grids = []
+            for contest in contests:
+                heard(f"Making what entrants of {contest.name} get: {len(contest.cells)} folders.")
+                folder = made / contest.name
+                grids.append(write_contest(contest, folder, name, seed, bench, network))
+            found = empty_round(name, seed.commitment, date, grids)
+            (made / ROUND_FILE).write_text(to_json(found), encoding="utf-8")
+            if out.exists():
+                out.rmdir()
+            shutil.move(made, out)
+        write_round(found, files.board)
+    except BaseException as error:
+        files.seed.unlink(missing_ok=True)  # nothing that follows it was published
+        if isinstance(error, OSError):
+            raise UserError(f"--out: {out} cannot be written: {error.strerror}.") from error
+        raise
+    return found
+
+
+def _check(name: str, contests: Sequence[Contest], files: Files) -> None:
+    board, out = files.board, files.out
+    if not is_name(name):
+        raise UserError(
+            f"A round's name is 1 to 30 lower case letters and digits, and dashes between them; got "
+            f"{quoted(name)}."
+        )
+    if name in {known.name for known in read_rounds(board)}:
+        raise UserError(
+            f"There is a sealed round '{name}' in {folder_of(board)} already; choose another name."
+        )
+    for contest in contests:
+        if len(joined(name, contest.name)) > _LONGEST:
+            raise UserError(
+                f"{joined(name, contest.name)} has more than {_LONGEST} letters; give a shorter name."
+            )
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"--out: {out} is there already; name a folder that is new or empty.")
+
+
+def _draw(file: Path) -> DataSeed:
+    """A new secret seed, in a file that nobody else may read."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise UserError(
+            f"--data-seed-file: {file} is there already; a round has a seed of its own, so name a new file."
+        ) from None
+    except OSError as error:
+        raise UserError(f"--data-seed-file: {file} cannot be written: {error.strerror}.") from error
+    with os.fdopen(descriptor, "w", encoding="ascii") as opened:
+        opened.write(secrets.token_hex(32) + "\n")
+    return DataSeed.read(file)

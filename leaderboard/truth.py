@@ -1,0 +1,148 @@
+"""The benchmark's own data, against which a submission is held: hashes, labels, and what a network sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.content import content_hash
+from nsl_bench.data.splits import make_source, make_split, symbolic_split
+from nsl_bench.run.job import Job
+from nsl_bench.shift import resolve
+from nsl_bench.source import ImageSource
+from nsl_bench.types import Part, Split
+
+from .contests import Cell, Contest
+
+__all__ = ["PARTS", "hashes_of", "images_shown", "majority", "network_sees", "test_number", "truth"]
+
+PARTS: tuple[Part, ...] = ("train", "test")
+"""The parts that have a content hash."""
+
+
+@cache
+def _parts(benchmark: str, source: str) -> tuple[Benchmark, ImageSource]:
+    task = _task(benchmark)
+    return task, make_source(task, source)
+
+
+@cache
+def _standard(benchmark: str, source: str, part: Part, size: str, repeat: int, seed: int) -> Split:
+    """Examples with images, none of them shifted yet."""
+    return make_split(*_parts(benchmark, source), part, size, repeat, seed=seed)
+
+
+@cache
+def _true_hash(
+    benchmark: str, source: str, part: Part, size: str, repeat: int, shift: str, percent: float, seed: int
+) -> str:
+    """The content hash of a part's data, made here; shift ``""`` is the symbolic data without images."""
+    from nsl_bench.perception.predict import image_digests
+
+    task, images = _parts(benchmark, source)
+    if not shift:
+        return content_hash(symbolic_split(task, part, size, repeat, seed=seed), task)
+    split = _standard(benchmark, source, part, size, repeat, seed).shift(percent)
+    return content_hash(split, task, image_digests(split, images, resolve(shift, task, images)))
+
+
+def hashes_of(job: Job, contest: Contest, cell: Cell) -> Mapping[str, str]:
+    """The content hashes of a run's parts, or those of what was handed out of them."""
+    handed_out = contest.hashes(cell)
+    return handed_out or {part: _hash_of(job, part) for part in PARTS}
+
+
+def _hash_of(job: Job, part: Part) -> str:
+    dial = (job.test_shift, job.test_percent) if part == "test" else (job.train_shift, job.train_percent)
+    shift, percent = ("", 0.0) if job.track == "symbolic" else (dial[0], float(dial[1]))
+    place = _test_of(job) if part == "test" else (job.size, job.repeat)
+    return _true_hash(job.task, job.source, part, *place, shift, percent, job.seed)
+
+
+def _test_of(job: Job) -> tuple[str, int]:
+    """The size and the number under which a run's test set is made."""
+    task = _task(job.task)
+    return next(iter(task.sizes)), task.test_number(job.repeat)
+
+
+@cache
+def _task(benchmark: str) -> Benchmark:
+    found: Benchmark = registry.create("benchmark", benchmark)
+    return found
+
+
+def test_number(job: Job) -> int:
+    """Which test set a run has: 1 unless train sets have test sets of their own."""
+    return _task(job.task).test_number(job.repeat)
+
+
+@cache
+def _labels(benchmark: str, seed: int | str, size: str, number: int) -> npt.NDArray[np.int64]:
+    """A test set's labels, the same at every share of shift."""
+    return symbolic_split(_task(benchmark), "test", size, number, seed=seed).labels.astype(np.int64)
+
+
+def truth(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int64]:
+    """The labels of a run's test set."""
+    return _labels(job.task, contest.data_seed(cell), *_test_of(job))
+
+
+def network_sees(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int16]:
+    """int16 [n, slots]: the concepts that a run's network sees in its test images."""
+    assert job.network is not None
+    names = job.task, job.source, job.network, job.test_shift
+    return _network_sees(*names, job.test_percent, contest.data_seed(cell), *_test_of(job))
+
+
+def majority(job: Job, contest: Contest, cell: Cell) -> int:
+    """The most frequent label of a run's train set, the first on ties."""
+    return _majority(job.benchmark, job.size, job.repeat, contest.data_seed(cell))
+
+
+@cache
+def _majority(benchmark: str, size: str, repeat: int, seed: int | str) -> int:
+    return int(
+        np.bincount(symbolic_split(_task(benchmark), "train", size, repeat, seed=seed).labels).argmax()
+    )
+
+
+def images_shown(job: Job, contest: Contest, cell: Cell, evaluation: str) -> npt.NDArray[np.int32]:
+    """int32 [n, slots]: the images that a run's test examples show; no slots where concepts are asked about.
+
+    They do not depend on the shift.
+    """
+    if evaluation == "hypothesis" or job.track == "symbolic":
+        return np.empty((len(truth(job, contest, cell)), 0), np.int32)
+    return _test_images(job.benchmark, job.source, contest.data_seed(cell), *_test_of(job))
+
+
+@cache
+def _test_images(
+    benchmark: str, source: str, seed: int | str, size: str, number: int
+) -> npt.NDArray[np.int32]:
+    return make_split(*_parts(benchmark, source), "test", size, number, seed=seed).images
+
+
+@cache
+def _network_sees(
+    benchmark: str,
+    source: str,
+    network: str,
+    shift: str,
+    percent: float,
+    seed: int | str,
+    size: str,
+    number: int,
+) -> npt.NDArray[np.int16]:
+    from nsl_bench.perception.library import trained
+    from nsl_bench.perception.predict import predictions_of
+
+    task, images = _parts(benchmark, source)
+    split = make_split(task, images, "test", size, number, percent=percent, seed=seed)
+    change = resolve(shift, task, images)
+    return predictions_of(split, images, change, trained(network, task, images)).concepts

@@ -1,0 +1,345 @@
+"""What is measured of a learner: it is asked in hypothesis and in framework evaluation, and answers count.
+
+Hypothesis evaluation asks the learner about the test set's true concepts; framework evaluation about what
+the network sees in the test set's images (FFNSL paper, section 5).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError
+from nsl_bench.isolation.command import CommandLearner
+from nsl_bench.isolation.guard import Allowance, Ended
+from nsl_bench.isolation.limits import Failure, Lost
+from nsl_bench.learners.base import (
+    InvalidOutput,
+    Unanswered,
+    answers_of,
+    hypothesis_of,
+    takes_validation,
+    tuning_of,
+)
+from nsl_bench.learners.view import View
+from nsl_bench.run import metrics as measure
+from nsl_bench.run.account import Answered, account, perceived
+from nsl_bench.run.agreement import agreement
+from nsl_bench.run.effort import Effort
+from nsl_bench.run.quality import example_quality, is_true_rule
+from nsl_bench.run.uncertainty import aurc, detection_auroc, fpr_at_95, least_confidence
+from nsl_bench.shift import Shift
+from nsl_bench.source import ImageSource
+from nsl_bench.types import (
+    AMBIGUOUS,
+    BLANK,
+    UNDECIDED,
+    Hypothesis,
+    Predictions,
+    Split,
+    Track,
+    one_hot,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Data", "Material", "Measured", "blaming", "imputed", "measure_learner"]
+
+
+@dataclass(frozen=True)
+class Data:
+    """One part of a run's examples, with what the network sees in their images.
+
+    Attributes:
+        split: the examples.
+        shift: what the shifted ones' images went through; None: nothing.
+        predictions: what the network sees; None without a network.
+        content_hash: of the examples and their images.
+    """
+
+    split: Split
+    shift: Shift | None
+    predictions: Predictions | None
+    content_hash: str
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that a run is made of but its learner.
+
+    Attributes:
+        benchmark: the task of the run's train set.
+        source: the images.
+        track: what the learner is handed.
+        train: the train set.
+        test: the test set.
+        validation: makes the validation set, for learners that take it; None where there is none.
+    """
+
+    benchmark: Benchmark
+    source: ImageSource
+    track: Track
+    train: Data
+    test: Data
+    validation: Callable[[], Data] | None = None
+
+    def view(self, data: Data, *, labelled: bool = True, truth: bool = False) -> View:
+        """A part as the learner sees it.
+
+        Args:
+            data: the part.
+            labelled: whether it shows labels.
+            truth: show true concepts and no images, in place of what the network sees.
+        """
+        predictions = data.predictions
+        if truth:
+            predictions = Predictions.certain(data.split.concepts, len(self.benchmark.concept_space))
+        hidden = truth or self.track == "symbolic"
+        return View(
+            data.split,
+            self.benchmark,
+            self.track,
+            predictions=predictions,
+            source=None if hidden else self.source,
+            shift=None if truth else data.shift,
+            labelled=labelled,
+        )
+
+    def tests(self) -> dict[str, View]:
+        """For each evaluation the test set as the learner sees it.
+
+        What is in the images is asked before the true concepts of the same examples are shown.
+        """
+        views: dict[str, View] = {}
+        if self.track != "symbolic":
+            views["framework"] = self.view(self.test, labelled=False)
+        if self.track in ("symbolic", "pretrained"):
+            views["hypothesis"] = self.view(self.test, labelled=False, truth=True)
+        return views
+
+
+@dataclass
+class Measured:
+    """What was measured of a learner."""
+
+    numbers: dict[str, float] = field(default_factory=dict)
+    hypothesis: Hypothesis | None = None
+    predictions: pd.DataFrame | None = None
+    timed_out: bool = False
+    inference: dict[str, Any] = field(default_factory=dict)
+    perception: dict[str, Any] = field(default_factory=dict)
+    validation_hash: str = ""
+    tuning: dict[str, Any] = field(default_factory=dict)
+
+
+def measure_learner(learner: Any, material: Material, allowance: Allowance) -> Measured:
+    """Fit a learner, and measure what it learned and what it answers.
+
+    Raises:
+        Failure: the learner failed; says what it was doing.
+        InvalidOutput: it answered with what is no answer.
+    """
+    found = Measured()
+    effort = Effort(learner)
+    with blaming("fit"), effort.of("learning"):
+        learner = _fitted(learner, material, found)
+    answers = _answers(learner, material, effort)
+    with blaming("rules"):
+        hypothesis = hypothesis_of(learner, material.benchmark)
+    found.numbers = learner.effort() if hasattr(learner, "effort") else effort.numbers
+    own = hypothesis  # whose probabilities and atoms are the learner's
+    if hypothesis is not None and hypothesis.language == "asp":
+        own, hypothesis = _counting(hypothesis, material, answers, found.numbers, allowance)
+    _count(found, material, own, answers, allowance)
+    found.hypothesis = hypothesis
+    if hypothesis is not None and hypothesis.fidelity is not None:
+        found.numbers["fidelity"] = hypothesis.fidelity
+    if own is not None:
+        found.numbers["atoms"], found.numbers["rules"] = float(own.atoms), float(len(own.rules))
+        if own.language == "asp":
+            # Rules may be beyond deciding (not stratified, too hard): then the number is left out.
+            with contextlib.suppress(UserError):
+                same = is_true_rule(own.rules, material.benchmark, allowance.memory)
+                found.numbers["equivalent"] = float(same)
+    if hasattr(learner, "examples_"):
+        with blaming("examples_"):
+            found.numbers.update(example_quality(learner.examples_, material.benchmark))
+    found.timed_out = bool(getattr(learner, "timed_out_", False))
+    found.tuning = tuning_of(learner)
+    return found
+
+
+def _fitted(learner: Any, material: Material, found: Measured) -> Any:
+    """The learner that learned, which may be another object."""
+    train = material.view(material.train)
+    if material.validation is None or not takes_validation(learner):
+        fitted = learner.fit(train)
+    else:
+        validation = material.validation()
+        found.validation_hash = validation.content_hash
+        fitted = learner.fit(train, validation=material.view(validation))
+    return learner if fitted is None else fitted
+
+
+def _answers(learner: Any, material: Material, effort: Effort) -> dict[str, Answered]:
+    """What a learner answers, by evaluation; the first one's time is that of prediction."""
+    answering = "command" if isinstance(learner, CommandLearner) else "predict"
+    answers: dict[str, Answered] = {}
+    for name, view in material.tests().items():
+        timed = contextlib.nullcontext() if answers else effort.of("prediction")
+        with contextlib.suppress(Unanswered), blaming(answering), timed:
+            answers[name] = answers_of(learner, view)
+    return answers
+
+
+def _counting(
+    hypothesis: Hypothesis,
+    material: Material,
+    answers: dict[str, Answered],
+    numbers: dict[str, float],
+    allowance: Allowance,
+) -> tuple[Hypothesis | None, Hypothesis]:
+    """The ASP rules that count as the learner's, None if it answers otherwise, and the rules to be shown.
+
+    Where they count, they answer in hypothesis evaluation.
+    """
+    benchmark, test = material.benchmark, material.test
+    compared = agreement(benchmark, hypothesis, test.split, test.predictions, answers, allowance)
+    if compared.share is not None:
+        numbers["agreement"] = compared.share
+    if not compared.holds:
+        return None, replace(hypothesis, fidelity=compared.share)
+    if "hypothesis" in compared.labels:
+        derived, (_, given) = compared.labels["hypothesis"], answers["hypothesis"]
+        certain = None if given is None else one_hot(derived, len(benchmark.labels))
+        answers["hypothesis"] = derived, certain
+    return hypothesis, hypothesis
+
+
+def _count(
+    found: Measured,
+    material: Material,
+    hypothesis: Hypothesis | None,
+    answers: dict[str, Answered],
+    allowance: Allowance,
+) -> None:
+    """Turn answers into numbers, and keep them."""
+    import pandas as pd
+
+    benchmark, test = material.benchmark, material.test
+    labels = test.split.labels.astype(np.int64)
+    told = account(benchmark, test.split, test.predictions, hypothesis, answers, allowance=allowance)
+    frames = []
+    for name in reversed(answers):
+        predicted, probabilities = answers[name]
+        found.numbers[f"{name}_accuracy"] = measure.accuracy(predicted, labels)
+        if name == "framework":
+            frames.append(_frame(name, benchmark, test.split, predicted, told.probabilities, told.causes))
+        else:
+            frames.append(_frame(name, benchmark, test.split, predicted, probabilities))
+    found.numbers.update(told.numbers)
+    found.numbers["macro_f1"] = measure.macro_f1(predicted, labels, len(benchmark.labels))
+    found.numbers.update(_uncertainty(test, told.probabilities, predicted == labels))
+    found.numbers["undecided"] = float(np.mean(predicted == UNDECIDED))
+    found.numbers["ambiguous"] = float(np.mean(predicted == AMBIGUOUS))
+    found.predictions = pd.concat(frames, ignore_index=True)
+    found.inference = told.inference
+    for part, data in (("train", material.train), ("test", test)):
+        if material.track == "pretrained" and data.predictions is not None:
+            found.numbers[f"concept_accuracy_{part}"] = _concept_accuracy(data.split, data.predictions)
+            found.perception[part] = perceived(data.split, data.predictions)
+
+
+def _uncertainty(
+    test: Data, probabilities: npt.NDArray[np.float64] | None, right: npt.NDArray[np.bool_]
+) -> dict[str, float]:
+    """How well the uncertainty of learner and network tells which answers are wrong, and what is shifted."""
+    found: dict[str, float] = {}
+    unsure = {}
+    if probabilities is not None:
+        unsure[""] = least_confidence(probabilities)
+        found["aurc"] = aurc(unsure[""], right)
+    if test.predictions is not None and test.shift is not None:
+        # An example is as sure as the least sure of its images.
+        unsure["network_"] = 1.0 - test.predictions.confidence.min(axis=1).astype(np.float64)
+    shifted = test.split.shifted
+    if 0 < shifted.sum() < len(shifted):
+        for whose, uncertainty in unsure.items():
+            found[f"{whose}shift_auroc"] = detection_auroc(uncertainty, shifted)
+            found[f"{whose}shift_fpr95"] = fpr_at_95(uncertainty, shifted)
+    return found
+
+
+def imputed(material: Material) -> Measured:
+    """What stands for a run that failed: its train set's majority class as the answer to every example."""
+    labels = material.train.split.labels
+    n_labels = len(material.benchmark.labels)
+    majority = int(np.bincount(labels, minlength=n_labels).argmax())
+    predicted = np.full(len(material.test.split), majority, np.int16)
+    found = Measured()
+    answers: dict[str, Answered] = {
+        name: (predicted, one_hot(predicted, n_labels)) for name in material.tests()
+    }
+    _count(found, material, None, answers, Allowance(None))
+    return found
+
+
+@contextlib.contextmanager
+def blaming(doing: str) -> Iterator[None]:
+    """Whatever the learner raises in the block is its own failure, whose message says what it was doing."""
+    try:
+        yield
+    except (Lost, InvalidOutput, Unanswered):
+        raise
+    except Failure as failure:
+        raise Failure(failure.status, f"{doing}: {failure}", failure.output) from failure
+    except MemoryError as error:
+        raise Failure("out_of_memory", f"{doing}: Out of memory: {error}".removesuffix(": ")) from error
+    except Ended as ended:
+        raise Failure(ended.status, f"{doing}: {ended}") from ended
+    except UserError as error:
+        raise Failure("crashed", f"{doing}: {error}") from error
+    except Exception as error:  # a learner may be anybody's code, and may raise anything
+        raise Failure("crashed", f"{doing}: {type(error).__name__}: {error}", _last_lines(error)) from error
+
+
+def _last_lines(error: Exception) -> str:
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    return "\n".join(lines[-10:])
+
+
+def _frame(
+    evaluation: str,
+    benchmark: Benchmark,
+    split: Split,
+    predicted: npt.NDArray[np.int16],
+    probabilities: npt.NDArray[np.float64] | None,
+    causes: list[str] | None = None,
+) -> pd.DataFrame:
+    import pandas as pd
+
+    names = {UNDECIDED: "undecided", AMBIGUOUS: "ambiguous", **dict(enumerate(benchmark.labels.names))}
+    columns: dict[str, Any] = {
+        "evaluation": evaluation,
+        "example": split.ids(),
+        "label": [names[label] for label in split.labels.tolist()],
+        "predicted": [names[label] for label in predicted.tolist()],
+    }
+    if probabilities is not None:
+        columns.update({f"p_{name}": probabilities[:, k] for k, name in enumerate(benchmark.labels.names)})
+    if causes is not None:
+        columns["repaired_by"] = causes
+    return pd.DataFrame(columns)
+
+
+def _concept_accuracy(split: Split, predictions: Predictions) -> float:
+    shown = split.concepts != BLANK
+    return float(np.mean(predictions.concepts[shown] == split.concepts[shown]))
