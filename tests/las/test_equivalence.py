@@ -232,8 +232,8 @@ def test_the_true_rule_of_a_benchmark_is_itself() -> None:
 
     for name in ("follow_suit", "sudoku_4x4", "crop_yield"):
         benchmark = registry.create("benchmark", name)
-        assert is_true_rule((benchmark.true_rule,), name)
-        assert not is_true_rule((), name)
+        assert is_true_rule((benchmark.true_rule,), benchmark)
+        assert not is_true_rule((), benchmark)
 
 
 def test_grounding_heeds_the_time_limit() -> None:
