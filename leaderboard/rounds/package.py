@@ -20,12 +20,14 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import canonical_row, image_digest, pixels
 from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
-from nsl_bench.learners.view import View
+from nsl_bench.perception.predict import image_digests
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.exchange import export, jobs_in
 from nsl_bench.run.job import About, Job, plan
 from nsl_bench.sealing import DataSeed, commitment_of
-from nsl_bench.types import Track
+from nsl_bench.shift import Shift
+from nsl_bench.source import ImageSource
+from nsl_bench.types import BLANK, Split, Track
 
 from ..contests import Cell, Contest
 from .model import Grid, Place, Round, place_seed
@@ -134,13 +136,15 @@ def _entrant(track: Track) -> Callable[[str], About]:
 
 def digests(jobs: Sequence[Job], bench: Bench) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
     """How many test examples the runs of a place have, and the hashes of their test and train parts."""
-    views = [bench.views(job) for job in jobs]
-    task: Benchmark = registry.create("benchmark", jobs[0].task)
-    numbers = [task.test_number(job.repeat) for job in jobs]
-    tests = {number: seen[-1] for number, seen in zip(numbers, views, strict=True)}
-    hashes = {number: part_digest(test) for number, test in tests.items()}
-    test = tuple(hashes[number] for number in numbers)
-    return len(views[0][-1]), test, tuple(part_digest(seen[0]) for seen in views)
+    materials = [bench.material(job) for job in jobs]
+    names, source = materials[0].benchmark.labels.names, materials[0].source
+    known: dict[str, str] = {}  # most tasks have one test set for all runs
+    for data in (material.test for material in materials):
+        if data.content_hash not in known:
+            known[data.content_hash] = part_digest(data.split, source, data.shift)
+    test = tuple(known[material.test.content_hash] for material in materials)
+    train = tuple(part_digest(m.train.split, source, m.train.shift, names) for m in materials)
+    return len(materials[0].test.split), test, train
 
 
 def jobs_in_package(folder: Path) -> dict[Path, Job]:
@@ -148,11 +152,25 @@ def jobs_in_package(folder: Path) -> dict[Path, Job]:
     return jobs_in(folder)
 
 
-def part_digest(view: View) -> str:
-    """SHA-256 of what a part shows: labels if it has them, meta-data, pixels, in their order."""
-    labels = [view.label_names[k] for k in view.labels.tolist()] if hasattr(view, "labels") else None
-    columns = {name: column.tolist() for name, column in view.metadata.items()}
-    return _digest(labels, columns, view.images)
+def part_digest(
+    split: Split, source: ImageSource, shift: Shift | None, names: Sequence[str] | None = None
+) -> str:
+    """SHA-256 of what is handed out of a part: meta-data and pixels of its examples, in their order.
+
+    Args:
+        split: the part.
+        source: its images.
+        shift: what the shifted ones went through.
+        names: of the labels, which are handed out, too; None: they are not.
+    """
+    labels = None if names is None else [names[k] for k in split.labels.tolist()]
+    columns = {name: column.tolist() for name, column in split.metadata.items()}
+    rows = image_digests(split, source, shift)
+    shown = (
+        [row[k].tobytes().hex() if there else None for k, there in enumerate(full)]
+        for row, full in zip(rows, (split.images != BLANK).tolist(), strict=True)
+    )
+    return _digest(labels, columns, shown)
 
 
 def folder_digest(path: Path) -> str:
@@ -166,8 +184,8 @@ def folder_digest(path: Path) -> str:
     from PIL import Image
 
     @cache
-    def picture(data: bytes | None) -> Any:
-        return None if data is None else pixels(Image.open(io.BytesIO(data)))
+    def picture(data: bytes | None) -> str | None:
+        return None if data is None else image_digest(pixels(Image.open(io.BytesIO(data)))).hex()
 
     try:
         table = pq.read_table(path)
@@ -180,11 +198,13 @@ def folder_digest(path: Path) -> str:
 
 
 def _digest(
-    labels: Sequence[str] | None, columns: Mapping[str, Sequence[Any]], images: Iterable[Iterable[Any]]
+    labels: Sequence[str] | None,
+    columns: Mapping[str, Sequence[Any]],
+    images: Iterable[Iterable[str | None]],
 ) -> str:
     total = hashlib.sha256()
     for i, slots in enumerate(images):
-        shown = [None if image is None else image_digest(image).hex() for image in slots]
+        shown = list(slots)
         metadata = {name: column[i] for name, column in columns.items()}
         row = canonical_row([], "" if labels is None else labels[i], metadata, False, shown)
         total.update(row + b"\n")
