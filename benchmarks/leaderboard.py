@@ -24,8 +24,10 @@ from typing import Any
 
 import numpy as np
 from nsl_bench.leaderboard.contests import Contest, read_contests
+from nsl_bench.leaderboard.likeness import look_at
+from nsl_bench.leaderboard.predictions import rows_of
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, Manifest
-from nsl_bench.leaderboard.verdict import SCORES, ScoredRun
+from nsl_bench.leaderboard.verdict import SCORES, Look, ScoredRun
 
 from nsl_bench import registry
 
@@ -87,7 +89,17 @@ def write_predictions(contests: tuple[Contest, ...], path: Path) -> None:
                 writer.write_table(pa.table(rows, schema=schema))
 
 
-def scored(contest: Contest, skill: float, seed: int) -> Iterator[ScoredRun]:
+def looks_of(path: Path) -> dict[str, dict[str, Look]]:
+    """What scoring keeps of the predictions, by run and evaluation."""
+    found: dict[str, dict[str, Look]] = {}
+    for run, evaluation, predicted in rows_of(path):
+        found.setdefault(run, {})[evaluation] = look_at(predicted)
+    return found
+
+
+def scored(
+    contest: Contest, skill: float, seed: int, looks: dict[str, dict[str, Look]]
+) -> Iterator[ScoredRun]:
     """Runs whose accuracy falls with the share of shift."""
     rng = np.random.default_rng(seed)
     for cell in contest.cells:
@@ -107,6 +119,7 @@ def scored(contest: Contest, skill: float, seed: int) -> Iterator[ScoredRun]:
                 "learning_time": float(rng.exponential(2)),
             },
             command=contest.command(f"learner_{seed}", "pretrained", "softmax", cell),
+            looks=looks[run_id(contest.name, cell)],
         )
 
 
@@ -143,6 +156,7 @@ def make(folder: Path, submissions: int) -> int:
     said = "".join(json.dumps(run) + "\n" for run in runs)
     if not shared.is_file():
         write_predictions(contests, shared)
+    looks = looks_of(shared)
     total = 0
     for seed in range(submissions):
         place = folder / "submissions" / f"learner-{seed:03}"
@@ -158,7 +172,9 @@ def make(folder: Path, submissions: int) -> int:
         (place / RUNS).write_text(said)
         skill = 0.5 + 0.5 * seed / submissions
         lines = (
-            json.dumps(asdict(run)) + "\n" for contest in contests for run in scored(contest, skill, seed)
+            json.dumps(asdict(run)) + "\n"
+            for contest in contests
+            for run in scored(contest, skill, seed, looks)
         )
         (place / SCORES).write_text("".join(lines))
     return total

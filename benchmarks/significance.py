@@ -3,8 +3,8 @@
     python benchmarks/significance.py [--draws 4000]
 
 Paired differences of two learners are drawn as normal, and as differences of accuracies near 1 over 1,000
-test examples (skewed, with steps of 0.001). A table holds seven learners, all of them equal for false alarms;
-for power one is worse by a number of standard deviations of the difference.
+test examples (skewed, with steps of 0.001). A board holds five tables of seven learners, all of them equal
+for false alarms; for power one is worse by a number of standard deviations of the difference.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from nsl_bench.leaderboard.ranking import adjusted_p_values, p_value
 
-LEARNERS, LEVEL = 7, 0.05
+TABLES, LEARNERS, LEVEL = 5, 7, 0.05
 Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 
 
@@ -42,19 +42,20 @@ def main() -> None:
         for repeats in (3, 5, 10):
             rng = np.random.default_rng(repeats)
             pairs = [draw(rng, (2, repeats)) for _ in range(draws)]
-            tables = [draw(rng, (LEARNERS, repeats)) for _ in range(draws // 10)]
-            row: dict[str, object] = {"differences": name, "train sets": repeats}
+            boards = [draw(rng, (TABLES, LEARNERS, repeats)) for _ in range(draws // 10)]
+            row: dict[str, object] = {"differences": name, "train splits": repeats}
             row["false alarms, a pair"] = np.mean([p_value(*pair) < LEVEL for pair in pairs])
-            row["any false alarm, a table"] = np.mean(
-                [adjusted_p_values(table).min() < LEVEL for table in tables]
+            row["any false alarm, a board"] = np.mean(
+                [min(p.min() for p in adjusted_p_values(list(board))) < LEVEL for board in boards]
             )
             for effect in (1, 2, 4):
                 row[f"power at {effect} sd"] = np.mean([p_value(a + effect, b) < LEVEL for a, b in pairs])
-            worse = np.zeros((LEARNERS, 1))
-            worse[0] = 4
-            row["power at 4 sd, in a table"] = np.mean(
-                [adjusted_p_values(table - worse)[0, 1] < LEVEL for table in tables]
-            )
+            for effect in (4, 8):
+                worse = np.zeros((TABLES, LEARNERS, 1))
+                worse[0, 0] = effect
+                row[f"power at {effect} sd, on a board"] = np.mean(
+                    [adjusted_p_values(list(board - worse))[0][0, 1] < LEVEL for board in boards]
+                )
             rows.append(row)
     print(pd.DataFrame(rows).to_markdown(index=False, floatfmt=".3f", tablefmt="github"))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from nsl_bench import cache
-from nsl_bench.errors import UserError
+from nsl_bench.errors import UserError, unknown
 
 from .names import skeleton
 from .rounds.model import By, Taken, folder_of, manifest_digest, read_round, write_round
@@ -17,7 +17,7 @@ from .submission import MANIFEST, Manifest, place_of
 from .untrusted import opened
 from .verdict import SCORES, Verdict, write_scores
 
-__all__ = ["SUBMISSIONS", "place_in", "put", "take", "with_name"]
+__all__ = ["SUBMISSIONS", "place_in", "put", "scored_folders", "take", "with_name"]
 
 SUBMISSIONS = Path(__file__).parent / "submissions"
 """The accepted submissions that are part of the repository."""
@@ -71,6 +71,21 @@ def take(verdict: Verdict, submission: Path, folder: Path, by: By, board: Path) 
         entry = Taken(manifest.name, place.name, by, manifest_digest(manifest))
         write_round(replace(found, entries=(*found.entries, entry)), board)
     return place
+
+
+def scored_folders(folder: Path, names: Sequence[str] = ()) -> list[Path]:
+    """The folders of accepted submissions that have scores, all or those of some names.
+
+    Raises:
+        UserError: there is none of a name, or none at all.
+    """
+    found = {path.parent.name: path.parent for path in sorted(folder.glob(f"*/{SCORES}"))}
+    for name in names:
+        if name not in found:
+            raise unknown(f"scored submission in {folder}", name, found)
+    if not found:
+        raise UserError(f"{folder} holds no scored submissions.")
+    return [found[name] for name in names or found]
 
 
 def with_name(verdict: Verdict, folder: Path | None) -> Verdict:

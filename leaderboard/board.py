@@ -1,16 +1,11 @@
-"""The board in memory: every accepted submission's scored runs, and the tables that are made of them.
-
-An *entry* is a submission with one perception network: what one row of a table is about. Numbers live in
-one array an entry and contest, cells by metrics, so that a hundred thousand runs stay small.
-"""
+"""The board in memory: every accepted submission's entries, and the tables that are made of them."""
 
 from __future__ import annotations
 
 import itertools
-import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,39 +13,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.declared import checked, parse_json
 from nsl_bench.errors import UserError
 from nsl_bench.run.dials import Dials
 from nsl_bench.run.job import PROTOCOL
 from nsl_bench.run.metrics import METRICS
 
 from .accepted import SUBMISSIONS
-from .contests import BOARD, Cell, Contest, read_contests
-from .ranking import Placing, place
-from .reading import Run, read_runs
-from .rounds.model import Round, read_rounds
-from .standing import Standing, standing_of
-from .submission import MANIFEST, Manifest, slug
+from .contests import BOARD, Contest, read_contests
+from .entries import NAMES, Area, Entry, accepted_manifest, read_entries
+from .pareto import front
+from .ranking import Placing, adjusted_p_values, place
+from .rounds.model import read_rounds
+from .submission import MANIFEST
 from .verdict import SCORES
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AREAS", "SUBMISSIONS", "Area", "Board", "Entry", "Rank", "read_board"]
+__all__ = ["AREAS", "FRONT", "SUBMISSIONS", "Area", "Board", "Entry", "Rank", "read_board"]
 
 AREAS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time")
 """The metrics of the overview."""
 
-_NAMES = tuple(METRICS)
+FRONT = ("atoms", "learning_time")
+"""What a Pareto front weighs against the metric that ranks."""
+
 _LONGEST_SLUG = 60
-
-
-@dataclass(frozen=True)
-class Area:
-    """The mean of a metric over a contest's shifts and percentages, and its standard error over repeats."""
-
-    mean: float
-    std_err: float
 
 
 @dataclass(frozen=True)
@@ -64,120 +52,6 @@ class Rank:
 
     rank: int | None
     of: int
-
-
-@dataclass(frozen=True, eq=False)
-class Entry:
-    """A submission with one perception network.
-
-    Attributes:
-        slug: unique, part of file names.
-        title: what the board shows.
-        manifest: who submitted what.
-        network: empty in tracks without.
-        folder: of the submission.
-        standing: whether it is verified, and how.
-        values: contest's name to float64 [cells, metrics], NaN where there is none; cells in the order of
-            `Contest.cells_of`, metrics in that of `METRICS`.
-        spans: contest's name to each cell's place in the submission's scores: begin and length in bytes.
-        runs: contest's name to each cell's run, as the submitter names it; empty where there is none.
-    """
-
-    slug: str
-    title: str
-    manifest: Manifest
-    network: str
-    folder: Path
-    standing: Standing
-    values: Mapping[str, npt.NDArray[np.float64]]
-    spans: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
-    runs: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    @property
-    def track(self) -> str:
-        """The supervision used."""
-        return self.manifest.track
-
-    def whole(self, contest: Contest) -> bool:
-        """Whether it has every run of a contest."""
-        return contest.name in self.values and all(length for _, length in self.spans[contest.name])
-
-    def submitted(self) -> dict[str, Run]:
-        """What the submission says of each run: rules, hashes, versions."""
-        try:
-            return {run.id: run for run in read_runs(self.folder)}
-        except OSError as error:
-            raise UserError(f"The runs of {self.folder} cannot be read: {error.strerror}.") from error
-        except UserError as error:
-            raise UserError(f"The runs of {self.folder} cannot be read: {error}") from error
-
-    def records(
-        self, contest: Contest, submitted: Mapping[str, Run]
-    ) -> Iterator[tuple[Cell, dict[str, Any]]]:
-        """The runs of a contest, cell by cell: what was scored, with what the submission says of it."""
-        with (self.folder / SCORES).open("rb") as file:
-            for cell, (begin, length) in zip(
-                contest.cells_of(self.track), self.spans.get(contest.name, ()), strict=False
-            ):
-                if not length:
-                    continue
-                file.seek(begin)
-                record = json.loads(file.read(length))
-                said = submitted[record["run"]]
-                yield (
-                    cell,
-                    {
-                        **record,
-                        "language": said.language,
-                        "rules": said.rules,
-                        "content_hash": said.content_hash,
-                        "standing": self.standing.word,
-                        "standing_how": self.standing.how,
-                        "versions": said.versions,
-                        "environment": said.environment,
-                        "started": said.started,
-                    },
-                )
-
-    def repeats(self, contest: Contest, metric: str) -> npt.NDArray[np.float64]:
-        """float64 [repeats]: the metric's mean over shifts and percentages, each shift with the 0 % point.
-
-        Empty where runs are missing or have no such number.
-        """
-        table = self.values.get(contest.name)
-        if table is None:
-            return np.empty(0)
-        column = table[:, _NAMES.index(metric)]
-        weights = contest_weights(contest, self.track)
-        result: npt.NDArray[np.float64] = weights @ np.where(np.isnan(column), 0.0, column)
-        return result if not np.isnan(column).any() else np.empty(0)
-
-    def curve(self, contest: Contest, shift: str, metric: str) -> list[tuple[float, float, float, int]]:
-        """Percentage, mean, standard error (0 for one value) and number of values, by percentage."""
-        table = self.values.get(contest.name)
-        if table is None:
-            return []
-        column = table[:, _NAMES.index(metric)]
-        points: dict[float, list[float]] = {}
-        for cell, value in zip(contest.cells_of(self.track), column.tolist(), strict=True):
-            if (cell.percent == 0 or cell.shift == shift) and value == value:
-                points.setdefault(cell.percent, []).append(value)
-        found = []
-        for percent, values in sorted(points.items()):
-            error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-            found.append((percent, float(np.mean(values)), error, len(values)))
-        return found
-
-
-def contest_weights(contest: Contest, track: str) -> npt.NDArray[np.float64]:
-    """float64 [repeats, cells]: what each cell contributes to each repeat's area under shift."""
-    cells = contest.cells_of(track)
-    weights = np.zeros((contest.repeats, len(cells)))
-    for column, cell in enumerate(cells):
-        shared = cell.percent == 0 or track == "symbolic"
-        weights[cell.repeat - 1, column] = 1.0 if shared else 1.0 / len(contest.shifts)
-    total: npt.NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,26 +94,59 @@ class Board:
         return [e for e, _ in whole], values
 
     def area(self, entry: Entry, contest: Contest, metric: str) -> Area | None:
-        """The area under shift; None where runs are missing."""
+        """A metric's mean over shares; None where runs are missing."""
         values = entry.repeats(contest, metric)
         if not len(values):
             return None
         error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
-        return Area(float(values.mean()), error)
+        spread = entry.spreads.get((contest.name, metric))
+        return Area(float(values.mean()), error if spread is None else spread.std_err, spread)
+
+    def front(self, contest: Contest, track: str) -> list[tuple[Entry, bool]]:
+        """The entries that have all that a Pareto front weighs, and whether each is on it; best first.
+
+        It weighs the metric that ranks against those of `FRONT`.
+        """
+        metrics = (self.main_metric(track), *FRONT)
+        entries = [e for e in self.of(contest, track) if e.whole(contest)]
+        areas = [(e, [self.area(e, contest, metric) for metric in metrics]) for e in entries]
+        known = [(e, [a.mean for a in mine if a is not None]) for e, mine in areas if all(mine)]
+        known.sort(key=lambda item: (-item[1][0], *item[1][1:]))
+        values = np.array([means for _, means in known]).reshape(len(known), len(metrics))
+        kept = front(values, [METRICS[metric].higher_is_better is True for metric in metrics])
+        return [(e, bool(on)) for (e, _), on in zip(known, kept.tolist(), strict=True)]
+
+    def over_contests(self, track: str) -> tuple[list[Entry], npt.NDArray[np.float64]]:
+        """The entries with all runs of every contest of a track, and float64 [entries, contests].
+
+        The numbers are means over shares of the metric that ranks.
+        """
+        metric = self.main_metric(track)
+        contests = [contest for contest in self.contests if self.of(contest, track)]
+        rows = []
+        for entry in (e for e in self.entries if e.track == track):
+            areas = [self.area(entry, c, metric) if entry.whole(c) else None for c in contests]
+            rows += [(entry, [a.mean for a in areas if a is not None])] if all(areas) else []
+        values = np.array([row for _, row in rows]).reshape(len(rows), len(contests))
+        return [entry for entry, _ in rows], values
 
     @cached_property
     def _placings(self) -> dict[tuple[str, str], dict[Entry, tuple[Placing, int]]]:
+        tables = [
+            (contest, track, *self.matrix(contest, track, self.main_metric(track)))
+            for contest in self.contests
+            for track in self.tracks(contest)
+        ]
+        corrected = adjusted_p_values([values for _, _, _, values in tables])
         found = {}
-        for contest in self.contests:
-            for track in self.tracks(contest):
-                metric = self.main_metric(track)
-                entries, values = self.matrix(contest, track, metric)
-                placed = place(values, higher_is_better=METRICS[metric].higher_is_better is not False)
-                found[contest.name, track] = {entries[p.index]: (p, len(placed)) for p in placed}
+        for (contest, track, entries, values), p_values in zip(tables, corrected, strict=True):
+            higher = METRICS[self.main_metric(track)].higher_is_better is not False
+            placed = place(values, higher_is_better=higher, p_values=p_values)
+            found[contest.name, track] = {entries[p.index]: (p, len(placed)) for p in placed}
         return found
 
     def rank(self, entry: Entry, contest: Contest) -> Rank:
-        """An entry's rank in its track by the area under shift of the main metric."""
+        """An entry's rank in its track by the mean over shares of the main metric."""
         placed = self._placings.get((contest.name, entry.track), {})
         if entry not in placed:
             return Rank(None, len(placed))
@@ -254,7 +161,7 @@ class Board:
             cells = contest.cells_of(entry.track)
             values = entry.values[contest.name]
             there = np.asarray(~np.isnan(values).all(axis=1))
-            table = pd.DataFrame(values[there], columns=list(_NAMES)).dropna(axis=1, how="all")
+            table = pd.DataFrame(values[there], columns=list(NAMES)).dropna(axis=1, how="all")
             shown = [cell for cell, known in zip(cells, there.tolist(), strict=True) if known]
             about = {
                 "benchmark": contest.benchmark,
@@ -297,7 +204,7 @@ def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:
         if names.count(name) > 1:
             raise UserError(f"The board's file {board} has a contest {name}, which is one of a sealed round.")
     folders = _accepted(submissions)
-    entries = [entry for folder in folders for entry in _entries(folder, contests, rounds)]
+    entries = [entry for folder in folders for entry in read_entries(folder, contests, rounds)]
     if folders and not entries:
         raise UserError(
             f"None of the {len(folders)} submissions in {submissions} has a run of a contest in {board}; "
@@ -333,7 +240,7 @@ def _accepted(submissions: Path) -> list[Path]:
 def _waits(path: Path) -> bool:
     """Whether a manifest is of a submission to a sealed round, which has no scores before the reveal."""
     try:
-        return bool(_manifest(path).round)
+        return bool(accepted_manifest(path).round)
     except (OSError, ValueError, UserError):
         return False
 
@@ -358,62 +265,3 @@ def _slugs(names: Iterable[str]) -> Iterator[str]:
         found = next(text for text in itertools.chain([first], numbered) if text not in taken)
         taken.add(found)
         yield found
-
-
-def _manifest(path: Path) -> Manifest:
-    """An accepted submission's manifest; what a manifest does not have is left out."""
-    return checked(Manifest, parse_json(path.read_bytes()), f"{MANIFEST}: ")
-
-
-def _entries(folder: Path, contests: Sequence[Contest], rounds: Sequence[Round]) -> list[Entry]:
-    """A submission's entries, one a network."""
-    try:
-        manifest = _manifest(folder / MANIFEST)
-        standing = standing_of(manifest, rounds, folder)
-        by_name = {contest.name: contest for contest in contests}
-        index = {
-            name: {cell: k for k, cell in enumerate(contest.cells_of(manifest.track))}
-            for name, contest in by_name.items()
-        }
-        column = {name: k for k, name in enumerate(_NAMES)}
-        values: dict[str, dict[str, npt.NDArray[np.float64]]] = {}
-        spans: dict[str, dict[str, list[tuple[int, int]]]] = {}
-        runs: dict[str, dict[str, list[str]]] = {}
-        begin = 0
-        with (folder / SCORES).open("rb") as file:
-            for line in file:
-                run = json.loads(line)
-                network, contest = run["network"], run["contest"]
-                row = index.get(contest, {}).get(Cell(run["shift"], run["percent"], run["repeat"]))
-                if row is not None:
-                    n = len(index[contest])
-                    mine = values.setdefault(network, {}).setdefault(
-                        contest, np.full((n, len(_NAMES)), np.nan)
-                    )
-                    places = spans.setdefault(network, {}).setdefault(contest, [(0, 0)] * n)
-                    places[row] = (begin, len(line))
-                    runs.setdefault(network, {}).setdefault(contest, [""] * n)[row] = run["run"]
-                    for name, value in run["metrics"].items():
-                        if name in column:
-                            mine[row, column[name]] = value
-                begin += len(line)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, UserError) as error:
-        raise UserError(
-            f"The submission {folder} cannot be read ({type(error).__name__}: {error}); "
-            "`nsl-bench score-submission --accept` writes what the board reads."
-        ) from error
-    several = len(values) > 1
-    return [
-        Entry(
-            slug=slug(f"{folder.name} {network}" if several else folder.name),
-            title=f"{manifest.name} ({network or 'none'})" if several else manifest.name,
-            manifest=manifest,
-            network=network,
-            folder=folder,
-            standing=standing,
-            values=values[network],
-            spans=spans[network],
-            runs=runs[network],
-        )
-        for network in sorted(values)
-    ]

@@ -229,11 +229,56 @@ def build(out: Path, submissions: Path | None, pictures: bool, board: Path | Non
     from .accepted import SUBMISSIONS as OWN
     from .board import read_board
     from .contests import BOARD as OWN_BOARD
+    from .likeness import outdated
     from .site.build import build_site
 
     whole = read_board(submissions or OWN, board or OWN_BOARD)
+    if old := outdated(whole):
+        named = f"{old[0].name}{', ...' * (len(old) > 1)}"
+        click.echo(
+            f"{len(old)} submissions have scores of an earlier version ({named}): their predictions are read "
+            "again. `nsl-bench leaderboard rescore` writes their scores anew.",
+            err=True,
+        )
     written = build_site(whole, out, pictures=pictures, workers=os.cpu_count() or 1)
     click.echo(f"{len(whole.entries)} entries, {whole.n_runs:,} runs: {written} files in {out}.")
+
+
+@leaderboard.command(
+    cls=Command,
+    examples=[
+        "nsl-bench leaderboard rescore",
+        "nsl-bench leaderboard rescore ffnsl majority --submissions leaderboard/submissions",
+    ],
+)
+@click.argument("names", nargs=-1)
+@SUBMISSIONS
+@BOARD
+def rescore(names: tuple[str, ...], submissions: Path | None, board: Path | None) -> int:
+    """Score accepted submissions again, all or those in the folders NAMES, and write their scores anew.
+
+    Exit code 1 if one is not accepted any more; its scores stay as they were.
+    """
+    from .accepted import SUBMISSIONS as OWN
+    from .accepted import scored_folders
+    from .contests import BOARD as OWN_BOARD
+    from .contests import read_contests
+    from .rounds.model import read_rounds
+    from .scoring import score
+    from .verdict import SCORES, comment, write_scores
+
+    place = board or OWN_BOARD
+    contests, rounds = read_contests(place), read_rounds(place)
+    refused = 0
+    for folder in scored_folders(submissions or OWN, names):
+        verdict = score(folder, contests, heard=Progress(), rounds=rounds)
+        if verdict.accepted:
+            write_scores(verdict, folder / SCORES)
+            click.echo(f"{folder.name}: {len(verdict.runs)} runs scored.")
+        else:
+            refused += 1
+            click.echo(comment(verdict), nl=False)
+    return int(refused > 0)
 
 
 @click.command(

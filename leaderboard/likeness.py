@@ -1,5 +1,8 @@
 """What predictions themselves give away: that they are those of another entry, or contradict themselves.
 
+Digests and shares of contradictions are kept when a submission is scored; of scores without them the
+predictions are read again.
+
 Both may have good reasons. Deterministic learners that find the same rules predict the same; a label derived
 from the likeliest concepts need not be the most probable label. So nothing is refused here: a learner's
 page says what was found.
@@ -21,12 +24,14 @@ from nsl_bench.isolation.guard import guarded
 from nsl_bench.isolation.guard_worker import needing
 from nsl_bench.workers import spread
 
-from .board import Board, Entry
+from .board import Board
 from .contests import Cell
-from .predictions import DAMAGED, READING, contradictions, rows_of
+from .entries import Entry
+from .predictions import DAMAGED, READING, Predicted, contradictions, rows_of
 from .submission import PREDICTIONS
+from .verdict import Look
 
-__all__ = ["Alike", "Likeness", "likenesses"]
+__all__ = ["Alike", "Likeness", "likenesses", "look_at", "outdated"]
 
 _FEW_FILES = 8
 """Up to so many files more processes are not worth their start."""
@@ -61,29 +66,36 @@ class Likeness:
     contrary: Mapping[str, float] | None = None
 
 
-_Look = dict[tuple[str, str], tuple[bytes, float]]
-"""Run and evaluation to a digest of the predictions and the share of labels that contradict them."""
+_Look = dict[tuple[str, str], Look]
+"""Run and evaluation to what was seen of the predictions."""
 
-_Place = tuple[tuple[str, Cell], Mapping[str, tuple[bytes, float]]]
+_Place = tuple[tuple[str, Cell], Mapping[str, Look]]
 """A run's contest and cell; its evaluations to what was seen of them."""
+
+
+def outdated(board: Board) -> list[Path]:
+    """The folders of submissions whose scores do not say what their predictions look like."""
+    old = (e.folder for e in board.entries if any(look is None for own in e.looks.values() for look in own))
+    return list(dict.fromkeys(old))
 
 
 def likenesses(board: Board, workers: int = 1) -> dict[str, Likeness]:
     """What is said of each entry's predictions, by its slug.
 
     Args:
-        board: the accepted submissions; one without a readable file of predictions has nothing said of it.
+        board: the accepted submissions; one of the `outdated` without a readable file of predictions has
+            nothing said of it.
         workers: processes that read.
     """
-    folders = list(dict.fromkeys(entry.folder for entry in board.entries))
+    folders = outdated(board)
     found = spread(_look, None, folders, workers if len(folders) > _FEW_FILES else 1)
     looks = dict(zip(folders, found, strict=True))
     same: dict[tuple[object, ...], set[str]] = defaultdict(set)
-    runs = {entry.slug: _runs(board, entry, looks[entry.folder]) for entry in board.entries}
+    runs = {entry.slug: _runs(board, entry, looks.get(entry.folder)) for entry in board.entries}
     for slug, places in runs.items():
         for place, evaluations in places:
-            for evaluation, (digest, _) in evaluations.items():
-                same[place, evaluation, digest].add(slug)
+            for evaluation, look in evaluations.items():
+                same[place, evaluation, look.digest].add(slug)
     by_slug = {entry.slug: entry for entry in board.entries}
     return {slug: _likeness(by_slug, slug, places, same) for slug, places in runs.items()}
 
@@ -98,9 +110,9 @@ def _likeness(
     count: Counter[str] = Counter()
     shares: dict[str, list[float]] = defaultdict(list)
     for place, evaluations in places:
-        for evaluation, (_, share) in evaluations.items():
-            shares[evaluation].append(share)
-        both = [same[place, evaluation, digest] for evaluation, (digest, _) in evaluations.items()]
+        for evaluation, look in evaluations.items():
+            shares[evaluation].append(look.contrary)
+        both = [same[place, evaluation, look.digest] for evaluation, look in evaluations.items()]
         if both:
             count.update(other for other in set.intersection(*both) if entries[other].folder != mine)
     alike = tuple(Alike(other, entries[other].title, n) for other, n in count.most_common())
@@ -108,17 +120,27 @@ def _likeness(
     return Likeness(alike, len(places), {evaluation: mean for evaluation, mean in means.items() if mean > 0})
 
 
-def _runs(board: Board, entry: Entry, look: _Look) -> list[_Place]:
-    """Each run's contest and cell, and what was seen of its evaluations."""
-    evaluations: dict[str, dict[str, tuple[bytes, float]]] = defaultdict(dict)
-    for (run, evaluation), seen in look.items():
-        evaluations[run][evaluation] = seen
-    return [
-        ((contest.name, cell), evaluations[run])
-        for contest in board.contests
-        for cell, run in zip(contest.cells_of(entry.track), entry.runs.get(contest.name, ()), strict=False)
-        if run in evaluations
-    ]
+def _runs(board: Board, entry: Entry, read: _Look | None) -> list[_Place]:
+    """Each run's contest and cell, and what was seen of its evaluations, read again if it had to be."""
+    by_run: dict[str, dict[str, Look]] = defaultdict(dict)
+    for (run, evaluation), look in (read or {}).items():
+        by_run[run][evaluation] = look
+    found: list[_Place] = []
+    for contest in board.contests:
+        own = entry.runs.get(contest.name, ()), entry.looks.get(contest.name, ())
+        for cell, run, kept in zip(contest.cells_of(entry.track), *own, strict=False):
+            looks = by_run.get(run, {}) if kept is None else kept
+            if looks:
+                found.append(((contest.name, cell), looks))
+    return found
+
+
+def look_at(predicted: Predicted) -> Look:
+    """What is kept of predictions."""
+    labels, probabilities = predicted
+    digest = hashlib.blake2b(labels.tobytes(), digest_size=16)
+    digest.update(b"" if probabilities is None else probabilities.tobytes())
+    return Look(digest.hexdigest(), _share(contradictions(predicted)[0]))
 
 
 def _look(shared: None, folder: Path) -> _Look:
@@ -127,7 +149,7 @@ def _look(shared: None, folder: Path) -> _Look:
         seen = guarded(_seen, str(path), doing=f"Reading {path}", allowance=READING, advice=DAMAGED)
     except UserError:
         return {}
-    return {(run, evaluation): (bytes.fromhex(digest), share) for run, evaluation, digest, share in seen}
+    return {(run, evaluation): Look(digest, share) for run, evaluation, digest, share in seen}
 
 
 def _share(marked: npt.NDArray[np.bool_]) -> float:
@@ -141,11 +163,9 @@ def _seen(path: str) -> list[tuple[str, str, str, float]]:
 
     found = []
     try:
-        for run, evaluation, (labels, probabilities) in rows_of(path):
-            digest = hashlib.blake2b(labels.tobytes(), digest_size=16)
-            digest.update(probabilities.tobytes())
-            contrary, _ = contradictions((labels, probabilities))
-            found.append((run, evaluation, digest.hexdigest(), _share(contrary)))
+        for run, evaluation, predicted in rows_of(path):
+            look = look_at(predicted)
+            found.append((run, evaluation, look.digest, look.contrary))
     except (pa.ArrowException, OSError, KeyError, ValueError, AttributeError):
         return []
     return found

@@ -32,8 +32,8 @@ READING = Allowance(600.0, 4 << 30)
 DAMAGED = Advice("fewer runs need less", "crashed", {"SIGSEGV": "it is damaged", "SIGABRT": "it is damaged"})
 """What is said where it ends with its process."""
 
-Predicted = tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]
-"""Labels int8 [n] and probabilities float32 [n, labels]."""
+Predicted = tuple[npt.NDArray[np.int8], npt.NDArray[np.float32] | None]
+"""Labels int8 [n] and probabilities float32 [n, labels]; None of a learner that gives labels alone."""
 
 _NAMES = ["run", "evaluation"]
 _VALUES = ["predicted", "probabilities"]
@@ -59,12 +59,14 @@ def contradictions(predicted: Predicted) -> tuple[npt.NDArray[np.bool_], npt.NDA
     label has all of it, or where it is "none" or "several" then.
 
     Args:
-        predicted: labels [n] and probabilities [n, labels].
+        predicted: labels [n] and probabilities [n, labels]; labels alone contradict nothing.
 
     Returns:
         Two bool [n].
     """
     codes, probabilities = predicted
+    if probabilities is None:
+        return np.zeros(len(codes), np.bool_), np.zeros(len(codes), np.bool_)
     # Label by label: numpy is slow at rows of a few numbers.
     best = np.ascontiguousarray(probabilities.T).max(axis=0, initial=0.0)
     given = codes >= 0
@@ -88,7 +90,7 @@ def rows_of(path: str | Path, batch_rows: int = 64) -> Iterator[tuple[str, str, 
             lists = [(batch[name].offsets.tolist(), batch[name].values.to_numpy()) for name in _VALUES]
             for row, (run, evaluation) in enumerate(zip(runs, evaluations, strict=True)):
                 labels, numbers = (values[places[row] : places[row + 1]] for places, values in lists)
-                yield run, evaluation, (labels, numbers.reshape(len(labels), -1))
+                yield run, evaluation, (labels, numbers.reshape(len(labels), -1) if len(numbers) else None)
 
 
 def read_predictions(
@@ -367,24 +369,30 @@ def _held(room: int) -> Iterator[None]:
 
 
 def _predicted(labels: Any, numbers: Any, n: int, k: int, what: str) -> Predicted:
-    found = (0 if labels is None else len(labels), 0 if numbers is None else len(numbers))
+    found = (0 if labels is None else len(labels), n * k if numbers is None else len(numbers))
     if found != (n, n * k):
         raise Rejected(
             f"{PREDICTIONS}, {what}: {found[0]} labels and {found[1]} probabilities, expected {n} "
             f"and {n * k}."
         )
-    if labels.null_count or numbers.null_count:
+    if labels.null_count or (numbers is not None and numbers.null_count):
         raise Rejected(f"{PREDICTIONS}, {what}: values are missing.")
-    predicted, probabilities = labels.to_numpy(), numbers.to_numpy().reshape(n, k)
+    predicted = labels.to_numpy()
+    bad = (predicted < -2) | (predicted >= k)
+    if bad.any():
+        raise Rejected(
+            f"{PREDICTIONS}, {what}: the label {int(predicted[bad][0])}, but there are {k} labels."
+        )
+    return predicted, None if numbers is None else _checked(numbers.to_numpy().reshape(n, k), what)
+
+
+def _checked(probabilities: npt.NDArray[np.float32], what: str) -> npt.NDArray[np.float32]:
+    """Probabilities float32 [n, labels], which they must be."""
+    n = len(probabilities)
     bad = ~np.isfinite(probabilities).all(axis=1)
     if bad.any():
         raise Rejected(f"{PREDICTIONS}, {what}: NaN or infinity for {bad.sum()} of {n} examples.")
     bad = (probabilities < -1e-6).any(axis=1) | (probabilities.sum(axis=1) > 1 + 1e-3)
     if bad.any():
         raise Rejected(f"{PREDICTIONS}, {what}: no probabilities for {bad.sum()} of {n} examples.")
-    bad = (predicted < -2) | (predicted >= k)
-    if bad.any():
-        raise Rejected(
-            f"{PREDICTIONS}, {what}: the label {int(predicted[bad][0])}, but there are {k} labels."
-        )
-    return predicted, probabilities
+    return probabilities

@@ -5,12 +5,14 @@ a column is one train set. What repeats share (an easy train set, a test set) ca
 
 A pair is compared by the paired t test, which keeps its level with three to ten pairs of normal differences;
 an exact permutation test of three pairs could never find a difference (its least p is 1/4). Over all pairs of
-a table p values are corrected by Holm's method, so that the chance of any false alarm in it stays below
-the level. `benchmarks/significance.py` simulates both, and power; its figures are in docs/leaderboard.md.
+all tables of a board p values are corrected by Holm's method, so that the chance of any false alarm on it
+stays below the level. `benchmarks/significance.py` simulates both, and power; docs/leaderboard.md has its
+figures.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,19 +94,29 @@ def holm(p_values: Matrix) -> Matrix:
     return corrected
 
 
-def adjusted_p_values(values: Matrix) -> Matrix:
-    """float64 [learners, learners]: the p value of each pair, corrected over all pairs; 1 on the diagonal.
+def adjusted_p_values(tables: Sequence[Matrix]) -> list[Matrix]:
+    """For each table float64 [learners, learners]: the p value of each pair, corrected over the pairs of all.
 
     Args:
-        values: float64 [learners, repeats].
+        tables: float64 [learners, repeats] each.
+
+    Returns:
+        Symmetric matrices with 1 on the diagonal.
     """
-    k = len(values)
-    result = np.ones((k, k))
-    rows, columns = np.triu_indices(k, 1)
-    if len(rows):
-        plain = _p_values(values[rows] - values[columns])
-        result[rows, columns] = result[columns, rows] = holm(plain)
-    return result
+    pairs = [np.triu_indices(len(values), 1) for values in tables]
+    plain = [
+        _p_values(values[rows] - values[columns])
+        for values, (rows, columns) in zip(tables, pairs, strict=True)
+    ]
+    corrected = holm(np.concatenate([*plain, np.empty(0)]))
+    found, begin = [], 0
+    for values, (rows, columns) in zip(tables, pairs, strict=True):
+        matrix = np.ones((len(values), len(values)))
+        own = corrected[begin : begin + len(rows)]
+        matrix[rows, columns] = matrix[columns, rows] = own
+        begin += len(rows)
+        found.append(matrix)
+    return found
 
 
 def difference_interval(first: Matrix, second: Matrix, level: float = _LEVEL) -> tuple[float, float]:
@@ -135,7 +147,13 @@ def _order(values: Matrix, higher_is_better: bool) -> list[int]:
     return [int(k) for k in order]
 
 
-def place(values: Matrix, *, higher_is_better: bool = True, level: float = _LEVEL) -> list[Placing]:
+def place(
+    values: Matrix,
+    *,
+    higher_is_better: bool = True,
+    level: float = _LEVEL,
+    p_values: Matrix | None = None,
+) -> list[Placing]:
     """Ranks, best first.
 
     Going down the means, a learner shares the rank of its group's best one unless it is significantly worse
@@ -144,9 +162,10 @@ def place(values: Matrix, *, higher_is_better: bool = True, level: float = _LEVE
     Args:
         values: float64 [learners, repeats].
         higher_is_better: the direction of the metric.
-        level: of all comparisons of the learners together.
+        level: of all comparisons together.
+        p_values: corrected ones of each pair (`adjusted_p_values`); by default over the pairs of this table.
     """
-    p_values = adjusted_p_values(values)
+    p_values = adjusted_p_values([values])[0] if p_values is None else p_values
     placed: list[Placing] = []
     leader, rank = -1, 1
     for position, index in enumerate(_order(values, higher_is_better), start=1):
@@ -164,7 +183,7 @@ def groups(values: Matrix, *, higher_is_better: bool = True, level: float = _LEV
     Returns:
         Rows of the matrix, best first; groups of one are left out.
     """
-    order, p_values = _order(values, higher_is_better), adjusted_p_values(values)
+    order, p_values = _order(values, higher_is_better), adjusted_p_values([values])[0]
     found: list[tuple[int, int]] = []
     for start in range(len(order)):
         stop = start + 1

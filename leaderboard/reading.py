@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from nsl_bench.declared import Is, Open, as_written, checked, parse_json, quoted
 from nsl_bench.errors import UserError
 from nsl_bench.run.job import Job
+from nsl_bench.run.record import Status
 
 from .submission import MANIFEST, PREDICTIONS, RUNS, Manifest, digest
 from .untrusted import LIMITS, Limits, Rejected
@@ -64,6 +65,7 @@ class Line(Open):
         learning_time: seconds, as the submitter says.
         versions, environment: as the submitter says.
         started: ISO 8601.
+        status: how it ended; what did not end well needs no predictions, and counts as the majority class.
     """
 
     run: Annotated[str, Is("8 to 64 hexadecimal digits", test=_RUN.fullmatch)]
@@ -80,6 +82,7 @@ class Line(Open):
     versions: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
     started: Annotated[str, Is("a text of at most 40 characters", longest=40)] = ""
+    status: Status = "ok"
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ class Run:
         learning_time: seconds, as the submitter says; None if not given.
         versions, environment: as the submitter says.
         started: ISO 8601.
+        status: how it ended.
     """
 
     id: str
@@ -106,6 +110,7 @@ class Run:
     versions: Mapping[str, str]
     environment: Mapping[str, str]
     started: str
+    status: Status = "ok"
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -173,6 +178,7 @@ def _run(text: bytes, where: str, limits: Limits) -> Run:
         _short(line.versions),
         _short(line.environment),
         line.started,
+        line.status,
     )
 
 

@@ -8,7 +8,7 @@ public) and, in the preset ``paper``, on drawn decks that stand for them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,14 +22,17 @@ from nsl_bench.run.job import Job, plan
 from nsl_bench.run.store import Record, Store
 from nsl_bench.types import Hypothesis
 
+from .equivalence import POWER, Comparison, Mean, compare_means, repeats_needed
+from .margins import margin_of
 from .published import ffnsl2023
+from .reasons import Tested, check_reason, under_misreading
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["PRESETS", "TASKS", "Badge", "Figure", "Preset", "compare", "grid", "paper_atoms"]
 
-Badge = Literal["reproduced", "differs", "not comparable"]
+Badge = Literal["reproduced", "differs", "undecided", "not enough data", "not comparable"]
 
 TASKS = ("follow_suit", "sudoku_4x4", "sudoku_9x9")
 """The paper's tasks whose examples are public."""
@@ -54,9 +57,10 @@ _BASELINES = {
 _LARGE = frozenset({"follow_suit", "sudoku_4x4"})
 """Tasks whose large train sets are public."""
 
-_SIGMAS = 2.0
+_FEWEST = 3
+"""Fewer repeats tell nothing of their spread: two may agree by chance."""
+
 _ON_IMAGES = frozenset({"framework_accuracy", "framework_accuracy_problog", "brier_score"})
-_ROUNDING = 1e-6
 _CLEAN = 0.02
 """Up to so large a share of spoilt train examples true concepts stand for predicted ones."""
 
@@ -89,7 +93,7 @@ PERCENTS = tuple(range(0, 101, 10))
 PRESETS: Mapping[str, Preset] = {
     "quick": Preset(
         (0, 50, 100),
-        2,
+        3,
         large=False,
         constant=False,
         stand_ins=False,
@@ -106,11 +110,13 @@ class Figure:
     Attributes:
         benchmark, learner, penalties, network, size, shift, percent, metric: what it is, in our words.
         counting: ``"paper"`` or ``"ours"``, where the two count differently.
-        published, published_std_err: mean and standard error over the paper's repeats.
+        published, published_std_err, published_repeats: mean and standard error over the paper's repeats.
         measured, measured_std_err, repeats: ours.
-        tolerance: two standard errors of the difference.
+        margin: differences below it count as none; NaN where nothing is compared, as all below.
+        p_equivalent, p_different, power: of the tests (`equivalence.Comparison`).
+        needed: how many repeats of ours would have the power to show equivalence; NaN where none would.
         badge: what to make of it.
-        reason: why, where it needs one.
+        reason: a tested one of a difference, or why nothing can be compared.
     """
 
     benchmark: str
@@ -124,10 +130,15 @@ class Figure:
     counting: str
     published: float
     published_std_err: float
+    published_repeats: int
     measured: float
     measured_std_err: float
     repeats: int
-    tolerance: float
+    margin: float
+    p_equivalent: float
+    p_different: float
+    power: float
+    needed: float
     badge: Badge
     reason: str
 
@@ -210,12 +221,22 @@ def compare(jobs: Sequence[Job], store: Store) -> list[Figure]:
     order = {_setting(job): k for k, job in reversed(list(enumerate(jobs)))}
     figures: list[Figure] = []
     for setting in sorted(groups, key=lambda setting: order[setting]):
-        figures += _figures(groups[setting])
+        figures += _figures(groups[setting], groups.get(_as_published(setting), ()))
     return figures
 
 
+def _as_published(setting: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The setting in which the same learner is that of the paper's code; the setting itself if it is."""
+    at = _SETTING.index("learner")
+    learner = _PUBLISHED_CODE if setting[at] == "cnn_lstm" else setting[at]
+    return (*setting[:at], learner, *setting[at + 1 :])
+
+
+_SETTING = ("benchmark", "source", "track", "learner", "network", "size", "shift", "percent")
+
+
 def _setting(job: Job) -> tuple[Any, ...]:
-    return (job.benchmark, job.source, job.track, job.learner, job.network, job.size, job.shift, job.percent)
+    return tuple(getattr(job, name) for name in _SETTING)
 
 
 def _published(job: Job) -> pd.DataFrame:
@@ -233,65 +254,99 @@ def _published(job: Job) -> pd.DataFrame:
     ]
 
 
-def _figures(records: Sequence[Record]) -> Iterator[Figure]:
-    """The figures of one setting; records differ in the repeat."""
+def _figures(records: Sequence[Record], by_code: Sequence[Record]) -> Iterator[Figure]:
+    """The figures of one setting.
+
+    Args:
+        records: they differ in the repeat.
+        by_code: those of the learner as the paper's code has it; the same ones if there is no other.
+    """
     job = records[0].job
     for row in _published(job).to_dict("records"):
-        metric, published = str(row["metric"]), float(row["mean"])
-        error = float(np.nan_to_num(row["std_err"]))
+        metric = str(row["metric"])
+        published = Mean(float(row["mean"]), float(np.nan_to_num(row["std_err"])), int(row["repeats"]))
         for counting, values in _measured(metric, records):
             if not values:
                 continue
-            mean = float(np.mean(values))
-            spread = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-            tolerance = _SIGMAS * float(np.linalg.norm([spread, error, _test_error(job, metric, mean)]))
-            reason = _incomparable(job, metric, counting)
-            badge: Badge = "not comparable"
-            if not reason:
-                close = abs(mean - published) <= max(tolerance, _ROUNDING)
-                badge = "reproduced" if close else "differs"
-                reason = "" if close else _explanation(records, metric)
-            yield Figure(
-                benchmark=job.benchmark,
+            ours = Mean.of(list(values.values()))
+            found = _judged(job, metric, counting, ours, published)
+            if found.badge == "differs":
+                under = next((v for c, v in _measured(metric, by_code) if c == counting), {})
+                found = replace(found, reason=_reason(records, metric, values, under, published))
+            yield replace(
+                found,
                 learner="ffnsl" if job.learner.startswith("ffnsl") else job.learner,
                 penalties=str(row["penalties"]),
-                network=Spec.parse(job.network).name if job.network else "true concepts",
-                size=job.size,
-                shift=job.shift,
-                percent=job.percent,
-                metric=metric,
-                counting=counting,
-                published=published,
-                published_std_err=error,
-                measured=mean,
-                measured_std_err=spread,
-                repeats=len(values),
-                tolerance=tolerance,
-                badge=badge,
-                reason=reason,
             )
 
 
-def _measured(metric: str, records: Sequence[Record]) -> Iterator[tuple[str, list[float]]]:
-    """Our values of a metric, one a repeat, in the paper's way of counting and in ours where they differ."""
+def _judged(job: Job, metric: str, counting: str, ours: Mean, published: Mean) -> Figure:
+    """A figure with its badge, and without a reason for a difference."""
+    reason = _incomparable(job, metric, counting)
+    tests = dict.fromkeys(("margin", "p_equivalent", "p_different", "power", "needed"), float("nan"))
+    badge: Badge = "not comparable"
+    if not reason:
+        margin, known = margin_of(metric, job.learner, published.value), _test_error(job, metric, ours.value)
+        compared = compare_means(ours, published, margin, known)
+        needed = repeats_needed(ours, published, margin, known)
+        badge = _badge(compared, min(ours.repeats, published.repeats))
+        tests |= {name: getattr(compared, name) for name in tests.keys() - {"needed"}}
+        tests["needed"] = float("nan") if needed is None else float(max(needed, _FEWEST))
+    return Figure(
+        benchmark=job.benchmark,
+        learner=job.learner,
+        penalties="",
+        network=Spec.parse(job.network).name if job.network else "true concepts",
+        size=job.size,
+        shift=job.shift,
+        percent=job.percent,
+        metric=metric,
+        counting=counting,
+        published=published.value,
+        published_std_err=published.std_err,
+        published_repeats=published.repeats,
+        measured=ours.value,
+        measured_std_err=ours.std_err,
+        repeats=ours.repeats,
+        **tests,
+        badge=badge,
+        reason=reason,
+    )
+
+
+def _badge(compared: Comparison, repeats: int) -> Badge:
+    """What the tests say of the fewer `repeats` of both sides.
+
+    A difference that is shown, and shown to be below the margin, is none.
+    """
+    if repeats < _FEWEST:
+        return "not enough data"
+    if compared.equivalent:
+        return "reproduced"
+    if compared.different:
+        return "differs"
+    return "undecided" if compared.power >= POWER else "not enough data"
+
+
+def _measured(metric: str, records: Sequence[Record]) -> Iterator[tuple[str, dict[int, float]]]:
+    """Our values of a metric by repeat, in the paper's way of counting and in ours where they differ."""
     job = records[0].job
     learner = Spec.parse(job.learner).name
     name = "framework_accuracy_probabilistic" if metric == "framework_accuracy_problog" else metric
-    values = [record.metrics[name] for record in records if name in record.metrics]
+    values = {record.job.repeat: record.metrics[name] for record in records if name in record.metrics}
     if metric == "atoms" and learner == "ffnsl":
-        rules = [record.hypothesis for record in records if record.hypothesis is not None]
-        yield "paper", [float(paper_atoms(job.benchmark, found)) for found in rules]
+        rules = {r.job.repeat: r.hypothesis for r in records if r.hypothesis is not None}
+        yield "paper", {k: float(paper_atoms(job.benchmark, found)) for k, found in rules.items()}
         yield "ours", values
     elif metric == "framework_accuracy" and learner == "ffnsl" and job.benchmark == "follow_suit":
         # The published code leaves out examples for which no winner is derived.
-        decided = [1 - record.metrics.get("undecided", 0.0) for record in records]
-        pairs = zip(values, decided, strict=False)
-        yield "paper", [value / share for value, share in pairs if share > 0]
+        decided = {r.job.repeat: 1 - r.metrics.get("undecided", 0.0) for r in records}
+        yield "paper", {k: value / decided[k] for k, value in values.items() if decided[k] > 0}
         yield "ours", values
     elif metric == "brier_score" and learner == "cnn_lstm":
         # The paper's score is that of hard predictions.
-        right = [record.metrics.get("framework_accuracy") for record in records]
-        yield "paper", [2 - 2 * share for share in right if share is not None]
+        right = {r.job.repeat: r.metrics.get("framework_accuracy") for r in records}
+        yield "paper", {k: 2 - 2 * share for k, share in right.items() if share is not None}
         yield "ours", values
     else:
         yield "paper", values
@@ -329,27 +384,42 @@ def _incomparable(job: Job, metric: str, counting: str) -> str:
     return ""
 
 
-def _explanation(records: Sequence[Record], metric: str) -> str:
-    """What is known of a difference; empty if nothing is."""
+def _reason(
+    records: Sequence[Record],
+    metric: str,
+    plain: Mapping[int, float],
+    by_code: Mapping[int, float],
+    published: Mean,
+) -> str:
+    """The reasons of a difference that hold when they are tested; empty if none does.
+
+    Args:
+        records: of the setting.
+        metric: of the figure.
+        plain: our values by repeat.
+        by_code: those of the learner as the paper's code has it.
+        published: the figure.
+    """
     job = records[0].job
-    learner = Spec.parse(job.learner).name
-    if job.learner == "cnn_lstm" and metric != "learning_time":
-        return (
-            "the network of the paper's text; the paper's code trains another one, "
-            f"{_PUBLISHED_CODE} here, whose row is the one to look at"
-        )
+    margin = margin_of(metric, job.learner, published.value)
+    found: list[Tested | None] = []
+    if job.learner == "cnn_lstm" and by_code:
+        condition = f"the network of the paper's code in place of that of its text ({_PUBLISHED_CODE})"
+        found.append(check_reason(condition, plain, by_code, published, margin))
     spoilt = _spoilt(job.benchmark)
-    if job.track == "symbolic" and learner != "ffnsl" and spoilt > _CLEAN:
-        return (
-            f"trained on true concepts; in the paper misread images spoil {spoilt:.0%} of the train "
-            "examples, and digits misread at random to that extent give the published figures"
+    if job.track == "symbolic" and Spec.parse(job.learner).name != "ffnsl" and spoilt > _CLEAN:
+        condition = (
+            f"digits misread at random until {spoilt:.0%} of the train examples are spoilt, as many as "
         )
-    if job.track != "symbolic" and job.percent > 0:
-        return "the perception network was trained anew: it fails on shifted images in another way"
-    if job.track != "symbolic" and metric in _ON_IMAGES | {"incorrect_examples"}:
-        right = np.mean([record.metrics["concept_accuracy_test"] for record in records])
-        return f"the perception network was trained anew: it reads {right:.1%} of the test digits"
-    return ""
+        condition += "the paper's network spoils, in place of true concepts"
+        under = _misread(tuple(record.job for record in records), spoilt)
+        found.append(check_reason(condition, plain, under.get(metric, {}), published, margin))
+    return "; ".join(str(one) for one in found if one is not None and one.holds)
+
+
+@cache
+def _misread(jobs: tuple[Job, ...], share: float) -> dict[str, dict[int, float]]:
+    return under_misreading(jobs, share)
 
 
 def _spoilt(benchmark: str) -> float:

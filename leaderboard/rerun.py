@@ -33,7 +33,7 @@ from .rounds.model import Round, SealedContest, place_data_seed
 from .scoring import score
 from .standing import AGAIN, Again
 from .submission import PREDICTIONS, Manifest, run_rows
-from .verdict import SCORES
+from .verdict import SCORES, numbers_in
 
 __all__ = ["COMPARED", "Sample", "again", "write_again"]
 
@@ -224,8 +224,7 @@ def _numbers(
 ) -> dict[str, Mapping[str, float]]:
     """The numbers of each run: the board's, or computed now if it has none."""
     try:
-        with (folder / SCORES).open("rb") as file:
-            return {run["run"]: run["metrics"] for run in map(json.loads, file)}
+        return numbers_in(folder / SCORES)
     except FileNotFoundError:
         pass
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -18,6 +18,7 @@ from nsl_bench.run.agreement import BOUND
 
 from .contests import Cell, Contest
 from .judge import JudgementError, judged
+from .measuring import PROBABILISTIC, Numbers
 from .reading import Run
 from .truth import network_sees, test_number, truth
 from .untrusted import Limits, Rejected
@@ -38,21 +39,27 @@ def listed(items: Sequence[object]) -> str:
 def judge_rules(
     runs: Sequence[Run],
     places: Mapping[str, tuple[Contest, Cell]],
-    numbers: Mapping[str, dict[str, float]],
-    own: Mapping[str, dict[str, float]],
-    answers: Mapping[str, Mapping[str, npt.NDArray[np.int8]]],
+    counted: Numbers,
     limits: Limits,
     deadline: float,
 ) -> list[str]:
     """Atoms and rules of every hypothesis, and whether ASP rules say what the predictions say.
 
     Where ASP rules are what the learner answers with (`nsl_bench.run.agreement`), hypothesis accuracy is
-    theirs; elsewhere their atoms do not count, and the learner's labels stand for its label probabilities.
+    theirs. Elsewhere their atoms do not count. Probabilities that contradict the labels can then be those of
+    the rules, so they do not count either.
+
+    Args:
+        runs: that did not fail.
+        places: contest and cell of each run.
+        counted: what is known of the runs; the numbers are changed.
+        limits: what one hypothesis may cost.
+        deadline: of all.
     """
     judge = _Judge(len({run.rules for run in runs if run.language == "asp"}), limits, deadline)
     differing = []
     for run in runs:
-        mine = numbers[run.id]
+        mine = counted.metrics[run.id]
         if run.language == "tree":
             mine["rules"], mine["atoms"] = float(len(run.rules)), float(_tests(run))
         if run.language != "asp":
@@ -60,16 +67,17 @@ def judge_rules(
         contest, cell = places[run.id]
         seed = contest.data_seed(cell)
         labels, atoms, rules = judge.answers(run, seed)
-        if "hypothesis" in answers[run.id]:
-            mine["agreement"] = float(np.mean(labels == answers[run.id]["hypothesis"]))
+        if "hypothesis" in counted.answers[run.id]:
+            mine["agreement"] = float(np.mean(labels == counted.answers[run.id]["hypothesis"]))
         elif run.job.network is not None and run.job.network == contest.handed_out_network:
             derived, _, _ = judge.answers(run, seed, network_sees(run.job, contest, cell))
-            mine["agreement"] = float(np.mean(derived == answers[run.id]["framework"]))
+            mine["agreement"] = float(np.mean(derived == counted.answers[run.id]["framework"]))
         if mine.get("agreement", 0.0) >= BOUND:
             mine["hypothesis_accuracy"] = measure.accuracy(labels, truth(run.job, contest, cell))
             mine["rules"], mine["atoms"] = float(rules), float(atoms)
         else:
-            mine.update(own[run.id])
+            for name in PROBABILISTIC & mine.keys() if run.id in counted.unsure else ():
+                del mine[name]
             differing.append(str(run.job))
     if not differing:
         return []

@@ -17,18 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.declared import quoted
 from nsl_bench.errors import unknown
 from nsl_bench.isolation.guard import RULES, Advice, Allowance, Ended, guarded
 from nsl_bench.isolation.guard_worker import stage
-from nsl_bench.run import metrics as measure
 from nsl_bench.run.job import Job
-from nsl_bench.types import AMBIGUOUS, UNDECIDED, one_hot
 
 from .contests import Cell, Contest, contest_of
+from .measuring import Numbers
 from .predictions import Predicted, contradictions, read_predictions
 from .reading import Run, read_manifest, read_runs
 from .rounds.model import By, Round
@@ -36,7 +34,7 @@ from .rules import check_rules, judge_rules, listed
 from .submission import PREDICTIONS, Manifest
 from .truth import PARTS, hashes_of, truth
 from .untrusted import LIMITS, Limits, Rejected, opened
-from .verdict import ScoredRun, Verdict
+from .verdict import ScoredRun, Spread, Verdict
 
 __all__ = ["score"]
 
@@ -154,8 +152,9 @@ def _score(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits
     checked = check(folder, manifest, contests, limits)
     if checked.problems:
         return Verdict(manifest.name, checked.problems, checked.notes, manifest=manifest)
-    scored, more = _numbers(folder, checked, limits, began + limits.seconds)
-    return Verdict(manifest.name, (), (*checked.notes, *more), tuple(scored), manifest)
+    scored, more, spreads = _numbers(folder, checked, manifest.track, limits, began + limits.seconds)
+    notes = (*checked.notes, *more)
+    return Verdict(manifest.name, (), notes, tuple(scored), manifest, spreads=tuple(spreads))
 
 
 @dataclass(frozen=True)
@@ -251,32 +250,39 @@ def _wrong_hashes(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]
 
 
 def _numbers(
-    folder: Path, checked: Checked, limits: Limits, deadline: float
-) -> tuple[list[ScoredRun], list[str]]:
+    folder: Path, checked: Checked, track: str, limits: Limits, deadline: float
+) -> tuple[list[ScoredRun], list[str], list[Spread]]:
     entered, places = checked.entered, checked.places
-    truths = {run.id: truth(run.job, *places[run.id]) for run in entered}
-    numbers: dict[str, dict[str, float]] = {run.id: {} for run in entered}
-    answers: dict[str, dict[str, npt.NDArray[np.int8]]] = {run.id: {} for run in entered}
-    own: dict[str, dict[str, float]] = {}
+    failed = [run for run in entered if run.status != "ok"]
+    finished = [run for run in entered if run.status == "ok"]
+    counted = Numbers(track, places)
     stage(_READING, max(0.1, deadline - time.monotonic()))
-    contrary = []
+    shares = []
     for run, evaluation, predicted, share in rows_in(folder, checked, limits):
-        contrary.append(share)
-        contest, _ = places[run.id]
-        last = contest.evaluations(run.job.track)[-1]
-        numbers[run.id].update(_measure(evaluation, predicted, truths[run.id], last))
-        answers[run.id][evaluation] = predicted[0]
-        if run.language == "asp":
-            certain = predicted[0], one_hot(predicted[0], predicted[1].shape[1]).astype(np.float32)
-            own.setdefault(run.id, {}).update(_measure(evaluation, certain, truths[run.id], last))
+        shares.append(share)
+        counted.add(run, evaluation, predicted)
     stage(_DOING, max(0.1, deadline - time.monotonic()))
-    for run in entered:
+    for run in failed:
+        counted.impute(run)
+    for run in finished:
         if run.learning_time is not None:
-            numbers[run.id]["learning_time"] = run.learning_time
-    notes = contrary_note(contrary)
-    notes += judge_rules(entered, places, numbers, own, answers, limits, deadline)
+            counted.metrics[run.id]["learning_time"] = run.learning_time
+    notes = [*_failure_note(failed), *contrary_note(shares)]
+    notes += judge_rules(finished, places, counted, limits, deadline)
     stage(_DOING, max(0.1, deadline - time.monotonic()))
-    return [_scored(run, *places[run.id], numbers[run.id]) for run in entered], notes
+    scored = [_scored(run, *places[run.id], counted) for run in entered]
+    return scored, notes, counted.spreads(finished)
+
+
+def _failure_note(failed: Sequence[Run]) -> list[str]:
+    if not failed:
+        return []
+    count = Counter(run.status.replace("_", " ") for run in failed)
+    how = ", ".join(f"{status}: {n}" for status, n in sorted(count.items()))
+    return [
+        f"{len(failed)} runs failed ({how}); they count as the majority class of their train labels, and no "
+        "better than the worst run that did not fail."
+    ]
 
 
 def contrary_note(contrary: Sequence[float]) -> list[str]:
@@ -301,7 +307,9 @@ def rows_in(folder: Path, checked: Checked, limits: Limits) -> Iterator[tuple[Ru
     by_id = {run.id: run for run in checked.entered}
     # A run outside the contests may be of anything; its rows are checked for nothing and dropped.
     outside = {run.id for run in checked.runs} - set(by_id)
-    sizes = {run.id: _size(run.job, *checked.places[run.id]) for run in checked.entered}
+    outside |= {run.id for run in checked.entered if run.status != "ok"}  # they count as something else
+    asked = [run for run in checked.entered if run.id not in outside]
+    sizes = {run.id: _size(run.job, *checked.places[run.id]) for run in asked}
     seen: dict[str, set[str]] = {run: set() for run in by_id}
     for run_id, evaluation, predicted in read_predictions(folder, sizes, limits, ignored=outside):
         run, (contest, _) = by_id[run_id], checked.places[run_id]
@@ -312,7 +320,7 @@ def rows_in(folder: Path, checked: Checked, limits: Limits) -> Iterator[tuple[Ru
             )
         seen[run_id].add(evaluation)
         yield run, evaluation, predicted, _contradicting(run, evaluation, predicted)
-    for run in checked.entered:
+    for run in asked:
         contest, _ = checked.places[run.id]
         for evaluation in contest.evaluations(run.job.track):
             if evaluation not in seen[run.id]:
@@ -336,7 +344,7 @@ def _contradicting(run: Run, evaluation: str, predicted: Predicted) -> float:
     """
     contrary, impossible = contradictions(predicted)
     uncertain = evaluation == "framework" and run.language == "asp"
-    if impossible.any() and not uncertain:
+    if impossible.any() and not uncertain and predicted[1] is not None:
         first = int(impossible.argmax())
         raise Rejected(
             f"The {evaluation} predictions of the run {run.id} ({run.job}) contradict themselves for "
@@ -346,27 +354,7 @@ def _contradicting(run: Run, evaluation: str, predicted: Predicted) -> float:
     return float(np.mean(contrary))
 
 
-def _measure(
-    evaluation: str, predicted: Predicted, labels: npt.NDArray[np.int64], last: str
-) -> dict[str, float]:
-    """The numbers of a row; those of the probabilities are of the track's last evaluation."""
-    codes, probabilities = predicted[0], predicted[1].astype(np.float64)
-    found = {f"{evaluation}_accuracy": measure.accuracy(codes, labels)}
-    if evaluation == last:
-        found["brier_score"] = measure.brier_score(probabilities, labels)
-        found["probabilistic_accuracy"] = measure.probabilistic_accuracy(probabilities, labels)
-        found["calibration_error"] = measure.calibration_error(probabilities, labels)
-        found["log_loss"] = measure.log_loss(probabilities, labels)
-        found["invalid_mass"] = measure.invalid_mass(probabilities)
-        if evaluation == "framework":
-            best = measure.most_probable(probabilities)
-            found["framework_accuracy_probabilistic"] = measure.accuracy(best, labels)
-        found["undecided"] = float(np.mean(codes == UNDECIDED))
-        found["ambiguous"] = float(np.mean(codes == AMBIGUOUS))
-    return found
-
-
-def _scored(run: Run, contest: Contest, cell: Cell, metrics: Mapping[str, float]) -> ScoredRun:
+def _scored(run: Run, contest: Contest, cell: Cell, counted: Numbers) -> ScoredRun:
     job = run.job
     return ScoredRun(
         run=run.id,
@@ -375,6 +363,8 @@ def _scored(run: Run, contest: Contest, cell: Cell, metrics: Mapping[str, float]
         percent=cell.percent,
         repeat=cell.repeat,
         network=job.network or "",
-        metrics=dict(metrics),
+        metrics=dict(counted.metrics[run.id]),
         command=contest.command(job.learner, job.track, job.network, cell),
+        status=run.status,
+        looks=dict(counted.looks[run.id]),
     )

@@ -2,12 +2,14 @@
 
 ====================  =========================================================================
 ``submission.json``   who, what, which track, under which licence; the other files' SHA-256
-``runs.jsonl``        one run a line: job, content hashes, rules, learning time, versions
+``runs.jsonl``        one run a line: job, how it ended, content hashes, rules, learning time, versions
 ``predictions.parquet``  a row a run and evaluation: labels and probabilities of the test examples
 ====================  =========================================================================
 
 Labels are indices into the benchmark's (-1: none derived, -2: several); lists are in the order of the test
-set. Learning time is the one number that nobody can compute again; it is shown as what the submitter says.
+set. The probabilities of a learner that gives labels alone are null, and a run that failed has no rows: it
+counts as the majority class. Learning time is the one number that nobody can compute again; it is shown as
+what the submitter says.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ __all__ = [
     "write_submission",
 ]
 
-SCHEMA = 1
+SCHEMA = 2
+"""Version of the form; of version 1 all runs ended well, and all have probabilities."""
+
 MANIFEST, RUNS, PREDICTIONS = "submission.json", "runs.jsonl", "predictions.parquet"
 EVALUATIONS = ("hypothesis", "framework")
 _BITS = 12
@@ -112,7 +116,7 @@ class Manifest(Open):
     files: Mapping[str, Annotated[str, Is("64 hexadecimal digits", test=_SHA256.fullmatch)]] = field(
         default_factory=dict
     )
-    schema: Annotated[int, Is(f"{SCHEMA}, the form that this board reads", least=SCHEMA, most=SCHEMA)] = (
+    schema: Annotated[int, Is(f"1 to {SCHEMA}, the forms that this board reads", least=1, most=SCHEMA)] = (
         field(default=SCHEMA, metadata={"required": True})
     )
 
@@ -169,7 +173,8 @@ def write_submission(
         UserError: no such runs, runs of several learners or tracks, words that no manifest holds, or a
             folder that is not empty or cannot be made.
     """
-    records = [record for record in store.latest().values() if record.status == "ok"]
+    # A failure of the harness ("failed") is none of the learner's; those of the learner count.
+    records = [record for record in store.latest().values() if record.status != "failed"]
     records = _choose(records, "learner", learner)
     records = _choose(records, "track", track)
     places = [(record, contest_of(contests, record.job)) for record in records]
@@ -188,7 +193,8 @@ def write_submission(
     given = {**words, "date": date, "learner": job.learner, "track": job.track, "round": sealed_round}
     chosen.sort(key=lambda item: (item[1].name, item[0].job.network or "", item[2]))
     runs = (
-        (_run(record, contest.hashes(cell)), _stored_rows(store, record)) for record, contest, cell in chosen
+        (_run(record, contest.hashes(cell)), _stored_rows(store, record) if record.status == "ok" else ())
+        for record, contest, cell in chosen
     )
     manifest = save(out, manifest_of(given), runs)
     counts: dict[str, int] = {}
@@ -246,7 +252,8 @@ def save(
     ):
         for line, rows in runs:
             file.write(json.dumps(line, allow_nan=False) + "\n")
-            writer.write_table(pa.Table.from_pylist(list(rows), schema=schema))
+            if told := list(rows):
+                writer.write_table(pa.Table.from_pylist(told, schema=schema))
     manifest = replace(manifest, files={file: digest(out / file) for file in (RUNS, PREDICTIONS)})
     (out / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
     return manifest
@@ -286,6 +293,7 @@ def _run(record: Record, handed_out: Mapping[str, str] | None) -> dict[str, Any]
         "versions": dict(record.versions),
         "environment": dict(record.environment),
         "started": record.started,
+        "status": record.status,
     }
 
 
@@ -312,7 +320,7 @@ def run_rows(run: str, frame: pd.DataFrame, names: Sequence[str]) -> Iterable[di
         names: of the labels.
 
     Raises:
-        UserError: there are no probabilities, or examples without a number.
+        UserError: there are probabilities of some labels only, or examples without a number.
     """
     codes = {**{name: k for k, name in enumerate(names)}, "undecided": UNDECIDED, "ambiguous": AMBIGUOUS}
     for evaluation in EVALUATIONS:
@@ -321,14 +329,19 @@ def run_rows(run: str, frame: pd.DataFrame, names: Sequence[str]) -> Iterable[di
             continue
         order = np.argsort([_number(str(example), run) for example in part["example"]])
         predicted = part["predicted"].map(codes).to_numpy().astype(np.int8)[order]
-        if lacking := [name for name in names if f"p_{name}" not in part]:
-            raise UserError(f"The predictions of the run {run} have no probabilities of {lacking[0]}.")
-        exact = part[[f"p_{name}" for name in names]].to_numpy(np.float32)[order]
+        given = [f"p_{name}" for name in names if f"p_{name}" in part and part[f"p_{name}"].notna().any()]
+        if given and len(given) < len(names):
+            lacking = next(name for name in names if f"p_{name}" not in given)
+            raise UserError(f"The predictions of the run {run} have no probabilities of {lacking}.")
+        exact = part[given].to_numpy(np.float32)[order] if given else None
         yield row_of(run, evaluation, predicted, exact)
 
 
 def row_of(
-    run: str, evaluation: str, predicted: npt.NDArray[np.int8], probabilities: npt.NDArray[np.float32]
+    run: str,
+    evaluation: str,
+    predicted: npt.NDArray[np.int8],
+    probabilities: npt.NDArray[np.float32] | None,
 ) -> dict[str, Any]:
     """A row of predictions.
 
@@ -336,13 +349,14 @@ def row_of(
         run: its name.
         evaluation: ``"hypothesis"`` or ``"framework"``.
         predicted: int8 [n], labels.
-        probabilities: float32 [n, labels].
+        probabilities: float32 [n, labels]; None of a learner that gives labels alone.
     """
+    rounded = None if probabilities is None else _rounded(np.ascontiguousarray(probabilities))
     return {
         "run": run,
         "evaluation": evaluation,
         "predicted": predicted.tolist(),
-        "probabilities": _rounded(np.ascontiguousarray(probabilities)).reshape(-1).tolist(),
+        "probabilities": None if rounded is None else rounded.reshape(-1).tolist(),
     }
 
 

@@ -19,7 +19,7 @@ from nsl_bench.types import Part, Split
 
 from .contests import Cell, Contest
 
-__all__ = ["PARTS", "hashes_of", "network_sees", "test_number", "truth"]
+__all__ = ["PARTS", "hashes_of", "images_shown", "majority", "network_sees", "test_number", "truth"]
 
 PARTS: tuple[Part, ...] = ("train", "test")
 """The parts that have a content hash."""
@@ -97,6 +97,35 @@ def network_sees(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int16
     assert job.network is not None
     names = job.task, job.source, job.network, job.test_shift
     return _network_sees(*names, job.test_percent, contest.data_seed(cell), *_test_of(job))
+
+
+def majority(job: Job, contest: Contest, cell: Cell) -> int:
+    """The most frequent label of a run's train set, the first on ties."""
+    return _majority(job.benchmark, job.size, job.repeat, contest.data_seed(cell))
+
+
+@cache
+def _majority(benchmark: str, size: str, repeat: int, seed: int | str) -> int:
+    return int(
+        np.bincount(symbolic_split(_task(benchmark), "train", size, repeat, seed=seed).labels).argmax()
+    )
+
+
+def images_shown(job: Job, contest: Contest, cell: Cell, evaluation: str) -> npt.NDArray[np.int32]:
+    """int32 [n, slots]: the images that a run's test examples show; no slots where concepts are asked about.
+
+    They do not depend on the shift.
+    """
+    if evaluation == "hypothesis" or job.track == "symbolic":
+        return np.empty((len(truth(job, contest, cell)), 0), np.int32)
+    return _test_images(job.benchmark, job.source, contest.data_seed(cell), *_test_of(job))
+
+
+@cache
+def _test_images(
+    benchmark: str, source: str, seed: int | str, size: str, number: int
+) -> npt.NDArray[np.int32]:
+    return make_split(*_parts(benchmark, source), "test", size, number, seed=seed).images
 
 
 @cache

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nsl_bench.errors import UserError
 from nsl_bench.run import metrics as measure
+from nsl_bench.run.record import Status
 
 from .contests import Cell
 from .submission import Manifest
 
-__all__ = ["SCORES", "ScoredRun", "Verdict", "comment", "write_scores"]
+__all__ = ["SCORES", "Look", "ScoredRun", "Spread", "Verdict", "comment", "numbers_in", "write_scores"]
 
 SCORES = "scores.jsonl"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is kept of the predictions of one evaluation, so that they need not be read again.
+
+    Attributes:
+        digest: of labels and probabilities, 32 hexadecimal digits; equal predictions have the same.
+        contrary: share of labels that are not the most probable ones.
+    """
+
+    digest: str
+    contrary: float
 
 
 @dataclass(frozen=True)
@@ -30,6 +44,8 @@ class ScoredRun:
         network: perception network, empty in tracks without.
         metrics: every number, computed here; `learning_time` as the submitter says.
         command: that does it again.
+        status: how it ended; one that did not end well has the numbers of the majority class.
+        looks: evaluation to what is kept of its predictions; empty in scores of before.
 
     What the submitter says of the run, its rules among it, stays in the submission.
     """
@@ -42,11 +58,39 @@ class ScoredRun:
     network: str
     metrics: Mapping[str, float]
     command: str
+    status: Status = "ok"
+    looks: Mapping[str, Look] = field(default_factory=dict)
+
+    @classmethod
+    def from_plain(cls, values: Mapping[str, Any]) -> ScoredRun:
+        """The run of the values that `asdict` makes of it."""
+        looks = {evaluation: Look(**look) for evaluation, look in values.get("looks", {}).items()}
+        return cls(**{**values, "looks": looks})
 
     @property
     def cell(self) -> Cell:
         """Its place in the contest's grid."""
         return Cell(self.shift, self.percent, self.repeat)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How sure a metric's mean over shares is (`nsl_bench.run.statistics`).
+
+    Attributes:
+        contest, network, metric: whose.
+        low, high: ends of the 95 % interval.
+        std_err: of the mean.
+        components: the standard error that each thing that varied has alone.
+    """
+
+    contest: str
+    network: str
+    metric: str
+    low: float
+    high: float
+    std_err: float
+    components: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -60,6 +104,7 @@ class Verdict:
         runs: the scored runs.
         manifest: who submits what.
         standing: whether it is verified, and how, as a sentence.
+        spreads: how sure the means over shares are.
     """
 
     name: str
@@ -68,6 +113,7 @@ class Verdict:
     runs: tuple[ScoredRun, ...] = ()
     manifest: Manifest | None = None
     standing: str = ""
+    spreads: tuple[Spread, ...] = ()
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> Verdict:
@@ -77,8 +123,9 @@ class Verdict:
             values["name"],
             tuple(values["problems"]),
             tuple(values["notes"]),
-            tuple(ScoredRun(**run) for run in values["runs"]),
+            tuple(ScoredRun.from_plain(run) for run in values["runs"]),
             None if manifest is None else Manifest(**manifest),
+            spreads=tuple(Spread(**spread) for spread in values["spreads"]),
         )
 
     @property
@@ -88,17 +135,28 @@ class Verdict:
 
 
 def write_scores(verdict: Verdict, path: Path) -> None:
-    """The board's record: one scored run a line.
+    """The board's record: one scored run a line, then one mean over shares a line.
 
     Raises:
         UserError: the file cannot be written.
     """
     try:
         with path.open("w", encoding="utf-8", newline="\n") as file:
-            for run in verdict.runs:
-                file.write(json.dumps(asdict(run), allow_nan=False) + "\n")
+            plain = [asdict(run) for run in verdict.runs] + [asdict(spread) for spread in verdict.spreads]
+            file.writelines(json.dumps(line, allow_nan=False) + "\n" for line in plain)
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def numbers_in(path: Path) -> dict[str, Mapping[str, float]]:
+    """The metrics of each run in a board's record.
+
+    Raises:
+        OSError, ValueError, KeyError, TypeError: the file is not there, or broken.
+    """
+    with path.open("rb") as file:
+        lines = [json.loads(line) for line in file]
+    return {line["run"]: line["metrics"] for line in lines if "components" not in line}
 
 
 def comment(verdict: Verdict) -> str:

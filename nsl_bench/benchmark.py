@@ -120,7 +120,7 @@ class Benchmark(ABC):
         return repeat if self.own_tests else 1
 
     def generate_validation(self, size: str, repeat: int, rng: np.random.Generator, exclude: Split) -> Split:
-        """Symbolic examples for early stopping and tuning: as many as the train set has, or the smallest size.
+        """Symbolic examples for early stopping and tuning, as many as the train set has or the smallest size.
 
         Args:
             size: of the train set that they are for.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 __all__ = ["Interrupted", "UserError", "did_you_mean", "unknown"]
@@ -18,6 +17,8 @@ class Interrupted(Exception):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A suggestion with a leading space (`" Did you mean 'noir'?"`), or the known names, or ``""``."""
+    import difflib  # every start would pay for it, and few make mistakes
+
     names = sorted(set(known))
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if close:

@@ -13,7 +13,7 @@ from nsl_bench.sealing import DataSeed, commitment_of
 from ..scoring import score
 from ..submission import MANIFEST
 from ..untrusted import Limits
-from ..verdict import SCORES, Verdict, write_scores
+from ..verdict import SCORES, Verdict, numbers_in, write_scores
 from .model import Grid, Place, Round, SealedContest, Taken, place_data_seed, write_round
 from .package import ROUND_FILE, folder_digest, identity_here, jobs_in_package, made_again
 
@@ -134,7 +134,7 @@ def _entry_again(
     if not verdict.accepted:
         return Finding(what, verdict.problems[0].rstrip("."))
     try:
-        said = {run["run"]: run["metrics"] for run in map(json.loads, (folder / SCORES).open("rb"))}
+        said = numbers_in(folder / SCORES)
     except (OSError, ValueError, KeyError, TypeError) as error:
         return Finding(what, f"{SCORES} cannot be read ({type(error).__name__})")
     again = {run.run: run.metrics for run in verdict.runs}

@@ -20,8 +20,9 @@ from nsl_bench.errors import UserError
 from nsl_bench.run.metrics import METRICS
 from nsl_bench.workers import spread
 
-from ..board import AREAS, Board, Entry
+from ..board import AREAS, FRONT, Board
 from ..contests import Contest
+from ..entries import Entry
 from ..likeness import Likeness, likenesses
 from ..published import ffnsl2023, paper
 from ..ranking import groups, mean_ranks
@@ -31,6 +32,7 @@ from .examples import write_pictures
 from .highlight import rule_html
 from .pages import learner_page, overview_rows
 from .rundata import write_runs, write_test
+from .scatter import Dot, scatter
 from .svg import STYLES, Series, critical_difference, curve, marks, swatch
 
 if TYPE_CHECKING:
@@ -42,7 +44,10 @@ _HERE = Path(__file__).parent
 _LOGARITHMIC = frozenset({"atoms", "learning_time"})
 _UNIT = frozenset({"hypothesis_accuracy", "framework_accuracy"})
 _MOST_LINES = STYLES
-_MOST_BARS = 24
+_MOST_BARS = _MOST_DOTS = 24
+_FEWEST_CONTESTS = 3
+"""A paired test over fewer benchmarks finds nothing."""
+
 _CHUNK = 6
 _FEW = 4
 """Up to so many chunks of work more processes are not worth their start."""
@@ -148,7 +153,14 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
     shown = [contest for contest in board.contests if board.of(contest)]
     overview = takeaway.write_areas(board, out / "data/tables")
     (out / "data/nsl-bench.bib").write_text(takeaway.bibtex(board), encoding="utf-8")
-    page("index.html", "index.html", rows=overview_rows(board), contests=shown, table_files=overview)
+    page(
+        "index.html",
+        "index.html",
+        rows=overview_rows(board),
+        contests=shown,
+        table_files=overview,
+        pictures=list(_critical_differences(board)),
+    )
     drawn: list[takeaway.CurvePicture] = []
     for contest in shown:
         curves = list(_curves(board, contest, out / "data/curves"))
@@ -228,23 +240,17 @@ def _write_entry(pages: _Pages, entry: Entry, likeness: Likeness) -> None:
 
 
 def _track(board: Board, contest: Contest, track: str) -> dict[str, Any]:
-    """A track's table and critical-difference picture on a contest's page."""
+    """A track's table and Pareto front on a contest's page."""
     metric = board.main_metric(track)
     entries = sorted(
         board.of(contest, track),
         key=lambda e: (board.rank(e, contest).rank or 10**9, -(_mean(board, e, contest, metric))),
     )
-    whole, values = board.matrix(contest, track, metric)
-    picture: Any = ""
-    if len(whole) >= 2:
-        best = [whole.index(e) for e in entries if e in whole][:_MOST_BARS]
-        rows = values[best]
-        picture = critical_difference(
-            [whole[k].title for k in best],
-            mean_ranks(rows).tolist(),
-            groups(rows),
-            f"Critical differences in {METRICS[metric].title}, track {track}",
-        )
+    weighed = (metric, *FRONT)
+    fronts = [
+        {"entry": e, "on": on, "means": {m: _mean(board, e, contest, m) for m in weighed}}
+        for e, on in board.front(contest, track)
+    ]
     return {
         "name": track,
         "metric": metric,
@@ -255,11 +261,47 @@ def _track(board: Board, contest: Contest, track: str) -> dict[str, Any]:
                 "areas": {m: board.area(e, contest, m) for m in AREAS},
                 "runs": sum(length > 0 for _, length in e.spans[contest.name]),
                 "of": len(contest.cells_of(track)),
+                "failures": e.failures(contest),
             }
             for e in entries
         ],
-        "picture": picture,
+        "weighed": weighed,
+        "front": fronts,
+        "front_picture": _front_picture(fronts[:_MOST_DOTS], *weighed) if len(fronts) > 1 else "",
     }
+
+
+def _front_picture(fronts: Sequence[dict[str, Any]], ranked: str, atoms: str, seconds: str) -> Any:
+    dots = [
+        Dot(
+            f"{each['entry'].title} ({_number(each['means'][seconds], seconds)} s)",
+            each["means"][atoms],
+            each["means"][ranked],
+            each["on"],
+        )
+        for each in fronts
+    ]
+    return scatter(dots, METRICS[atoms].title, METRICS[ranked].title)
+
+
+def _critical_differences(board: Board) -> Iterator[dict[str, Any]]:
+    """A picture for each track of which several learners have all runs of several contests."""
+    for track in dict.fromkeys(entry.track for entry in board.entries):
+        metric = board.main_metric(track)
+        entries, values = board.over_contests(track)
+        if len(entries) < 2 or values.shape[1] < _FEWEST_CONTESTS:
+            continue
+        higher = METRICS[metric].higher_is_better is not False
+        ranks = mean_ranks(values, higher_is_better=higher)
+        best = [int(k) for k in ranks.argsort(kind="stable")[:_MOST_BARS]]
+        rows = values[best]
+        svg = critical_difference(
+            [entries[k].title for k in best],
+            mean_ranks(rows, higher_is_better=higher).tolist(),
+            groups(rows, higher_is_better=higher),
+            f"Critical differences in {METRICS[metric].title} over benchmarks, track {track}",
+        )
+        yield {"track": track, "metric": metric, "contests": values.shape[1], "svg": svg}
 
 
 def _mean(board: Board, entry: Entry, contest: Contest, metric: str) -> float:

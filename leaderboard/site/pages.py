@@ -12,8 +12,10 @@ import numpy as np
 from nsl_bench.run.metrics import METRICS
 from nsl_bench.shift import STANDARD
 
-from ..board import AREAS, Area, Board, Entry
+from ..board import AREAS, Board
 from ..contests import Cell, Contest
+from ..entries import NAMES, Area, Entry
+from ..verdict import Spread
 
 __all__ = ["ContestOfLearner", "Hypotheses", "OverviewRow", "Point", "learner_page", "overview_rows"]
 
@@ -31,8 +33,9 @@ class OverviewRow:
         contest: which, None for the mean over all contests.
         rank: in the contest; the mean rank over all contests; None if runs are missing.
         of: how many have a rank in it.
-        areas: area under shift by metric.
+        areas: mean over shares by metric.
         runs: number of runs.
+        failures: how many of them failed.
         entered: in how many contests.
         open: how many contests its track has.
     """
@@ -43,6 +46,7 @@ class OverviewRow:
     of: int
     areas: Mapping[str, Area | None]
     runs: int
+    failures: int
     entered: int
     open: int
 
@@ -57,7 +61,8 @@ def overview_rows(board: Board) -> list[OverviewRow]:
             rank = board.rank(entry, contest)
             areas = {metric: board.area(entry, contest, metric) for metric in AREAS}
             runs = sum(length > 0 for _, length in entry.spans[contest.name])
-            each.append(OverviewRow(entry, contest, rank.rank, rank.of, areas, runs, 1, 1))
+            failures = entry.failures(contest)
+            each.append(OverviewRow(entry, contest, rank.rank, rank.of, areas, runs, failures, 1, 1))
         rows += [_over_all(board, entry, each), *each]
     rows.sort(key=lambda row: _order(board, row))
     return rows
@@ -82,6 +87,7 @@ def _over_all(board: Board, entry: Entry, each: Sequence[OverviewRow]) -> Overvi
         max((row.of for row in each), default=0),
         areas,
         sum(row.runs for row in each),
+        sum(row.failures for row in each),
         len(each),
         len(open_to_it),
     )
@@ -98,12 +104,15 @@ def _order(board: Board, row: OverviewRow) -> tuple[bool, str, bool, float, floa
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a learner's curves: mean and standard error a metric, and its runs."""
+    """A point of a learner's curves: mean and standard error a metric, and its runs.
+
+    A run is its repeat, its name and how it failed, ``""`` if it did not.
+    """
 
     shift: str
     percent: float
     means: Mapping[str, tuple[float, float]]
-    runs: Sequence[tuple[int, str]]
+    runs: Sequence[tuple[int, str, str]]
 
 
 @dataclass(frozen=True)
@@ -135,6 +144,8 @@ class ContestOfLearner:
     rank: int | None
     of: int
     areas: Mapping[str, Area | None]
+    spreads: Mapping[str, Spread]
+    failures: int
     command: str
     points: Sequence[Point]
     hypotheses: Sequence[tuple[str, Sequence[Hypotheses]]]
@@ -154,28 +165,34 @@ def learner_page(
         rank.rank,
         rank.of,
         {metric: board.area(entry, contest, metric) for metric in AREAS},
+        {m: entry.spreads[contest.name, m] for m in AREAS if (contest.name, m) in entry.spreads},
+        entry.failures(contest),
         command,
-        list(_points(contest, records)),
+        list(_points(entry, contest, records)),
         list(_hypotheses(contest, entry.track, records)),
     )
 
 
-def _points(contest: Contest, records: Sequence[tuple[Cell, dict[str, Any]]]) -> Iterator[Point]:
-    groups: dict[tuple[str, float], list[tuple[Cell, dict[str, Any]]]] = {}
+def _points(
+    entry: Entry, contest: Contest, records: Sequence[tuple[Cell, dict[str, Any]]]
+) -> Iterator[Point]:
+    place = {cell: k for k, cell in enumerate(contest.cells_of(entry.track))}
+    values, failed = entry.values[contest.name], entry.failed[contest.name]
+    groups: dict[tuple[str, float], list[tuple[Cell, str]]] = {}
     for cell, record in records:
-        groups.setdefault((cell.shift, cell.percent), []).append((cell, record))
+        groups.setdefault((cell.shift, cell.percent), []).append((cell, record["run"]))
     order = {shift: k for k, shift in enumerate((STANDARD, *contest.shifts))}
     for shift, percent in sorted(groups, key=lambda key: (order.get(key[0], 0), key[1])):
         members = groups[shift, percent]
+        mine = values[[place[cell] for cell, _ in members]]
         means = {}
         for metric in AREAS:
-            values = [r["metrics"][metric] for _, r in members if metric in r["metrics"]]
-            if values:
-                error = (
-                    float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
-                )
-                means[metric] = (float(np.mean(values)), error)
-        yield Point(shift, percent, means, [(cell.repeat, record["run"]) for cell, record in members])
+            column = mine[:, NAMES.index(metric)]
+            known = column[~np.isnan(column)]
+            if len(known):
+                error = float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else float("nan")
+                means[metric] = (float(known.mean()), error)
+        yield Point(shift, percent, means, [(c.repeat, run, failed[place[c]]) for c, run in members])
 
 
 def _hypotheses(

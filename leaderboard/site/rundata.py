@@ -128,11 +128,11 @@ def _read(path: str, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[str, d
         for run, evaluation, (codes, probabilities) in rows_of(path):
             if run not in places:
                 continue
-            true = probabilities.reshape(-1)[places[run]]
-            found.setdefault(run, {})[evaluation] = {
-                "labels": letters[codes].tobytes().decode(),
-                "true": base64.b64encode((true * 255 + 0.5).astype(np.uint8).tobytes()).decode(),
-            }
+            said = found.setdefault(run, {}).setdefault(evaluation, {})
+            said["labels"] = letters[codes].tobytes().decode()
+            if probabilities is not None:
+                true = probabilities.reshape(-1)[places[run]]
+                said["true"] = base64.b64encode((true * 255 + 0.5).astype(np.uint8).tobytes()).decode()
     except (pa.ArrowException, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
         raise UserError(f"{path} cannot be read: {error}.") from error
     return found

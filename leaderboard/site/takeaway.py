@@ -15,8 +15,9 @@ import numpy as np
 from nsl_bench.report.tables import DEFAULT_METRICS, render, summarise
 from nsl_bench.run.metrics import METRICS
 
-from ..board import AREAS, Area, Board
+from ..board import AREAS, Board
 from ..contests import Contest
+from ..entries import Area
 from ..published import names, paper
 from .svg import Series
 
@@ -78,7 +79,7 @@ def _no_formula(text: str) -> str:
 
 
 def write_areas(board: Board, folder: Path) -> list[str]:
-    """The overview's table, areas under shift, in each form; the files' names."""
+    """The overview's table, means over shares, in each form; the files' names."""
     import pandas as pd
 
     rows, cells = [], []
@@ -94,6 +95,8 @@ def write_areas(board: Board, folder: Path) -> list[str]:
                     "network": entry.network,
                     "standing": entry.standing.word,
                 }
+                if failures := entry.failures(contest):
+                    about["failed runs"] = failures
                 areas = {metric: board.area(entry, contest, metric) for metric in AREAS}
                 known = {metric: area for metric, area in areas.items() if area is not None}
                 numbers: dict[str, object] = {}

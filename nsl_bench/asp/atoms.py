@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from nsl_bench.asp.text import check_text
 from nsl_bench.errors import UserError
@@ -14,11 +13,12 @@ __all__ = ["Atom", "goal_of", "parse_atom", "read_atom", "read_literal"]
 
 _NAME = re.compile(r"(-?)\s*([_']*[a-z][\w']*)\s*(\()?")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(),;:|{}"%]', re.DOTALL)
+_FLAT = re.compile(r"(-?)\s*([_']*[a-z][\w']*)\s*\(([^();:|{}\"%]*)\)")
+"""An atom without brackets and strings among its arguments, as most are."""
 _REMEMBERED = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(NamedTuple):
     """An atom as text.
 
     Attributes:
@@ -47,6 +47,10 @@ class Atom:
 def read_atom(text: str) -> Atom | None:
     """The atom that `text` is; None for a comparison, a rule, a pool, an aggregate or a nested negation."""
     text = text.strip()
+    flat = _FLAT.fullmatch(text)
+    if flat is not None and flat[2] != "not":
+        arguments = flat[3].strip()
+        return Atom(flat[2], arguments, arguments.count(",") + 1 if arguments else 0, bool(flat[1]))
     found = _NAME.match(text)
     if found is None or found[2] == "not":
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from nsl_bench.asp.dependencies import strong_components
 
@@ -12,26 +13,27 @@ __all__ = ["GroundProgram", "GroundRule", "WeightRule"]
 _EVERY = 512
 
 
-@dataclass(frozen=True, slots=True)
-class GroundRule:
+class GroundRule(NamedTuple):
     """``heads :- positive, not negative``, over clingo's program atoms.
 
     Attributes:
-        heads: one atom; none in a constraint; several in a disjunction or choice.
+        head: its head atom, the first of several; 0 in a constraint.
         positive: atoms of the body.
         negative: atoms under ``not``.
+        others: the further head atoms of a disjunction or choice.
         choice: its head may be chosen.
     """
 
-    heads: tuple[int, ...]
+    head: int
     positive: tuple[int, ...]
     negative: tuple[int, ...]
+    others: tuple[int, ...] = ()
     choice: bool = False
 
     @property
-    def head(self) -> int:
-        """Its only head atom; 0 in a constraint."""
-        return self.heads[0] if self.heads else 0
+    def heads(self) -> tuple[int, ...]:
+        """All head atoms."""
+        return (self.head, *self.others) if self.head else ()
 
     @property
     def literals(self) -> tuple[int, ...]:
@@ -44,26 +46,27 @@ class GroundRule:
         return self.positive + self.negative
 
 
-@dataclass(frozen=True, slots=True)
-class WeightRule:
+class WeightRule(NamedTuple):
     """``heads`` hold where the weights of true body literals reach `bound`.
 
     Attributes:
-        heads: as in `GroundRule`.
+        head: as in `GroundRule`.
         bound: what the weights must reach.
         body: literals (an atom under ``not`` is negative) with their weights.
+        others: as in `GroundRule`.
         choice: its head may be chosen.
     """
 
-    heads: tuple[int, ...]
+    head: int
     bound: int
     body: tuple[tuple[int, int], ...]
+    others: tuple[int, ...] = ()
     choice: bool = False
 
     @property
-    def head(self) -> int:
-        """Its only head atom; 0 in a constraint."""
-        return self.heads[0] if self.heads else 0
+    def heads(self) -> tuple[int, ...]:
+        """All head atoms."""
+        return (self.head, *self.others) if self.head else ()
 
     @property
     def atoms(self) -> tuple[int, ...]:
@@ -96,9 +99,10 @@ class GroundProgram:
         """Takes a rule in."""
         self._count()
         if self.keep:
-            positive = tuple(literal for literal in body if literal > 0)
-            negative = tuple(-literal for literal in body if literal < 0)
-            self.rules.append(GroundRule(tuple(head), positive, negative, choice))
+            positive = tuple([literal for literal in body if literal > 0])
+            negative = tuple([-literal for literal in body if literal < 0])
+            first, others = (head[0], tuple(head[1:])) if head else (0, ())
+            self.rules.append(GroundRule(first, positive, negative, others, choice))
 
     def weight_rule(
         self, choice: bool, head: Sequence[int], lower_bound: int, body: Sequence[tuple[int, int]]
@@ -106,7 +110,9 @@ class GroundProgram:
         """Takes a rule with a weight constraint in."""
         self._count()
         if self.keep:
-            self.rules.append(WeightRule(tuple(head), lower_bound, tuple(map(tuple, body)), choice))  # type: ignore[arg-type]
+            first, others = (head[0], tuple(head[1:])) if head else (0, ())
+            literals = tuple((literal, weight) for literal, weight in body)
+            self.rules.append(WeightRule(first, lower_bound, literals, others, choice))
 
     def _count(self) -> None:
         if self._seen % _EVERY == 0:
@@ -120,7 +126,7 @@ class GroundProgram:
         """What gives the program several answer sets by itself: choice rules, disjunctions; or nothing."""
         if any(rule.choice for rule in self.rules):
             return "choice rules"
-        return "disjunctions" if any(len(rule.heads) > 1 for rule in self.rules) else ""
+        return "disjunctions" if any(rule.others for rule in self.rules) else ""
 
     def ordered(self) -> list[list[GroundRule | WeightRule]]:
         """Rules in groups, each after the groups that it depends on; constraints come last.
@@ -153,6 +159,8 @@ class GroundProgram:
 
     def recursive_through_negation(self, group: Sequence[GroundRule | WeightRule]) -> bool:
         """Whether a recursive group of `ordered` goes through a negation or an aggregate."""
+        if len(group) == 1 and isinstance(group[0], GroundRule):
+            return group[0].head in group[0].negative
         members = {rule.head for rule in group}
         return any(
             not members.isdisjoint(rule.atoms if isinstance(rule, WeightRule) else rule.negative)

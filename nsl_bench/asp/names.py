@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["Names"]
 
 
-@dataclass(frozen=True)
-class Names:
+class Names(NamedTuple):
     """A prefix that occurs nowhere in some texts, in lower or upper case.
 
     Attributes:

@@ -34,6 +34,11 @@ __all__ = ["command"]
 )
 @click.option("--metric", "metrics", multiple=True, help="Which columns; repeatable.")
 @click.option("--holds", "predicates", multiple=True, help="Repeats with a rule about this; repeatable.")
+@click.option(
+    "--intervals",
+    is_flag=True,
+    help="95 % intervals of accuracies over train splits, seeds, and test examples or images.",
+)
 @click.option("--perceived", is_flag=True, help="What the network takes the train images for.")
 @click.option("--curves/--no-curves", default=True, show_default=True, help="Draw RESULTS/curves/*.png.")
 def command(
@@ -41,6 +46,7 @@ def command(
     form: Literal["markdown", "csv", "latex"],
     metrics: tuple[str, ...],
     predicates: tuple[str, ...],
+    intervals: bool,
     perceived: bool,
     curves: bool,
 ) -> None:
@@ -50,8 +56,9 @@ def command(
     """
     from nsl_bench.report import analysis
     from nsl_bench.report.curves import draw
+    from nsl_bench.report.grids import draw_grids
     from nsl_bench.report.reliability import draw_reliability
-    from nsl_bench.report.tables import DEFAULT_METRICS, as_text, render
+    from nsl_bench.report.tables import DEFAULT_METRICS, as_text, render, superseded
     from nsl_bench.run.store import Store
 
     store = Store(results, must_exist=True)
@@ -64,10 +71,17 @@ def command(
     failed = runs.loc[runs["status"] != "ok", "status"].value_counts()
     if len(failed):
         kinds = ", ".join(f"{count} {status}" for status, count in failed.items())
-        click.echo(f"{failed.sum()} runs are left out: {kinds}.", err=True)
+        click.echo(f"{failed.sum()} runs failed and count as the majority class: {kinds}.", err=True)
+    if others := superseded(runs):
+        click.echo(f"{others} runs of other versions of their learner or network are left out.", err=True)
     late = int(runs["timed_out"].sum())
     if late:
         click.echo(f"{late} runs reached the time limit: their best hypothesis so far counts.", err=True)
+    if intervals:
+        from nsl_bench.report.intervals import intervals as of_accuracies
+
+        title = "95 % intervals of accuracy, and what its standard error is made of"
+        click.echo(f"\n## {title}\n\n{as_text(of_accuracies(store), form)}", nl=False)
     folder = results / "curves"
     drawn: list[Path] = []
     if predicates:
@@ -82,7 +96,8 @@ def command(
         click.echo(f"\n## What the train images are taken for\n\n{as_text(seen, form)}", nl=False)
         drawn += analysis.draw_perceived(analysis.frequent_shares(seen), folder) if curves else []
     if curves:
-        drawn += [*draw(runs, folder, shown), *draw_reliability(store, folder)]
+        drawn += [*draw(runs, folder, shown), *draw_grids(runs, folder, shown)]
+        drawn += draw_reliability(store, folder)
         with contextlib.suppress(UserError):  # runs of older versions say nothing of their errors' causes
             drawn += analysis.draw_errors(analysis.error_shares(store), folder)
     for path in drawn:

@@ -196,7 +196,10 @@ class _Host:
 
     def predict(self, view: dict[str, Any]) -> dict[str, Any]:
         seen = RemoteView(view, self.channel)
-        answer: dict[str, Any] = {"probabilities": _plain(self.learner.predict_proba(seen))}
+        answer: dict[str, Any] = {"gives_probabilities": hasattr(self.learner, "predict_proba")}
+        if answer["gives_probabilities"]:
+            answer["probabilities"] = _plain(self.learner.predict_proba(seen))
+            answer["gives_probabilities"] = bool(getattr(self.learner, "gives_probabilities", True))
         if hasattr(self.learner, "predict"):
             answer["labels"] = _plain(self.learner.predict(seen))
         return answer

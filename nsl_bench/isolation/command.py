@@ -29,6 +29,7 @@ from nsl_bench.learners.command import command_of
 from nsl_bench.learners.rules import Rules
 from nsl_bench.learners.view import View
 from nsl_bench.run import folders
+from nsl_bench.types import one_hot
 
 __all__ = ["CommandLearner", "FolderLearner"]
 
@@ -51,15 +52,18 @@ class FolderLearner:
         self.timed_out_ = False
         self.isolation: dict[str, str] = {}
         self._limits = limits
+        self.takes_validation = False
+        self.gives_probabilities = True
         self._train: View | None = None
+        self._validation: View | None = None
         self._first: View | None = None
         self._answers: folders.Answers | None = None
         self._rules: list[str] | None = None
         self._derived: tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]
 
-    def fit(self, train: View) -> FolderLearner:
-        """Remember the train examples, which rules need for their background."""
-        self._train = train
+    def fit(self, train: View, validation: View | None = None) -> FolderLearner:
+        """Remember the examples: rules need their background, a command is handed them."""
+        self._train, self._validation = train, validation
         return self
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
@@ -77,7 +81,10 @@ class FolderLearner:
             if (self.folder / "predictions.parquet").exists() or self._rules is None:
                 self._answers = self._read(test)
         if test is self._first and self._answers is not None:
-            return self._answers.probabilities
+            self.gives_probabilities = self._answers.probabilities is not None
+            if self._answers.probabilities is not None:
+                return self._answers.probabilities
+            return one_hot(self.predict(test), test.n_labels)
         if self._rules is None:
             raise Unanswered
         self._by_rules(test)
@@ -86,11 +93,7 @@ class FolderLearner:
     def predict(self, test: View) -> npt.NDArray[np.int16]:
         """int16 [n]."""
         if test is self._first and self._answers is not None:
-            if self._answers.labels is not None:
-                return self._answers.labels
-            best: npt.NDArray[np.int16] = self._answers.probabilities.argmax(axis=1).astype(np.int16)
-            best[self._answers.probabilities.max(axis=1) <= 0] = -1
-            return best
+            return self._answers.predicted
         return self._derived[0]
 
     def rules(self) -> list[str] | None:
@@ -164,6 +167,7 @@ class CommandLearner(FolderLearner):
         self.learning_time = 0.0
         self._usage: Usage | None = None
         super().__init__(Path(tempfile.mkdtemp(prefix="nsl-bench-")), Path(self._words[0]).name, limits)
+        self.takes_validation = True
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, n_labels]: runs the command, the first time."""
@@ -176,7 +180,7 @@ class CommandLearner(FolderLearner):
         seconds = None if self._limits is None else self._limits.time
         about = {"seed": self._seed, "time_limit": seconds}
         images = self._train.track in ("label_only", "end_to_end")
-        folders.write(self.folder, self._train, test, images=images, about=about)
+        folders.write(self.folder, self._train, test, self._validation, images=images, about=about)
         words = [word.replace("{folder}", str(self.folder)) for word in self._words]
         if words == self._words:
             words.append(str(self.folder))

@@ -23,10 +23,10 @@ from nsl_bench.isolation.child import PRELOADED
 from nsl_bench.isolation.limits import GIB, Failure, Limits
 from nsl_bench.isolation.process import Process, Usage
 from nsl_bench.isolation.warm import pool
-from nsl_bench.learners.base import InvalidOutput, hypothesis_of, track_of
+from nsl_bench.learners.base import InvalidOutput, hypothesis_of, labels_of, track_of
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.run.job import About
-from nsl_bench.types import Hypothesis, WeightedExample
+from nsl_bench.types import Hypothesis, WeightedExample, one_hot
 
 __all__ = ["IsolatedLearner", "about", "answer", "card_of", "vet"]
 
@@ -60,6 +60,7 @@ class IsolatedLearner:
         self._hypothesis: Hypothesis | None = None
         self._modules: list[str] = []
         self.timed_out_ = False
+        self.gives_probabilities = True
         self._views: dict[int, View] = {}
         self._trusted = _first_party(spec)
         self._start(spec)
@@ -138,6 +139,9 @@ class IsolatedLearner:
         """What the learner answers, unchecked."""
         told = self._ask("predict", test)
         self._labels = (test, told.get("labels"))
+        self.gives_probabilities = bool(told.get("gives_probabilities", True))
+        if not self.gives_probabilities:
+            return one_hot(labels_of(self, test), test.n_labels)
         return self._array(told.get("probabilities"), "predict_proba")
 
     def _predict(self, test: View) -> Any:

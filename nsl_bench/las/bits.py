@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bits", "indices", "pack", "unpack"]
+try:  # what hashlib takes it from; hashlib itself loads OpenSSL, which takes 3 MiB
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
+__all__ = ["Bits", "digest", "indices", "pack", "unpack"]
 
 Bits = npt.NDArray[np.uint64]
 """uint64 [..., words]: bit ``c % 64`` of word ``c // 64`` belongs to column ``c``."""
@@ -34,3 +39,8 @@ def unpack(bits: Bits, n: int) -> npt.NDArray[np.bool_]:
 def indices(bits: Bits, n: int) -> npt.NDArray[np.intp]:
     """The columns whose bit is set in uint64 [words], ascending."""
     return np.flatnonzero(unpack(bits, n))
+
+
+def digest(data: bytes | memoryview) -> bytes:
+    """128 bits that stand for a text: different ones have the same with a chance of 2^-128."""
+    return blake2b(data, digest_size=16).digest()

@@ -10,7 +10,7 @@ from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.las.language_bias import ModeAtom, ModeBody, ModeHead
 from nsl_bench.las.task import LasTask
 
-__all__ = ["check_task"]
+__all__ = ["check_task", "without_constant"]
 
 
 def check_task(task: LasTask) -> None:
@@ -88,3 +88,11 @@ def _not_in_contexts(task: LasTask, wanted: set[Signature]) -> set[Signature]:
             atom = read_atom(text)
             left -= {atom.signature} if atom is not None else statement(text).derived
     return left
+
+
+def without_constant(kind: str) -> UserError:
+    """The error that a type has no constant, although a mode declaration asks for one."""
+    return UserError(
+        f"The type '{kind}' of const({kind}) has no constant; give some by #constant({kind}, value). or by "
+        f"facts {kind}(value)."
+    )

@@ -314,16 +314,16 @@ class LanguageBias:
                 )
         return tuple(dict.fromkeys(found))
 
-    def instances(self) -> Iterator[WeightedRule]:
+    @cached_property
+    def instances(self) -> tuple[WeightedRule, ...]:
         """The instances of meta-rules, each with the cost that its ``#modem`` states."""
-        for mode in self.meta_modes:
-            for meta in self.meta_rules:
-                if meta.name != mode.name or len(meta.variables) != len(mode.kinds):
-                    continue
-                for names in self._bindings(mode.kinds):
-                    yield WeightedRule(
-                        mode.cost, meta.instance(dict(zip(meta.variables, names, strict=True)))
-                    )
+        return tuple(
+            WeightedRule(mode.cost, meta.instance(dict(zip(meta.variables, names, strict=True))))
+            for mode in self.meta_modes
+            for meta in self.meta_rules
+            if meta.name == mode.name and len(meta.variables) == len(mode.kinds)
+            for names in self._bindings(mode.kinds)
+        )
 
     def _bindings(self, kinds: tuple[tuple[str, int], ...]) -> Iterator[tuple[str, ...]]:
         if not kinds:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from nsl_bench.budget import Budget, Expired, Undecided, heeding_interrupts
 from nsl_bench.errors import UserError
 from nsl_bench.las.checks import check_task
 from nsl_bench.las.language_bias import LARGEST
 from nsl_bench.las.semantics.verification import is_small
-from nsl_bench.las.set_cover.maxsat import Backend
 from nsl_bench.las.tabular import solve_by_tables, tabular_tier
 from nsl_bench.las.task import LasTask, Solution, Tier
+
+if TYPE_CHECKING:
+    from nsl_bench.las.set_cover.maxsat import Backend
 
 __all__ = ["solve"]
 

@@ -6,6 +6,7 @@ import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,15 +17,16 @@ from nsl_bench.las.enumeration.cells import Cells
 from nsl_bench.las.enumeration.heads import head_forms
 from nsl_bench.las.enumeration.rules import Rule, rule_text
 from nsl_bench.las.language_bias import ModeAtom, WeightedRule
-from nsl_bench.las.set_cover.maxsat import Backend
 from nsl_bench.las.set_cover.problem import CoverProblem
-from nsl_bench.las.set_cover.unsatisfiable_core import unsatisfiable_core
 from nsl_bench.las.tables.columns import Columns
 from nsl_bench.las.tables.conditions import Target, choice_atom, targets
 from nsl_bench.las.tables.formulas import Formula, assign, demands, evaluate
 from nsl_bench.las.tables.grounding import ground
 from nsl_bench.las.tables.literals import Vocabulary
 from nsl_bench.las.task import LasTask, Solution, Tier
+
+if TYPE_CHECKING:
+    from nsl_bench.las.set_cover.maxsat import Backend
 
 __all__ = ["solve_by_tables", "tabular_tier"]
 
@@ -34,7 +36,7 @@ _ENUMERATION_SHARE = 0.7
 
 def tabular_tier(task: LasTask) -> Tier:
     """``"B"`` if a predicate that may be learned feeds another predicate, else ``"A"``."""
-    given = [rule.parsed for rule in (*task.bias.instances(), *task.bias.rules)]
+    given = [rule.parsed for rule in (*task.bias.instances, *task.bias.rules)]
     learned = task.bias.learned.union(*(rule.derives for rule in given))
     feeding = [rule.body for rule in (*task.program.rules, *given) if rule.derives]
     modes = [mode.literal for mode in task.bias.bodies if isinstance(mode.literal, ModeAtom)]
@@ -103,7 +105,7 @@ class _TabularSearch:
         self._task = task
         self._budget = budget
         self._backend: Backend = backend
-        self._given: list[WeightedRule] = [*task.bias.instances(), *task.bias.rules]
+        self._given: list[WeightedRule] = [*task.bias.instances, *task.bias.rules]
         self._statistics: dict[str, float] = {}
         self._clock = time.perf_counter()
 
@@ -226,6 +228,8 @@ class _TabularSearch:
 
     def _core(self, branch: _Branch) -> str:
         """Which examples cannot be covered together."""
+        from nsl_bench.las.set_cover.unsatisfiable_core import unsatisfiable_core
+
         hard = [target for target in branch.targets if target.penalty is None]
         core = unsatisfiable_core(hard, self._rules, self._cells)
         names = [f"'{self._task.examples[target.examples[0]].id}'" for target in core]

@@ -16,7 +16,6 @@ from typing import Literal
 from nsl_bench.asp.program import Program, parse
 from nsl_bench.las.language_bias import Dialect, LanguageBias
 from nsl_bench.las.syntax.reader import TaskText, build_task, parse_task, read_task
-from nsl_bench.las.syntax.writer import print_task
 from nsl_bench.types import WeightedExample
 
 __all__ = ["LasTask", "Solution", "Tier"]
@@ -99,6 +98,8 @@ class LasTask:
 
     def to_las(self) -> str:
         """The task as text that `parse` reads back to an equal task."""
+        from nsl_bench.las.syntax.writer import print_task
+
         return print_task(self.examples, self.background, self.bias)
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "InvalidOutput",
     "Learner",
     "Unanswered",
+    "answers_of",
     "hypothesis_of",
     "labels_of",
     "probabilities_of",
@@ -96,6 +97,22 @@ def track_of(learner: Any) -> Track:
     if track not in get_args(Track):
         raise unknown(f"track of the learner {_name(learner)}", str(track), get_args(Track))
     return track
+
+
+def answers_of(learner: Any, test: View) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.float64] | None]:
+    """The labels int16 [n] of a learner, and its label probabilities [n, n_labels]; None if it has none.
+
+    A learner with `predict` alone gives labels without probabilities, and so does one whose
+    ``gives_probabilities`` is False.
+
+    Raises:
+        InvalidOutput: wrong shapes, labels that there are not, or what are no probabilities.
+    """
+    if not hasattr(learner, "predict_proba"):
+        return labels_of(learner, test), None
+    probabilities = probabilities_of(learner, test)
+    labels = labels_of(learner, test, probabilities)
+    return labels, probabilities if getattr(learner, "gives_probabilities", True) else None
 
 
 def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:

@@ -179,14 +179,15 @@ class Bench:
         """What evaluating learned rules may use, where the harness itself does it."""
         return Allowance(None) if self.limits is None else Allowance(self.limits.time, self.limits.memory)
 
-    def views(self, job: Job) -> tuple[View, View]:
-        """The train and the test set of a job as its learner sees them.
+    def views(self, job: Job) -> tuple[View, View | None, View]:
+        """The train, the validation and the test set of a job as its learner sees them.
 
         Raises:
             UserError: the data or the network cannot be made.
         """
         material = self.material(job)
-        return material.view(material.train), next(iter(material.tests().values()))
+        validation = None if material.validation is None else material.view(material.validation())
+        return material.view(material.train), validation, next(iter(material.tests().values()))
 
     @contextlib.contextmanager
     def _learner(self, job: Job, given: Any) -> Iterator[Any]:

@@ -30,10 +30,10 @@ def export(jobs: Sequence[Job], out: Path, bench: Bench, *, images: bool) -> Ite
         folder = out / _name(job)
         if (folder / "task.json").is_file():
             continue
-        train, test = bench.views(job)
+        train, validation, test = bench.views(job)
         about = {"seed": job.learner_seed(), "job": asdict(job)}
         try:
-            folders.write(folder, train, test, images=images, about=about)
+            folders.write(folder, train, test, validation, images=images, about=about)
         except OSError as error:
             raise UserError(f"The folder {folder} cannot be written: {error.strerror}.") from error
         yield folder

@@ -3,6 +3,7 @@
 ====================  ======================================================================
 ``task.json``         what the task is: labels and their atoms, slots, concepts, track, seed
 ``train.parquet``     one row an example, with its ``label``
+``validation.parquet``  the same for early stopping and tuning, where the data have such a part
 ``test.parquet``      the same without ``label``
 ``background.lp``     background knowledge, ASP (not for the track ``end_to_end``)
 ``bias.las``          language bias, mode declarations (not for the track ``end_to_end``)
@@ -36,7 +37,7 @@ import numpy.typing as npt
 from nsl_bench import __version__
 from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.learners.view import TrackError, View
-from nsl_bench.types import AMBIGUOUS, UNDECIDED, one_hot
+from nsl_bench.types import AMBIGUOUS, UNDECIDED
 
 __all__ = ["FORMAT", "Answers", "read_predictions", "read_rules", "write"]
 
@@ -46,18 +47,28 @@ _LARGEST_RULES = 4 << 20
 _NO_LABEL = {"undecided": UNDECIDED, "ambiguous": AMBIGUOUS}
 
 
-def write(folder: Path, train: View, test: View, *, images: bool = True, about: dict[str, Any]) -> None:
+def write(
+    folder: Path,
+    train: View,
+    test: View,
+    validation: View | None = None,
+    *,
+    images: bool = True,
+    about: dict[str, Any],
+) -> None:
     """Write a learner's folder.
 
     Args:
         folder: made if it is not there.
         train: examples with labels.
         test: examples without.
+        validation: examples with labels, for early stopping and tuning.
         images: write images where the track has them.
         about: further values for ``task.json``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     space = train.label_space
+    views = {"train": train, **({} if validation is None else {"validation": validation}), "test": test}
     task: dict[str, Any] = {
         "format": FORMAT,
         "nsl_bench": __version__,
@@ -65,7 +76,7 @@ def write(folder: Path, train: View, test: View, *, images: bool = True, about: 
         "track": train.track,
         "labels": [{"name": n, "atom": a} for n, a in zip(space.names, space.atoms, strict=True)],
         "slots": list(train.slots),
-        "examples": {"train": len(train), "test": len(test)},
+        "examples": {name: len(view) for name, view in views.items()},
         "metadata": list(train.metadata),
         **about,
     }
@@ -77,7 +88,7 @@ def write(folder: Path, train: View, test: View, *, images: bool = True, about: 
         task["background_concept"] = train.concept_space.background
     text = json.dumps(task, indent=2, ensure_ascii=False)
     (folder / "task.json").write_text(text + "\n", encoding="utf-8")
-    for name, view in (("train", train), ("test", test)):
+    for name, view in views.items():
         _write_examples(folder / f"{name}.parquet", view, images)
 
 
@@ -135,12 +146,22 @@ class Answers:
     """What a ``predictions.parquet`` says, in the order of the test examples.
 
     Attributes:
-        probabilities: float64 [n, labels].
+        probabilities: float64 [n, labels], or None where only labels are given.
         labels: int16 [n], or None where only probabilities are given.
     """
 
-    probabilities: npt.NDArray[np.float64]
+    probabilities: npt.NDArray[np.float64] | None
     labels: npt.NDArray[np.int16] | None
+
+    @property
+    def predicted(self) -> npt.NDArray[np.int16]:
+        """int16 [n]: the labels, or the most probable ones; none where all probabilities are zero."""
+        if self.labels is not None:
+            return self.labels
+        assert self.probabilities is not None
+        best: npt.NDArray[np.int16] = self.probabilities.argmax(axis=1).astype(np.int16)
+        best[self.probabilities.max(axis=1) <= 0] = UNDECIDED
+        return best
 
 
 def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
@@ -181,8 +202,7 @@ def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
     labels = None if told is None else _labels(where, told, label_names)[order]
     if given:
         return Answers(_probabilities(where, np.stack(numbers, axis=1), ids)[order], labels)
-    assert labels is not None
-    return Answers(one_hot(labels, len(label_names)), labels)
+    return Answers(None, labels)
 
 
 def _check_columns(where: str, schema: Any, given: Sequence[str], scores: Sequence[str]) -> None:

@@ -14,8 +14,10 @@ __all__ = [
     "accuracy",
     "brier_score",
     "calibration_error",
+    "f1_scores",
     "invalid_mass",
     "log_loss",
+    "macro_f1",
     "most_probable",
     "probabilistic_accuracy",
     "reliability",
@@ -99,6 +101,31 @@ def invalid_mass(probabilities: Probabilities) -> float:
     return float(np.mean(np.clip(1.0 - probabilities.sum(axis=1), 0.0, 1.0)))
 
 
+def f1_scores(predicted: Labels, labels: Labels, n_labels: int) -> npt.NDArray[np.float64]:
+    """float64 [n_labels]: the harmonic mean of precision and recall of each label.
+
+    Args:
+        predicted: [n]; what is no label (`UNDECIDED`, `AMBIGUOUS`) is a miss of the true one and no false
+            alarm of any.
+        labels: [n].
+        n_labels: how many labels there are.
+
+    Returns:
+        NaN for a label that is neither there nor predicted.
+    """
+    hits = np.bincount(labels[predicted == labels], minlength=n_labels)
+    said = np.bincount(predicted[predicted >= 0], minlength=n_labels)
+    there = np.bincount(labels, minlength=n_labels)
+    with np.errstate(invalid="ignore"):
+        scores: npt.NDArray[np.float64] = 2 * hits / (said + there)
+    return scores
+
+
+def macro_f1(predicted: Labels, labels: Labels, n_labels: int) -> float:
+    """The mean of `f1_scores` over the labels that are there or predicted; each counts alike."""
+    return float(np.nanmean(f1_scores(predicted, labels, n_labels)))
+
+
 @dataclass(frozen=True)
 class Metric:
     """What a column of a table is: its title, whether more is better, and its digits."""
@@ -118,6 +145,12 @@ METRICS = MappingProxyType(
         "log_loss": Metric("log loss", False, 3),
         "invalid_mass": Metric("invalid mass", False, 3),
         "framework_accuracy_probabilistic": Metric("accuracy of the most probable label", True, 3),
+        "macro_f1": Metric("macro F1", True, 3),
+        "aurc": Metric("area under the risk-coverage curve", False, 3),
+        "shift_auroc": Metric("AUROC, learner's uncertainty finds shifted examples", True, 3),
+        "shift_fpr95": Metric("FPR at 95 % of shifted examples found, learner", False, 3),
+        "network_shift_auroc": Metric("AUROC, network's uncertainty finds shifted examples", True, 3),
+        "network_shift_fpr95": Metric("FPR at 95 % of shifted examples found, network", False, 3),
         "atoms": Metric("atoms", False, 1),
         "rules": Metric("rules", False, 1),
         "agreement": Metric("agreement of rules and answers", True, 3),

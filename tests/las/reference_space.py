@@ -172,7 +172,7 @@ def space(task: LasTask) -> list[Rule]:
     Raises:
         TooLarge: there are more than `MOST_RULES`.
     """
-    whole = [Rule(rule.rule, rule.cost, given=True) for rule in (*task.bias.rules, *task.bias.instances())]
+    whole = [Rule(rule.rule, rule.cost, given=True) for rule in (*task.bias.rules, *task.bias.instances)]
     shapes = list(dict.fromkeys(_shapes(task)))
     costs = prices(task, [(head, body) for head, body, _ in shapes])
     guards = {kind for kind in _types(task) if is_derived(task, kind)}

@@ -15,9 +15,10 @@ from las import reference, reference_space
 from nsl_bench.budget import Budget, Undecided
 from nsl_bench.errors import UserError
 from nsl_bench.las.bias.additive import additive_costs
-from nsl_bench.las.bias.batch import FORBIDDEN, Pricing
+from nsl_bench.las.bias.batch import Pricing
 from nsl_bench.las.bias.costs import flat_costs, is_monotone, rule_costs
 from nsl_bench.las.bias.hypothesis import count_atoms, hypothesis_cost, normal_form
+from nsl_bench.las.bias.program import FORBIDDEN
 from nsl_bench.las.bias.space import growing_space, hypothesis_space
 from nsl_bench.las.language_bias import LanguageBias
 from nsl_bench.las.solver import solve

@@ -58,7 +58,7 @@ def test_reads_all_parts() -> None:
     assert bias.bodies[2].negated
     assert bias.constants == (("rank", "k"), ("rank", '"10, 1"'))
     assert bias.rules[0].cost == 4
-    assert {(rule.cost, rule.rule) for rule in bias.instances()} == {
+    assert {(rule.cost, rule.rule) for rule in bias.instances} == {
         (2, "won(X) :- p1(X)."),
         (3, "won(X) :- player(X), not p1(X)."),
     }

@@ -63,7 +63,7 @@ def test_false_alarms_stay_near_the_level(repeats: int) -> None:
 def test_a_table_of_equals_has_hardly_ever_a_false_alarm(repeats: int) -> None:
     rng = np.random.default_rng(repeats)
     tables = rng.normal(size=(300, 6, repeats))
-    assert np.mean([adjusted_p_values(table).min() < 0.05 for table in tables]) < 0.085
+    assert np.mean([adjusted_p_values([table])[0].min() < 0.05 for table in tables]) < 0.085
     assert np.mean([max(p.rank for p in place(table)) > 1 for table in tables]) < 0.085
 
 
@@ -86,6 +86,24 @@ def test_equal_values_do_not_differ_and_a_constant_difference_does() -> None:
 def test_the_correction_is_holms() -> None:
     assert holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])
     assert holm(np.array([0.5, 0.9])).tolist() == pytest.approx([1.0, 1.0])
+
+
+def test_pairs_are_corrected_over_all_tables() -> None:
+    rng = np.random.default_rng(1)
+    tables = [rng.normal(size=(k, 5)) for k in (3, 1, 2)]
+    plain = [p_value(a[i], a[j]) for a in tables for i in range(len(a)) for j in range(i + 1, len(a))]
+    found = adjusted_p_values(tables)
+    assert [matrix.shape for matrix in found] == [(3, 3), (1, 1), (2, 2)]
+    upper = [matrix[i, j] for matrix in found for i in range(len(matrix)) for j in range(i + 1, len(matrix))]
+    assert upper == pytest.approx(holm(np.array(plain)))
+    assert all((matrix == matrix.T).all() and (np.diag(matrix) == 1).all() for matrix in found)
+    assert adjusted_p_values([]) == []
+
+
+def test_a_rank_can_rest_on_the_p_values_of_a_whole_board() -> None:
+    rows = np.array([[0.9, 0.91, 0.92], [0.1, 0.12, 0.11]])
+    assert [p.rank for p in place(rows)] == [1, 2]
+    assert [p.rank for p in place(rows, p_values=np.ones((2, 2)))] == [1, 1]
 
 
 @given(values)

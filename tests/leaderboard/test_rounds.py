@@ -244,7 +244,8 @@ def of_public_seed(folder: Path, test: pd.DataFrame) -> list[str]:
 def scores(played: Played, name: str) -> list[dict[str, float]]:
     """Of standard and of shifted examples."""
     lines = map(json.loads, (played.accepted / name / "scores.jsonl").read_text().splitlines())
-    return [line["metrics"] for line in sorted(lines, key=lambda line: line["percent"])]
+    runs = [line for line in lines if "run" in line]
+    return [line["metrics"] for line in sorted(runs, key=lambda line: line["percent"])]
 
 
 # What entrants get.

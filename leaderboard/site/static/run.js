@@ -53,11 +53,14 @@ function page(entry, contest, run, test) {
   const where = run.percent ? `${run.shift}, ${run.percent} % of the examples shifted` : "no shift";
   const record = { ...run };
   delete record.predictions;
+  delete record.looks;
   return [
     element("h1", {}, `Run ${run.run}`),
     element("p", { className: "lead" },
       element("a", { href: `learner/${entry}.html#${contest}` }, entry), " on ",
       element("a", { href: `benchmark/${contest}.html` }, contest), `: ${where}, train set ${run.repeat}.`),
+    run.status && run.status !== "ok" ? element("p", { className: "failed" },
+      `This run failed (${run.status.replaceAll("_", " ")}). Its numbers are those of the majority class of its train labels.`) : null,
     element("h2", {}, "Numbers"),
     facts(Object.entries(run.metrics).map(([key, value]) => [key.replaceAll("_", " "), Number(value.toPrecision(6)).toString()])),
     element("h2", {}, "The command that makes it again"),
@@ -113,10 +116,10 @@ function rules(run) {
 function predictions(evaluation, found, test) {
   const names = test.names;
   const name = (letter) => names[LETTERS.indexOf(letter)] ?? (letter === "-" ? "undecided" : "ambiguous");
-  const sure = atob(found.true);
+  const sure = found.true === undefined ? null : atob(found.true);
   const all = [...found.labels].map((letter, i) => ({
     i, truth: name(test.labels[i]), said: name(letter), right: letter === test.labels[i],
-    probability: sure.charCodeAt(i) / 255, shown: test.shown[i],
+    probability: sure === null ? null : sure.charCodeAt(i) / 255, shown: test.shown[i],
   }));
   const wrong = all.filter((row) => !row.right);
   const body = element("tbody", {});
@@ -131,7 +134,7 @@ function predictions(evaluation, found, test) {
       body.append(element("tr", {},
         element("th", { scope: "row" }, `test-${row.i}`), element("td", {}, row.shown), element("td", {}, row.truth),
         element("td", { className: row.right ? "right" : "wrong" }, `${row.right ? "✓" : "✗"} ${row.said}`),
-        element("td", { className: "n" }, row.probability.toFixed(2))));
+        element("td", { className: "n" }, row.probability === null ? "none given" : row.probability.toFixed(2))));
     }
     more.hidden = body.rows.length >= rows.length;
   };

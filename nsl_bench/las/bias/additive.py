@@ -9,12 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from clingo import Function, Symbol
-
-from nsl_bench.las.bias.batch import GroundBias
-from nsl_bench.las.bias.costs import is_plain
-from nsl_bench.las.bias.program import bias_program
-from nsl_bench.las.bias.reification import in_body, in_head, renamed, variables_of
+from nsl_bench.las.bias.program import bias_program, is_plain
 from nsl_bench.las.language_bias import LanguageBias
 from nsl_bench.las.terms import atom_text
 
@@ -83,54 +78,6 @@ def additive_costs(
         return [uniform.rule + uniform.head] * len(heads), [uniform.literal] * len(literals)
     if not program.is_linear:
         return None
-    instances = _instances(heads, literals)
-    if instances is None:
-        return None
-    try:
-        ground = GroundBias(program, choices=instances)
-    except MemoryError:
-        return None
-    weights = ground.weights()
-    if weights is None or not _are_apart(ground, instances):
-        return None
-    constant, of_choice = weights
-    cost = {atom: of_choice[choice] for atom, choice in zip(instances, ground.choices, strict=True)}
-    of_heads = [constant + cost[in_head(head)] for head in heads]
-    return of_heads, [cost[in_body(literal)] for literal in literals]
+    from nsl_bench.las.bias.linear import linear_costs
 
-
-Instances = dict[Symbol, str | None]
-"""Atoms ``in_head(...)`` and ``in_body(...)``, each with its literal; None for a head."""
-
-
-def _instances(heads: Sequence[str], literals: Sequence[str]) -> Instances | None:
-    """The atoms of all heads and literals; None if two literals have the same one."""
-    found: Instances = dict.fromkeys(map(in_head, heads))
-    for literal in dict.fromkeys(literals):
-        atom = in_body(literal)
-        if atom in found:
-            return None
-        found[atom] = literal
-    return found
-
-
-def _are_apart(ground: GroundBias, instances: Instances) -> bool:
-    """Whether no two different literals of a rule derive the same penalty, nor its head and a literal.
-
-    As the program is linear and knows no variable's name, a literal under other names derives the same
-    penalties under these names. So it is enough that each penalty names all variables of its literal and
-    that no two penalties are equal but for the names of variables.
-    """
-    atom_of = dict(zip(ground.choices, instances, strict=True))
-    seen: dict[Symbol, bool] = {}
-    for choice, penalty in ground.penalties_by_choice():
-        atom = atom_of[choice]
-        is_head = instances[atom] is None
-        variables = variables_of(penalty)
-        if not is_head and set(variables) != set(variables_of(atom)):
-            return False
-        shape = renamed(penalty, {name: Function(f"V{i}") for i, name in enumerate(variables)})
-        if shape in seen and not (is_head and seen[shape]):
-            return False
-        seen[shape] = is_head
-    return True
+    return linear_costs(program, heads, literals)

@@ -19,14 +19,11 @@ from nsl_bench.asp.ground_program import GroundProgram
 from nsl_bench.asp.grounding import grounded
 from nsl_bench.budget import Undecided
 from nsl_bench.errors import UserError
-from nsl_bench.las.bias.program import MOST_GROUND_RULES, BiasProgram, bias_program
+from nsl_bench.las.bias.program import FORBIDDEN, MOST_GROUND_RULES, BiasProgram, bias_program
 from nsl_bench.las.bias.reification import atoms_as_rules, in_body, in_head
 from nsl_bench.las.language_bias import NEGATIVE_PENALTY, LanguageBias
 
-__all__ = ["FORBIDDEN", "GroundBias", "Pricing"]
-
-FORBIDDEN = -1
-"""The cost of a rule that a constraint of the bias forbids."""
+__all__ = ["GroundBias", "Pricing"]
 
 _MOST_GROUND_RULES = 1_000_000
 """Ground rules that the program may have for many rules together."""

@@ -20,12 +20,18 @@ from clingo import Function, Symbol
 
 from nsl_bench.budget import Budget
 from nsl_bench.errors import UserError
-from nsl_bench.las.bias.batch import FORBIDDEN, GroundBias
-from nsl_bench.las.bias.program import BiasProgram, bias_program, too_many_ground_rules
+from nsl_bench.las.bias.batch import GroundBias
+from nsl_bench.las.bias.program import (
+    FORBIDDEN,
+    BiasProgram,
+    bias_program,
+    is_plain,
+    too_many_ground_rules,
+)
 from nsl_bench.las.bias.reification import in_body, in_head, renamed, variables_of
 from nsl_bench.las.language_bias import LanguageBias
 
-__all__ = ["ForbiddenRule", "RuleParts", "flat_costs", "is_monotone", "is_plain", "rule_costs"]
+__all__ = ["ForbiddenRule", "RuleParts", "flat_costs", "is_monotone", "rule_costs"]
 
 RuleParts = tuple[str | None, tuple[str, ...]]
 """A rule's head (None: a constraint) and its body literals without type guards, as text."""
@@ -57,11 +63,6 @@ def flat_costs(bias: LanguageBias) -> tuple[int, int] | None:
     """What a head and what each body literal costs, where the bias says no more than that."""
     uniform = bias_program(bias).uniform
     return None if uniform is None else (uniform.rule + uniform.head, uniform.literal)
-
-
-def is_plain(literal: str) -> bool:
-    """Whether the literal's term is no other literal's: an atom of `neg/1` is the term of a negated one."""
-    return not literal.removeprefix("not ").startswith(("neg(", "binop("))
 
 
 def rule_costs(

@@ -154,7 +154,7 @@ def hypothesis_cost(task: LasTask, rules: Sequence[str]) -> int:
 def _given_costs(bias: LanguageBias) -> dict[str, int]:
     """The least cost of each rule that is given whole, by its normal form."""
     found: dict[str, int] = {}
-    for given in (*bias.rules, *bias.instances()):
+    for given in (*bias.rules, *bias.instances):
         form = normal_form(given.parsed)
         found[form] = min(given.cost, found.get(form, given.cost))
     return found

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from clingo import Function, Symbol, SymbolType, ast
 
@@ -20,12 +21,15 @@ from nsl_bench.asp.text import code_of
 from nsl_bench.errors import UserError
 from nsl_bench.las.language_bias import LARGEST, LanguageBias
 
-__all__ = ["BiasProgram", "Uniform", "bias_program"]
+__all__ = ["FORBIDDEN", "BiasProgram", "Uniform", "bias_program", "is_plain"]
 
 IN_HEAD: Signature = ("in_head", 1)
 IN_BODY: Signature = ("in_body", 1)
 PENALTY: Signature = ("penalty", 2)
 INVERT: Signature = ("invert", 1)
+
+FORBIDDEN = -1
+"""The cost of a rule that a constraint of the bias forbids."""
 
 MOST_GROUND_RULES = 200_000
 """Ground rules that the program may have for one rule."""
@@ -43,8 +47,7 @@ _SUMS = (ast.AggregateFunction.Sum, ast.AggregateFunction.SumPlus)
 _EXTREMES = (ast.AggregateFunction.Min, ast.AggregateFunction.Max)
 
 
-@dataclass(frozen=True)
-class Uniform:
+class Uniform(NamedTuple):
     """Costs that are the same for every head and for every body literal.
 
     Attributes:
@@ -193,6 +196,11 @@ class BiasProgram:
             reasons.append((weight, reason))
             costs[source] += weight
         return Uniform(costs[""], costs["in_head"], costs["in_body"])
+
+
+def is_plain(literal: str) -> bool:
+    """Whether the literal's term is no other literal's: an atom of `neg/1` is the term of a negated one."""
+    return not literal.removeprefix("not ").startswith(("neg(", "binop("))
 
 
 @lru_cache(maxsize=16)

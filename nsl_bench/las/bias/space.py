@@ -18,8 +18,9 @@ from nsl_bench.asp.program import Rule
 from nsl_bench.budget import Budget, Expired
 from nsl_bench.las.bias.additive import additive_costs, all_heads, sharings
 from nsl_bench.las.bias.canonical import Argument, Conjunction, Instance, canonical
-from nsl_bench.las.bias.costs import flat_costs, is_monotone, is_plain, rule_costs
+from nsl_bench.las.bias.costs import flat_costs, is_monotone, rule_costs
 from nsl_bench.las.bias.hypothesis import rule_parts
+from nsl_bench.las.bias.program import is_plain
 from nsl_bench.las.bias.replacement import inequalities
 from nsl_bench.las.bias.types import Domains, domains
 from nsl_bench.las.language_bias import LanguageBias, ModeAtom, ModeComparison, ModeLiteral, Placeholder
@@ -97,7 +98,7 @@ def growing_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget | No
     known.check_constants(bias)
     maker = _Maker(bias, known, budget)
     rules: list[SpaceRule] = []
-    for given in (*bias.rules, *bias.instances()):
+    for given in (*bias.rules, *bias.instances):
         if budget.expired():
             yield Space(_sorted(rules), 0)
             return

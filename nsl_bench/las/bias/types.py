@@ -9,11 +9,11 @@ from functools import lru_cache
 from clingo import Control
 
 from nsl_bench.asp.replicas import replicate
-from nsl_bench.errors import UserError
+from nsl_bench.las.checks import without_constant
 from nsl_bench.las.language_bias import LanguageBias
 from nsl_bench.las.task import LasTask
 
-__all__ = ["Domains", "domains", "without_constant"]
+__all__ = ["Domains", "domains"]
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,6 @@ class Domains:
             for place in term.placeholders:
                 if place.kind == "const" and not self.constants[place.type]:
                     raise without_constant(place.type)
-
-
-def without_constant(kind: str) -> UserError:
-    """The error that a type has no constant, although a mode declaration asks for one."""
-    return UserError(
-        f"The type '{kind}' of const({kind}) has no constant; give some by #constant({kind}, value). or by "
-        f"facts {kind}(value)."
-    )
 
 
 @lru_cache(maxsize=8)

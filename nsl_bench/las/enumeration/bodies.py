@@ -103,7 +103,7 @@ class Bodies:
         ground = [Conjunction((), ((i, ()),), b.used, b.table, frozenset()) for i, b in enumerate(grounded)]
         closed = [self._body(each, grounded, relevance) for each in ground]
         spare = limits.variables - len(head_types)
-        closed += search((), replace(limits, variables=spare), None)
+        closed += search((), limits._replace(variables=spare), None)
         guarded = all(vocabulary.domain(kind).guarded for kind in head_types)
         if head_types and (spare or not guarded or vocabulary.without_replacement):
             attached = search(head_types, limits, relevance)

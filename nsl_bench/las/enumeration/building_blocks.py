@@ -5,13 +5,14 @@ A block is a Boolean table over its variables. Bodies are conjunctions of blocks
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
+from nsl_bench.las.bits import digest
 from nsl_bench.las.enumeration.resources import Limits, Resources, covers
 from nsl_bench.las.tables.columns import Bits
 from nsl_bench.las.tables.literals import BodyLiteral, patterns
@@ -38,8 +39,7 @@ Placement = tuple[int, tuple[int, ...]]
 """A block (its index) and the variable at each of its places."""
 
 
-@dataclass(frozen=True, eq=False)
-class BuildingBlock:
+class BuildingBlock(NamedTuple):
     """A building block.
 
     Attributes:
@@ -91,7 +91,7 @@ class Blocks:
             block = blocks.pop()
             table = pool[start : start + size].reshape(block.table.shape)
             table[...] = block.table
-            moved.append(replace(block, table=table))
+            moved.append(block._replace(table=table))
         return cls(tuple(moved), literals, pool, tuple(starts[:-1]))
 
     @cached_property
@@ -100,8 +100,7 @@ class Blocks:
         return frozenset(kind for block in self.items for kind in block.types)
 
 
-@dataclass(frozen=True)
-class BlockMaker:
+class BlockMaker(NamedTuple):
     """Makes blocks, with what can be read off their tables.
 
     Attributes:
@@ -152,7 +151,7 @@ class BlockMaker:
                 used = Resources(literal.costs[pattern], 1, 0, tuple(recall))
                 block = self.make(types, table, ((index, pattern),), used)
                 if without_replacement:
-                    block = replace(block, symmetric=False, family=literal.family)
+                    block = block._replace(symmetric=False, family=literal.family)
                 blocks.append(block)
         return blocks
 
@@ -219,4 +218,4 @@ def _name(table: Bits) -> bytes:
     """Equal for equal tables."""
     if table.nbytes <= _NAMED:
         return table.tobytes()
-    return hashlib.blake2b(np.ascontiguousarray(table).data, digest_size=16).digest()
+    return digest(np.ascontiguousarray(table).data)

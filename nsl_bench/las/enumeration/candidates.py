@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.las.bias.batch import FORBIDDEN
+from nsl_bench.las.bias.program import FORBIDDEN
 from nsl_bench.las.enumeration.bodies import Bodies
 from nsl_bench.las.enumeration.cells import Cells, bits_of
 from nsl_bench.las.enumeration.components import Body
 from nsl_bench.las.enumeration.conjunctions import Positions, Relevance
 from nsl_bench.las.enumeration.heads import HeadForm
-from nsl_bench.las.enumeration.literal_sets import true_sets
 from nsl_bench.las.enumeration.rules import Rule
 from nsl_bench.las.language_bias import WeightedRule
 from nsl_bench.las.tables.columns import Bits, pack
@@ -27,8 +26,7 @@ _FEW = 8
 """Words that are looked at first for what a body gains."""
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
+class Candidate(NamedTuple):
     """A rule and the cells that it fills.
 
     Attributes:
@@ -100,6 +98,8 @@ def _priced(
         for body in bodies.bodies(types, relevance, partial(_all_unprofitable, gains)):
             yield body, [body.used.cost + form.cost for form in forms]
         return
+    from nsl_bench.las.enumeration.literal_sets import true_sets
+
     wanted = np.zeros_like(relevance.cells)
     for form in forms:
         where = form.rows >= 0

@@ -5,15 +5,15 @@ A closed part is true or false of a whole context.
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from nsl_bench.budget import Undecided
+from nsl_bench.las.bits import digest
 from nsl_bench.las.enumeration.building_blocks import Part
 from nsl_bench.las.enumeration.conjunctions import Positions, Relevance
 from nsl_bench.las.enumeration.resources import Limits, Resources, covers
@@ -29,8 +29,7 @@ Unprofitable = Callable[[Positions, Bits, int], bool]
 can pay."""
 
 
-@dataclass(frozen=True, eq=False)
-class Body:
+class Body(NamedTuple):
     """A rule body.
 
     Attributes:
@@ -55,7 +54,7 @@ class Body:
         """Equal for bodies that hold at the same positions and that the same parts may be added to."""
         text = self.positions.tobytes() + self.holds.tobytes()
         if len(text) >= _DIGESTED:
-            text = hashlib.blake2b(text, digest_size=16).digest()
+            text = digest(text)
         return (text, self.families) if self.families else (text,)
 
 

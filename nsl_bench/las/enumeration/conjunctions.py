@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,8 +49,7 @@ class Relevance:
         return not ((parent ^ child) & self.unwanted).any()
 
 
-@dataclass(frozen=True, eq=False)
-class Conjunction:
+class Conjunction(NamedTuple):
     """A set of placed blocks.
 
     Attributes:

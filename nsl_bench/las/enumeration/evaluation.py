@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from nsl_bench.las.enumeration.canonical import Order
 from nsl_bench.las.enumeration.conjunctions import Conjunction, Relevance
 from nsl_bench.las.enumeration.digests import TableDigest
 from nsl_bench.las.enumeration.resources import Limits, Resources
-from nsl_bench.las.enumeration.without_replacement import Distinctness
 from nsl_bench.las.tables.columns import Bits
 from nsl_bench.las.tables.literals import Vocabulary
+
+if TYPE_CHECKING:
+    from nsl_bench.las.enumeration.without_replacement import Distinctness
 
 __all__ = ["Extension", "Tables"]
 
@@ -31,8 +33,7 @@ _RENAMED_BYTES = 1 << 21
 """Tables that are compared under all renamings: bytes times renamings."""
 
 
-@dataclass(frozen=True)
-class Extension:
+class Extension(NamedTuple):
     """A conjunction with one placed block more.
 
     Attributes:
@@ -78,9 +79,11 @@ class Tables:
         self._words = vocabulary.columns.words
         self._limits = limits
         self._sizes = {kind: vocabulary.domain(kind).size for kind in {*fixed, *blocks.types}}
-        self._distinctness = (
-            Distinctness(vocabulary, blocks.literals) if vocabulary.without_replacement else None
-        )
+        self._distinctness: Distinctness | None = None
+        if vocabulary.without_replacement:
+            from nsl_bench.las.enumeration.without_replacement import Distinctness
+
+            self._distinctness = Distinctness(vocabulary, blocks.literals)
         self._chunk_bytes = min(_CHUNK_BYTES, limits.budget.room() // _TEMPORARIES)
         self._parent: tuple[Conjunction, slice, Bits] | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,7 @@ from nsl_bench.las.terms import atom_text
 __all__ = ["HeadForm", "head_forms"]
 
 
-@dataclass(frozen=True, eq=False)
-class HeadForm:
+class HeadForm(NamedTuple):
     """A head with constants filled in.
 
     Attributes:

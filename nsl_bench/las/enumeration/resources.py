@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from nsl_bench.budget import Budget
 
@@ -38,8 +39,7 @@ class Resources:
         )
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """Bounds on a rule.
 
     Attributes:

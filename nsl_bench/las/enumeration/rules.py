@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nsl_bench.las.enumeration.building_blocks import Part
 from nsl_bench.las.enumeration.heads import HeadForm
-from nsl_bench.las.enumeration.without_replacement import inequalities
 from nsl_bench.las.tables.literals import BodyLiteral, Vocabulary
 
 __all__ = ["Rule", "rule_text"]
 
 
-@dataclass(frozen=True, eq=False)
-class Rule:
+class Rule(NamedTuple):
     """A rule as a hypothesis may hold it.
 
     Attributes:
@@ -42,6 +40,8 @@ def rule_text(rule: Rule, literals: Sequence[BodyLiteral], vocabulary: Vocabular
         names[variable] = f"V{i + 1}"
     texts = [literals[i].text([names[v] for v in variables]) for i, variables in rule.parts]
     if vocabulary.without_replacement:
+        from nsl_bench.las.enumeration.without_replacement import inequalities
+
         texts += inequalities(rule.parts, names, literals)
     guards = [f"{rule.types[v]}({names[v]})" for v in order if vocabulary.domain(rule.types[v]).guarded]
     body = list(dict.fromkeys([*texts, *guards]))

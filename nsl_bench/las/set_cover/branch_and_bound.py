@@ -8,7 +8,7 @@ That bound sees what linear relaxations miss: rules that violate the same target
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,7 @@ _DENSE = 0.1
 _EXACT = 1 << 52
 
 
-@dataclass(frozen=True)
-class Branched:
+class Branched(NamedTuple):
     """What branch and bound found.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,7 @@ def integers(values: Iterable[int], beside: int = 0) -> Integers:
     return np.array(listed, np.int64 if sum(listed) + beside < _EXACT else object)
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """Rules chosen.
 
     Attributes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +16,13 @@ from nsl_bench.budget import Budget
 from nsl_bench.las.enumeration.candidates import Candidate
 from nsl_bench.las.enumeration.cells import Cells
 from nsl_bench.las.set_cover.instance import Choice, Flags, Indices, Instance, Integers, integers
-from nsl_bench.las.set_cover.maxsat import Backend
 from nsl_bench.las.set_cover.reduction import prune, split
 from nsl_bench.las.set_cover.solve import solve
 from nsl_bench.las.tables.conditions import Target
 from nsl_bench.las.tables.formulas import Demands, demands
+
+if TYPE_CHECKING:
+    from nsl_bench.las.set_cover.maxsat import Backend
 
 __all__ = ["Choice", "CoverProblem"]
 

@@ -9,17 +9,16 @@ then branch and bound with cost splitting goes on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from nsl_bench.budget import Budget
 from nsl_bench.las.set_cover.branch_and_bound import UNLIMITED, branch_and_bound
-from nsl_bench.las.set_cover.configurations import is_searchable
-from nsl_bench.las.set_cover.encoding import solve_by_maxsat
 from nsl_bench.las.set_cover.greedy import greedy
 from nsl_bench.las.set_cover.instance import Choice, Instance
-from nsl_bench.las.set_cover.local_search import tabu_search
-from nsl_bench.las.set_cover.maxsat import Backend
 from nsl_bench.las.set_cover.reduction import prune, split
+
+if TYPE_CHECKING:
+    from nsl_bench.las.set_cover.maxsat import Backend
 
 __all__ = ["solve"]
 
@@ -42,7 +41,7 @@ def solve(instance: Instance, backend: Backend = "rc2", budget: Budget | None = 
             known = _chosen(instance, picked, score)
         instance = prune(instance, known.score)
     if not len(instance.rules):
-        return replace(known, bound=known.score, proven=True)
+        return known._replace(bound=known.score, proven=True)
     parts = split(instance)
     if len(parts) > 1:
         return _by_parts(instance, parts, known, backend, budget)
@@ -69,7 +68,7 @@ def _by_parts(
     if score < known.score:
         rules = tuple(sorted(rule for choice in choices for rule in choice.rules or ()))
         known = Choice(rules, score, bound, proven)
-    return replace(known, bound=known.score if proven else min(bound, known.score), proven=proven)
+    return known._replace(bound=known.score if proven else min(bound, known.score), proven=proven)
 
 
 def _by_branching(
@@ -86,6 +85,9 @@ def _by_branching(
 
 def _by_bounds(instance: Instance, known: Choice, backend: Backend, budget: Budget | None) -> Choice:
     """MaxSAT, and what is next where it does not finish."""
+    from nsl_bench.las.set_cover.configurations import is_searchable
+    from nsl_bench.las.set_cover.encoding import solve_by_maxsat
+
     timed = budget is not None and budget.deadline is not None
     share = budget.before(_SHARE_OF_MAXSAT) if budget is not None else None
     searchable = is_searchable(instance.capped(known.score))
@@ -95,9 +97,10 @@ def _by_bounds(instance: Instance, known: Choice, backend: Backend, budget: Budg
     if not searchable:
         return _by_branching(instance, known, budget, UNLIMITED) if timed else known
     from nsl_bench.las.set_cover.lagrangian_search import search
+    from nsl_bench.las.set_cover.local_search import tabu_search
 
     picked = [i for i, rule in enumerate(instance.rules.tolist()) if rule in set(known.rules or ())]
     walked, score = tabu_search(instance, picked, _STEPS_OF_WALK, budget)
     if score < known.score:
-        known = replace(_chosen(instance, walked, score), bound=known.bound)
+        known = _chosen(instance, walked, score)._replace(bound=known.bound)
     return search(instance, known, budget)

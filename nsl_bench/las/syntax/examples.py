@@ -21,6 +21,8 @@ _TERM = r"(?:-?\d{1,9}|_*[a-z][\w']*|\"[^\"\\\n]*\")"
 PLAIN_FACT = re.compile(rf"_*[a-z][\w']*(?:\(\s*{_TERM}(?:\s*,\s*{_TERM})*\s*\))?$")
 _SIMPLE_CONTEXT = re.compile(r"(?:[\w\s.,()'-]|\"[^\"\\\n]*\")*")
 _STATEMENT = re.compile(r"(?:[^.\"]|\"[^\"]*\")*[^.\"\s](?:[^.\"]|\"[^\"]*\")*|\"[^\"]*\"")
+_SHORT = 10
+"""A number of fewer digits is no larger than any bound."""
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -123,10 +125,13 @@ class ExampleReader:
         context: tuple[str, ...],
     ) -> None:
         name = (name or "").strip() or f"example_{len(self.examples) + 1}"
-        wrapped = _WRAPPED.fullmatch(name)
+        wrapped = _WRAPPED.fullmatch(name) if name.startswith("eg(") else None
         weight = 0
         if penalty is not None:
-            weight = self._source.number(penalty, f"the penalty of example '{name}'", offset)
+            if len(penalty) < _SHORT and penalty.isdecimal():
+                weight = int(penalty)
+            else:
+                weight = self._source.number(penalty, f"the penalty of example '{name}'", offset)
         self.examples.append(
             WeightedExample(
                 id=wrapped.group(1) if wrapped else name,

@@ -7,8 +7,9 @@ directives of learning tasks are read here. ``#script`` and ``#include`` are ref
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from nsl_bench.asp import program as asp
 from nsl_bench.asp.program import parse
@@ -69,8 +70,7 @@ _OWN = (
 )
 
 
-@dataclass(frozen=True)
-class TaskText:
+class TaskText(NamedTuple):
     """What the text of a task says.
 
     Attributes:
@@ -116,7 +116,7 @@ def build_task(
     for example in examples:
         _check_penalty(example, name)
     examples, repeated = unique_ids((*task.examples, *examples))
-    return replace(task, examples=examples, warnings=(*task.warnings, *repeated))
+    return task._replace(examples=examples, warnings=(*task.warnings, *repeated))
 
 
 def _check_penalty(example: WeightedExample, name: str) -> None:

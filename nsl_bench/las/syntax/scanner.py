@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from nsl_bench.errors import UserError
 from nsl_bench.las.language_bias import LARGEST
@@ -31,8 +31,7 @@ _OPEN, _CLOSE = "({[", ")}]"
 _SPACED = re.compile(r"[^\n]")
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(NamedTuple):
     """One statement and where it starts.
 
     Attributes:

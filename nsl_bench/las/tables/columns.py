@@ -6,7 +6,7 @@ Examples with equal contexts share a column; grounding and rule coverage are com
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,7 @@ from nsl_bench.types import WeightedExample
 __all__ = ["Bits", "Columns", "indices", "pack", "unpack"]
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
+class Columns(NamedTuple):
     """The distinct contexts of some examples.
 
     Attributes:

@@ -7,8 +7,7 @@ atoms: a learned atom is true where a chosen rule derives it. What no rule can c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +26,7 @@ _MOST_DEPTH = 60
 """Levels of formulas, which are walked through recursively."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """Examples with the same context and the same condition.
 
     Attributes:
@@ -154,8 +152,7 @@ def targets(
     ]
 
 
-@dataclass(frozen=True)
-class _Extras:
+class _Extras(NamedTuple):
     """What ``inclusion`` and ``exclusion`` of the background add (FastLAS).
 
     Attributes:

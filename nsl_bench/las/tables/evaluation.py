@@ -7,7 +7,7 @@ to be learned is left as residual rules, with the contexts in which the decided 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ _BYTES_LIMIT = 1 << 31
 _EVERY = 512
 
 
-@dataclass(frozen=True, slots=True)
-class ResidualRule:
+class ResidualRule(NamedTuple):
     """A ground rule that depends on learned atoms.
 
     Attributes:
@@ -40,8 +39,7 @@ class ResidualRule:
     choice: int = -1
 
 
-@dataclass(frozen=True, eq=False)
-class Values:
+class Values(NamedTuple):
     """What is true in which column.
 
     Attributes:

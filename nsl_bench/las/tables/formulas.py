@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 __all__ = [
     "And",
@@ -22,8 +23,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Lit:
+class Lit(NamedTuple):
     """A learned atom (clingo's program atom), or its negation."""
 
     atom: int
@@ -128,8 +128,7 @@ def assign(formula: Formula, values: Mapping[int, bool]) -> Formula:
     return conjoin(parts) if isinstance(formula, And) else disjoin(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Demands:
+class Demands(NamedTuple):
     """A condition that is a conjunction of positive clauses and negative literals.
 
     Attributes:

@@ -127,6 +127,16 @@ def _symbol(control: Control, text: str, constants: bool) -> Symbol | None:
     return _with_constants(control, symbol) if constants else symbol
 
 
+def _symbols(texts: Sequence[str]) -> list[Symbol | None]:
+    """The ground atoms that texts are; None for each that is none. To read all at once is quicker."""
+    from clingo import parse_term
+
+    try:
+        return list(parse_term(f"({','.join(texts)},)", logger=lambda *_: None).arguments) if texts else []
+    except RuntimeError:
+        return [parse_atom(text) for text in texts]
+
+
 def _with_constants(control: Control, symbol: Symbol) -> Symbol:
     from clingo import Function, SymbolType
 
@@ -302,9 +312,9 @@ class _Encoding:
         from clingo import Function, Number
 
         found = []
-        for i, (text, atom) in enumerate(zip(self._statements, self._plain, strict=True)):
-            own = Function(self.names("context"), [Number(i)])
-            symbol = _symbol(control, text, False) if atom else own
+        plain = iter(_symbols([t for t, atom in zip(self._statements, self._plain, strict=True) if atom]))
+        for i, atom in enumerate(self._plain):
+            symbol = next(plain) if atom else Function(self.names("context"), [Number(i)])
             # clingo leaves out a fact without a value, such as b(1/0)
             known = None if symbol is None else control.symbolic_atoms[symbol]
             if known is not None and not known.is_fact:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nsl_bench.budget import Budget, Undecided
 from nsl_bench.las.bias.additive import additive_costs, all_heads
-from nsl_bench.las.bias.types import without_constant
+from nsl_bench.las.checks import without_constant
 from nsl_bench.las.language_bias import (
     Compound,
     ModeAtom,
@@ -61,8 +60,7 @@ def patterns(types: tuple[str, ...], most: int) -> list[Pattern]:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class BodyLiteral:
+class BodyLiteral(NamedTuple):
     """A literal that a body may hold, with constants filled in and variables open.
 
     Attributes:
@@ -259,7 +257,7 @@ class Vocabulary:
         of_keys = found[1] if found is not None and self.additive else [0] * len(keys)
         for (i, pattern), cost in zip(keys, of_keys, strict=True):
             costs[i][pattern] = cost
-        return [replace(lit, costs=each) for lit, each in zip(literals, costs, strict=True)]
+        return [lit._replace(costs=each) for lit, each in zip(literals, costs, strict=True)]
 
     def head_costs(self, texts: Sequence[str]) -> list[int]:
         """What the heads add to the costs of rules, where those are sums."""

@@ -50,7 +50,7 @@ class Pricing:
         self._reader = Reader(task.bias, self.is_guarded, self._is_constant)
         self._constants: dict[str, tuple[str, ...]] = {}
         self._given: dict[tuple[str, ...], list[WeightedRule]] = {}
-        for each in (*self._bias.rules, *self._bias.instances()):
+        for each in (*self._bias.rules, *self._bias.instances):
             self._given.setdefault(_words(each.rule), []).append(each)
 
     def _derived_types(self) -> set[str]:

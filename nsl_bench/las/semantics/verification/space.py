@@ -48,7 +48,7 @@ class _Space:
         texts: dict[str, str] = {}
         given: dict[str, list[int]] = {}
         shapes: dict[str, list[tuple[str | None, tuple[str, ...]]]] = {}
-        for each in (*self._bias.rules, *self._bias.instances()):
+        for each in (*self._bias.rules, *self._bias.instances):
             form = self._enter(texts, each.rule)
             given.setdefault(form, []).append(each.cost)
         seen: set[tuple[str, frozenset[str]]] = set()

@@ -1,0 +1,288 @@
+"""An entry: a submission with one perception network, which is what one row of a table is about.
+
+Numbers live in one array an entry and contest, cells by metrics, so that a hundred thousand runs stay small.
+They are read from the scores of an accepted submission; its predictions are not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.declared import checked, parse_json
+from nsl_bench.errors import UserError
+from nsl_bench.run.metrics import METRICS
+
+from .contests import Cell, Contest
+from .reading import Run, read_runs
+from .rounds.model import Round
+from .standing import Standing, standing_of
+from .submission import MANIFEST, Manifest, slug
+from .verdict import SCORES, Look, Spread
+
+__all__ = ["NAMES", "Area", "Entry", "accepted_manifest", "contest_weights", "read_entries"]
+
+NAMES = tuple(METRICS)
+"""The columns of an entry's values."""
+
+
+@dataclass(frozen=True)
+class Area:
+    """A metric's mean over shares: over all shifts and shares of shifted examples of a contest.
+
+    Attributes:
+        mean: the number.
+        std_err: over all that varied where it is known (`spread`), else over train splits; NaN for one.
+        spread: interval and components, computed when the submission was scored; None in older scores.
+    """
+
+    mean: float
+    std_err: float
+    spread: Spread | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A submission with one perception network.
+
+    Attributes:
+        slug: unique, part of file names.
+        title: what the board shows.
+        manifest: who submitted what.
+        network: empty in tracks without.
+        folder: of the submission.
+        standing: whether it is verified, and how.
+        values: contest's name to float64 [cells, metrics], NaN where there is none; cells in the order of
+            `Contest.cells_of`, metrics in that of `METRICS`.
+        spans: contest's name to each cell's place in the submission's scores: begin and length in bytes.
+        runs: contest's name to each cell's run, as the submitter names it; empty where there is none.
+        looks: contest's name to what is kept of each cell's predictions, by evaluation; None in scores of
+            before, where it has to be read again.
+        failed: contest's name to how each cell's run ended, ``""`` where it ended well. What failed counts
+            as the majority class, and no better than the entry's worst run that did not.
+        spreads: by contest's name and metric.
+    """
+
+    slug: str
+    title: str
+    manifest: Manifest
+    network: str
+    folder: Path
+    standing: Standing
+    values: Mapping[str, npt.NDArray[np.float64]]
+    spans: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    runs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    looks: Mapping[str, Sequence[Mapping[str, Look] | None]] = field(default_factory=dict)
+    failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    spreads: Mapping[tuple[str, str], Spread] = field(default_factory=dict)
+
+    @property
+    def track(self) -> str:
+        """The supervision used."""
+        return self.manifest.track
+
+    def whole(self, contest: Contest) -> bool:
+        """Whether it has every run of a contest."""
+        return contest.name in self.values and all(length for _, length in self.spans[contest.name])
+
+    def failures(self, contest: Contest) -> int:
+        """How many of its runs of a contest failed."""
+        return sum(map(bool, self.failed.get(contest.name, ())))
+
+    def submitted(self) -> dict[str, Run]:
+        """What the submission says of each run: rules, hashes, versions."""
+        try:
+            return {run.id: run for run in read_runs(self.folder)}
+        except OSError as error:
+            raise UserError(f"The runs of {self.folder} cannot be read: {error.strerror}.") from error
+        except UserError as error:
+            raise UserError(f"The runs of {self.folder} cannot be read: {error}") from error
+
+    def records(
+        self, contest: Contest, submitted: Mapping[str, Run]
+    ) -> Iterator[tuple[Cell, dict[str, Any]]]:
+        """The runs of a contest, cell by cell: what was scored, with what the submission says of it."""
+        with (self.folder / SCORES).open("rb") as file:
+            for cell, (begin, length) in zip(
+                contest.cells_of(self.track), self.spans.get(contest.name, ()), strict=False
+            ):
+                if not length:
+                    continue
+                file.seek(begin)
+                record = json.loads(file.read(length))
+                said = submitted[record["run"]]
+                yield (
+                    cell,
+                    {
+                        **record,
+                        "language": said.language,
+                        "rules": said.rules,
+                        "content_hash": said.content_hash,
+                        "standing": self.standing.word,
+                        "standing_how": self.standing.how,
+                        "versions": said.versions,
+                        "environment": said.environment,
+                        "started": said.started,
+                    },
+                )
+
+    def repeats(self, contest: Contest, metric: str) -> npt.NDArray[np.float64]:
+        """float64 [repeats]: the metric's mean over shifts and percentages, each shift with the 0 % point.
+
+        Empty where runs are missing or have no such number.
+        """
+        table = self.values.get(contest.name)
+        if table is None:
+            return np.empty(0)
+        column = table[:, NAMES.index(metric)]
+        weights = contest_weights(contest, self.track)
+        result: npt.NDArray[np.float64] = weights @ np.where(np.isnan(column), 0.0, column)
+        return result if not np.isnan(column).any() else np.empty(0)
+
+    def curve(self, contest: Contest, shift: str, metric: str) -> list[tuple[float, float, float, int]]:
+        """Percentage, mean, standard error (0 for one value) and number of values, by percentage."""
+        table = self.values.get(contest.name)
+        if table is None:
+            return []
+        column = table[:, NAMES.index(metric)]
+        points: dict[float, list[float]] = {}
+        for cell, value in zip(contest.cells_of(self.track), column.tolist(), strict=True):
+            if (cell.percent == 0 or cell.shift == shift) and value == value:
+                points.setdefault(cell.percent, []).append(value)
+        found = []
+        for percent, values in sorted(points.items()):
+            error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+            found.append((percent, float(np.mean(values)), error, len(values)))
+        return found
+
+
+def contest_weights(contest: Contest, track: str) -> npt.NDArray[np.float64]:
+    """float64 [repeats, cells]: what each cell contributes to each repeat's mean over shares."""
+    cells = contest.cells_of(track)
+    weights = np.zeros((contest.repeats, len(cells)))
+    for column, cell in enumerate(cells):
+        shared = cell.percent == 0 or track == "symbolic"
+        weights[cell.repeat - 1, column] = 1.0 if shared else 1.0 / len(contest.shifts)
+    total: npt.NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return total
+
+
+def accepted_manifest(path: Path) -> Manifest:
+    """An accepted submission's manifest; what a manifest does not have is left out."""
+    return checked(Manifest, parse_json(path.read_bytes()), f"{MANIFEST}: ")
+
+
+class _Grid:
+    """The runs of one network in one contest, as their lines are read."""
+
+    def __init__(self, n: int) -> None:
+        self.values = np.full((n, len(NAMES)), np.nan)
+        self.spans = [(0, 0)] * n
+        self.runs = [""] * n
+        self.looks: list[Mapping[str, Look] | None] = [{}] * n
+        self.failed = [""] * n
+
+    def add(self, row: int, run: Mapping[str, Any], span: tuple[int, int]) -> None:
+        """Take a run's line, which stands at `span` of the file."""
+        self.spans[row], self.runs[row] = span, run["run"]
+        looks = run.get("looks")
+        self.looks[row] = looks and {name: Look(**look) for name, look in looks.items()}
+        status = run.get("status", "ok")
+        self.failed[row] = "" if status == "ok" else status
+        for name, value in run["metrics"].items():
+            column = _COLUMN.get(name)
+            if column is not None:
+                self.values[row, column] = value
+
+    def counted(self) -> npt.NDArray[np.float64]:
+        """The values, in which a failed run has the worse of its own and the worst of what did not fail.
+
+        So a mean over runs never gets better because one of them failed.
+        """
+        failed = np.array(self.failed) != ""
+        if not failed.any() or failed.all():
+            return self.values
+        there = np.array([length > 0 for _, length in self.spans])
+        finished, imputed = self.values[there & ~failed], self.values[failed]
+        found = self.values.copy()
+        for column, name in enumerate(NAMES):
+            known = finished[:, column]
+            if np.isnan(known).any():  # what not every finished run has is no number of a failed one
+                found[failed, column] = np.nan
+                continue
+            higher = METRICS[name].higher_is_better
+            pick, worst = (np.fmin, known.min()) if higher is not False else (np.fmax, known.max())
+            found[failed, column] = pick(imputed[:, column], worst)
+        return found
+
+
+_COLUMN = {name: k for k, name in enumerate(NAMES)}
+
+
+def read_entries(folder: Path, contests: Sequence[Contest], rounds: Sequence[Round] = ()) -> list[Entry]:
+    """A submission's entries, one a network.
+
+    Raises:
+        UserError: its manifest or its scores cannot be read.
+    """
+    try:
+        manifest = accepted_manifest(folder / MANIFEST)
+        standing = standing_of(manifest, rounds, folder)
+        grids, spreads = _read_scores(folder / SCORES, manifest.track, contests)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, UserError) as error:
+        raise UserError(
+            f"The submission {folder} cannot be read ({type(error).__name__}: {error}); "
+            "`nsl-bench leaderboard rescore` writes what the board reads."
+        ) from error
+    several = len(grids) > 1
+    return [
+        Entry(
+            slug=slug(f"{folder.name} {network}" if several else folder.name),
+            title=f"{manifest.name} ({network or 'none'})" if several else manifest.name,
+            manifest=manifest,
+            network=network,
+            folder=folder,
+            standing=standing,
+            values={name: grid.counted() for name, grid in mine.items()},
+            spans={name: grid.spans for name, grid in mine.items()},
+            runs={name: grid.runs for name, grid in mine.items()},
+            looks={name: grid.looks for name, grid in mine.items()},
+            failed={name: grid.failed for name, grid in mine.items()},
+            spreads=spreads.get(network, {}),
+        )
+        for network, mine in sorted(grids.items())
+    ]
+
+
+_Grids = dict[str, dict[str, _Grid]]
+_Spreads = dict[str, dict[tuple[str, str], Spread]]
+
+
+def _read_scores(path: Path, track: str, contests: Sequence[Contest]) -> tuple[_Grids, _Spreads]:
+    """By network: the grid of each contest, and the spreads."""
+    index = {
+        contest.name: {cell: k for k, cell in enumerate(contest.cells_of(track))} for contest in contests
+    }
+    grids: _Grids = {}
+    spreads: _Spreads = {}
+    begin = 0
+    with path.open("rb") as file:
+        for line in file:
+            found = json.loads(line)
+            network, contest = found["network"], found["contest"]
+            if "run" not in found:
+                spreads.setdefault(network, {})[contest, found["metric"]] = Spread(**found)
+            else:
+                row = index.get(contest, {}).get(Cell(found["shift"], found["percent"], found["repeat"]))
+                if row is not None:
+                    mine = grids.setdefault(network, {})
+                    grid = mine.setdefault(contest, _Grid(len(index[contest])))
+                    grid.add(row, found, (begin, len(line)))
+            begin += len(line)
+    return grids, spreads

@@ -1,0 +1,159 @@
+"""Tests of two means of which only standard errors are known: are they equivalent, do they differ?
+
+Equivalence is shown by two one-sided tests (Schuirmann 1987): the difference is significantly above minus the
+margin and significantly below the margin. Difference is tested by Welch's t test. Both take their degrees of
+freedom from Satterthwaite's formula, so that the two sides may have another spread and another number of
+repeats. Not to differ shows nothing; not to be equivalent shows nothing either.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+__all__ = ["LEVEL", "POWER", "Comparison", "Mean", "compare_means", "repeats_needed"]
+
+LEVEL = 0.05
+"""Of each of the tests."""
+
+POWER = 0.8
+"""The least chance that equal means are shown to be equivalent."""
+
+_QUANTILES = 200
+_MOST_REPEATS = 1000
+_NOTHING = 1e-12
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over repeats.
+
+    Attributes:
+        value: the mean.
+        std_err: its standard error, the sample standard deviation over the square root of `repeats`.
+        repeats: how many numbers were averaged.
+    """
+
+    value: float
+    std_err: float
+    repeats: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Mean:
+        """The mean of some numbers, at least one; the standard error of a single one is 0."""
+        n = len(values)
+        spread = float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+        return cls(float(np.mean(values)), spread, n)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two means compare.
+
+    Attributes:
+        difference: first minus second.
+        std_err: of the difference.
+        df: Satterthwaite's degrees of freedom; infinite where no spread was estimated.
+        margin: differences below it count as none.
+        p_equivalent: the greater p value of the two one-sided tests.
+        p_different: the two-sided p value of Welch's test.
+        power: the chance to show equivalence if the means are equal.
+    """
+
+    difference: float
+    std_err: float
+    df: float
+    margin: float
+    p_equivalent: float
+    p_different: float
+    power: float
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether equivalence is shown, by a test that had the power to show it."""
+        return self.p_equivalent < LEVEL and self.power >= POWER
+
+    @property
+    def different(self) -> bool:
+        """Whether a difference is shown."""
+        return self.p_different < LEVEL
+
+
+def compare_means(first: Mean, second: Mean, margin: float, known_std_err: float = 0.0) -> Comparison:
+    """Compare two independent means.
+
+    Args:
+        first: ours.
+        second: theirs.
+        margin: differences below it count as none; above 0.
+        known_std_err: of what both sides share over their repeats and drew apart from each other, such as
+            test images; known, not estimated from repeats.
+    """
+    parts = [(mean.std_err**2, mean.repeats - 1) for mean in (first, second)]
+    error = math.sqrt(sum(variance for variance, _ in parts) + known_std_err**2)
+    difference = first.value - second.value
+    if error <= _NOTHING:
+        equal, alike = abs(difference) <= _NOTHING, abs(difference) < margin
+        return Comparison(
+            difference, 0.0, math.inf, margin, float(not alike), float(equal), power=float(margin > 0)
+        )
+    df = _satterthwaite(parts, error)
+    p_equivalent = _beyond((margin - abs(difference)) / error, df)
+    p_different = 2 * _beyond(abs(difference) / error, df)
+    return Comparison(difference, error, df, margin, p_equivalent, p_different, _power(margin / error, df))
+
+
+def _beyond(value: float, df: float) -> float:
+    """The chance that Student's t, normal for infinitely many degrees of freedom, is above a value."""
+    from scipy.special import ndtr, stdtr
+
+    return float(ndtr(-value) if math.isinf(df) else stdtr(df, -value))
+
+
+def _satterthwaite(parts: Sequence[tuple[float, int]], error: float) -> float:
+    """Degrees of freedom of a sum of variances, each with its own; what is known has infinitely many."""
+    total = sum(variance**2 / n for variance, n in parts if variance > 0 and n > 0)
+    return error**4 / total if total > 0 else math.inf
+
+
+def _power(margin: float, df: float) -> float:
+    """The power of the two one-sided tests at equal means, with the margin in standard errors.
+
+    Given the ratio u of estimated to true standard error, equivalence is shown if the difference is less than
+    ``margin - u q`` with the quantile q; the mean over u is taken over quantiles of its distribution.
+    """
+    from scipy.special import chdtri, ndtr, ndtri, stdtrit
+
+    if math.isinf(df):
+        u, critical = np.ones(1), -float(ndtri(LEVEL))
+    else:
+        at = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+        u, critical = np.sqrt(chdtri(df, at) / df), -float(stdtrit(df, LEVEL))
+    room = np.maximum(margin - u * critical, 0.0)
+    return float(np.mean(2 * ndtr(room) - 1))
+
+
+def repeats_needed(first: Mean, second: Mean, margin: float, known_std_err: float = 0.0) -> int | None:
+    """The fewest repeats of `first` with which equivalence could be shown with enough power.
+
+    Its standard deviation is taken to stay what it is.
+
+    Returns:
+        None where a thousand would not do: the error of the other side is too large.
+    """
+    deviation = first.std_err * math.sqrt(first.repeats)
+
+    def enough(n: int) -> bool:
+        planned = replace(first, std_err=deviation / math.sqrt(n), repeats=n)
+        return compare_means(planned, second, margin, known_std_err).power >= POWER
+
+    if not enough(_MOST_REPEATS):
+        return None
+    low, high = 2, _MOST_REPEATS
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return low

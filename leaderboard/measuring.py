@@ -1,0 +1,211 @@
+"""The numbers of a submission's predictions, and how sure the means over shares are.
+
+A learner that gives labels without probabilities has no number that is one of probabilities. A run that
+failed has those of the majority class of its train labels, whatever was sent for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import registry
+from nsl_bench.run import metrics as measure
+from nsl_bench.run.statistics import interval
+from nsl_bench.types import AMBIGUOUS, UNDECIDED, one_hot
+
+from .contests import Cell, Contest
+from .entries import contest_weights
+from .likeness import look_at
+from .predictions import Predicted
+from .reading import Run
+from .truth import images_shown, majority, test_number, truth
+from .verdict import Look, Spread
+
+__all__ = ["PROBABILISTIC", "Numbers", "measured"]
+
+PROBABILISTIC = frozenset(
+    {
+        "brier_score",
+        "probabilistic_accuracy",
+        "calibration_error",
+        "log_loss",
+        "invalid_mass",
+        "framework_accuracy_probabilistic",
+    }
+)
+"""The numbers of label probabilities."""
+
+_BOUNDS = {"brier_score": (0.0, 2.0)}
+
+Labels = npt.NDArray[np.int64]
+
+
+def measured(evaluation: str, predicted: Predicted, labels: Labels, last: str) -> dict[str, float]:
+    """The numbers of a row; those of the probabilities are of the track's last evaluation.
+
+    Args:
+        evaluation: which.
+        predicted: labels, and probabilities if there are any.
+        labels: int64 [n], the true ones.
+        last: the track's last evaluation.
+    """
+    codes, given = predicted
+    found = {f"{evaluation}_accuracy": measure.accuracy(codes, labels)}
+    if evaluation != last:
+        return found
+    if given is not None:
+        probabilities = given.astype(np.float64)
+        found["brier_score"] = measure.brier_score(probabilities, labels)
+        found["probabilistic_accuracy"] = measure.probabilistic_accuracy(probabilities, labels)
+        found["calibration_error"] = measure.calibration_error(probabilities, labels)
+        found["log_loss"] = measure.log_loss(probabilities, labels)
+        found["invalid_mass"] = measure.invalid_mass(probabilities)
+        if evaluation == "framework":
+            best = measure.most_probable(probabilities)
+            found["framework_accuracy_probabilistic"] = measure.accuracy(best, labels)
+    found["undecided"] = float(np.mean(codes == UNDECIDED))
+    found["ambiguous"] = float(np.mean(codes == AMBIGUOUS))
+    return found
+
+
+def _scores(
+    evaluation: str, predicted: Predicted, labels: Labels, last: str
+) -> dict[str, npt.NDArray[np.float64]]:
+    """What each example contributes to the numbers whose spread is kept."""
+    codes, probabilities = predicted
+    found = {f"{evaluation}_accuracy": (codes == labels).astype(np.float64)}
+    if evaluation == last and probabilities is not None:
+        errors = probabilities.astype(np.float64) - np.eye(probabilities.shape[1])[labels]
+        found["brier_score"] = (errors**2).sum(axis=1)
+    return found
+
+
+def _always(label: int, n: int, n_labels: int) -> Predicted:
+    """What answers with one label, sure of it."""
+    codes = np.full(n, label, np.int8)
+    return codes, one_hot(codes, n_labels).astype(np.float32)
+
+
+class Numbers:
+    """What is counted of a submission's runs, row by row.
+
+    Args:
+        track: of the submission.
+        places: contest and cell of each run, by its name.
+
+    Attributes:
+        metrics: numbers by run.
+        answers: labels by run and evaluation, of runs that did not fail.
+        looks: what is kept of the predictions, by run and evaluation.
+        unsure: runs of which some label is not the most probable one.
+    """
+
+    def __init__(self, track: str, places: Mapping[str, tuple[Contest, Cell]]) -> None:
+        self._places, self._means = places, _Means(track)
+        self.metrics: dict[str, dict[str, float]] = {run: {} for run in places}
+        self.answers: dict[str, dict[str, npt.NDArray[np.int8]]] = {run: {} for run in places}
+        self.looks: dict[str, dict[str, Look]] = {run: {} for run in places}
+        self.unsure: set[str] = set()
+
+    def add(self, run: Run, evaluation: str, predicted: Predicted) -> None:
+        """Take a row of a run."""
+        self._count(run, evaluation, predicted)
+        look = look_at(predicted)
+        self.answers[run.id][evaluation] = predicted[0]
+        self.looks[run.id][evaluation] = look
+        if look.contrary > 0:
+            self.unsure.add(run.id)
+
+    def impute(self, run: Run) -> None:
+        """Take a run that failed."""
+        contest, cell = self._places[run.id]
+        n_labels = len(registry.create("benchmark", run.job.benchmark).labels)
+        predicted = _always(majority(run.job, contest, cell), len(truth(run.job, contest, cell)), n_labels)
+        for evaluation in contest.evaluations(run.job.track):
+            self._count(run, evaluation, predicted)
+
+    def _count(self, run: Run, evaluation: str, predicted: Predicted) -> None:
+        contest, cell = self._places[run.id]
+        labels, last = truth(run.job, contest, cell), contest.evaluations(run.job.track)[-1]
+        self.metrics[run.id].update(measured(evaluation, predicted, labels, last))
+        shown = images_shown(run.job, contest, cell, evaluation)
+        scores = _scores(evaluation, predicted, labels, last)
+        self._means.add((contest, cell), run.job.network or "", scores, test_number(run.job), shown)
+
+    def spreads(self, finished: Sequence[Run]) -> list[Spread]:
+        """How sure the means over shares are, of the numbers that all runs that did not fail have."""
+        lacking = set()
+        for run in finished:
+            of = self._places[run.id][0].name, run.job.network or ""
+            lacking |= {(*of, metric) for metric in _KEPT - self.metrics[run.id].keys()}
+        return [s for s in self._means.spreads() if (s.contest, s.network, s.metric) not in lacking]
+
+
+_KEPT = frozenset({"hypothesis_accuracy", "framework_accuracy", "brier_score"})
+"""The numbers whose spread is kept."""
+
+
+class _Means:
+    """Each test example's mean score over shares, by train split: what the spread of a mean is made of.
+
+    Args:
+        track: of the submission.
+    """
+
+    def __init__(self, track: str) -> None:
+        self._track = track
+        self._tables: dict[tuple[str, str, str], npt.NDArray[np.float64]] = {}
+        self._images: dict[tuple[str, str, str], dict[int, npt.NDArray[np.int32]]] = {}
+        self._left: dict[tuple[str, str, str], float] = {}
+        self._tests: dict[tuple[str, str], dict[int, set[int]]] = {}
+
+    def add(
+        self,
+        place: tuple[Contest, Cell],
+        network: str,
+        scores: Mapping[str, npt.NDArray[np.float64]],
+        test: int,
+        images: npt.NDArray[np.int32],
+    ) -> None:
+        """Take a run.
+
+        Args:
+            place: its contest and cell.
+            network: its perception network.
+            scores: float64 [n] by metric.
+            test: which test set it has.
+            images: int32 [n, slots], what they show; no slots where no images are looked at.
+        """
+        contest, cell = place
+        at = contest.cells_of(self._track).index(cell)
+        weight = float(contest_weights(contest, self._track)[cell.repeat - 1, at])
+        self._tests.setdefault((contest.name, network), {}).setdefault(cell.repeat, set()).add(test)
+        for metric, each in scores.items():
+            key = contest.name, network, metric
+            table = self._tables.setdefault(key, np.zeros((contest.repeats, len(each))))
+            table[cell.repeat - 1] += weight * each
+            self._left[key] = self._left.get(key, float(contest.repeats)) - weight
+            self._images.setdefault(key, {})[cell.repeat] = images
+
+    def spreads(self) -> list[Spread]:
+        """Of every metric that all runs of its contest have."""
+        return [
+            self._spread(key, table) for key, table in self._tables.items() if abs(self._left[key]) < 1e-6
+        ]
+
+    def _spread(self, key: tuple[str, str, str], table: npt.NDArray[np.float64]) -> Spread:
+        contest, network, metric = key
+        tests = self._tests[contest, network]
+        shared = len(set.union(*tests.values())) == 1
+        each = [self._images[key][repeat] for repeat in sorted(self._images[key])]
+        images = each[0] if shared else np.stack(each)
+        found = interval(
+            table,
+            images=images if images.shape[-1] else None,
+            shared_test=shared,
+            bounds=_BOUNDS.get(metric, (0.0, 1.0)),
+        )
+        return Spread(*key, found.low, found.high, found.std_err, dict(found.components))

@@ -1,0 +1,140 @@
+"""Reasons for which a reproduced figure may differ from the published one, tested and never only stated.
+
+A reason names a condition under which the published figure was made and ours was not. It is tested by doing
+the runs again under that condition: it holds if the condition moves the figure significantly (paired t test
+over the same train sets) and the figure then no longer differs from the published one. A difference for which
+no reason holds stays a difference without a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.splits import symbolic_split
+from nsl_bench.learners.base import hypothesis_of, labels_of
+from nsl_bench.learners.view import View
+from nsl_bench.run.job import Job
+from nsl_bench.run.metrics import accuracy
+from nsl_bench.seeding import generator
+from nsl_bench.types import BLANK, Predictions, Split
+
+from .equivalence import LEVEL, Comparison, Mean, compare_means
+from .ranking import p_value
+
+__all__ = ["Tested", "check_reason", "misread", "under_misreading"]
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A reason and its tests.
+
+    Attributes:
+        condition: in words, behind "with".
+        measured: the figure under the condition.
+        compared: it with the published figure.
+        p_moved: of the paired t test of the figure with and without the condition.
+    """
+
+    condition: str
+    measured: Mean
+    compared: Comparison
+    p_moved: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the condition moves the figure, to where it does not differ from the published one."""
+        return self.p_moved < LEVEL and not self.compared.different
+
+    def __str__(self) -> str:
+        value, error, differs = self.measured.value, self.measured.std_err, self.compared.p_different
+        return (
+            f"tested: with {self.condition} it is {value:.4g} ± {error:.2g} (moved, p = {self.p_moved:.2g}; "
+            f"against the published figure p = {differs:.2g})"
+        )
+
+
+def check_reason(
+    condition: str, plain: Mapping[int, float], under: Mapping[int, float], published: Mean, margin: float
+) -> Tested | None:
+    """The tests of a reason.
+
+    Args:
+        condition: in words, behind "with".
+        plain: the figure by repeat, without the condition.
+        under: the same under the condition.
+        published: what it is compared with.
+        margin: of the figure.
+
+    Returns:
+        None with fewer than two repeats in both.
+    """
+    both = sorted(plain.keys() & under.keys())
+    if len(both) < 2:
+        return None
+    first, second = (np.array([values[repeat] for repeat in both]) for values in (plain, under))
+    measured = Mean.of(second.tolist())
+    return Tested(condition, measured, compare_means(measured, published, margin), p_value(first, second))
+
+
+def misread(split: Split, task: Benchmark, share: float, rng: np.random.Generator) -> Split:
+    """Train examples as a network that errs at random reads them: one concept of some examples is another.
+
+    Args:
+        split: examples of a task in which an example is wrong if and only if one of its knowledge features
+            is (Sudoku).
+        task: the benchmark.
+        share: of examples whose label does not follow from what is read; as many are misread as it takes.
+        rng: decides which examples, and what is read.
+    """
+    concepts, order = split.concepts.copy(), rng.permutation(len(split))
+    k = len(task.concept_space)
+    for example in order.tolist():
+        slot = rng.choice(np.flatnonzero(concepts[example] != BLANK))
+        concepts[example, slot] = (concepts[example, slot] + rng.integers(1, k)) % k
+    said = split.labels == task.labels.names.index("invalid")
+    spoilt = task.knowledge_features(concepts, split.metadata).any(axis=1) != said
+    enough = np.flatnonzero(np.cumsum(spoilt[order]) >= round(share * len(split)))
+    n = int(enough[0]) + 1 if len(enough) else len(split)
+    concepts[order[n:]] = split.concepts[order[n:]]
+    return replace(split, concepts=concepts)
+
+
+def _seen(split: Split, task: Benchmark) -> View:
+    certain = Predictions.certain(split.concepts, len(task.concept_space))
+    return View(split, task, "pretrained", predictions=certain)
+
+
+def under_misreading(jobs: Sequence[Job], share: float) -> dict[str, dict[int, float]]:
+    """What learners learn from misread train examples: by metric and repeat.
+
+    Args:
+        jobs: runs of one learner on true concepts that differ in the repeat.
+        share: of train examples that are spoilt, as for `misread`.
+
+    Returns:
+        ``hypothesis_accuracy`` on true concepts; ``atoms`` and ``rules`` where there are rules.
+    """
+    found: dict[str, dict[int, float]] = {}
+    for job in jobs:
+        task: Benchmark = registry.create("benchmark", job.benchmark)
+        folder = None if job.splits is None else Path(job.splits)
+        train, test = (
+            symbolic_split(task, part, job.size, job.repeat, seed=job.seed, splits=folder)
+            for part in ("train", "test")
+        )
+        read = misread(train, task, share, generator("misread", job.benchmark, job.size, job.repeat))
+        learner = registry.create("learner", job.learner, seed=job.learner_seed())
+        learner = learner.fit(_seen(read, task)) or learner
+        right = accuracy(labels_of(learner, _seen(test, task)), test.labels)
+        found.setdefault("hypothesis_accuracy", {})[job.repeat] = right
+        rules = hypothesis_of(learner, task)
+        if rules is not None:
+            found.setdefault("atoms", {})[job.repeat] = float(rules.atoms)
+            found.setdefault("rules", {})[job.repeat] = float(len(rules.rules))
+    return found

@@ -1,0 +1,239 @@
+"""How sure a mean score is: standard errors and intervals that cover everything that varied.
+
+A mean over runs varies with the train split, the test sample, and the seeds of network and learner. Each that
+was drawn several times has a component of the variance, named after it; what was drawn once has none, and an
+interval then holds for that one draw only.
+
+Standard errors are in closed form. Intervals take their shape from a nested bootstrap, which resamples train
+splits, seeds and test examples together, and their width from Student's t with Satterthwaite's degrees of
+freedom: percentiles of the bootstrap alone are too narrow for three to ten train splits.
+`benchmarks/intervals.py` simulates how often they cover; its tables are in docs/leaderboard.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["SPLITS", "Interval", "image_std_err", "interval", "nested_bootstrap"]
+
+Floats = npt.NDArray[np.float64]
+
+SPLITS = "train splits"
+"""The name of the first factor; `EXAMPLES` or `IMAGES` is that of the last one."""
+
+EXAMPLES, IMAGES = "test examples", "test images"
+_LEVEL = 0.05
+_DRAWS = 1000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and how sure it is.
+
+    Attributes:
+        mean: of all scores.
+        low, high: ends of the interval.
+        std_err: standard error of the mean, all components together.
+        components: the standard error that each factor has alone, by its name; they are not quite
+            independent, so that their squares may sum to more than that of `std_err`.
+        df: Satterthwaite's degrees of freedom.
+    """
+
+    mean: float
+    low: float
+    high: float
+    std_err: float
+    components: Mapping[str, float]
+    df: float
+
+
+def interval(
+    scores: npt.ArrayLike,
+    *,
+    factors: Sequence[str] = (SPLITS,),
+    images: npt.ArrayLike | None = None,
+    shared_test: bool = True,
+    level: float = _LEVEL,
+    draws: int = _DRAWS,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    seed: int = 0,
+) -> Interval:
+    """The interval of a mean score.
+
+    Args:
+        scores: [*factors, examples], e.g. 1 where an example was answered right.
+        factors: names of all axes but the last, e.g. ``("train splits", "network seeds")``.
+        images: [examples, slots], the image that each slot of an example shows, negative for none; with a
+            test set for each train split [splits, examples, slots]. Given where few images are shown again
+            and again; an example is then no independent draw.
+        shared_test: whether all train splits were tested on the same examples; else each (of the first
+            factor) had its own.
+        level: 0.05 for 95 % intervals.
+        draws: of the bootstrap.
+        bounds: between which a mean can lie.
+        seed: of the bootstrap.
+
+    Raises:
+        ValueError: the shapes do not go together, or there are no scores.
+    """
+    table = np.asarray(scores, np.float64)
+    if table.ndim != len(factors) + 1 or not table.size:
+        raise ValueError(f"scores of shape {table.shape} do not go with the factors {', '.join(factors)}")
+    mean = float(table.mean())
+    parts = _variances(table, factors, None if images is None else np.asarray(images), shared_test)
+    variance = _total(table, parts, shared_test)
+    error, df = math.sqrt(variance), _degrees(parts, variance)
+    low, high = _ends(table, shared_test, error, df, level, draws, seed)
+    components = {name: math.sqrt(part) for name, (part, _) in parts.items()}
+    return Interval(mean, max(low, bounds[0]), min(high, bounds[1]), error, components, df)
+
+
+def _variances(
+    table: Floats, factors: Sequence[str], images: npt.NDArray[np.integer] | None, shared_test: bool
+) -> dict[str, tuple[float, float]]:
+    """By factor that was drawn several times: the variance of the mean that comes of it, and its degrees."""
+    found: dict[str, tuple[float, float]] = {}
+    for axis, name in enumerate(factors):
+        k = table.shape[axis]
+        if k > 1:
+            means = table.mean(axis=tuple(other for other in range(table.ndim) if other != axis))
+            found[name] = float(means.var(ddof=1)) / k, k - 1.0
+    rest = tuple(range(0 if shared_test else 1, table.ndim - 1))
+    each = table.mean(axis=rest)  # [examples], or [splits, examples]
+    n = each.shape[-1]
+    if n > 1:
+        plain = float(each.var(axis=-1, ddof=1).mean()) / each.size
+        if images is None:
+            found[EXAMPLES] = plain, float(each.size - each.size // n)
+        else:
+            if images.shape[:-1] != each.shape:
+                raise ValueError(f"images of shape {images.shape} do not go with examples of {each.shape}")
+            error = image_std_err(each.reshape(-1), images.reshape(each.size, -1))
+            found[IMAGES] = error**2, max(1.0, len(np.unique(images[images >= 0])) - 1.0)
+    return found
+
+
+def _total(table: Floats, parts: Mapping[str, tuple[float, float]], shared_test: bool) -> float:
+    """The variance of the mean: the components', less what several of them count.
+
+    With one test set, what neither train split nor example explains is in the components of both; with a
+    test set each, the spread of the splits' means holds all of the test sample's.
+    """
+    variances = [variance for variance, _ in parts.values()]
+    if not variances:
+        return 0.0
+    total = sum(variances)
+    if shared_test:
+        residual, df = table - table.mean(), table.size - 1.0
+        for axis, k in enumerate(table.shape):
+            others = tuple(other for other in range(table.ndim) if other != axis)
+            residual = residual - (table.mean(axis=others, keepdims=True) - table.mean())
+            df -= k - 1
+        if df > 0:
+            total -= (len(variances) - 1) * float((residual**2).sum()) / df / table.size
+    elif table.shape[0] > 1 and table.shape[-1] > 1:
+        each = table.mean(axis=tuple(range(1, table.ndim - 1)))
+        total -= float(each.var(axis=1, ddof=1).mean()) / each.size
+    return max(total, *variances)
+
+
+def _degrees(parts: Mapping[str, tuple[float, float]], variance: float) -> float:
+    weight = sum(part**2 / df for part, df in parts.values())
+    return variance**2 / weight if weight > 0 else math.inf
+
+
+def _ends(
+    table: Floats, shared_test: bool, error: float, df: float, level: float, draws: int, seed: int
+) -> tuple[float, float]:
+    """The bootstrap's percentiles, stretched around the mean to the width that Student's t gives.
+
+    They share the width between both sides as skew as the means are.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    mean = float(table.mean())
+    if error == 0:
+        return mean, mean
+    reach = -float(ndtri(level / 2) if math.isinf(df) else stdtrit(df, level / 2)) * error
+    found = nested_bootstrap(table, shared_test=shared_test, draws=draws, seed=seed) - mean
+    low, high = np.quantile(found, [level / 2, 1 - level / 2]).tolist()
+    if not low < 0 < high:
+        return mean - reach, mean + reach
+    stretch = 2 * reach / (high - low)
+    return mean + low * stretch, mean + high * stretch
+
+
+def nested_bootstrap(
+    scores: npt.ArrayLike, *, shared_test: bool = True, draws: int = _DRAWS, seed: int = 0
+) -> Floats:
+    """Means of resampled scores: every factor and the test examples are drawn again, with replacement.
+
+    Args:
+        scores: [*factors, examples].
+        shared_test: whether the same examples are drawn for all train splits; else each of the first axis
+            draws its own.
+        draws: how many.
+        seed: of the draws.
+
+    Returns:
+        float64 [draws].
+    """
+    table, rng = np.asarray(scores, np.float64), np.random.default_rng(seed)
+    n = table.shape[-1]
+
+    def shares(k: int) -> Floats:
+        found: Floats = rng.multinomial(k, np.full(k, 1 / k), size=draws) / k
+        return found
+
+    if shared_test:
+        means = (shares(n) @ table.reshape(-1, n).T).reshape(draws, *table.shape[:-1])
+    else:
+        each = [(shares(n) @ part.reshape(-1, n).T).reshape(draws, *part.shape[:-1]) for part in table]
+        means = np.stack(each, axis=1)
+    while means.ndim > 1:
+        weights = shares(means.shape[1])
+        means = (means * weights.reshape(*weights.shape, *(1,) * (means.ndim - 2))).sum(axis=1)
+    found: Floats = means
+    return found
+
+
+def image_std_err(scores: npt.ArrayLike, images: npt.ArrayLike) -> float:
+    """The standard error of the mean score of examples that show the same images again and again.
+
+    The first-order (Hajek) projection onto images: the sum over images of
+    ``(sum of (score - mean) over the examples that show it)^2``, over the square of the number of examples;
+    in econometrics one-way clustering by image (Cameron, Gelbach, Miller: "Robust Inference With Multiway
+    Clustering", 2011). It counts an example's own deviation once for each of its images; what is counted too
+    often is taken away, so that the usual error is left where no image comes twice. Where an example shows a
+    good part of all images, deviations from their mean are smaller than from that of all images there could
+    be; the sum is widened for it.
+
+    Args:
+        scores: [n], of the examples.
+        images: [n, slots], the image in each slot, negative for none.
+
+    Returns:
+        No less than the usual standard error, which takes examples for independent; 0 for fewer than two.
+    """
+    values, shown = np.asarray(scores, np.float64), np.asarray(images)
+    n = len(values)
+    if n < 2:
+        return 0.0
+    deviations = values - values.mean()
+    usual = float((deviations**2).sum()) / (n - 1) / n
+    example, slot = np.nonzero(shown >= 0)
+    _, image = np.unique(shown[example, slot], return_inverse=True)
+    pairs = np.unique(np.stack([example, image.reshape(-1)]), axis=1)
+    m = int(pairs[1].max()) + 1 if pairs.size else 0
+    if m < 2:
+        return math.sqrt(usual)
+    sums = np.bincount(pairs[1], deviations[pairs[0]], minlength=m)
+    too_often = np.bincount(pairs[0], minlength=n) - 1
+    variance = float((sums**2).sum() - (too_often * deviations**2).sum()) / n**2
+    others = max(m - pairs.shape[1] / n, (m - 1) / 2)  # images that an example does not show
+    return math.sqrt(max(variance * m * (m - 1) / others**2, usual))

@@ -1,0 +1,111 @@
+"""What an uncertainty is good for: leaving out examples that are answered wrong, and finding shifted ones.
+
+An uncertainty is any number an example, greater where the learner or network is less sure, such as one minus
+the greatest probability or the entropy. Only its order counts. Equal uncertainties are one block: the numbers
+are means over all orders in which the block could be taken.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["aurc", "detection_auroc", "fpr_at_95", "least_confidence"]
+
+Floats = npt.NDArray[np.float64]
+_FOUND = 0.95
+
+
+def least_confidence(probabilities: npt.ArrayLike) -> Floats:
+    """float64 [n]: one minus the greatest of an example's probabilities [n, k]."""
+    result: Floats = 1.0 - np.asarray(probabilities, np.float64).max(axis=1)
+    return result
+
+
+def _blocks(uncertainty: npt.ArrayLike, marked: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """How many examples, and how many marked ones, have each uncertainty, the least first."""
+    values, marks = np.asarray(uncertainty, np.float64), np.asarray(marked, np.bool_)
+    if values.ndim != 1 or values.shape != marks.shape:
+        raise ValueError(f"uncertainty of shape {values.shape} does not go with marks of {marks.shape}")
+    if np.isnan(values).any():
+        raise ValueError("an uncertainty is NaN")
+    _, place = np.unique(values, return_inverse=True)
+    return np.bincount(place).astype(np.float64), np.bincount(place, marks).astype(np.float64)
+
+
+def aurc(uncertainty: npt.ArrayLike, correct: npt.ArrayLike) -> float:
+    """The area under the risk-coverage curve: the mean error rate over all coverages; less is better.
+
+    At coverage k/n the k surest examples are answered, and the risk is the share of wrong answers among them.
+    Geifman, Uziel, El-Yaniv: "Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers", ICLR 2019.
+
+    Args:
+        uncertainty: [n].
+        correct: bool [n], which answers are right.
+
+    Returns:
+        In 0..1; NaN without examples.
+
+    Raises:
+        ValueError: the lengths differ, or an uncertainty is NaN.
+    """
+    count, right = _blocks(uncertainty, correct)
+    n = int(count.sum())
+    if not n:
+        return float("nan")
+    wrong = count - right
+    before, wrong_before = np.cumsum(count) - count, np.cumsum(wrong) - wrong
+    block = np.repeat(np.arange(len(count)), count.astype(int))
+    covered = np.arange(1, n + 1)
+    errors = wrong_before[block] + (covered - before[block]) * (wrong / count)[block]
+    return float(np.mean(errors / covered))
+
+
+def detection_auroc(uncertainty: npt.ArrayLike, shifted: npt.ArrayLike) -> float:
+    """How well uncertainty tells shifted examples from others: the area under the ROC curve.
+
+    The chance that a shifted example is more uncertain than one that is not, ties half.
+
+    Args:
+        uncertainty: [n].
+        shifted: bool [n].
+
+    Returns:
+        In 0..1; NaN where all examples, or none, are shifted.
+
+    Raises:
+        ValueError: the lengths differ, or an uncertainty is NaN.
+    """
+    count, hits = _blocks(uncertainty, shifted)
+    others = count - hits
+    pairs = float(hits.sum() * others.sum())
+    if not pairs:
+        return float("nan")
+    below = np.cumsum(others) - others
+    return float((hits * (below + others / 2)).sum()) / pairs
+
+
+def fpr_at_95(uncertainty: npt.ArrayLike, shifted: npt.ArrayLike) -> float:
+    """The false-positive rate at which 95 % of the shifted examples are found; less is better.
+
+    The threshold is the greatest that at least 95 % of the shifted examples reach; the rate is the share of
+    the other examples that reach it, too.
+
+    Args:
+        uncertainty: [n].
+        shifted: bool [n].
+
+    Returns:
+        In 0..1; NaN where all examples, or none, are shifted.
+
+    Raises:
+        ValueError: the lengths differ, or an uncertainty is NaN.
+    """
+    count, hits = _blocks(uncertainty, shifted)
+    others = count - hits
+    if not hits.sum() or not others.sum():
+        return float("nan")
+    found = np.cumsum(hits[::-1])
+    # In whole examples: 0.95 times their number is no exact float.
+    enough = int(np.argmax(found * 100 >= hits.sum() * round(100 * _FOUND)))
+    return float(np.cumsum(others[::-1])[enough] / others.sum())

@@ -1,0 +1,307 @@
+"""The board: failed runs count, labels alone have no Brier score, means say how sure they are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from nsl_bench.leaderboard.board import Board, read_board
+from nsl_bench.leaderboard.contests import Contest, read_contests
+from nsl_bench.leaderboard.entries import NAMES, Entry
+from nsl_bench.leaderboard.likeness import likenesses, outdated
+from nsl_bench.leaderboard.scoring import score
+from nsl_bench.leaderboard.site.build import build_site
+from nsl_bench.leaderboard.site.scatter import Dot, scatter
+from nsl_bench.leaderboard.submission import PREDICTIONS, RUNS, write_submission
+from nsl_bench.leaderboard.verdict import SCORES, comment, write_scores
+
+from nsl_bench.cli import main
+from nsl_bench.run.record import Record
+from nsl_bench.run.store import Store
+
+Change = Callable[[Path], None]
+
+
+@pytest.fixture
+def forest(good: dict[str, Path], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(good["random_forest"], tmp_path / "sent" / "forest"))
+
+
+def fail(folder: Path, repeat: int, percent: float) -> str:
+    """Mark a run as one that timed out; its name."""
+    lines = [json.loads(line) for line in (folder / RUNS).read_text().splitlines()]
+    (line,) = (
+        one for one in lines if (one["job"]["repeat"], one["job"]["test_percent"]) == (repeat, percent)
+    )
+    line["status"] = "timeout"
+    (folder / RUNS).write_text("".join(json.dumps(one) + "\n" for one in lines))
+    return str(line["run"])
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
+    """Change the rows of predictions, or drop those for which there is none."""
+    table = pq.read_table(folder / PREDICTIONS)
+    rows = [row for row in map(change, table.to_pylist()) if row is not None]
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), folder / PREDICTIONS)
+
+
+def entry_of(folder: Path, board_file: Path) -> tuple[Board, Entry]:
+    board = read_board(folder.parent, board_file)
+    return board, board.entries[0]
+
+
+# Failures.
+
+
+@pytest.mark.parametrize("with_rows", [True, False])
+def test_a_failed_run_counts_as_the_majority_whatever_was_sent(
+    forest: Path, contests: tuple[Contest, ...], board_file: Path, resign: Change, with_rows: bool
+) -> None:
+    honest = {run.run: run.metrics for run in score(forest, contests).runs}
+    name = fail(forest, 1, 0)
+    if not with_rows:
+        rewrite(forest, lambda row: row if row["run"] != name else None)
+    resign(forest)
+    verdict = score(forest, contests)
+    assert verdict.accepted and "1 runs failed (timeout: 1); they count as the majority" in comment(verdict)
+    (failed,) = (run for run in verdict.runs if run.status == "timeout")
+    assert failed.run == name and failed.metrics["framework_accuracy"] == 0.5 and not failed.looks
+    assert failed.metrics["brier_score"] == 1.0 and "atoms" not in failed.metrics
+    assert all(run.metrics == honest[run.run] for run in verdict.runs if run.run != name)
+    write_scores(verdict, forest / SCORES)
+    board, entry = entry_of(forest, board_file)
+    (contest,) = board.contests
+    assert entry.failures(contest) == 1 and entry.whole(contest)
+    for metric in ("framework_accuracy", "atoms", "learning_time", "brier_score"):
+        area = board.area(entry, contest, metric)
+        assert area is not None and not np.isnan(area.mean), metric
+    build_site(board, forest.parent.parent / "site", pictures=False)
+    page = (forest.parent.parent / "site/learner/forest.html").read_text()
+    assert 'class="failed" title="timeout">✗1</a>' in page and "✗ 1 failed" in page
+    assert "✗ 1 failed" in (forest.parent.parent / "site/index.html").read_text()
+    assert '"status":"timeout"' in (forest.parent.parent / "site/data/runs/forest/grids.js").read_text()
+
+
+def test_no_mean_gets_better_by_failing(accepted: Path, board_file: Path, tmp_path: Path) -> None:
+    """A run that fails counts no better than the worst that did not, whatever the majority class has."""
+    folder = tmp_path / "accepted"
+    shutil.copytree(accepted / "random_forest", folder / "forest")
+    path = folder / "forest" / SCORES
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for k, line in enumerate(line for line in lines if "run" in line):
+        line["metrics"] = {
+            "framework_accuracy": 0.2 + 0.1 * k,
+            "brier_score": 1.0 - 0.1 * k,
+            "atoms": 10.0 * k,
+        }
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    before = read_board(folder, board_file).entries[0].values["grids"]
+    lines[3]["status"], lines[3]["metrics"] = "crashed", {"framework_accuracy": 0.5, "brier_score": 0.4}
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    after = read_board(folder, board_file).entries[0].values["grids"]
+    changed = np.flatnonzero((np.nan_to_num(before) != np.nan_to_num(after)).any(axis=1))
+    assert len(changed) == 1
+    found = dict(zip(NAMES, after[changed[0]].tolist(), strict=True))
+    assert (found["framework_accuracy"], found["brier_score"], found["atoms"]) == (0.2, 1.0, 20.0)
+    assert np.isnan(found["log_loss"])
+
+
+def test_failed_runs_are_submitted_and_those_of_the_harness_are_not(
+    results: Store, contests: tuple[Contest, ...], tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "store")
+    records = [r for r in results.latest().values() if r.job.learner == "majority"]
+    for k, record in enumerate(records):
+        status = ("out_of_memory", "failed", "ok", "ok")[k]
+        if status == "ok":
+            store.add_predictions(record.key, results.predictions(record.key))
+        store.add(Record(record.job, status, record.metrics, content_hash=record.content_hash))  # type: ignore[arg-type]
+    write_submission(store, tmp_path / "out", contests, name="Majority", licence="MIT")
+    lines = [json.loads(line) for line in (tmp_path / "out" / RUNS).read_text().splitlines()]
+    assert sorted(line["status"] for line in lines) == ["ok", "ok", "out_of_memory"]
+    verdict = score(tmp_path / "out", contests)
+    assert "1 of 4 runs are missing" in verdict.problems[0]
+
+
+# Labels without probabilities.
+
+
+def test_labels_alone_have_no_brier_score(
+    forest: Path, contests: tuple[Contest, ...], board_file: Path, resign: Change, tmp_path: Path
+) -> None:
+    honest = {run.run: run.metrics for run in score(forest, contests).runs}
+    rewrite(forest, lambda row: {**row, "probabilities": None})
+    resign(forest)
+    verdict = score(forest, contests)
+    assert verdict.accepted, verdict.problems
+    for run in verdict.runs:
+        assert run.metrics["framework_accuracy"] == honest[run.run]["framework_accuracy"]
+        assert not {"brier_score", "log_loss", "calibration_error", "invalid_mass"} & run.metrics.keys()
+        assert run.looks["framework"].contrary == 0
+    assert {spread.metric for spread in verdict.spreads} == {"hypothesis_accuracy", "framework_accuracy"}
+    write_scores(verdict, forest / SCORES)
+    board, entry = entry_of(forest, board_file)
+    assert board.area(entry, board.contests[0], "brier_score") is None
+    build_site(board, tmp_path / "site", pictures=False)
+    data = (tmp_path / "site/data/runs/forest/grids.js").read_text()
+    assert '"framework":{"labels":"' in data and '"true":' not in data
+
+
+def test_half_of_the_probabilities_are_none(
+    forest: Path, contests: tuple[Contest, ...], resign: Change
+) -> None:
+    rewrite(forest, lambda row: {**row, "probabilities": row["probabilities"][:10]})
+    resign(forest)
+    assert "10 probabilities, expected 1000 and 2000" in score(forest, contests).problems[0]
+
+
+def test_probabilities_of_rules_that_are_not_the_learners_do_not_count(
+    good: dict[str, Path], contests: tuple[Contest, ...], tmp_path: Path, resign: Change
+) -> None:
+    """Answers of the majority class beside the true rules and what they say."""
+    folder = Path(shutil.copytree(good["ffnsl"], tmp_path / "entry"))
+
+    def sly(row: dict[str, Any]) -> dict[str, Any]:
+        uncertain = np.array(row["probabilities"]).reshape(-1, 2) * 0.9 + 0.05
+        return {**row, "predicted": [0] * 1000, "probabilities": uncertain.reshape(-1).tolist()}
+
+    rewrite(folder, sly)
+    resign(folder)
+    for run in score(folder, contests).runs:
+        assert run.metrics["hypothesis_accuracy"] == 0.5 and "brier_score" not in run.metrics
+
+
+# How sure the means are.
+
+
+def test_means_say_how_sure_they_are(board: Board) -> None:
+    (contest,) = board.contests
+    entries = {entry.title: entry for entry in board.entries}
+    area = board.area(entries["random_forest"], contest, "framework_accuracy")
+    assert area is not None and area.spread is not None
+    assert list(area.spread.components) == ["train splits", "test images"]
+    assert area.std_err >= max(area.spread.components.values())
+    assert 0 <= area.spread.low < area.mean < area.spread.high <= 1
+    known = entries["random_forest"].spreads[contest.name, "hypothesis_accuracy"]
+    assert list(known.components) == ["train splits", "test examples"], "true concepts show no images"
+    assert set(entries["ffnsl"].spreads) == {
+        ("grids", "hypothesis_accuracy"),
+        ("grids", "brier_score"),
+    }
+
+
+def test_the_site_names_what_varies(site: Path) -> None:
+    page = (site / "learner/random-forest.html").read_text()
+    assert "framework accuracy, mean over shares, 95 %" in page and "test images 0." in page
+    assert "mean over shares" in page and "rea under shift" not in page
+    assert "Mean over shares" in (site / "index.html").read_text()
+
+
+# What is kept of predictions.
+
+
+def test_no_predictions_are_read_for_a_site_of_scores_that_say_it(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "nsl_bench.leaderboard.likeness._seen", lambda path: pytest.fail("predictions are read")
+    )
+    assert outdated(board) == [] and set(likenesses(board)) == {entry.slug for entry in board.entries}
+
+
+def test_scores_of_before_are_written_anew(accepted: Path, board_file: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(accepted, tmp_path / "accepted"))
+    path = folder / "majority" / SCORES
+    known = path.read_text()
+    lines = [json.loads(line) for line in known.splitlines()]
+    for line in lines:
+        for later in ("looks", "status"):
+            line.pop(later, None)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines if "run" in line))
+    words = ["--submissions", str(folder), "--board", str(board_file)]
+    site = ["build", "--no-pictures", "--out", str(tmp_path / "site")]
+    built = CliRunner().invoke(main, ["leaderboard", *site, *words], standalone_mode=False)
+    assert "1 submissions have scores of an earlier version (majority)" in built.output, built.output
+    done = CliRunner().invoke(main, ["leaderboard", "rescore", "majority", *words], standalone_mode=False)
+    assert done.return_value == 0 and "majority: 4 runs scored" in done.output, done.output
+    assert path.read_text() == known
+    wrong = CliRunner().invoke(main, ["leaderboard", "rescore", "majorety", *words], standalone_mode=False)
+    assert "Did you mean 'majority'" in str(wrong.exception)
+
+
+def test_a_submission_that_is_not_accepted_any_more_keeps_its_scores(
+    accepted: Path, board_file: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "accepted"
+    shutil.copytree(accepted / "majority", folder / "majority")
+    known = (folder / "majority" / SCORES).read_text()
+    (folder / "majority" / RUNS).write_text("{}")
+    words = ["leaderboard", "rescore", "--submissions", str(folder), "--board", str(board_file)]
+    done = CliRunner().invoke(main, words, standalone_mode=False)
+    assert done.return_value == 1 and "not accepted" in done.output
+    assert (folder / "majority" / SCORES).read_text() == known
+
+
+# Fronts and several contests.
+
+
+def with_values(board: Board, contests: tuple[Contest, ...], values: dict[str, list[list[float]]]) -> Board:
+    """A board whose entries have, in each contest, these accuracy, atoms and seconds in every run."""
+    model = next(entry for entry in board.entries if entry.title == "random_forest")
+    columns = [NAMES.index(name) for name in ("framework_accuracy", "atoms", "learning_time")]
+    entries = []
+    for title, rows in values.items():
+        tables, spans = {}, {}
+        for contest, row in zip(contests, rows, strict=True):
+            cells = contest.cells_of(model.track)
+            table = np.full((len(cells), len(NAMES)), np.nan)
+            table[:, columns] = row
+            tables[contest.name], spans[contest.name] = table, [(0, 1)] * len(cells)
+        entries.append(replace(model, title=title, slug=title, values=tables, spans=spans, spreads={}))
+    return Board(contests, tuple(entries))
+
+
+def test_a_pareto_front_of_accuracy_atoms_and_time(board: Board) -> None:
+    rows = {"a": [[0.9, 50, 1.0]], "b": [[0.8, 5, 1.0]], "c": [[0.8, 50, 2.0]], "d": [[0.7, 5, float("nan")]]}
+    made = with_values(board, board.contests, rows)
+    found = made.front(made.contests[0], "pretrained")
+    assert [(entry.title, on) for entry, on in found] == [("a", True), ("b", True), ("c", False)]
+
+
+def test_critical_differences_are_over_several_contests(
+    board: Board, board_file: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "board.toml"
+    text = board_file.read_text()
+    path.write_text("\n".join(text.replace('"grids"', f'"grids{k}"') for k in range(3)))
+    contests = read_contests(path)
+    rows = {"a": [[0.9, 1, 1.0]] * 3, "b": [[0.5, 1, 1.0]] * 3, "c": [[0.4, 1, 1.0]] * 3}
+    made = with_values(board, contests, rows)
+    entries, values = made.over_contests("pretrained")
+    assert [entry.title for entry in entries] == ["a", "b", "c"] and values.shape == (3, 3)
+
+    from nsl_bench.leaderboard.site.build import _critical_differences
+
+    (picture,) = _critical_differences(made)
+    assert picture["contests"] == 3 and "Critical differences" in str(picture["svg"])
+    assert (
+        list(_critical_differences(with_values(board, contests[:2], {k: v[:2] for k, v in rows.items()})))
+        == []
+    )
+
+
+def test_a_front_is_drawn_with_every_name_readable() -> None:
+    dots = [Dot("<b>", 0, 0.5, True), Dot("x" * 40, 1000, 0.5, False), Dot("near", 1000, 0.5, False)]
+    svg = str(scatter(dots, "atoms", "accuracy"))
+    assert "&lt;b&gt;" in svg and "<b>" not in svg and "nan" not in svg
+    assert svg.count("<circle") == 3 and svg.count('class="on"') == 1
+    assert str(scatter([], "atoms", "accuracy")) == ""
