@@ -24,7 +24,7 @@ from nsl_bench.perception.predict import image_digests
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.exchange import export, jobs_in
 from nsl_bench.run.job import About, Job, plan
-from nsl_bench.sealing import DataSeed, commitment_of
+from nsl_bench.sealing import DataSeed
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
 from nsl_bench.types import BLANK, Split, Track
@@ -35,6 +35,7 @@ from .model import Grid, Place, Round, place_seed
 __all__ = [
     "ROUND_FILE",
     "folder_digest",
+    "folder_digests",
     "identity_here",
     "jobs_at",
     "jobs_in_package",
@@ -107,8 +108,7 @@ def write_contest(
         bench.data_seed = place
         for _ in export(jobs, out, bench, images=True):
             pass
-        examples, test, train = digests(jobs, bench)
-        places.append(Place(cell.shift, cell.percent, place.commitment, examples, test, train))
+        places.append(_place(cell, jobs, bench, place.commitment))
     values = {f.name: getattr(contest, f.name) for f in fields(Contest)}
     return Grid(**values, network=network, source_fingerprint=fingerprint, places=tuple(places))
 
@@ -120,8 +120,7 @@ def made_again(grid: Grid, found: Round) -> Iterator[Place]:
         place = DataSeed(place_seed(found.secret, found.name, grid.name, cell), Path("-"))
         jobs = jobs_at(grid, cell, place.commitment, ENTRANT, grid.network, _entrant("end_to_end"))
         bench.data_seed = place
-        examples, test, train = digests(jobs, bench)
-        yield Place(cell.shift, cell.percent, commitment_of(place.secret), examples, test, train)
+        yield _place(cell, jobs, bench, place.commitment)
 
 
 def identity_here(grid: Grid) -> tuple[str, str]:
@@ -134,17 +133,23 @@ def _entrant(track: Track) -> Callable[[str], About]:
     return lambda learner: About(track, "")
 
 
-def digests(jobs: Sequence[Job], bench: Bench) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
-    """How many test examples the runs of a place have, and the hashes of their test and train parts."""
+def _place(cell: Cell, jobs: Sequence[Job], bench: Bench, commitment: str) -> Place:
+    """A place with the hashes of what is handed out for its runs, one a repeat."""
     materials = [bench.material(job) for job in jobs]
     names, source = materials[0].benchmark.labels.names, materials[0].source
     known: dict[str, str] = {}  # most tasks have one test set for all runs
-    for data in (material.test for material in materials):
-        if data.content_hash not in known:
-            known[data.content_hash] = part_digest(data.split, source, data.shift)
-    test = tuple(known[material.test.content_hash] for material in materials)
-    train = tuple(part_digest(m.train.split, source, m.train.shift, names) for m in materials)
-    return len(materials[0].test.split), test, train
+    hashes: dict[str, list[str]] = {"test": [], "train": [], "validation": []}
+    for material in materials:
+        test = material.test
+        if test.content_hash not in known:
+            known[test.content_hash] = part_digest(test.split, source, test.shift)
+        hashes["test"].append(known[test.content_hash])
+        assert material.validation is not None  # only folders of splits have none
+        for name, data in (("train", material.train), ("validation", material.validation())):
+            hashes[name].append(part_digest(data.split, source, data.shift, names))
+    examples = len(materials[0].test.split)
+    by_part = {name: tuple(found) for name, found in hashes.items()}
+    return Place(cell.shift, cell.percent, commitment, examples, **by_part)
 
 
 def jobs_in_package(folder: Path) -> dict[Path, Job]:
@@ -171,6 +176,15 @@ def part_digest(
         for row, full in zip(rows, (split.images != BLANK).tolist(), strict=True)
     )
     return _digest(labels, columns, shown)
+
+
+def folder_digests(folder: Path) -> dict[str, str]:
+    """The hash of each part in a folder that entrants were handed.
+
+    Raises:
+        UserError: a part is damaged.
+    """
+    return {part: folder_digest(folder / f"{part}.parquet") for part in ("train", "validation", "test")}
 
 
 def folder_digest(path: Path) -> str:

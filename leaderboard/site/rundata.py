@@ -44,34 +44,47 @@ def script(function: str, value: Any) -> str:
 
 
 @cache
-def _test(benchmark: str, seed: int) -> tuple[Benchmark, Split]:
+def _test(benchmark: str, seed: int, number: int) -> tuple[Benchmark, Split]:
     task: Benchmark = registry.create("benchmark", benchmark)
-    return task, symbolic_split(task, "test", seed=seed)
+    return task, symbolic_split(task, "test", next(iter(task.sizes)), number, seed=seed)
 
 
 @cache
-def test_labels(benchmark: str, seed: int) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
-    """The test set's labels int64 [n], and the labels' names."""
-    task, split = _test(benchmark, seed)
+def _number(benchmark: str, repeat: int) -> int:
+    """Which test set a train set has."""
+    task: Benchmark = registry.create("benchmark", benchmark)
+    return task.test_number(repeat)
+
+
+@cache
+def test_labels(benchmark: str, seed: int, number: int = 1) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+    """A test set's labels int64 [n], and the labels' names."""
+    task, split = _test(benchmark, seed, number)
     return split.labels.astype(np.int64), task.labels.names
 
 
 def write_test(contest: Contest, path: Path) -> None:
-    """The test set of a contest: labels and what each example shows."""
-    if contest.sealed_round:  # each share has a test set of its own
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(script("test", {"names": [], "labels": "", "shown": []}), encoding="utf-8")
-        return
-    task, split = _test(contest.task, contest.seed)
+    """The test sets of a contest by number: labels and what each example shows.
+
+    Those of a sealed round are left out: each share has its own.
+    """
+    repeats = () if contest.sealed_round else range(1, contest.repeats + 1)
+    numbers = sorted({_number(contest.task, repeat) for repeat in repeats})
+    names = registry.create("benchmark", contest.task).labels.names
+    sets = {str(number): _shown(contest, number) for number in numbers}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    value = {"contest": contest.name, "names": names, "sets": sets}
+    path.write_text(script("test", value), encoding="utf-8")
+
+
+def _shown(contest: Contest, number: int) -> dict[str, Any]:
+    task, split = _test(contest.task, contest.seed, number)
     names = task.concept_space.concepts
     shown = [" ".join("·" if c < 0 else names[c] for c in row) for row in split.concepts.tolist()]
     for name, column in split.metadata.items():
         shown = [f"{text}, {name} {value}" for text, value in zip(shown, column.tolist(), strict=True)]
     codes = np.array(list(LETTERS))[split.labels]
-    value: dict[str, Any] = {"contest": contest.name, "names": task.labels.names, "labels": "".join(codes)}
-    value["shown"] = [text[:_SHOWN] for text in shown]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(script("test", value), encoding="utf-8")
+    return {"labels": "".join(codes), "shown": [text[:_SHOWN] for text in shown]}
 
 
 def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str, Any]]]], out: Path) -> None:
@@ -86,17 +99,28 @@ def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str,
     for contest, runs in records:
         if contest.sealed_round:
             continue
-        places |= dict.fromkeys((record["run"] for record in runs), _places(contest))
+        places |= {
+            run["run"]: _places(contest.task, contest.seed, _number(contest.task, run["repeat"]))
+            for run in runs
+        }
     predicted = _encoded(folder / PREDICTIONS, places) if places else {}
     out.mkdir(parents=True, exist_ok=True)
     for contest, runs in records:
-        value = [{**record, "predictions": predicted.get(record["run"], {})} for record in runs]
+        value = [
+            {
+                **record,
+                "test_set": _number(contest.task, record["repeat"]),
+                "predictions": predicted.get(record["run"], {}),
+            }
+            for record in runs
+        ]
         (out / f"{contest.name}.js").write_text(script("runs", value), encoding="utf-8")
 
 
-def _places(contest: Contest) -> npt.NDArray[np.int64]:
+@cache
+def _places(benchmark: str, seed: int, number: int) -> npt.NDArray[np.int64]:
     """int64 [n]: where a row of probabilities, example by example, holds those of the true labels."""
-    labels, names = test_labels(contest.task, contest.seed)
+    labels, names = test_labels(benchmark, seed, number)
     return np.arange(len(labels)) * len(names) + labels
 
 
