@@ -27,7 +27,7 @@ from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import guard, sandbox, wire
-from nsl_bench.learners.base import takes_validation, version_of
+from nsl_bench.learners.base import takes_validation, tuning_of, version_of
 from nsl_bench.learners.view import Images, Slots, TrackError, View
 from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
 
@@ -192,6 +192,7 @@ class _Host:
             "predicts": hasattr(self.learner, "predict"),
             "examples": hasattr(self.learner, "examples_"),
             "timed_out": bool(getattr(self.learner, "timed_out_", False)),
+            "tuning": tuning_of(self.learner),
         }
 
     def predict(self, view: dict[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,7 @@ class IsolatedLearner:
     Attributes:
         track: that it declares.
         version: that it declares, with a hash of its file.
+        tuning_: what it says of its tuning.
         takes_validation: whether its `fit` takes a validation set.
         stands_for: the name of its class.
         isolation: what is in force.
@@ -61,6 +62,7 @@ class IsolatedLearner:
         self._modules: list[str] = []
         self.timed_out_ = False
         self.gives_probabilities = True
+        self.tuning_: Any = None
         self._views: dict[int, View] = {}
         self._trusted = _first_party(spec)
         self._start(spec)
@@ -98,6 +100,7 @@ class IsolatedLearner:
         if told.get("examples"):
             self.examples_ = self._examples()
         self.timed_out_ = bool(told.get("timed_out"))
+        self.tuning_ = told.get("tuning")
         return self
 
     def _fall_back(self, train: View, rules: Sequence[str]) -> None:

@@ -8,9 +8,11 @@ through that protocol, so that everybody reads them alike.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, get_args, runtime_checkable
@@ -36,6 +38,7 @@ __all__ = [
     "probabilities_of",
     "takes_validation",
     "track_of",
+    "tuning_of",
     "version_of",
 ]
 
@@ -85,6 +88,23 @@ def takes_validation(learner: Any) -> bool:
         return "validation" in inspect.signature(learner.fit).parameters
     except (TypeError, ValueError):
         return False
+
+
+def tuning_of(learner: Any) -> dict[str, Any]:
+    """What a fitted learner says of its tuning, as plain values; empty if it was not tuned."""
+    told = getattr(learner, "tuning_", None)
+    if not isinstance(told, Mapping):
+        return {}
+    chosen = told.get("chosen")
+    found: dict[str, Any] = {}
+    if isinstance(chosen, Mapping):
+        found["chosen"] = {str(key)[:100]: str(value)[:100] for key, value in chosen.items()}
+    for name, kind in (("trials", int), ("validation_accuracy", float)):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            value = kind(told[name]) if name in told else None
+            if value is not None and math.isfinite(value):
+                found[name] = value
+    return found
 
 
 def track_of(learner: Any) -> Track:

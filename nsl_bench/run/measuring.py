@@ -26,6 +26,7 @@ from nsl_bench.learners.base import (
     answers_of,
     hypothesis_of,
     takes_validation,
+    tuning_of,
 )
 from nsl_bench.learners.view import View
 from nsl_bench.run import metrics as measure
@@ -136,6 +137,7 @@ class Measured:
     inference: dict[str, Any] = field(default_factory=dict)
     perception: dict[str, Any] = field(default_factory=dict)
     validation_hash: str = ""
+    tuning: dict[str, Any] = field(default_factory=dict)
 
 
 def measure_learner(learner: Any, material: Material, allowance: Allowance) -> Measured:
@@ -171,6 +173,7 @@ def measure_learner(learner: Any, material: Material, allowance: Allowance) -> M
         with blaming("examples_"):
             found.numbers.update(example_quality(learner.examples_, material.benchmark))
     found.timed_out = bool(getattr(learner, "timed_out_", False))
+    found.tuning = tuning_of(learner)
     return found
 
 
