@@ -16,7 +16,9 @@ from nsl_bench.errors import UserError
 from nsl_bench.shift import PixelShift
 from nsl_bench.source import ImageSource
 
-__all__ = ["GaussianBlur", "Hue"]
+from .say import say
+
+__all__ = ["GaussianBlur", "Hue", "check_colours"]
 
 
 class Hue(PixelShift):
@@ -42,9 +44,8 @@ class Hue(PixelShift):
         self.spec = f"hue:{self.factor:.10g}"
 
     def check(self, source: ImageSource) -> None:
-        """Raise a UserError if the images have no colour."""
-        if source.shape[2] != 3:
-            raise UserError(f"'{self.spec}' changes nothing: the images of {source.name} are grey.")
+        """Raise a UserError if the images have no colour, also where they are saved in three channels."""
+        check_colours(self.spec, source)
 
     def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         import cv2
@@ -57,6 +58,23 @@ class Hue(PixelShift):
             turned[..., 0] += np.uint8(self._step)
             cv2.cvtColor(turned, cv2.COLOR_HSV2RGB_FULL, dst=result[k])
         return result
+
+
+def check_colours(spec: str, source: ImageSource) -> None:
+    """Look whether a shift of colours does anything to a source's images.
+
+    Some grey images among coloured ones are said on standard error.
+
+    Raises:
+        UserError: all are grey.
+    """
+    share = source.grey_share()
+    if share == 1:
+        saved = " (in all three channels)" if source.shape[2] == 3 else ""
+        raise UserError(f"'{spec}' changes nothing: the images of {source.name} are grey{saved}.")
+    if share:
+        some = f"about {100 * share:.0f} % of the images of {source.name}"
+        say(f"'{spec}' changes nothing in {some}: they are grey.")
 
 
 class GaussianBlur(PixelShift):

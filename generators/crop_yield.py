@@ -36,6 +36,9 @@ _WORLD_1 = 6
 
 _MOST_UNSEEN = 0.5
 
+_TRIES = 1000
+"""Tables that are drawn before it counts as certain that none fits."""
+
 _FEW = 10
 """Of fewer crops no such shares are asked for."""
 
@@ -279,10 +282,14 @@ class CropYield1(_Fields):
 def _world(
     crops: tuple[str, ...], n_locations: int, rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
-    """Where each crop grows, int16 [crops] from 1, and what it yields, int16 [crops] in 0..2."""
+    """Where each crop grows, int16 [crops] from 1, and what it yields, int16 [crops] in 0..2.
+
+    Raises:
+        UserError: whatever the table, all crops yield the same, as two that are healthy in one place do.
+    """
     locations = _fields(crops, n_locations, rng)
     places = range(1, n_locations + 1)
-    while True:
+    for _ in range(_TRIES):
         by_site = {place: int(rng.integers(3)) for place in places if rng.random() < _SHARE_OF_SITES}
         by_disease = {name: 2 if name == "healthy" else int(rng.integers(3)) for name in DISEASES}
         yields = np.array(
@@ -292,8 +299,10 @@ def _world(
             ],
             np.int16,
         )
-        if len(crops) < _FEW or np.bincount(yields, minlength=3).min() >= _LEAST_SHARE * len(crops):
+        counts = np.bincount(yields, minlength=3)
+        if counts.min() >= _LEAST_SHARE * len(crops) or (len(crops) < _FEW and counts.max() < len(crops)):
             return locations, yields
+    raise UserError(f"crop_yield: all fields of {', '.join(crops)} have the same label; name more species.")
 
 
 def _fields(crops: tuple[str, ...], n_locations: int, rng: np.random.Generator) -> npt.NDArray[np.int16]:

@@ -104,20 +104,32 @@ class DigitPool(ImageSource):
             raise IndexError(f"image {int(wanted.max())} of a part of {len(images)} images")
         return images[wanted][..., None]
 
-    @cached_property
-    def _hash(self) -> str:
+    def _hash(self, parts: tuple[PoolPart, ...]) -> str:
         digest = hashlib.sha256(
             json.dumps([self.name, self.version, self.concept_space.concepts, self.seed]).encode()
         )
-        for part, (images, labels) in self._pool.items():
+        for part in parts:
+            images, labels = self._pool[part]
             digest.update(f"{part}:{len(labels)}".encode())
             digest.update(np.ascontiguousarray(images).data)
             digest.update(labels.astype(np.uint8).data)
         return digest.hexdigest()[:16]
 
+    @cached_property
+    def _whole(self) -> str:
+        return self._hash(("network", "a", "b"))
+
+    @cached_property
+    def _network(self) -> str:
+        return self._hash(("network",))
+
     def fingerprint(self) -> str:
         """A short hash of version, options and all pixels."""
-        return self._hash
+        return self._whole
+
+    def network_fingerprint(self) -> str:
+        """A short hash of version, options and the pixels of the network's part."""
+        return self._network
 
 
 def _divide(digits: npt.NDArray[np.uint8], shares: tuple[int, ...], seed: int) -> list[npt.NDArray[np.int64]]:

@@ -197,7 +197,7 @@ def read_csv(path: Path, columns: list[str]) -> list[tuple[int, dict[str, str]]]
         UserError: the file is missing, is empty, is no CSV in UTF-8, or lacks a column.
     """
     if not path.is_file():
-        raise UserError(f"There is no split file {path}.")
+        raise UserError(f"There is no split file {path}.{_others(path)}")
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
@@ -215,3 +215,16 @@ def read_csv(path: Path, columns: list[str]) -> list[tuple[int, dict[str, str]]]
     if not rows:
         raise UserError(f"{path} holds no examples.")
     return rows
+
+
+def _others(path: Path) -> str:
+    """A sentence, with a space before it, that says which train sets there are where one is missing."""
+    if not path.name.startswith("train_"):
+        return ""
+    names = [file.stem.removeprefix("train_") for file in path.parent.glob("train_*.csv")]
+    there = sorted(int(name) for name in names if name.isdecimal())
+    if not there:
+        return ""
+    if there == list(range(there[0], there[-1] + 1)):
+        return f" The folder has train sets {there[0]} to {there[-1]}."
+    return f" The folder has train sets {', '.join(map(str, there))}."

@@ -35,9 +35,11 @@ class Shift(ABC):
 
     Attributes:
         spec: name and parameters, e.g. ``"rotate:90"``.
+        version: changes whenever the same parameters give other pixels.
     """
 
     spec: str
+    version: str = "1"
 
     @abstractmethod
     def render(
@@ -78,6 +80,8 @@ class Sequence(Shift):
                 raise UserError(f"'{shift.spec}' changes where images come from; put it first in a sequence.")
             self.rest.append(shift)
         self.spec = _JOINT.join(shift.spec for shift in shifts)
+        versions = [shift.version for shift in shifts]
+        self.version = "1" if set(versions) == {"1"} else _JOINT.join(versions)
 
     def check(self, source: ImageSource) -> None:
         """Raise a UserError unless all fit the source."""

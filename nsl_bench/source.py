@@ -70,6 +70,27 @@ class ImageSource(ABC):
     def fingerprint(self) -> str:
         """A short hash of everything that decides the pixels (version, options, files)."""
 
+    def network_fingerprint(self) -> str:
+        """A short hash of what decides the standard images of the network's part.
+
+        A trained network is found again by it, so that it should not change with held-out images.
+        """
+        return self.fingerprint()
+
+    def check_images(self, *, progress: bool = False) -> None:  # noqa: B027 - what is drawn can be drawn
+        """Look for images that cannot be read, before work begins that would be lost.
+
+        Args:
+            progress: show a bar on standard error, if that is a terminal.
+
+        Raises:
+            UserError: an image is missing or broken.
+        """
+
+    def grey_share(self) -> float:
+        """The share of the images that have no colours, in 0..1; of a sample, where they have to be read."""
+        return 1.0 if self.shape[2] == 1 else 0.0
+
     def segmentation(self, part: PoolPart, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         """uint8 [m, height, width]: what each pixel of these standard images shows, indices into `segments`.
 

@@ -92,8 +92,12 @@ class DeckFolder(CardPool):
     @cached_property
     def _files_hash(self) -> str:
         """A hash of the decoded pixels of all cards of all decks."""
+        return self._pixels(self.decks)
+
+    def _pixels(self, decks: tuple[str, ...]) -> str:
+        """A hash of the decoded pixels of all cards of some decks."""
         digest = hashlib.sha256()
-        for deck in self.decks:
+        for deck in decks:
             for card in CARDS:
                 picture = _read(self.path / deck / f"{card}.png")
                 digest.update(f"{deck}/{card}:{picture.width}x{picture.height}".encode())
@@ -102,6 +106,19 @@ class DeckFolder(CardPool):
 
     def _options(self) -> dict[str, object]:
         return {**super()._options(), "files": self._files_hash}
+
+    def network_fingerprint(self) -> str:
+        """A short hash of version, options and the pictures of the standard deck."""
+        standard = self.decks[:1]
+        return self.hash_of({**super()._options(), "decks": standard, "files": self._pixels(standard)})
+
+    def check_images(self, *, progress: bool = False) -> None:
+        """Read every card of every deck.
+
+        Raises:
+            UserError: a picture is not there any more, or is broken.
+        """
+        assert self._files_hash
 
 
 def _find_decks(path: Path) -> list[str]:
@@ -112,7 +129,7 @@ def _find_decks(path: Path) -> list[str]:
     decks = sorted(p.name for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
     if not decks:
         raise UserError(
-            f"The folder of decks {path} has no subfolder; expected one a deck, each with 52 pictures "
+            f"The folder of decks {path} has no subfolder; expected one a deck, each with 52 PNG pictures "
             "named <rank><suit>.png, such as 10h.png."
         )
     for deck in decks:

@@ -183,8 +183,12 @@ class CardPool(ImageSource):
 
     def fingerprint(self) -> str:
         """A short hash of version and options."""
-        text = json.dumps(self._options(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return self.hash_of(self._options())
+
+    @staticmethod
+    def hash_of(options: Mapping[str, object]) -> str:
+        """A short hash of options."""
+        return hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()[:16]
 
     def __getstate__(self) -> dict[str, object]:
         # Sprites are cheap to make again and dear to send to another process.

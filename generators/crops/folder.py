@@ -2,7 +2,7 @@
 
 One subfolder a class, in any of the spellings in which PlantVillage goes around (``Apple___Apple_scab``,
 ``Tomato_healthy``, ``Pepper__bell___healthy``); or folders ``train`` and ``valid`` (or ``val``, ``test``)
-of these.
+of these. Images end in .jpg, .jpeg, .png, .ppm, .bmp, .pgm, .tif, .tiff or .webp.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ from pathlib import Path
 from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.types import ConceptSpace, PoolPart
 
-from ..folder import FolderPool, Grey, divide, found_in
+from ..folder import FolderPool, Grey, Layout, by_folders
 from .names import BACKGROUND, CROP_SPACE, CROPS, DISEASE_OF, SPECIES, SPECIES_OF
 
 __all__ = ["PlantFolder", "crop_of"]
 
 _WHAT = "one subfolder a class, such as Apple___Apple_scab or Tomato_healthy"
-
-_HELD_OUT = ("valid", "val", "test")
 
 _WORDS: Mapping[str, tuple[frozenset[str], ...]] = {
     disease: tuple(frozenset(words.split()) for words in alternatives)
@@ -106,36 +104,24 @@ class PlantFolder(FolderPool):
         super().__init__(path, concept_space, image_size, grey, seed)
 
     def files(self) -> Mapping[PoolPart, Mapping[str, Sequence[Path]]]:
-        held_out = [name for name in _HELD_OUT if (self.path / name).is_dir()]
-        if (self.path / "train").is_dir() and held_out:
-            network = _crops(self.path / "train")
-            rest: dict[str, list[Path]] = {}
-            for name in held_out:
-                for crop, files in _crops(self.path / name).items():
-                    rest.setdefault(crop, []).extend(files)
-        else:
-            network, rest = divide(_crops(self.path), (70,), self.seed, 0)
-        a, b = divide(rest, (70,), self.seed, 1)
-        return {"network": network, "a": a, "b": b}
+        return by_folders(self.path, _LAYOUT, self.wanted, self.seed)
 
     def instead(self, found: Sequence[str]) -> str:
+        from ..crop_yield import CropYield
+
         whole = [name for name in SPECIES if all(crop in found for crop in CROPS if SPECIES_OF[crop] == name)]
-        if not whole:
+        if sum(SPECIES_OF[crop] in whole for crop in CROPS) < 2:
+            return ""
+        try:
+            CropYield(species="+".join(whole))
+        except UserError:  # of one label
             return ""
         return f" What it has whole is the task crop_yield:species={'+'.join(whole)}."
 
 
-def _crops(path: Path) -> dict[str, list[Path]]:
-    """The files of each crop in a folder of classes."""
-    crops: dict[str, list[Path]] = {}
-    for name, files in found_in(path, _WHAT).items():
-        crop = crop_of(name)
-        if crop is None:
-            raise UserError(
-                f"The folder {path / name} is no class of PlantVillage.{did_you_mean(name, CROPS)} "
-                f"Expected {_WHAT}."
-            )
-        if not files:
-            raise UserError(f"The folder {path / name} holds no images; each class needs some.")
-        crops.setdefault(crop, []).extend(files)
-    return crops
+def _stranger(folder: Path) -> UserError:
+    meant = did_you_mean(folder.name, CROPS)
+    return UserError(f"The folder {folder} is no class of PlantVillage.{meant} Expected {_WHAT}.")
+
+
+_LAYOUT = Layout(_WHAT, crop_of, _stranger)

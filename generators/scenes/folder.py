@@ -1,6 +1,8 @@
 """The image source ``mit67``: MIT Indoor 67, or other rooms, from a folder of the user's.
 
-One subfolder a scene, in the folder or in ``Images`` under it. The lists ``TrainImages.txt`` and
+One subfolder a scene, in the folder or in ``Images`` under it; or folders ``train`` and ``test`` (or
+``valid``, ``val``) of these. Images end in .jpg, .jpeg, .png, .ppm, .bmp, .pgm, .tif, .tiff or .webp. The
+lists ``TrainImages.txt`` and
 ``TestImages.txt`` (``kitchen/int474.jpg`` a line), beside the subfolders or in the folder above, say which
 images train the network; those of the test list go to the pools A and B.
 """
@@ -13,8 +15,8 @@ from pathlib import Path
 from nsl_bench.errors import UserError, did_you_mean, unknown
 from nsl_bench.types import ConceptSpace, PoolPart
 
-from ..folder import FolderPool, Grey, divide, found_in
-from .names import SCENE_SPACE, SCENES
+from ..folder import FolderPool, Grey, Layout, by_folders, classes_in, divide
+from .names import SCENE_SPACE, SCENES, SUPER_CLASS_OF
 
 __all__ = ["Mit67"]
 
@@ -58,33 +60,36 @@ class Mit67(FolderPool):
 
     def files(self) -> Mapping[PoolPart, Mapping[str, Sequence[Path]]]:
         root = self.path / "Images" if (self.path / "Images").is_dir() else self.path
-        scenes = found_in(root, _WHAT)
-        for name, files in scenes.items():
-            if name not in SCENES:
-                problem = unknown("scene", name, SCENES)
-                raise UserError(f"The folder {root / name} is no scene of MIT Indoor 67: {problem}")
-            if not files:
-                raise UserError(f"The folder {root / name} holds no images; each scene needs some.")
         lists = [next((p for p in (root / name, root.parent / name) if p.is_file()), None) for name in _LISTS]
         if all(found is None for found in lists):
-            network, rest = divide(scenes, (70,), self.seed, 0)
-        else:
-            for found, name in zip(lists, _LISTS, strict=True):
-                if found is None:
-                    raise UserError(
-                        f"The folder {self.path} lacks {name}; either both lists are there or none."
-                    )
-            network, rest = (_listed(found, root, scenes) for found in lists if found is not None)
-            _check_disjoint(network, rest, lists)
+            return by_folders(root, _LAYOUT, self.wanted, self.seed)
+        for found, name in zip(lists, _LISTS, strict=True):
+            if found is None:
+                raise UserError(f"The folder {self.path} lacks {name}; either both lists are there or none.")
+        scenes = classes_in(root, _LAYOUT, self.wanted)
+        network, rest = (_listed(found, root, scenes, self.wanted) for found in lists if found is not None)
+        _check_disjoint(network, rest, lists)
         a, b = divide(rest, (70,), self.seed, 1)
         return {"network": network, "a": a, "b": b}
 
     def instead(self, found: Sequence[str]) -> str:
-        return f" What it has is the task indoor_scene:scenes={'+'.join(found)}." if len(found) > 1 else ""
+        if len({SUPER_CLASS_OF[scene] for scene in found}) < 2:
+            return ""
+        return f" What it has is the task indoor_scene:scenes={'+'.join(found)}."
 
 
-def _listed(path: Path, root: Path, scenes: Mapping[str, Sequence[Path]]) -> dict[str, list[Path]]:
-    """The files that a list names, by scene."""
+def _stranger(folder: Path) -> UserError:
+    problem = unknown("scene", folder.name, SCENES)
+    return UserError(f"The folder {folder} is no scene of MIT Indoor 67: {problem}")
+
+
+_LAYOUT = Layout(_WHAT, lambda name: name if name in SCENES else None, _stranger)
+
+
+def _listed(
+    path: Path, root: Path, scenes: Mapping[str, Sequence[Path]], wanted: frozenset[str] | None
+) -> dict[str, list[Path]]:
+    """The files that a list names, by scene; those of the wanted scenes only."""
     known = {
         f"{scene}/{file.relative_to(root / scene).as_posix()}": file
         for scene, files in scenes.items()
@@ -103,6 +108,8 @@ def _listed(path: Path, root: Path, scenes: Mapping[str, Sequence[Path]]) -> dic
         if scene not in SCENES or not name:
             hint = did_you_mean(scene, SCENES) if name else ""
             raise UserError(f"{where}: '{line.strip()}' is not SCENE/FILE, such as kitchen/int474.jpg.{hint}")
+        if wanted is not None and scene not in wanted:
+            continue
         file = known.get(line.strip())
         if file is None:
             raise UserError(f"{where}: there is no image {root / scene / name}.")

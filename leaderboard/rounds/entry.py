@@ -22,7 +22,7 @@ from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Engine, Tally, sweep
 from nsl_bench.sealing import DataSeed
-from nsl_bench.types import UNDECIDED, Track
+from nsl_bench.types import Track
 
 from ..submission import Manifest, manifest_of, row_of, save
 from .model import Place, Round, SealedContest, place_data_seed, read_file
@@ -101,10 +101,6 @@ def _run(folder: Path, job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         rules = folders.read_rules(folder / "hypothesis.lp")
     except InvalidOutput as error:
         raise UserError(f"{folder}: {error}") from error
-    labels = answers.labels
-    if labels is None:
-        labels = answers.probabilities.argmax(axis=1).astype(np.int16)
-        labels[answers.probabilities.max(axis=1) <= 0] = UNDECIDED
     line = {
         "run": job.key(),
         "job": asdict(job),
@@ -115,8 +111,8 @@ def _run(folder: Path, job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         "environment": {},
         "started": "",
     }
-    shown = answers.probabilities.astype(np.float32)
-    return line, [row_of(job.key(), "framework", labels.astype(np.int8), shown)]
+    shown = None if answers.probabilities is None else answers.probabilities.astype(np.float32)
+    return line, [row_of(job.key(), "framework", answers.predicted.astype(np.int8), shown)]
 
 
 def _rows(path: Path) -> int:

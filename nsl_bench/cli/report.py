@@ -34,6 +34,11 @@ __all__ = ["command"]
 )
 @click.option("--metric", "metrics", multiple=True, help="Which columns; repeatable.")
 @click.option("--holds", "predicates", multiple=True, help="Repeats with a rule about this; repeatable.")
+@click.option(
+    "--intervals",
+    is_flag=True,
+    help="95 % intervals of accuracies over train splits, seeds, and test examples or images.",
+)
 @click.option("--perceived", is_flag=True, help="What the network takes the train images for.")
 @click.option("--curves/--no-curves", default=True, show_default=True, help="Draw RESULTS/curves/*.png.")
 def command(
@@ -41,6 +46,7 @@ def command(
     form: Literal["markdown", "csv", "latex"],
     metrics: tuple[str, ...],
     predicates: tuple[str, ...],
+    intervals: bool,
     perceived: bool,
     curves: bool,
 ) -> None:
@@ -71,6 +77,11 @@ def command(
     late = int(runs["timed_out"].sum())
     if late:
         click.echo(f"{late} runs reached the time limit: their best hypothesis so far counts.", err=True)
+    if intervals:
+        from nsl_bench.report.intervals import intervals as of_accuracies
+
+        title = "95 % intervals of accuracy, and what its standard error is made of"
+        click.echo(f"\n## {title}\n\n{as_text(of_accuracies(store), form)}", nl=False)
     folder = results / "curves"
     drawn: list[Path] = []
     if predicates:

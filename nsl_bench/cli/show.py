@@ -50,6 +50,7 @@ def command(
     import numpy as np
 
     from nsl_bench import registry
+    from nsl_bench.data.reuse import reuse
     from nsl_bench.data.show import sheet
     from nsl_bench.data.splits import make_source, make_split
     from nsl_bench.pictures import check_ending, save
@@ -66,4 +67,4 @@ def command(
     examples = make_split(task, images, split, next(iter(task.sizes)), 1, percent=percent, seed=seed)
     page = sheet(task, images, change, examples.take(np.arange(min(n, len(examples)))), columns)
     save(page, out)
-    click.echo(f"{out}: {min(n, len(examples))} of {len(examples)} examples.")
+    click.echo(f"{out}: {min(n, len(examples))} of {reuse(examples)}.")

@@ -29,17 +29,20 @@ def licence_id(licence: str) -> str:
     return name if name in _LICENCES else "other"
 
 
-def write_card(manifest: Manifest, schemas: Mapping[str, Any], folder: Path) -> None:
+def write_card(
+    manifest: Manifest, schemas: Mapping[str, Any], folder: Path, shown: Mapping[str, str] | None = None
+) -> None:
     """Write ``README.md``.
 
     Args:
         manifest: what the data set holds.
         schemas: Arrow schema of each configuration.
         folder: of the data set.
+        shown: how many different images each split shows, as `nsl_bench.data.reuse.reuse` says it.
     """
     with cache.replacing(folder / "README.md") as temporary:
         head = _head(manifest, schemas)
-        temporary.write_text(f"---\n{head}\n---\n{_text(manifest)}", encoding="utf-8")
+        temporary.write_text(f"---\n{head}\n---\n{_text(manifest, shown or {})}", encoding="utf-8")
 
 
 def _head(manifest: Manifest, schemas: Mapping[str, Any]) -> str:
@@ -102,7 +105,7 @@ def _size(n: int) -> str:
     return words[sum(n >= step for step in steps)]
 
 
-def _text(manifest: Manifest) -> str:
+def _text(manifest: Manifest, shown: Mapping[str, str]) -> str:
     share = "floor(p / 100 * N)" if manifest.rounding == "floor" else "floor(p / 100 * N + 0.5)"
     superseded = ""
     if manifest.superseded_by:
@@ -115,6 +118,9 @@ def _text(manifest: Manifest) -> str:
         f"| `{config}` | {', '.join(f'`{name}` {entry.rows:,}' for name, entry in splits.items())} |"
         for config, splits in manifest.configs.items()
     )
+    reused = "".join(f"* `{split}`: {text}.\n" for split, text in shown.items())
+    if reused:
+        reused = f"\n**Images.** Images of a concept are shown again once all were shown:\n\n{reused}"
     return f"""
 # {manifest.benchmark} {manifest.version}
 {superseded}
@@ -147,7 +153,7 @@ from datasets import load_dataset
 
 data = load_dataset(FOLDER_OR_REPOSITORY, "{example}", split="train")
 ```
-
+{reused}
 **Percentages.** With p % of N examples shifted, those with `rank` below {share} are: take their
 images from a shifted configuration and the others' from `{STANDARD}`. An example that is shifted at p % is
 shifted at every higher percentage.

@@ -29,6 +29,7 @@ from nsl_bench.data.content import DIGEST_BYTES, canonical_rows
 from nsl_bench.data.croissant import write_croissant
 from nsl_bench.data.manifest import Manifest, SplitEntry, file_entry, partial
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Plan, Recipe, split_name, without_folders
+from nsl_bench.data.reuse import reuse
 from nsl_bench.data.rows import example_schema, image_ids, pool_row, pool_schema, row_mark
 from nsl_bench.data.shards import BYTES_KEY, Examples, Pool, Shard, Shared, pool_split, ranges, write
 from nsl_bench.data.splits import make_split, task_of_split
@@ -244,7 +245,8 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
     )
     schemas = {IMAGES: shared.pool_schema}
     schemas |= {config: table.schema for (config, _), table in shared.tables.items()}
-    write_card(manifest, schemas, work)
+    shown = {name: reuse(split) for name, split in shared.splits.items()}
+    write_card(manifest, schemas, work, shown)
     write_croissant(manifest, schemas, work)
     files = {path: file_entry(work / path) for path in ("README.md", "croissant.json")}
     manifest = replace(manifest, files={**files, **manifest.files})

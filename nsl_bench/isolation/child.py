@@ -27,7 +27,7 @@ from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import guard, sandbox, wire
-from nsl_bench.learners.base import takes_validation, version_of
+from nsl_bench.learners.base import takes_validation, tuning_of, version_of
 from nsl_bench.learners.view import Images, Slots, TrackError, View
 from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
 
@@ -192,11 +192,15 @@ class _Host:
             "predicts": hasattr(self.learner, "predict"),
             "examples": hasattr(self.learner, "examples_"),
             "timed_out": bool(getattr(self.learner, "timed_out_", False)),
+            "tuning": tuning_of(self.learner),
         }
 
     def predict(self, view: dict[str, Any]) -> dict[str, Any]:
         seen = RemoteView(view, self.channel)
-        answer: dict[str, Any] = {"probabilities": _plain(self.learner.predict_proba(seen))}
+        answer: dict[str, Any] = {"gives_probabilities": hasattr(self.learner, "predict_proba")}
+        if answer["gives_probabilities"]:
+            answer["probabilities"] = _plain(self.learner.predict_proba(seen))
+            answer["gives_probabilities"] = bool(getattr(self.learner, "gives_probabilities", True))
         if hasattr(self.learner, "predict"):
             answer["labels"] = _plain(self.learner.predict(seen))
         return answer

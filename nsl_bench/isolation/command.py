@@ -29,6 +29,7 @@ from nsl_bench.learners.command import command_of
 from nsl_bench.learners.rules import Rules
 from nsl_bench.learners.view import View
 from nsl_bench.run import folders
+from nsl_bench.types import one_hot
 
 __all__ = ["CommandLearner", "FolderLearner"]
 
@@ -52,6 +53,7 @@ class FolderLearner:
         self.isolation: dict[str, str] = {}
         self._limits = limits
         self.takes_validation = False
+        self.gives_probabilities = True
         self._train: View | None = None
         self._validation: View | None = None
         self._first: View | None = None
@@ -79,7 +81,10 @@ class FolderLearner:
             if (self.folder / "predictions.parquet").exists() or self._rules is None:
                 self._answers = self._read(test)
         if test is self._first and self._answers is not None:
-            return self._answers.probabilities
+            self.gives_probabilities = self._answers.probabilities is not None
+            if self._answers.probabilities is not None:
+                return self._answers.probabilities
+            return one_hot(self.predict(test), test.n_labels)
         if self._rules is None:
             raise Unanswered
         self._by_rules(test)
@@ -88,11 +93,7 @@ class FolderLearner:
     def predict(self, test: View) -> npt.NDArray[np.int16]:
         """int16 [n]."""
         if test is self._first and self._answers is not None:
-            if self._answers.labels is not None:
-                return self._answers.labels
-            best: npt.NDArray[np.int16] = self._answers.probabilities.argmax(axis=1).astype(np.int16)
-            best[self._answers.probabilities.max(axis=1) <= 0] = -1
-            return best
+            return self._answers.predicted
         return self._derived[0]
 
     def rules(self) -> list[str] | None:

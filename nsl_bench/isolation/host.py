@@ -23,10 +23,10 @@ from nsl_bench.isolation.child import PRELOADED
 from nsl_bench.isolation.limits import GIB, Failure, Limits
 from nsl_bench.isolation.process import Process, Usage
 from nsl_bench.isolation.warm import pool
-from nsl_bench.learners.base import InvalidOutput, hypothesis_of, track_of
+from nsl_bench.learners.base import InvalidOutput, hypothesis_of, labels_of, track_of
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.run.job import About
-from nsl_bench.types import Hypothesis, WeightedExample
+from nsl_bench.types import Hypothesis, WeightedExample, one_hot
 
 __all__ = ["IsolatedLearner", "about", "answer", "card_of", "vet"]
 
@@ -46,6 +46,7 @@ class IsolatedLearner:
     Attributes:
         track: that it declares.
         version: that it declares, with a hash of its file.
+        tuning_: what it says of its tuning.
         takes_validation: whether its `fit` takes a validation set.
         stands_for: the name of its class.
         isolation: what is in force.
@@ -60,6 +61,8 @@ class IsolatedLearner:
         self._hypothesis: Hypothesis | None = None
         self._modules: list[str] = []
         self.timed_out_ = False
+        self.gives_probabilities = True
+        self.tuning_: Any = None
         self._views: dict[int, View] = {}
         self._trusted = _first_party(spec)
         self._start(spec)
@@ -97,6 +100,7 @@ class IsolatedLearner:
         if told.get("examples"):
             self.examples_ = self._examples()
         self.timed_out_ = bool(told.get("timed_out"))
+        self.tuning_ = told.get("tuning")
         return self
 
     def _fall_back(self, train: View, rules: Sequence[str]) -> None:
@@ -138,6 +142,9 @@ class IsolatedLearner:
         """What the learner answers, unchecked."""
         told = self._ask("predict", test)
         self._labels = (test, told.get("labels"))
+        self.gives_probabilities = bool(told.get("gives_probabilities", True))
+        if not self.gives_probabilities:
+            return one_hot(labels_of(self, test), test.n_labels)
         return self._array(told.get("probabilities"), "predict_proba")
 
     def _predict(self, test: View) -> Any:

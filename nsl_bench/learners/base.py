@@ -8,9 +8,11 @@ through that protocol, so that everybody reads them alike.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, get_args, runtime_checkable
@@ -30,11 +32,13 @@ __all__ = [
     "InvalidOutput",
     "Learner",
     "Unanswered",
+    "answers_of",
     "hypothesis_of",
     "labels_of",
     "probabilities_of",
     "takes_validation",
     "track_of",
+    "tuning_of",
     "version_of",
 ]
 
@@ -86,6 +90,23 @@ def takes_validation(learner: Any) -> bool:
         return False
 
 
+def tuning_of(learner: Any) -> dict[str, Any]:
+    """What a fitted learner says of its tuning, as plain values; empty if it was not tuned."""
+    told = getattr(learner, "tuning_", None)
+    if not isinstance(told, Mapping):
+        return {}
+    chosen = told.get("chosen")
+    found: dict[str, Any] = {}
+    if isinstance(chosen, Mapping):
+        found["chosen"] = {str(key)[:100]: str(value)[:100] for key, value in chosen.items()}
+    for name, kind in (("trials", int), ("validation_accuracy", float)):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            value = kind(told[name]) if name in told else None
+            if value is not None and math.isfinite(value):
+                found[name] = value
+    return found
+
+
 def track_of(learner: Any) -> Track:
     """The supervision that a learner, or its class, declares.
 
@@ -96,6 +117,22 @@ def track_of(learner: Any) -> Track:
     if track not in get_args(Track):
         raise unknown(f"track of the learner {_name(learner)}", str(track), get_args(Track))
     return track
+
+
+def answers_of(learner: Any, test: View) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.float64] | None]:
+    """The labels int16 [n] of a learner, and its label probabilities [n, n_labels]; None if it has none.
+
+    A learner with `predict` alone gives labels without probabilities, and so does one whose
+    ``gives_probabilities`` is False.
+
+    Raises:
+        InvalidOutput: wrong shapes, labels that there are not, or what are no probabilities.
+    """
+    if not hasattr(learner, "predict_proba"):
+        return labels_of(learner, test), None
+    probabilities = probabilities_of(learner, test)
+    labels = labels_of(learner, test, probabilities)
+    return labels, probabilities if getattr(learner, "gives_probabilities", True) else None
 
 
 def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:

@@ -5,6 +5,8 @@ FFNSL paper, section 5: 100 trees, seed 0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,24 +25,36 @@ class RandomForest:
 
     Args:
         trees: how many.
+        depth: of each tree at most; 0: any.
+        leaf: train examples in a leaf at least.
         seed: of the bootstrap samples and the features tried at each split.
     """
 
     version = "1"
     track: Track = "pretrained"
+    search_space: Mapping[str, Sequence[int]] = MappingProxyType(
+        {"trees": (50, 100, 300), "depth": (0, 4, 8, 16), "leaf": (1, 2, 5)}
+    )
     _knowledge = False
 
-    def __init__(self, trees: int = 100, seed: int = 0) -> None:
-        if trees < 1:
-            raise UserError(f"The option trees of a random forest is {trees}, but at least 1 is needed.")
-        self.trees = trees
+    def __init__(self, trees: int = 100, depth: int = 0, leaf: int = 1, seed: int = 0) -> None:
+        for name, value, least in (("trees", trees, 1), ("depth", depth, 0), ("leaf", leaf, 1)):
+            if value < least:
+                raise UserError(f"random_forest: {name} must be {least} or more; got {value}.")
+        self.trees, self.depth, self.leaf = trees, depth, leaf
         self.seed = seed
 
     def fit(self, train: View) -> RandomForest:
         """Fit the trees."""
         from sklearn.ensemble import RandomForestClassifier
 
-        self._forest: Any = RandomForestClassifier(self.trees, random_state=self.seed, n_jobs=1)
+        self._forest: Any = RandomForestClassifier(
+            self.trees,
+            max_depth=self.depth or None,
+            min_samples_leaf=self.leaf,
+            random_state=self.seed,
+            n_jobs=1,
+        )
         self._forest.fit(self._inputs(train), train.labels)
         self._features = train.feature_names(knowledge=self._knowledge)
         self._labels = train.label_names

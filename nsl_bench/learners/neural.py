@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,14 +33,24 @@ class _NeuralLearner(ABC):
         epochs: passes over the train set.
         learning_rate: Adam's.
         seed: of weights and dropout.
+        patience: epochs without a smaller loss on the validation set after which training stops, with the
+            weights of the best epoch; 0: all epochs.
+
+    Attributes:
+        epochs_: passes that were made.
     """
 
     version = "1"
     track: Track = "pretrained"
+    search_space: Mapping[str, Sequence[float]] = MappingProxyType(
+        {"learning_rate": (1e-4, 3e-4, 1e-3, 3e-3), "epochs": (5, 20, 50, 100), "dropout": (0.01, 0.1, 0.3)}
+    )
     _together = 4096
     """How many examples are predicted at once."""
 
-    def __init__(self, epochs: int, learning_rate: float, seed: int) -> None:
+    def __init__(self, epochs: int, learning_rate: float, seed: int, patience: int) -> None:
+        if patience < 0:
+            raise UserError(f"A neural learner's patience must be 0 or more; got {patience}.")
         if epochs < 1 or learning_rate <= 0:
             raise UserError(
                 f"A neural learner needs at least 1 epoch and a learning rate above 0, "
@@ -48,6 +59,8 @@ class _NeuralLearner(ABC):
         self.epochs = epochs
         self.learning_rate = learning_rate
         self.seed = seed
+        self.patience = patience
+        self.takes_validation = patience > 0
 
     @abstractmethod
     def _inputs(self, view: View) -> Any:
@@ -57,8 +70,8 @@ class _NeuralLearner(ABC):
     def _network(self, inputs: Any, concepts: int, labels: int) -> Any:
         """A new network; it maps inputs [m, ...] to logits [m, labels]."""
 
-    def fit(self, train: View) -> Any:
-        """Train the network from scratch."""
+    def fit(self, train: View, validation: View | None = None) -> Any:
+        """Train the network from scratch; with patience until the loss on `validation` is least."""
         import torch
 
         inputs = self._inputs(train)
@@ -66,14 +79,19 @@ class _NeuralLearner(ABC):
         with _seeded(self.seed):
             net = self._network(inputs, len(train.concept_space), train.n_labels)
             optimiser = torch.optim.Adam(net.parameters(), lr=self.learning_rate, eps=_EPSILON)
-            net.train()
-            for _ in range(self.epochs):
+            stopper = _Stopper(self.patience, None if validation is None else self._inputs(validation))
+            for epoch in range(self.epochs):
+                self.epochs_ = epoch + 1
+                net.train()
                 for start in range(0, len(inputs), _BATCH):
                     logits = net(inputs[start : start + _BATCH])
                     loss = torch.nn.functional.cross_entropy(logits, targets[start : start + _BATCH])
                     optimiser.zero_grad()
                     loss.backward()  # type: ignore[no-untyped-call]
                     optimiser.step()
+                if validation is not None and stopper.stops(net, validation.labels):
+                    break
+            stopper.restore(net)
         self._net = net.eval()
         self._train = train
         return self
@@ -97,6 +115,38 @@ class _NeuralLearner(ABC):
         return np.concatenate([np.empty((0, view.n_labels)), *(np.asarray(c, np.float64) for c in chunks)])
 
 
+class _Stopper:
+    """Stops training where the loss on validation examples no longer falls, and keeps the best weights.
+
+    Args:
+        patience: epochs without a smaller loss; 0: never stops.
+        inputs: of the validation examples, a tensor [n, ...].
+    """
+
+    def __init__(self, patience: int, inputs: Any) -> None:
+        self._patience, self._inputs = patience, inputs
+        self._best, self._since = float("inf"), 0
+        self._weights: dict[str, Any] = {}
+
+    def stops(self, net: Any, labels: npt.NDArray[np.int64]) -> bool:
+        """Whether training is over, asked after each epoch."""
+        import torch
+
+        net.eval()
+        with torch.inference_mode():
+            loss = float(torch.nn.functional.cross_entropy(net(self._inputs), torch.as_tensor(labels)))
+        self._since += 1
+        if loss < self._best:
+            self._best, self._since = loss, 0
+            self._weights = {name: weight.clone() for name, weight in net.state_dict().items()}
+        return 0 < self._patience <= self._since
+
+    def restore(self, net: Any) -> None:
+        """Take the best epoch's weights, if there was a validation set."""
+        if self._weights:
+            net.load_state_dict(self._weights)
+
+
 class FCN(_NeuralLearner):
     """Three linear layers on the benchmark's features.
 
@@ -106,6 +156,7 @@ class FCN(_NeuralLearner):
         epochs: passes over the train set.
         learning_rate: Adam's.
         seed: of weights and dropout.
+        patience: epochs without a smaller validation loss after which training stops; 0: none.
     """
 
     def __init__(
@@ -115,8 +166,9 @@ class FCN(_NeuralLearner):
         epochs: int = 50,
         learning_rate: float = 1e-4,
         seed: int = 0,
+        patience: int = 0,
     ) -> None:
-        super().__init__(epochs, learning_rate, seed)
+        super().__init__(epochs, learning_rate, seed, patience)
         self.hidden = hidden
         self.dropout = dropout
 
@@ -156,6 +208,7 @@ class CNNLSTM(_NeuralLearner):
         published: take the network of the paper's published code (`sequence.PublishedNetwork`), which is not
             the one that its text describes.
         seed: of weights and dropout.
+        patience: epochs without a smaller validation loss after which training stops; 0: none.
     """
 
     def __init__(
@@ -168,8 +221,9 @@ class CNNLSTM(_NeuralLearner):
         learning_rate: float = 1e-4,
         published: bool = False,
         seed: int = 0,
+        patience: int = 0,
     ) -> None:
-        super().__init__(epochs, learning_rate, seed)
+        super().__init__(epochs, learning_rate, seed, patience)
         self.published = published
         if published:
             self._together = 1

@@ -17,6 +17,7 @@ knowledge, bias    yes         yes          yes          no
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -141,6 +142,12 @@ class View:
 
     def __repr__(self) -> str:
         return f"<{self.part} view of {len(self)} examples of {self._benchmark.name}, track {self.track}>"
+
+    def unlabelled(self) -> View:
+        """The same examples without labels, as a test set is handed out."""
+        other = copy.copy(self)
+        other._labels = None
+        return other
 
     @property
     def benchmark_name(self) -> str:

@@ -24,8 +24,9 @@ from nsl_bench.perception.generative import Generative, Shape
 from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Option, Renderer
 from nsl_bench.perception.softmax import SoftmaxCNN
+from nsl_bench.perception.strangers import halved
 
-__all__ = ["EDLGen", "loss"]
+__all__ = ["EDLGen", "best_scale", "loss"]
 
 _OPTIONS = (
     "preset",
@@ -49,6 +50,9 @@ _FEW = 10_000
 _WARM_DECAY = 1e-5
 """The published 0.001 is for LeNet: on the larger network it outweighs the loss's gradients, and Adam, which
 scales both alike, takes all weights to nothing within 200 steps."""
+
+_CALIBRATED_ON, _FEWEST = 1000, 20
+"""Validation images that evidence is scaled on, at most, and how many there have to be."""
 
 _CLIP = 10.0
 """Logits beyond give no more evidence: exp overflows, and 22,000 is certainty enough."""
@@ -86,6 +90,8 @@ class EDLGen(ImageClassifier):
     """
 
     name = "edl_gen"
+    version = "2"
+    validates = True
     sizes: ClassVar[type[Architecture]] = Architecture
 
     def __init__(
@@ -225,13 +231,21 @@ class EDLGen(ImageClassifier):
             seed=self.seed,
             device=device,
             progress=progress,
+            threads=1 if quick else None,
         )
         fakes, part = self._fakes(design)
         usual = 0.01 if few else _WARM_DECAY if start else 0.001
         decay = usual if self.decay is None else self.decay
         numbers = labels[rows].astype(np.int64)
         self._module = self._train(design, fakes, start, images, numbers, decay, settings)
-        own = {"filters": fakes.filters, "coarseness": part, "decay": decay, "warm": bool(start)}
+        scale = self._calibrate(design, progress=progress)
+        own = {
+            "filters": fakes.filters,
+            "coarseness": part,
+            "decay": decay,
+            "warm": bool(start),
+            "scale": scale,
+        }
         self._finish(design, concepts, settings, images=len(rows), **own)
         return self
 
@@ -291,6 +305,30 @@ class EDLGen(ImageClassifier):
             training.epochs(parts, step, order, images, settings, self.checkpoint)
         return training.finished(module)
 
+    def _calibrate(self, design: Architecture, *, progress: bool) -> float:
+        """Scale the trained network's logits by what is best on validation images; gives the factor."""
+        import torch
+
+        if self.validation is None:
+            return 1.0
+        labels = self.validation.labels
+        rows = training.first_of_each(labels, -(-_CALIBRATED_ON // design.outputs))
+        if len(np.unique(labels[rows])) < 2 or len(rows) < _FEWEST:
+            return 1.0
+        render, size = self.validation.render, (design.height, design.width)
+        images = collect(lambda some: render(rows[some]), len(rows), size, progress=progress)
+        changed = halved(images, labels[rows], np.random.default_rng(self.seed))
+        own, others = (
+            training.logits(self._module, part, self._mean, self._deviation, design.outputs)
+            for part in (images, changed)
+        )
+        scale = best_scale(own, others, labels[rows].astype(np.int64))
+        with torch.no_grad():
+            for parameter in self._module[-1].parameters():
+                parameter.mul_(scale)
+        training.finished(self._module)
+        return scale
+
     def _rescale(self, module: Any, images: npt.NDArray[np.uint8], labels: npt.NDArray[np.int64]) -> None:
         """Make a Softmax CNN's logits evidence: only their differences meant anything so far.
 
@@ -309,13 +347,42 @@ class EDLGen(ImageClassifier):
             module[-1].bias.mul_(factor).add_(float(6 - factor * own))
 
     def probabilities(self, logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        alpha = _alpha(logits)
-        return np.asarray(alpha / alpha.sum(axis=1, keepdims=True), np.float64)
+        return _shares(logits)
 
     def uncertainty(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
         """float64 [m]: ``K / sum(alpha)``, in 0..1, of images, uint8 [m, height, width, channels]."""
         alpha = _alpha(self.logits(images))
         return np.asarray(alpha.shape[1] / alpha.sum(axis=1), np.float64)
+
+
+def best_scale(
+    own: npt.NDArray[np.float64], strange: npt.NDArray[np.float64], labels: npt.NDArray[np.int64]
+) -> float:
+    """The factor in 1..8 for logits that is best on images and on strange ones, half and half.
+
+    Best is the least Brier score, where a strange image shows every concept with the same probability.
+    Evidence is never made less. Training leaves it too small: the loss all but vanishes where an output is a
+    few units above 0, but K concepts count as K observations, and to be sure of one of 52 takes 7.
+
+    Args:
+        own: float64 [m, K], logits of images.
+        strange: float64 [n, K], logits of images made strange.
+        labels: int64 [m], the images' concepts.
+    """
+    truth = np.eye(own.shape[1])[labels]
+
+    def brier(scale: float) -> float:
+        far = np.square(_shares(scale * own) - truth).sum(axis=1).mean()
+        return float(far + np.square(_shares(scale * strange) - 1 / own.shape[1]).sum(axis=1).mean())
+
+    # Where evidence is cut off the score is flat, so that all are tried; of equals the least is taken.
+    scales: list[float] = np.geomspace(1, 8, 100).round(3).tolist()
+    return min(scales, key=brier)
+
+
+def _shares(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    alpha = _alpha(logits)
+    return np.asarray(alpha / alpha.sum(axis=1, keepdims=True), np.float64)
 
 
 def _quick_epochs(images: int, design: Architecture, warm: bool) -> int:

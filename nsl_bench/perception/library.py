@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -25,19 +26,44 @@ from nsl_bench.errors import UserError
 from nsl_bench.perception import training
 from nsl_bench.perception.composite import Composite
 from nsl_bench.perception.figures import sample
-from nsl_bench.perception.network import Network, Segmentation, header_of, is_ours
+from nsl_bench.perception.network import (
+    Network,
+    Renderer,
+    Segmentation,
+    Validation,
+    header_of,
+    is_ours,
+)
 from nsl_bench.registry import Spec
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
 from nsl_bench.types import PoolPart
 
-__all__ = ["GROUP", "INDEX", "Entry", "accuracy", "add_to_index", "identity", "train_network", "trained"]
+__all__ = [
+    "GROUP",
+    "INDEX",
+    "VALIDATION_SHARE",
+    "Entry",
+    "accuracy",
+    "add_to_index",
+    "identity",
+    "network_rows",
+    "train_network",
+    "trained",
+]
 
 GROUP = "nsl_bench.weights"
 """Entry-point group of folders with weights."""
 
 INDEX = "index.json"
 """The file in such a folder that says what the weights are."""
+
+VALIDATION_SHARE = 0.1
+"""Of the network's images of each concept: what is chosen for networks (schedules, calibration) is chosen on
+them, by networks that are not trained on them, and never on pools A and B."""
+
+_AT_A_TIME = 64
+"""Images that accuracy is measured on between two words of progress."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +74,7 @@ class Entry:
         file: its safetensors file in the folder.
         network: the network's full spec, `Network.spec`.
         source: name of the image source.
-        source_fingerprint: of the source whose images it was trained on.
+        source_fingerprint: of the images it was trained on, `ImageSource.network_fingerprint`.
         concepts: key of the concepts' names.
     """
 
@@ -67,7 +93,19 @@ class Entry:
 def identity(network: Network, source: ImageSource, file: str = "") -> Entry:
     """What decides a network trained on a source's images."""
     concepts = cache.key(*source.concept_space.concepts)
-    return Entry(file, network.spec, source.name, source.fingerprint(), concepts)
+    return Entry(file, network.spec, source.name, source.network_fingerprint(), concepts)
+
+
+def network_rows(
+    network: Network, source: ImageSource
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """int64: the rows of the network's part to train on, and its validation rows, the last of each concept.
+
+    A network that does not validate is trained on all.
+    """
+    share = VALIDATION_SHARE if network.validates else 0.0
+    held_out = training.last_of_each(source.labels("network"), share)
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
 def trained(
@@ -112,7 +150,7 @@ def _obtain(
     with cache.lock(path):
         if path.is_file():
             return network.load(path, concepts)
-        _check(network, benchmark, source, device)
+        _check(network, benchmark, source, device, progress=progress)
         if not isinstance(network, Composite):
             print(
                 f"Training the network {_short(network)} for {benchmark.name} on the images of "
@@ -191,12 +229,14 @@ def train_network(
         made: Network = registry.create("network", spec, seed=seed)
     else:
         made = network
-    _check(made, benchmark, source, device)
+    _check(made, benchmark, source, device, progress=progress)
     return _train(made, benchmark, source, device=device, progress=progress)
 
 
-def _check(network: Network, benchmark: Benchmark, source: ImageSource, device: str) -> None:
-    """Raise a UserError if training would, as far as that shows before it begins."""
+def _check(
+    network: Network, benchmark: Benchmark, source: ImageSource, device: str, *, progress: bool = False
+) -> None:
+    """Raise a UserError if training would, or measuring after it, as far as that shows before it begins."""
     training.pick_device(device)
     labels = source.labels("network")
     space = source.concept_space
@@ -212,17 +252,16 @@ def _check(network: Network, benchmark: Benchmark, source: ImageSource, device: 
             f"The network {network.name} learns from segmentation maps, which the image source "
             f"{source.name} does not have."
         )
-    network.check(source.shape, labels, benchmark.concept_space.concepts)
+    network.check(source.shape, labels[network_rows(network, source)[0]], benchmark.concept_space.concepts)
+    source.check_images(progress=progress)
 
 
 def _train(
     made: Network, benchmark: Benchmark, source: ImageSource, *, device: str, progress: bool
 ) -> Network:
-    labels, standard = source.labels("network"), source.variants[0]
-
-    def train_images(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        return source.render("network", rows, standard)
-
+    rows, held_out = network_rows(made, source)
+    labels = source.labels("network")[rows]
+    train_images = _renderer(source, rows)
     concepts = benchmark.concept_space.concepts
     if isinstance(made, Composite):
         members = [
@@ -234,11 +273,13 @@ def _train(
         extra: dict[str, Any] = {}
         if made.needs_segmentation:
             extra["segmentation"] = Segmentation(
-                source.segments, lambda rows: source.segmentation("network", rows)
+                source.segments, lambda some: source.segmentation("network", rows[some])
             )
         basis = made.basis(source.shape)
         if basis is not None:
             made.start = _obtain(basis, benchmark, source, device=device, progress=progress)
+        if len(held_out):
+            made.validation = Validation(_renderer(source, held_out), source.labels("network")[held_out])
         made.checkpoint = cache.folder("training") / f"{made.name}-{identity(made, source).key}.safetensors"
         made.fit(train_images, labels, concepts, device=device, progress=progress, **extra)
     made.details["source"] = {
@@ -249,8 +290,18 @@ def _train(
     return made
 
 
+def _renderer(source: ImageSource, rows: npt.NDArray[np.int64]) -> Renderer:
+    """Standard images of the network's part by their place among some rows."""
+    return lambda some: source.render("network", rows[some], source.variants[0])
+
+
 def accuracy(
-    network: Network, source: ImageSource, shift: Shift | None = None, part: PoolPart = "b", limit: int = 2000
+    network: Network,
+    source: ImageSource,
+    shift: Shift | None = None,
+    part: PoolPart = "b",
+    limit: int = 2000,
+    seen: Callable[[int], object] = lambda images: None,
 ) -> float:
     """The share of held-out images whose concept the network sees.
 
@@ -260,15 +311,16 @@ def accuracy(
         shift: what they go through.
         part: the part of the pool.
         limit: at most so many images, spread evenly over the part.
+        seen: is told of every few images how many they were.
 
     Raises:
         UserError: the part is empty.
     """
-    labels, rows = source.labels(part), sample(source, part, limit)
-    right = sum(
-        int((network.predict_proba(render(source, shift, part, some)).argmax(axis=1) == labels[some]).sum())
-        for some in chunks(rows)
-    )
+    labels, rows, right = source.labels(part), sample(source, part, limit), 0
+    for some in chunks(rows, _AT_A_TIME):
+        found = network.predict_proba(render(source, shift, part, some)).argmax(axis=1)
+        right += int((found == labels[some]).sum())
+        seen(len(some))
     return right / len(rows)
 
 

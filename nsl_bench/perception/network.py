@@ -27,6 +27,7 @@ __all__ = [
     "Option",
     "Renderer",
     "Segmentation",
+    "Validation",
     "check_header",
     "from_array",
     "header_of",
@@ -62,6 +63,19 @@ class Segmentation:
     render: Renderer
 
 
+@dataclass(frozen=True)
+class Validation:
+    """Images that a network is not trained on: what is chosen after its training is chosen on them.
+
+    Attributes:
+        render: the images by row.
+        labels: int16 [n], the concept of each.
+    """
+
+    render: Renderer
+    labels: npt.NDArray[np.int16]
+
+
 def from_array(images: npt.NDArray[np.uint8]) -> Renderer:
     """A renderer of images that are in memory, uint8 [n, height, width, channels]."""
     return lambda rows: images[rows]
@@ -79,6 +93,9 @@ class Network(ABC):
         checkpoint: the file in which `fit` keeps its state between epochs, and from which it goes on; None
             keeps none. It decides nothing about the weights.
         start: the network that `basis` asks for, trained; None if nobody provided it.
+        validates: whether `fit` wants images beside those that it is given, in `validation`: a tenth of
+            the network's images, on which it is not trained.
+        validation: these images; None if nobody provided them.
         needs_segmentation: whether `fit` wants the train images' segmentation maps, in the keyword argument
             ``segmentation``, a `Segmentation`.
 
@@ -93,6 +110,8 @@ class Network(ABC):
     checkpoint: Path | None = None
     needs_segmentation: ClassVar[bool] = False
     start: Network | None = None
+    validates: ClassVar[bool] = False
+    validation: Validation | None = None
 
     def __init__(self, seed: int = 0) -> None:
         if not 0 <= seed <= _MOST_SEED:

@@ -141,9 +141,10 @@ def _digests() -> _Table:
 
 
 def _path(kind: str, source: ImageSource, part: PoolPart, shift: Shift | None, network: str = "") -> Path:
-    name = cache.key(
-        kind, network, source.name, source.fingerprint(), part, shift.spec if shift else STANDARD
-    )
+    change = STANDARD if shift is None else shift.spec
+    if shift is not None and shift.version != "1":
+        change = f"{change}@{shift.version}"
+    name = cache.key(kind, network, source.name, source.fingerprint(), part, change)
     return cache.folder(kind) / f"{source.name}-{part}-{name}.parquet"
 
 

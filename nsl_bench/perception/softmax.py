@@ -154,6 +154,7 @@ class SoftmaxCNN(ImageClassifier):
             seed=self.seed,
             device=device,
             progress=progress,
+            threads=1 if quick else None,
         )
         self._module = training.train(
             design.build,

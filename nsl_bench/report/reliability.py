@@ -61,6 +61,8 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
         if own.empty or "label" not in own:
             continue
         names = [c for c in own.columns if c.startswith("p_")]
+        if not names:
+            continue
         labels = own["label"].map({name.removeprefix("p_"): k for k, name in enumerate(names)})
         counts = reliability(own[names].to_numpy(np.float64), labels.to_numpy(np.int64), _BINS)
         for shift in _shifts(store, job):

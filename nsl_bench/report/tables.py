@@ -38,6 +38,7 @@ SETTING = ("benchmark", "benchmark_version", "source", "size", "splits", "seed",
 ROW = ("track", "network", "learner", "shift", "percent")
 
 _VERSIONS = ("learner_version", "network_version")
+_SEEDS = ("network_seed", "learner_draw")
 _ANSWERED = ["hypothesis_accuracy", "framework_accuracy"]
 
 
@@ -131,11 +132,24 @@ def _on_curve(group: pd.DataFrame, one: Any) -> pd.DataFrame:
 
 
 def _mean_and_error(values: pd.DataFrame, by: list[str], metrics: Sequence[str]) -> pd.DataFrame:
-    long = values.melt(id_vars=by, value_vars=list(metrics), var_name="metric").dropna(subset="value")
+    axes = [axis for axis in ("repeat", *_SEEDS) if axis in values and axis not in by]
+    long = values.melt(id_vars=[*by, *axes], value_vars=list(metrics), var_name="metric")
+    long = long.dropna(subset="value")
     long["metric"] = pd.Categorical(long["metric"], categories=list(metrics), ordered=True)
-    grouped = long.groupby([*by, "metric"], sort=False, observed=True)["value"]
-    table = grouped.agg(mean="mean", std_err="sem", n="count").reset_index()
+    grouped = long.groupby([*by, "metric"], sort=False, observed=True)
+    table = grouped["value"].agg(mean="mean", std_err="sem", n="count").reset_index()
+    if any(values[axis].nunique() > 1 for axis in _SEEDS if axis in values):
+        table["std_err"] = [_crossed_error(part) for _, part in grouped]
     return table
+
+
+def _crossed_error(part: pd.DataFrame) -> float:
+    """The standard error of a mean over train splits and seeds, each of which has its own share of it."""
+    variance = 0.0
+    for axis in ("repeat", *_SEEDS):
+        means = part.groupby(axis)["value"].mean()
+        variance += float(means.var(ddof=1)) / len(means) if len(means) > 1 else 0.0
+    return float(np.sqrt(variance)) if len(part) > 1 else float("nan")
 
 
 def summarise(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
@@ -168,7 +182,7 @@ def area_under_shift(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRIC
     done = with_standard(runs)
     present = [metric for metric in metrics if metric in done]
     by = [*SETTING, "track", "network", "learner", "shift"]
-    curve = done.groupby([*by, "repeat"], sort=False)[present].mean().reset_index()
+    curve = done.groupby([*by, "repeat", *_SEEDS], sort=False)[present].mean().reset_index()
     return _mean_and_error(curve, by, present)
 
 

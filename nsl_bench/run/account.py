@@ -35,8 +35,8 @@ _ANSWERS_KEPT = 256
 _answers: dict[tuple[Any, ...], Answer | Ended] = {}
 
 
-Answered = tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]
-"""Predicted labels [n], label probabilities [n, labels]."""
+Answered = tuple[npt.NDArray[np.int16], npt.NDArray[np.float64] | None]
+"""Predicted labels [n], label probabilities [n, labels]; None of a learner that gives labels alone."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Account:
 
     Attributes:
         numbers: metrics by name.
-        probabilities: float64 [n, labels], of framework evaluation if there is one.
+        probabilities: float64 [n, labels], of framework evaluation if there is one; None for labels alone.
         causes: for each example what would repair its error, one of `CAUSES`, ``""`` where there is none;
             None without framework evaluation.
         inference: what a record says of probabilistic inference: the engine, how often it was exact, an
@@ -54,7 +54,7 @@ class Account:
     """
 
     numbers: dict[str, float]
-    probabilities: npt.NDArray[np.float64]
+    probabilities: npt.NDArray[np.float64] | None
     causes: list[str] | None = None
     inference: dict[str, Any] = field(default_factory=dict)
 
@@ -87,8 +87,10 @@ def account(
     framework, own = answers["framework"]
     inference = _infer(benchmark, hypothesis, split, predictions, own, engine, allowance)
     found = _numbers(inference.probabilities, labels)
-    right = measure.most_probable(inference.probabilities) == labels
-    found["framework_accuracy_probabilistic"] = float(np.mean(right))
+    right = framework == labels
+    if inference.probabilities is not None:
+        right = measure.most_probable(inference.probabilities) == labels
+        found["framework_accuracy_probabilistic"] = float(np.mean(right))
     if "hypothesis" not in answers or predictions is None:
         return Account(found, inference.probabilities, None, inference.used)
     cause = _causes(benchmark, split, predictions, framework, answers["hypothesis"][0])
@@ -100,7 +102,7 @@ def account(
 
 @dataclass(frozen=True)
 class _Inference:
-    probabilities: npt.NDArray[np.float64]
+    probabilities: npt.NDArray[np.float64] | None
     used: dict[str, Any] = field(default_factory=dict)
 
 
@@ -109,7 +111,7 @@ def _infer(
     hypothesis: Hypothesis | None,
     split: Split,
     predictions: Predictions | None,
-    own: npt.NDArray[np.float64],
+    own: npt.NDArray[np.float64] | None,
     engine: str,
     allowance: Allowance | None,
 ) -> _Inference:
@@ -121,11 +123,11 @@ def _infer(
         split: the test examples.
         predictions: what the network sees in them.
         own: float64 [n, labels], what the learner itself gives; it stays where the learner has no ASP
-            rules, or where its probabilities are not all 0 or 1.
+            rules, or where its probabilities are not all 0 or 1. None: it gives labels alone.
         engine: an engine's name or spec.
         allowance: what inference may use.
     """
-    crisp = bool(np.isin(own, (0.0, 1.0)).all())
+    crisp = own is not None and bool(np.isin(own, (0.0, 1.0)).all())
     if hypothesis is None or hypothesis.language != "asp" or predictions is None or not crisp:
         return _Inference(own)
     try:
@@ -179,9 +181,11 @@ def answer_of(
 
 
 def _numbers(
-    probabilities: npt.NDArray[np.float64], labels: npt.NDArray[np.integer[Any]]
+    probabilities: npt.NDArray[np.float64] | None, labels: npt.NDArray[np.integer[Any]]
 ) -> dict[str, float]:
     """The metrics that label probabilities have."""
+    if probabilities is None:
+        return {}
     return {
         "brier_score": measure.brier_score(probabilities, labels),
         "probabilistic_accuracy": measure.probabilistic_accuracy(probabilities, labels),

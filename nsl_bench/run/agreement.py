@@ -57,7 +57,7 @@ def agreement(
     hypothesis: Hypothesis,
     split: Split,
     predictions: Predictions | None,
-    answers: Mapping[str, tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]],
+    answers: Mapping[str, tuple[npt.NDArray[np.int16], npt.NDArray[np.float64] | None]],
     allowance: Allowance | None = None,
 ) -> Agreement:
     """Compare what ASP rules derive with what a learner answers.

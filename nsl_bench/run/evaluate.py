@@ -163,6 +163,7 @@ class Bench:
             timed_out=measured.timed_out,
             inference=measured.inference,
             perception=measured.perception,
+            tuning=measured.tuning,
         )
         return Outcome(record, measured.predictions, log or output)
 

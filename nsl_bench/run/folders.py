@@ -37,7 +37,7 @@ import numpy.typing as npt
 from nsl_bench import __version__
 from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.learners.view import TrackError, View
-from nsl_bench.types import AMBIGUOUS, UNDECIDED, one_hot
+from nsl_bench.types import AMBIGUOUS, UNDECIDED
 
 __all__ = ["FORMAT", "Answers", "read_predictions", "read_rules", "write"]
 
@@ -146,12 +146,22 @@ class Answers:
     """What a ``predictions.parquet`` says, in the order of the test examples.
 
     Attributes:
-        probabilities: float64 [n, labels].
+        probabilities: float64 [n, labels], or None where only labels are given.
         labels: int16 [n], or None where only probabilities are given.
     """
 
-    probabilities: npt.NDArray[np.float64]
+    probabilities: npt.NDArray[np.float64] | None
     labels: npt.NDArray[np.int16] | None
+
+    @property
+    def predicted(self) -> npt.NDArray[np.int16]:
+        """int16 [n]: the labels, or the most probable ones; none where all probabilities are zero."""
+        if self.labels is not None:
+            return self.labels
+        assert self.probabilities is not None
+        best: npt.NDArray[np.int16] = self.probabilities.argmax(axis=1).astype(np.int16)
+        best[self.probabilities.max(axis=1) <= 0] = UNDECIDED
+        return best
 
 
 def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
@@ -192,8 +202,7 @@ def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
     labels = None if told is None else _labels(where, told, label_names)[order]
     if given:
         return Answers(_probabilities(where, np.stack(numbers, axis=1), ids)[order], labels)
-    assert labels is not None
-    return Answers(one_hot(labels, len(label_names)), labels)
+    return Answers(None, labels)
 
 
 def _check_columns(where: str, schema: Any, given: Sequence[str], scores: Sequence[str]) -> None:

@@ -23,17 +23,18 @@ from nsl_bench.isolation.limits import Failure, Lost
 from nsl_bench.learners.base import (
     InvalidOutput,
     Unanswered,
+    answers_of,
     hypothesis_of,
-    labels_of,
-    probabilities_of,
     takes_validation,
+    tuning_of,
 )
 from nsl_bench.learners.view import View
 from nsl_bench.run import metrics as measure
-from nsl_bench.run.account import account, perceived
+from nsl_bench.run.account import Answered, account, perceived
 from nsl_bench.run.agreement import agreement
 from nsl_bench.run.effort import Effort
 from nsl_bench.run.quality import example_quality, is_true_rule
+from nsl_bench.run.uncertainty import aurc, detection_auroc, fpr_at_95, least_confidence
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
 from nsl_bench.types import (
@@ -136,10 +137,7 @@ class Measured:
     inference: dict[str, Any] = field(default_factory=dict)
     perception: dict[str, Any] = field(default_factory=dict)
     validation_hash: str = ""
-
-
-Answered = tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]
-"""Predicted labels [n], label probabilities [n, labels]."""
+    tuning: dict[str, Any] = field(default_factory=dict)
 
 
 def measure_learner(learner: Any, material: Material, allowance: Allowance) -> Measured:
@@ -175,6 +173,7 @@ def measure_learner(learner: Any, material: Material, allowance: Allowance) -> M
         with blaming("examples_"):
             found.numbers.update(example_quality(learner.examples_, material.benchmark))
     found.timed_out = bool(getattr(learner, "timed_out_", False))
+    found.tuning = tuning_of(learner)
     return found
 
 
@@ -197,8 +196,7 @@ def _answers(learner: Any, material: Material, effort: Effort) -> dict[str, Answ
     for name, view in material.tests().items():
         timed = contextlib.nullcontext() if answers else effort.of("prediction")
         with contextlib.suppress(Unanswered), blaming(answering), timed:
-            probabilities = probabilities_of(learner, view)
-            answers[name] = labels_of(learner, view, probabilities), probabilities
+            answers[name] = answers_of(learner, view)
     return answers
 
 
@@ -220,8 +218,9 @@ def _counting(
     if not compared.holds:
         return None, replace(hypothesis, fidelity=compared.share)
     if "hypothesis" in compared.labels:
-        derived = compared.labels["hypothesis"]
-        answers["hypothesis"] = derived, one_hot(derived, len(benchmark.labels))
+        derived, (_, given) = compared.labels["hypothesis"], answers["hypothesis"]
+        certain = None if given is None else one_hot(derived, len(benchmark.labels))
+        answers["hypothesis"] = derived, certain
     return hypothesis, hypothesis
 
 
@@ -247,6 +246,8 @@ def _count(
         else:
             frames.append(_frame(name, benchmark, test.split, predicted, probabilities))
     found.numbers.update(told.numbers)
+    found.numbers["macro_f1"] = measure.macro_f1(predicted, labels, len(benchmark.labels))
+    found.numbers.update(_uncertainty(test, told.probabilities, predicted == labels))
     found.numbers["undecided"] = float(np.mean(predicted == UNDECIDED))
     found.numbers["ambiguous"] = float(np.mean(predicted == AMBIGUOUS))
     found.predictions = pd.concat(frames, ignore_index=True)
@@ -257,6 +258,26 @@ def _count(
             found.perception[part] = perceived(data.split, data.predictions)
 
 
+def _uncertainty(
+    test: Data, probabilities: npt.NDArray[np.float64] | None, right: npt.NDArray[np.bool_]
+) -> dict[str, float]:
+    """How well the uncertainty of learner and network tells which answers are wrong, and what is shifted."""
+    found: dict[str, float] = {}
+    unsure = {}
+    if probabilities is not None:
+        unsure[""] = least_confidence(probabilities)
+        found["aurc"] = aurc(unsure[""], right)
+    if test.predictions is not None and test.shift is not None:
+        # An example is as sure as the least sure of its images.
+        unsure["network_"] = 1.0 - test.predictions.confidence.min(axis=1).astype(np.float64)
+    shifted = test.split.shifted
+    if 0 < shifted.sum() < len(shifted):
+        for whose, uncertainty in unsure.items():
+            found[f"{whose}shift_auroc"] = detection_auroc(uncertainty, shifted)
+            found[f"{whose}shift_fpr95"] = fpr_at_95(uncertainty, shifted)
+    return found
+
+
 def imputed(material: Material) -> Measured:
     """What stands for a run that failed: its train set's majority class as the answer to every example."""
     labels = material.train.split.labels
@@ -264,7 +285,9 @@ def imputed(material: Material) -> Measured:
     majority = int(np.bincount(labels, minlength=n_labels).argmax())
     predicted = np.full(len(material.test.split), majority, np.int16)
     found = Measured()
-    answers = {name: (predicted, one_hot(predicted, n_labels)) for name in material.tests()}
+    answers: dict[str, Answered] = {
+        name: (predicted, one_hot(predicted, n_labels)) for name in material.tests()
+    }
     _count(found, material, None, answers, Allowance(None))
     return found
 
@@ -298,7 +321,7 @@ def _frame(
     benchmark: Benchmark,
     split: Split,
     predicted: npt.NDArray[np.int16],
-    probabilities: npt.NDArray[np.float64],
+    probabilities: npt.NDArray[np.float64] | None,
     causes: list[str] | None = None,
 ) -> pd.DataFrame:
     import pandas as pd
@@ -310,7 +333,8 @@ def _frame(
         "label": [names[label] for label in split.labels.tolist()],
         "predicted": [names[label] for label in predicted.tolist()],
     }
-    columns.update({f"p_{name}": probabilities[:, k] for k, name in enumerate(benchmark.labels.names)})
+    if probabilities is not None:
+        columns.update({f"p_{name}": probabilities[:, k] for k, name in enumerate(benchmark.labels.names)})
     if causes is not None:
         columns["repaired_by"] = causes
     return pd.DataFrame(columns)

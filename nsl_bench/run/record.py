@@ -71,6 +71,8 @@ class Record(Written):
             error. Empty where a learner's own probabilities count (since 2).
         perception: for ``"train"`` and ``"test"`` how often the network saw each concept (``concepts``), and
             its confidences in ten bins of 0..1 (``confidence``) (since 2).
+        tuning: of a tuned learner the budget (``trials``), the options ``chosen`` and their
+            ``validation_accuracy`` (since 4).
         key: of the run; that of the job unless an older version recorded it under another one.
         schema: version of this form.
     """
@@ -92,6 +94,7 @@ class Record(Written):
         Mapping[str, dict[str, dict[str, int] | list[int]]],
         Is("for each part how often each concept was seen, under 'concepts'", test=_counts_concepts),
     ] = field(default_factory=dict, metadata={"since": 2})
+    tuning: Mapping[str, Any] = field(default_factory=dict, metadata={"since": 4})
     key: Annotated[str, Is("20 hexadecimal digits", test=_is_key, schema={"pattern": _KEY})] = field(
         default="", compare=False
     )

@@ -31,6 +31,7 @@ _DAMAGED = Advice(
     "a file that a run wrote needs less", "crashed", dict.fromkeys(("SIGSEGV", "SIGABRT"), "it is damaged")
 )
 _TEXTS = ("evaluation", "example", "predicted")
+_LONGEST_LABEL = 200
 
 
 def read_records(path: Path) -> list[str]:
@@ -50,7 +51,8 @@ def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
         key: of the run whose predictions are wanted, where they are compacted; None: of all.
 
     Returns:
-        The columns ``evaluation``, ``example``, ``predicted``, ``label`` if it is kept, and ``p_LABEL``.
+        The columns ``evaluation``, ``example``, ``predicted``, ``label`` if it is kept, and ``p_LABEL``
+        unless the learner gave labels alone.
 
     Raises:
         UserError: the file is damaged, or holds something else.
@@ -165,8 +167,13 @@ def _is_kept(name: str) -> bool:
 
 
 def _check_words(path: str, columns: Sequence[tuple[str, Any]]) -> None:
-    """Each text is one of the labels that have a probability."""
+    """Each text is one of the labels that have a probability; without any they are short and printable."""
     labels = [name.removeprefix("p_") for name, _ in columns if name.startswith("p_")]
+    if not labels:
+        words = [word for name, told in columns if name in ("predicted", "label") for word in told["words"]]
+        if other := [word for word in words if not word.isprintable() or len(word) > _LONGEST_LABEL]:
+            raise UserError(f"The predictions {path}: {quoted(other[0])} is no label.")
+        return
     known = {"predicted": [*labels, "undecided", "ambiguous"], "label": labels}
     for name, told in columns:
         other = [word for word in told["words"] if word not in known[name]] if name in known else []
@@ -189,7 +196,7 @@ def _table(path: str, key: str | None) -> pa.Table:
         table.validate(full=True)
         kinds = dict(zip(table.column_names, table.schema.types, strict=True))
         numbers = [name for name in kinds if name.startswith("p_")]
-        right = len(kinds) == table.num_columns and bool(numbers)
+        right = len(kinds) == table.num_columns and (bool(numbers) or "label" in kinds)
         for name in (*_TEXTS, *({"label"} & kinds.keys())):
             kind = kinds.get(name, pa.null())
             # Of compacted runs, those of earlier versions have no labels.

@@ -85,6 +85,7 @@ def test_the_head_of_the_card_agrees_with_the_files(grids: Path) -> None:
 
     card = DatasetCard.load(grids / "README.md")
     assert card.data.license == "cc-by-4.0" and card.data.size_categories == ["n<1K"]
+    assert "* `test`: " in card.text and " different images in " in card.text
     infos = DatasetInfosDict.from_dataset_card_data(card.data)
     configs = {entry["config_name"]: entry["data_files"] for entry in card.data.configs}
     assert infos.keys() == configs.keys() == {"standard", "rotate90", "symbolic", "images"}

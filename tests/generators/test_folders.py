@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import shutil
 from pathlib import Path
 from typing import ClassVar
@@ -15,11 +17,14 @@ from nsl_bench.generators.scenes.folder import Mit67
 from nsl_bench.generators.scenes.names import SCENES
 from PIL import Image
 
-from nsl_bench import registry
+from nsl_bench import cache, registry
 from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
+from nsl_bench.perception.library import train_network
+from nsl_bench.shift import resolve
 from nsl_bench.types import PoolPart
 
+PARTS: tuple[PoolPart, ...] = ("network", "a", "b")
 PEPPERS = ("Pepper__bell___Bacterial_spot", "Pepper__bell___healthy")
 
 
@@ -31,11 +36,11 @@ def paint(file: Path, seed: int, mode: str = "RGB", size: tuple[int, int] = (40,
     return file
 
 
-def classes(root: Path, names: tuple[str, ...], n: int = 10) -> Path:
-    """A folder with n images of each class."""
+def classes(root: Path, names: tuple[str, ...], n: int = 10, seed: int = 0) -> Path:
+    """A folder with n images of each class; other seeds, far apart, give other images."""
     for k, name in enumerate(names):
         for i in range(n):
-            paint(root / name / f"image {i}.{'JPG' if i % 2 else 'png'}", 100 * k + i)
+            paint(root / name / f"image {i}.{'JPG' if i % 2 else 'png'}", seed + 100 * k + i)
     return root
 
 
@@ -116,7 +121,7 @@ def test_a_folder_that_lacks_crops_says_what_it_is_good_for(shared: Path) -> Non
 
 def test_train_and_valid(tmp_path: Path) -> None:
     classes(tmp_path / "train", PEPPERS, 6)
-    classes(tmp_path / "valid", PEPPERS, 10)
+    classes(tmp_path / "valid", PEPPERS, 10, 1000)
     source = PlantFolder(tmp_path)
     assert [len(source.labels(part)) for part in ("network", "a", "b")] == [12, 14, 6]
 
@@ -277,3 +282,141 @@ class TestBadInput:
         classes(tmp_path, ("bar", "bakrey"), 2)
         with pytest.raises(UserError, match=r"bakrey is no scene of MIT Indoor 67.*Did you mean 'bakery'"):
             Mit67(tmp_path)
+
+
+def test_hidden_files_are_no_images(tmp_path: Path) -> None:
+    classes(tmp_path, PEPPERS, 4)
+    for place in ("._image 0.png", ".thumbs/small.png"):
+        file = tmp_path / PEPPERS[0] / place
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(b"\x00\x05\x16\x07 no image")
+    source = PlantFolder(tmp_path, image_size=32)
+    assert sum(len(source.labels(part)) for part in PARTS) == 8
+    source.check_images()
+
+
+def test_classes_that_a_task_leaves_out_do_not_matter(tmp_path: Path) -> None:
+    classes(tmp_path, ("bar", "bakery", "kitchen"), 4)
+    (tmp_path / "mall").mkdir()
+    (tmp_path / "my notes").mkdir()
+    task = registry.create("benchmark", "indoor_scene:scenes=bar+bakery")
+    assert len(make_source(task, f"mit67:{tmp_path}").labels("network")) == 4
+    with pytest.raises(UserError, match=r"my notes is no scene|mall holds no images"):
+        Mit67(tmp_path)
+    for name, lines in (
+        ("TrainImages.txt", "bar/image 0.png\nbakery/image 0.png\nmall/gone.jpg"),
+        ("TestImages.txt", "bar/image 2.png\nbakery/image 2.png\nkitchen/image 0.png"),
+    ):
+        (tmp_path / name).write_text(lines, encoding="utf-8")
+    assert [len(make_source(task, f"mit67:{tmp_path}").labels(part)) for part in PARTS] == [2, 2, 0]
+
+
+def test_an_outer_folder(tmp_path: Path) -> None:
+    classes(tmp_path / "data" / "PlantVillage", PEPPERS, 2)
+    for source in (PlantFolder, Mit67):
+        classes(tmp_path / "rooms" / "Images here", ("bar", "bakery"), 2)
+        path = tmp_path / ("data" if source is PlantFolder else "rooms")
+        (inner,) = path.iterdir()
+        with pytest.raises(UserError, match=f"is one level too high: .* are in {inner}; give that folder"):
+            source(path)
+
+
+def test_an_empty_class_names_the_endings(tmp_path: Path) -> None:
+    classes(tmp_path, PEPPERS, 2)
+    (tmp_path / "Tomato_healthy").mkdir()
+    with pytest.raises(UserError, match=r"end in \.jpg, \.jpeg, \.png, .*\.webp"):
+        PlantFolder(tmp_path)
+
+
+def test_rooms_in_train_and_test(tmp_path: Path) -> None:
+    classes(tmp_path / "train", ("bar", "bakery"), 3)
+    classes(tmp_path / "test", ("bar", "bakery"), 10, 1000)
+    assert [len(Mit67(tmp_path).labels(part)) for part in PARTS] == [6, 14, 6]
+
+
+def test_copies_of_train_images_are_left_out_of_the_test_images(tmp_path: Path, capsys) -> None:
+    classes(tmp_path / "train", PEPPERS, 3)
+    valid = classes(tmp_path / "valid", PEPPERS, 10, 1000)
+    shutil.copy(tmp_path / "train" / PEPPERS[0] / "image 1.JPG", valid / PEPPERS[0] / "copy.jpg")
+    for i in (3, 5, 7):
+        shutil.copy(valid / PEPPERS[1] / "image 1.JPG", valid / PEPPERS[1] / f"image {i}.JPG")
+    for _ in range(2):
+        source = PlantFolder(tmp_path)
+    files = [file for part in PARTS for file in source._files[part]]
+    assert tmp_path / "valid" / PEPPERS[0] / "copy.jpg" not in files
+    said = capsys.readouterr().err
+    assert said.count("left out") == 1 and "another part of the pool" in said
+    contents = [{file.read_bytes() for file in source._files[part]} for part in PARTS]
+    assert all(not a & b for a, b in itertools.combinations(contents, 2))
+
+
+def test_a_network_does_not_depend_on_held_out_files(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    root = classes(tmp_path / "leaves", PEPPERS)
+    source = PlantFolder(root, image_size=64)
+    before = source.fingerprint(), source.network_fingerprint()
+    broken = source._files["b"][0]
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:60])
+    task = registry.create("benchmark", "crop_yield:species=pepper")
+    task.concept_space = source.concept_space
+    with pytest.raises(UserError, match=f"The image {re.escape(str(broken))} cannot be read"):
+        train_network("softmax:epochs=1", task, PlantFolder(root, image_size=64))
+    torn = PlantFolder(root, image_size=64)
+    assert torn.fingerprint() != before[0] and torn.network_fingerprint() == before[1]
+    broken.write_bytes(whole)
+    PlantFolder(root, image_size=64).check_images()
+    paint(source._files["network"][0], 4321)
+    assert PlantFolder(root, image_size=64).network_fingerprint() != before[1]
+
+
+def test_grey_pictures_in_three_channels(tmp_path: Path, capsys) -> None:
+    task = registry.create("benchmark", "crop_yield:species=pepper")
+    for folder, n in (("all", 10), ("some", 1)):
+        root = classes(tmp_path / folder, PEPPERS)
+        for name in PEPPERS:
+            for file in sorted((root / name).iterdir())[:n]:
+                with Image.open(file) as picture:
+                    grey = picture.convert("L").convert("RGB")
+                grey.save(file.with_suffix(".png"))
+                if file.suffix != ".png":
+                    file.unlink()
+        source = PlantFolder(root, image_size=32)
+        if folder == "all":
+            with pytest.raises(UserError, match=r"images of plants are grey \(in all three channels\)"):
+                resolve("hue:0.15", task, source)
+            with pytest.raises(UserError, match="saturate:2' changes nothing"):
+                resolve("saturate:2", task, source)
+        else:
+            resolve("hue:0.15", task, source)
+            assert source.grey_share() == 0 or "they are grey" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("names", "proposed"), [(("kitchen", "bedroom", "closet"), False), (("kitchen", "bar"), True)]
+)
+def test_no_task_of_one_label_is_proposed(names: tuple[str, ...], proposed: bool, tmp_path: Path) -> None:
+    classes(tmp_path, names, 2)
+    with pytest.raises(UserError) as error:
+        make_source(registry.create("benchmark", "indoor_scene"), f"mit67:{tmp_path}")
+    assert ("indoor_scene:scenes" in str(error.value)) == proposed
+
+
+def test_a_task_of_one_label_is_refused() -> None:
+    with pytest.raises(
+        UserError, match="gives every picture the same label, home; add a scene of another kind"
+    ):
+        registry.create("benchmark", "indoor_scene:scenes=kitchen+bedroom+closet")
+
+
+def test_fields_of_one_label_are_refused_and_not_proposed(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"all fields of .*Blueberry.* have the same label; name more species"
+    ):
+        registry.create("benchmark", "crop_yield:species=blueberry+raspberry")
+    for world in range(20):
+        task = registry.create("benchmark", f"crop_yield:species=pepper,world={world}")
+        assert len(set(task.yields.tolist())) == 2
+    classes(tmp_path, ("Blueberry___healthy", "Raspberry___healthy"), 2)
+    with pytest.raises(UserError, match=r"and 3. more\.$"):
+        make_source(registry.create("benchmark", "crop_yield"), f"plants:{tmp_path}")

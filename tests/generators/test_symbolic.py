@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from nsl_bench.generators.sudoku import Sudoku
 
 from nsl_bench import registry
 from nsl_bench.data.splits import symbolic_split
+from nsl_bench.errors import UserError
 from nsl_bench.inference.crisp import crisp_labels
 from nsl_bench.types import Split
 
@@ -140,3 +142,18 @@ def test_the_papers_splits_can_be_read(name: str, shared) -> None:  # type: igno
     contexts = [task.context(row, {}) for row in train.concepts]
     labels = crisp_labels([task.true_rule], task.background, contexts, task.labels)
     assert np.array_equal(labels, train.labels)
+
+
+def test_a_train_set_that_a_folder_lacks(tmp_path: Path) -> None:
+    (tmp_path / "small").mkdir()
+    for k in (1, 2, 10):
+        (tmp_path / "small" / f"train_{k}.csv").write_text("player_1\n", encoding="utf-8")
+    task = registry.create("benchmark", "follow_suit")
+    with pytest.raises(UserError, match=r"train_6\.csv\. The folder has train sets 1, 2, 10\.$"):
+        symbolic_split(task, "train", "small", 6, splits=tmp_path)
+    for k in range(3, 10):
+        (tmp_path / "small" / f"train_{k}.csv").write_text("player_1\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"train_20\.csv\. The folder has train sets 1 to 10\.$"):
+        symbolic_split(task, "train", "small", 20, splits=tmp_path)
+    with pytest.raises(UserError, match=r"There is no split file .*test\.csv\.$"):
+        symbolic_split(task, "test", splits=tmp_path)

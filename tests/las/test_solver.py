@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +45,21 @@ def check_oracle(shared: Path, name: str) -> None:
 @pytest.mark.parametrize("name", QUICK)
 def test_oracles(shared: Path, name: str) -> None:
     check_oracle(shared, name)
+
+
+def test_a_small_task_loads_little(shared: Path) -> None:
+    """A small task takes less time and memory than these modules."""
+    seldom = ("hashlib", "difflib", "nsl_bench.asp.replicas", "nsl_bench.las.bias.batch")
+    code = (
+        "import sys, numpy, clingo\n"
+        "before = set(sys.modules)\n"
+        "from nsl_bench.las import LasTask, solve\n"
+        f"solve(LasTask.read({str(shared / 'oracles/las/follow_suit_n104_shift0_s0.las')!r}))\n"
+        f"print([name for name in {(*seldom, 'pydantic', 'numba', 'pysat')!r} "
+        "if name in set(sys.modules) - before])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 @pytest.mark.slow

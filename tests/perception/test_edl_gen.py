@@ -6,9 +6,11 @@ import torch
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
-from nsl_bench.perception.edl_gen import EDLGen, loss
+from nsl_bench.perception.edl_gen import EDLGen, best_scale, loss
 from nsl_bench.perception.generative import Generative, Shape
+from nsl_bench.perception.network import Validation
 from nsl_bench.perception.softmax import SoftmaxCNN
+from nsl_bench.perception.strangers import halved
 
 
 def test_the_loss_is_the_published_one() -> None:
@@ -86,3 +88,49 @@ def test_a_warm_start_has_the_sizes_of_the_weights_it_starts_from() -> None:
     for part in (network.start, network):
         part.fit(lambda rows: images[rows], labels, ("a", "b"))
     assert (network.architecture.height, network.architecture.width) == (16, 18)
+
+
+def test_evidence_is_scaled_where_training_left_it_small() -> None:
+    """52 concepts: an own logit of 4.7, which a loss of 0.009 leaves, means a probability of about 0.6."""
+    chance = np.random.default_rng(0)
+    labels = np.arange(208) % 52
+    own = chance.normal(-3, 1, (208, 52))
+    own[np.arange(208), labels] = chance.normal(4.7, 1.5, 208)
+    unknown = chance.normal(-3, 1, (208, 52))
+    network = EDLGen()
+    before = network.probabilities(own).max(axis=1)
+    scale = best_scale(own, unknown, labels)
+    after, strange = (network.probabilities(scale * logits).max(axis=1) for logits in (own, unknown))
+    assert 0.5 < before.mean() < 0.65 and after.mean() > 0.9 and strange.mean() < 0.1
+    assert (after < 0.25).mean() < 0.09 and (after > 0.95).mean() > 0.38
+    sure = np.where(np.eye(52)[labels] == 1, 9.0, -9.0)
+    assert best_scale(sure, sure, labels) < 1.01, "evidence for what is strange is not made more"
+
+
+def test_a_network_is_scaled_on_validation_images_only() -> None:
+    images = np.random.default_rng(0).integers(0, 256, (60, 20, 20, 1)).astype(np.uint8)
+    labels = np.tile(np.arange(2, dtype=np.int16), 30)
+    images[labels == 1, :, :8] //= 4
+    seen: list[int] = []
+
+    def rendered(rows: np.ndarray) -> np.ndarray:
+        seen.extend(rows.tolist())
+        return images[:40][rows]
+
+    plain, scaled = (EDLGen(kind="digits", dense=8, filters=4, latent=4, epochs=3) for _ in range(2))
+    scaled.validation = Validation(lambda rows: images[40:][rows], labels[40:])
+    for network in (plain, scaled):
+        network.fit(rendered, labels[:40], ("a", "b"))
+    assert max(seen) < 40
+    factor = scaled.details["training"]["scale"]
+    assert plain.details["training"]["scale"] == 1 <= factor
+    assert np.allclose(factor * plain.logits(images), scaled.logits(images), rtol=0.01, atol=0.02)
+
+
+def test_halves() -> None:
+    images = np.arange(6, dtype=np.uint8)[:, None, None, None] * np.ones((6, 5, 4, 3), np.uint8)
+    labels = np.array([0, 0, 1, 1, 2, 2], np.int16)
+    made = halved(images, labels, np.random.default_rng(0))
+    assert (made[:, :2] == images[:, :2]).all()
+    assert all(len(np.unique(row[2:])) == 1 for row in made)
+    assert (labels[made[:, 2, 0, 0]] != labels).all()

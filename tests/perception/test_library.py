@@ -145,6 +145,16 @@ def test_a_composite_takes_members_that_are_there(tmp_path: Path, monkeypatch, c
     assert capsys.readouterr().err == "" and again.fingerprint() == both.fingerprint()
 
 
+@pytest.mark.parametrize(
+    ("name", "network"), [(n, w) for n in ("sudoku_4x4", "sudoku_9x9") for w in ("softmax", "edl_gen")]
+)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_three_seeds_of_the_small_networks_are_shipped(name: str, network: str, seed: int) -> None:
+    benchmark = registry.create("benchmark", name)
+    wanted = library.identity(registry.create("network", f"{network}:seed={seed}"), make_source(benchmark))
+    assert wanted.key in library._shipped()
+
+
 def test_a_training_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
     write = Checkpoint.write
@@ -361,3 +371,53 @@ def test_embedded_sources_have_shipped_weights_of_edl_gen(name: str) -> None:
     network: Network = registry.create("network", "edl_gen", seed=0)
     assert library.identity(network, source).key in library._shipped()
     assert library.accuracy(library.trained("edl_gen", benchmark, source), source, limit=200) >= 0.97
+
+
+def test_a_network_that_validates_is_not_trained_on_a_tenth() -> None:
+    source = PatchSource()
+    plain, validating = registry.create("network", SPEC), registry.create("network", SPEC)
+    validating.__class__ = type("Validating", (type(validating),), {"validates": True})
+    rows, held_out = library.network_rows(validating, source)
+    labels = source.labels("network")
+    assert np.bincount(labels[held_out]).tolist() == [2, 2, 2] and len(rows) + len(held_out) == len(labels)
+    library.train_network(validating, Patches(), source)
+    assert validating.details["training"]["images"] == len(rows)
+    assert np.array_equal(validating.validation.labels, labels[held_out])
+    assert np.array_equal(
+        validating.validation.render(np.arange(3)), source.render("network", held_out[:3], "standard")
+    )
+    assert len(library.network_rows(plain, source)[1]) == 0
+
+
+def test_images_are_checked_before_training() -> None:
+    class Torn(PatchSource):
+        def check_images(self, *, progress: bool = False) -> None:
+            raise UserError("an image cannot be read")
+
+    source = Torn()
+    for train in (library.train_network, library.trained):
+        with pytest.raises(UserError, match="cannot be read"):
+            train(SPEC, Patches(), source)
+    assert source.rendered == 0
+
+
+def test_held_out_images_do_not_decide_a_network(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+
+    class Repaired(PatchSource):
+        def fingerprint(self) -> str:
+            return "repaired"
+
+        def network_fingerprint(self) -> str:
+            return PatchSource().network_fingerprint()
+
+    first = library.trained(SPEC, Patches(), PatchSource())
+    source = Repaired()
+    assert library.trained(SPEC, Patches(), source).fingerprint() == first.fingerprint()
+    assert source.rendered == 0
+
+
+def test_accuracy_tells_of_its_progress() -> None:
+    network, told = library.train_network(SPEC, Patches(), PatchSource()), []
+    library.accuracy(network, PatchSource(), limit=30, seen=told.append)
+    assert sum(told) == 30

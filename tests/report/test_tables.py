@@ -15,11 +15,14 @@ from PIL import Image
 
 from nsl_bench.errors import UserError
 from nsl_bench.report.curves import draw
+from nsl_bench.report.intervals import intervals
 from nsl_bench.report.tables import area_under_shift, render, short_names, summarise
 from nsl_bench.run.dials import Dials, combinations
-from nsl_bench.run.job import PROTOCOL, Job
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import PROTOCOL, Job, plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
+from nsl_bench.run.sweep import keep
 
 
 def job(learner: str, dials: Dials, repeat: int, **more: Any) -> Job:
@@ -54,6 +57,30 @@ def test_failed_runs_count_with_what_was_imputed(store: Store) -> None:
     row = table[(table["learner"] == "ffnsl") & (table["shift"] == "noir") & (table["percent"] == 50)]
     assert row["n"].tolist() == [4, 3]
     assert row["mean"].iloc[0] == pytest.approx((3 * 0.82 + 0.25) / 4)
+
+
+def test_seeds_add_to_the_standard_error(tmp_path: Path) -> None:
+    store = Store(tmp_path / "seeds")
+    for repeat in (1, 2):
+        for seed, network in ((0, "softmax"), (1, "softmax:seed=1")):
+            own = job("ffnsl", Dials(), repeat, network=network)
+            store.add(Record(own, "ok", {"framework_accuracy": 0.1 * repeat + 0.2 * seed}))
+    table = summarise(store.frame(), ["framework_accuracy"])
+    assert table["n"].tolist() == [4]
+    assert table["std_err"].item() == pytest.approx(np.hypot(0.05, 0.1))
+
+
+def test_intervals_name_what_varied(tmp_path: Path) -> None:
+    store = Store(tmp_path / "intervals")
+    jobs = plan("sudoku_4x4", ["majority"], repeats=[1, 2])
+    bench = Bench("cpu")
+    for one in jobs:
+        keep(store, bench.run(one))
+    (row,) = intervals(store).to_dict("records")
+    assert row["accuracy"] == 0.5 and row["runs"] == 2 and row["train splits"] == 0.0
+    # The digits are few, so that their images are what was sampled.
+    assert row["test images"] == row["std_err"] > 0.016 and row["low"] < 0.5 < row["high"]
+    assert "test examples" not in row
 
 
 def test_curves_of_train_and_test_shift(store: Store) -> None:

@@ -1,0 +1,89 @@
+"""Choose a network's schedule on validation images: a tenth of the network's part, never pools A and B.
+
+    python benchmarks/choose_networks.py digits
+    python benchmarks/choose_networks.py cards --candidate edl_gen:epochs=24
+
+Every candidate is trained without the validation images, then shown them as they are and made strange
+(`nsl_bench.perception.strangers`). The best has the least Brier score over both, where a strange image shows
+every concept with the same probability.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from nsl_bench import registry
+from nsl_bench.data.splits import make_source
+from nsl_bench.perception import library, training
+from nsl_bench.perception.images import collect
+from nsl_bench.perception.network import Network
+from nsl_bench.perception.strangers import halved
+from nsl_bench.run.metrics import calibration_error
+from nsl_bench.source import ImageSource
+
+SETTINGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "digits": ("sudoku_4x4", ("edl_gen:epochs=20", "edl_gen", "edl_gen:epochs=82")),
+    "cards": ("follow_suit", ("edl_gen:epochs=6", "edl_gen", "edl_gen:epochs=24")),
+    "leaves": ("crop_yield", ("softmax:anneal=false", "softmax", "edl_gen")),
+    "rooms": ("indoor_scene", ("softmax:anneal=false", "softmax", "edl_gen")),
+}
+"""The task and the candidates of each setting; a name alone is the default."""
+
+LIMIT = 1000
+
+
+def seen(network: Network, source: ImageSource) -> tuple[npt.NDArray[np.float64], ...]:
+    """Probabilities of validation images and of strange ones, and the former's concepts."""
+    assert network.validation is not None
+    labels = network.validation.labels
+    rows = training.first_of_each(labels, -(-LIMIT // len(source.concept_space)))
+    render = network.validation.render
+    images = collect(lambda some: render(rows[some]), len(rows), None)
+    strange = halved(images, labels[rows], np.random.default_rng(1))
+    own, others = (network.predict_proba(part).astype(np.float64) for part in (images, strange))
+    return own, others, labels[rows].astype(np.int64)
+
+
+def row(spec: str, benchmark: str, seed: int) -> dict[str, object]:
+    """Train a candidate and look at it."""
+    task = registry.create("benchmark", benchmark)
+    source = make_source(task)
+    network: Network = registry.create("network", spec, seed=seed)
+    network.__class__ = type(type(network).__name__, (type(network),), {"validates": True})
+    library.train_network(network, task, source, progress=True)
+    own, others, labels = seen(network, source)
+    standard = np.square(own - np.eye(own.shape[1])[labels]).sum(axis=1).mean()
+    strange = np.square(others - 1 / own.shape[1]).sum(axis=1).mean()
+    sure = own.max(axis=1)
+    return {
+        "network": spec,
+        "accuracy": f"{(own.argmax(axis=1) == labels).mean():.4f}",
+        "calibration error": f"{calibration_error(own, labels):.4f}",
+        "below 0.25": f"{(sure <= 0.25).mean():.1%}",
+        "above 0.95": f"{(sure > 0.95).mean():.1%}",
+        "Brier, standard": f"{standard:.4f}",
+        "Brier, strange": f"{strange:.4f}",
+        "both": round(float(standard + strange), 4),
+    }
+
+
+def main() -> None:
+    """Print a table of candidates, and the best one."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("setting", choices=SETTINGS)
+    parser.add_argument("--candidate", action="append", help="spec of a network; repeatable")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    benchmark, usual = SETTINGS[options.setting]
+    found = pd.DataFrame([row(spec, benchmark, options.seed) for spec in options.candidate or usual])
+    print(found.to_markdown(index=False, tablefmt="github", disable_numparse=True))
+    print(f"\nBest on validation images: {found.loc[found['both'].idxmin(), 'network']}")
+
+
+if __name__ == "__main__":
+    main()

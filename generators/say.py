@@ -1,0 +1,17 @@
+"""Sentences about images that the user should know, on standard error: each once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+
+__all__ = ["say"]
+
+_said: set[str] = set()
+
+
+def say(sentence: str) -> None:
+    """Say a sentence, unless it was said before or this is a process that works for another one."""
+    if sentence not in _said and multiprocessing.parent_process() is None:
+        _said.add(sentence)
+        print(sentence, file=sys.stderr)

@@ -1,0 +1,82 @@
+"""A learner that chooses another learner's options on validation examples, within a stated budget."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.learners.base import answers_of, takes_validation, track_of
+from nsl_bench.learners.view import View
+from nsl_bench.types import Track
+
+__all__ = ["Tuned"]
+
+
+class Tuned:
+    """Fits a learner with several options, and keeps the one that is right on most validation examples.
+
+    The first trial has the learner's own options, the others are drawn at random from its class attribute
+    ``search_space``, a mapping from an option to its values. Ties go to the earlier trial.
+
+    Args:
+        learner: the learner's name.
+        trials: how often it is fitted.
+        seed: of the draws, and the learner's own.
+
+    Attributes:
+        track: the learner's.
+        version: of this learner and of the other.
+        tuning_: ``trials``, the options ``chosen``, and their ``validation_accuracy``.
+    """
+
+    def __init__(self, learner: str, trials: int = 8, seed: int = 0) -> None:
+        if trials < 1:
+            raise UserError(f"tuned: trials must be 1 or more; got {trials}.")
+        self.learner, self.trials, self.seed = learner, trials, seed
+        first = registry.create("learner", learner, seed=seed)
+        space = getattr(first, "search_space", None)
+        if not space:
+            raise UserError(f"The learner {learner} has no options to tune: it has no search_space.")
+        self._space: Mapping[str, Sequence[Any]] = space
+        self.track: Track = track_of(first)
+        self.version = f"1+{getattr(first, 'version', '')}"
+
+    def fit(self, train: View, validation: View) -> Tuned:
+        """Fit every trial on `train`, and keep the best one on `validation`."""
+        best = -1.0
+        labels = validation.labels
+        for options in self._drawn():
+            made = registry.create("learner", registry.Spec(self.learner, (), options), seed=self.seed)
+            more = {"validation": validation} if takes_validation(made) else {}
+            fitted = made.fit(train, **more)
+            made = made if fitted is None else fitted
+            accuracy = float(np.mean(answers_of(made, validation.unlabelled())[0] == labels))
+            if accuracy > best:
+                best, self._made = accuracy, made
+                self.tuning_ = {"trials": self.trials, "chosen": options, "validation_accuracy": accuracy}
+        if hasattr(self._made, "predict"):
+            self.predict = self._made.predict
+        return self
+
+    def _drawn(self) -> list[dict[str, str]]:
+        """The options of each trial; all combinations if they are no more than the trials."""
+        every = [
+            dict(zip(self._space, map(str, values), strict=True))
+            for values in itertools.product(*self._space.values())
+        ]
+        order = np.random.default_rng(self.seed).permutation(len(every)).tolist()
+        return [{}, *(every[k] for k in order)][: self.trials]
+
+    def predict_proba(self, test: View) -> Any:
+        """[n, n_labels], of the learner that was chosen."""
+        return self._made.predict_proba(test)
+
+    def rules(self) -> Any:
+        """What the learner that was chosen has learned as rules."""
+        rules = getattr(self._made, "rules", None)
+        return rules() if callable(rules) else rules

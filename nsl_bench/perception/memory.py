@@ -1,0 +1,61 @@
+"""Keep memory that training frees, so that the next step need not ask the system for it again.
+
+A training step allocates and frees the same large tensors again and again. glibc's malloc hands blocks above
+its threshold back to the system each time, and gets them back as pages that have to be zeroed and mapped one
+by one: over a million page faults in a training of half a minute. Told to keep what is freed, it trains in
+less than half the time; the weights are the same. Other C libraries are left as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import platform
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+__all__ = ["kept_memory"]
+
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -2, -3, -4
+"""glibc's names for what mallopt changes (malloc.h)."""
+
+_USUAL = {_MMAP_MAX: 65536, _MMAP_THRESHOLD: 32 << 20, _TRIM_THRESHOLD: 64 << 20, _TOP_PAD: 128 << 10}
+"""What is set again afterwards: glibc's own values, and the highest thresholds that it comes to by itself."""
+
+_KEEPING = {_MMAP_MAX: 0, _TRIM_THRESHOLD: 2**31 - 1, _TOP_PAD: 64 << 20}
+
+
+@contextlib.contextmanager
+def kept_memory() -> Iterator[None]:
+    """In the block malloc keeps freed memory; afterwards what is free goes back to the system."""
+    library = _glibc()
+    if library is None:
+        yield
+        return
+    _set(library, _KEEPING)
+    try:
+        yield
+    finally:
+        _set(library, _USUAL)
+        library.malloc_trim(0)
+
+
+def _set(library: Any, values: dict[int, int]) -> None:
+    for parameter, value in values.items():
+        library.mallopt(parameter, value)
+
+
+@lru_cache(maxsize=1)
+def _glibc() -> Any:
+    """The C library of this process if it is glibc, else None."""
+    if platform.system() != "Linux":
+        return None
+    try:
+        library = ctypes.CDLL(None)
+        library.gnu_get_libc_version  # noqa: B018 - other libraries for Linux lack it
+        library.mallopt.argtypes = (ctypes.c_int, ctypes.c_int)
+        library.malloc_trim.argtypes = (ctypes.c_size_t,)
+    except (OSError, AttributeError):
+        return None
+    return library

@@ -1,0 +1,132 @@
+"""Intervals of accuracies that cover what varied: train splits, test examples or images, seeds.
+
+Every run's predictions are read again, because the error of the test sample is not in a run's mean
+(`nsl_bench.run.statistics`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.splits import make_source, make_split
+from nsl_bench.errors import UserError
+from nsl_bench.report.tables import SETTING, with_standard
+from nsl_bench.run.record import Record
+from nsl_bench.run.statistics import SPLITS, interval
+from nsl_bench.run.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["intervals"]
+
+_AXES = {"repeat": SPLITS, "network_seed": "network seeds", "learner_draw": "learner seeds"}
+_LINE = [*SETTING, "track", "network", "learner", "shift", "percent"]
+_SHOWN = ("benchmark", "source", "size", "track", "network", "learner", "shift", "percent")
+_REUSED = 2.0
+"""Images count as the sampled units where each is shown so often on average."""
+
+
+def intervals(store: Store) -> pd.DataFrame:
+    """The 95 % intervals of all accuracies.
+
+    Returns:
+        One row a learner, shift and share: ``accuracy`` (of framework evaluation where there is one),
+        ``low``, ``high``, ``std_err``, ``runs``, and the standard error of each component under its name.
+
+    Raises:
+        UserError: there are no runs with predictions.
+    """
+    import pandas as pd
+
+    runs = store.frame()
+    records = store.latest()
+    rows = []
+    for place, group in (with_standard(runs) if len(runs) else runs).groupby(_LINE, sort=True):
+        found = _row(store, records, group)
+        if found is not None:
+            about = dict(zip(_LINE, place, strict=True)) if isinstance(place, tuple) else {}
+            rows.append({**{name: about[name] for name in _SHOWN}, **found})
+    if not rows:
+        raise UserError(f"There are no runs with predictions in {store.folder}.")
+    table = pd.DataFrame(rows)
+    last = [
+        column for column in table if column not in (*_SHOWN, "accuracy", "low", "high", "std_err", "runs")
+    ]
+    return table[[*(column for column in table if column not in last), *last]]
+
+
+def _row(store: Store, records: dict[str, Record], group: pd.DataFrame) -> dict[str, Any] | None:
+    """The interval of one line at one share; None without predictions."""
+    axes = [sorted(group[name].unique()) for name in _AXES]
+    by_place = {
+        tuple(place): key for *place, key in group[[*_AXES, "key"]].itertuples(index=False, name=None)
+    }
+    places = [(a, b, c) for a in axes[0] for b in axes[1] for c in axes[2]]
+    if any(place not in by_place for place in places):
+        return None  # not all combinations of splits and seeds were run
+    scores = [_scores(store, by_place[place]) for place in places]
+    if any(one is None or len(one) != len(scores[0] or ()) for one in scores):
+        return None
+    table = np.array(scores, np.float64).reshape(*map(len, axes), -1)
+    used = [k for k, values in enumerate(axes) if len(values) > 1 or k == 0]
+    table = table.reshape(*(len(axes[k]) for k in used), -1)
+    jobs = [records[by_place[place]].job for place in places]
+    task: Benchmark = registry.create("benchmark", jobs[0].task)
+    found = interval(
+        table,
+        factors=[list(_AXES.values())[k] for k in used],
+        images=_images([records[by_place[(a, axes[1][0], axes[2][0])]] for a in axes[0]], task),
+        shared_test=not task.own_tests,
+        bounds=(0.0, 1.0),
+    )
+    numbers = {"accuracy": found.mean, "low": found.low, "high": found.high, "std_err": found.std_err}
+    return {**numbers, "runs": len(places), **found.components}
+
+
+def _scores(store: Store, key: str) -> list[bool] | None:
+    """Which examples a run answered right, in the order of the test set."""
+    try:
+        frame = store.predictions(key)
+    except UserError:
+        return None
+    if "label" not in frame:
+        return None
+    framework = frame[frame["evaluation"] == "framework"]
+    shown = framework if len(framework) else frame
+    right: list[bool] = (shown["predicted"] == shown["label"]).tolist()
+    return right
+
+
+def _images(records: Sequence[Record], task: Benchmark) -> npt.NDArray[np.int32] | None:
+    """The image of each slot of the test examples, where few images are shown again and again."""
+    job = records[0].job
+    if job.track == "symbolic" or job.sealed:
+        return None
+    try:
+        source = make_source(task, job.source)
+    except UserError:  # the folder of the images is not here
+        return None
+    folder = None if job.splits is None else Path(job.splits)
+    tests = [
+        make_split(
+            task,
+            source,
+            "test",
+            next(iter(task.sizes)),
+            record.job.repeat,
+            seed=job.seed,
+            splits=folder if folder is not None and folder.is_dir() else None,
+        ).images
+        for record in (records if task.own_tests else records[:1])
+    ]
+    images = np.array(tests) if task.own_tests else tests[0]
+    shown = images[images >= 0]
+    return images if len(shown) >= _REUSED * len(np.unique(shown)) else None

@@ -1,0 +1,52 @@
+"""Tuning and early stopping use validation examples, and say so."""
+
+from __future__ import annotations
+
+import pytest
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.isolation.limits import Limits
+from nsl_bench.learners.base import takes_validation
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import plan
+from nsl_bench.run.record import Record
+
+
+@pytest.mark.parametrize("limits", [None, Limits(time=120.0)])
+def test_a_tuned_learner_says_its_budget_and_its_choice(limits: Limits | None) -> None:
+    (job,) = plan("sudoku_4x4", ["tuned:random_forest,trials=3"], symbolic=True)
+    record = Bench("cpu", limits=limits).run(job).record
+    assert record.status == "ok" and record.metrics["hypothesis_accuracy"] > 0.4
+    assert record.tuning["trials"] == 3 and 0 < record.tuning["validation_accuracy"] <= 1
+    assert set(record.tuning["chosen"]) <= {"trees", "depth", "leaf"}
+    assert "validation" in record.content_hash
+    assert Record.from_json(record.to_json()).tuning == record.tuning
+
+
+def test_training_stops_where_the_validation_loss_no_longer_falls() -> None:
+    (job,) = plan("sudoku_4x4", ["fcn"], symbolic=True)
+    material = Bench("cpu").material(job)
+    assert material.validation is not None
+    train, validation = material.view(material.train), material.view(material.validation())
+    learner = registry.create("learner", "fcn:epochs=15,learning_rate=0.01,patience=2", seed=0)
+    assert takes_validation(learner) and not takes_validation(registry.create("learner", "fcn", seed=0))
+    learner.fit(train, validation)
+    assert 3 <= learner.epochs_ < 15
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("tuned:majority", "The learner majority has no options to tune"),
+        ("tuned:random_forest,trials=0", "trials must be 1 or more; got 0"),
+        ("tuned:random_forrest", "Did you mean 'random_forest'?"),
+        ("tuned", "needs 'learner'"),
+        ("fcn:patience=-1", "patience must be 0 or more"),
+        ("random_forest:leaf=0", "leaf must be 1 or more; got 0"),
+    ],
+)
+def test_options_that_do_not_fit(spec: str, words: str) -> None:
+    with pytest.raises(UserError) as error:
+        registry.create("learner", spec, seed=0)
+    assert words in str(error.value)
