@@ -195,7 +195,7 @@ class _Grid:
         """Take a run's line, which stands at `span` of the file."""
         self.spans[row], self.runs[row] = span, run["run"]
         looks = run.get("looks")
-        self.looks[row] = looks and {name: Look(**look) for name, look in looks.items()}
+        self.looks[row] = looks and {name: Look(o["digest"], o["contrary"]) for name, o in looks.items()}
         status = run.get("status", "ok")
         self.failed[row] = "" if status == "ok" else status
         for name, value in run["metrics"].items():
