@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -26,12 +27,10 @@ from nsl_bench.types import Split
 
 from ..contests import Contest
 from ..predictions import DAMAGED, READING, rows_of
+from ..shown import LETTERS, shown, unpacked
 from ..submission import PREDICTIONS
 
-__all__ = ["LETTERS", "script", "test_labels", "write_runs", "write_test"]
-
-LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ?-"
-"""A label's index as a character; the last two are several labels and none (indices -2 and -1)."""
+__all__ = ["script", "test_labels", "write_runs", "write_test"]
 
 _SHOWN = 400
 """Characters of a test example's description."""
@@ -90,31 +89,52 @@ def _shown(contest: Contest, number: int) -> dict[str, Any]:
 def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str, Any]]]], out: Path) -> None:
     """The runs of an entry, a file a contest.
 
+    What is shown of predictions stands in the scores; for scores of before the predictions are read.
+
     Args:
         folder: of the submission.
         records: contests with their runs, as in the board's record.
         out: folder of the files, ``CONTEST.js``.
+
+    Raises:
+        UserError: scores or predictions are damaged.
     """
     places: dict[str, npt.NDArray[np.int64]] = {}
     for contest, runs in records:
-        if contest.sealed_round:
-            continue
-        places |= {
-            run["run"]: _places(contest.task, contest.seed, _number(contest.task, run["repeat"]))
-            for run in runs
-        }
-    predicted = _encoded(folder / PREDICTIONS, places) if places else {}
+        if not contest.sealed_round:
+            for record in (record for record in runs if "looks" not in record):
+                number = _number(contest.task, record["repeat"])
+                places[record["run"]] = _places(contest.task, contest.seed, number)
+    read = _encoded(folder / PREDICTIONS, places) if places else {}
     out.mkdir(parents=True, exist_ok=True)
     for contest, runs in records:
-        value = [
-            {
-                **record,
-                "test_set": _number(contest.task, record["repeat"]),
-                "predictions": predicted.get(record["run"], {}),
-            }
-            for record in runs
-        ]
+        value = []
+        for record in runs:
+            looks = {} if contest.sealed_round else record.get("looks", {})
+            predicted = {evaluation: _told(folder, look) for evaluation, look in looks.items()}
+            plain = {key: what for key, what in record.items() if key != "looks"}
+            plain["test_set"] = _number(contest.task, record["repeat"])
+            value.append({**plain, "predictions": predicted or read.get(record["run"], {})})
         (out / f"{contest.name}.js").write_text(script("runs", value), encoding="utf-8")
+
+
+def _told(folder: Path, look: Mapping[str, Any]) -> dict[str, str]:
+    """What the scores show of a run's predictions in one evaluation."""
+    try:
+        return _texts(unpacked(look["shown"]))
+    except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
+        raise UserError(
+            f"The scores of {folder} are damaged ({type(error).__name__}); `nsl-bench leaderboard rescore "
+            f"{folder.name}` writes them anew."
+        ) from error
+
+
+def _texts(values: Mapping[str, bytes]) -> dict[str, str]:
+    """Labels as they are, probabilities in base64."""
+    return {
+        name: value.decode("ascii") if name == "labels" else base64.b64encode(value).decode()
+        for name, value in values.items()
+    }
 
 
 @cache
@@ -146,17 +166,11 @@ def _encoded(path: Path, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[st
 def _read(path: str, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[str, dict[str, dict[str, str]]]:
     import pyarrow as pa
 
-    letters = np.frombuffer(LETTERS.encode(), np.uint8)
     found: dict[str, dict[str, dict[str, str]]] = {}
     try:
-        for run, evaluation, (codes, probabilities) in rows_of(path):
-            if run not in places:
-                continue
-            said = found.setdefault(run, {}).setdefault(evaluation, {})
-            said["labels"] = letters[codes].tobytes().decode()
-            if probabilities is not None:
-                true = probabilities.reshape(-1)[places[run]]
-                said["true"] = base64.b64encode((true * 255 + 0.5).astype(np.uint8).tobytes()).decode()
+        for run, evaluation, predicted in rows_of(path):
+            if run in places:
+                found.setdefault(run, {})[evaluation] = _texts(shown(predicted, places[run]))
     except (pa.ArrowException, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
         raise UserError(f"{path} cannot be read: {error}.") from error
     return found

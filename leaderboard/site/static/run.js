@@ -53,7 +53,6 @@ function page(entry, contest, run, test) {
   const where = run.percent ? `${run.shift}, ${run.percent} % of the examples shifted` : "no shift";
   const record = { ...run };
   delete record.predictions;
-  delete record.looks;
   return [
     element("h1", {}, `Run ${run.run}`),
     element("p", { className: "lead" },
