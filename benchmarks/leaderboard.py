@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,12 @@ import numpy as np
 from nsl_bench.leaderboard.contests import Contest, read_contests
 from nsl_bench.leaderboard.likeness import look_at
 from nsl_bench.leaderboard.predictions import rows_of
+from nsl_bench.leaderboard.shown import packed, shown
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, Manifest
 from nsl_bench.leaderboard.verdict import SCORES, Look, ScoredRun
 
 from nsl_bench import registry
+from nsl_bench.data.splits import symbolic_split
 
 BOARD = """\
 [[contest]]
@@ -89,11 +91,18 @@ def write_predictions(contests: tuple[Contest, ...], path: Path) -> None:
                 writer.write_table(pa.table(rows, schema=schema))
 
 
-def looks_of(path: Path) -> dict[str, dict[str, Look]]:
+def looks_of(path: Path, contests: tuple[Contest, ...]) -> dict[str, dict[str, Look]]:
     """What scoring keeps of the predictions, by run and evaluation."""
+    places = {}
+    for contest in contests:
+        task = registry.create("benchmark", contest.benchmark)
+        labels = symbolic_split(task, "test", seed=contest.seed).labels.astype(np.int64)
+        true = np.arange(len(labels)) * len(task.labels) + labels
+        places |= {run_id(contest.name, cell): true for cell in contest.cells}
     found: dict[str, dict[str, Look]] = {}
     for run, evaluation, predicted in rows_of(path):
-        found.setdefault(run, {})[evaluation] = look_at(predicted)
+        visible = packed(shown(predicted, places[run]))
+        found.setdefault(run, {})[evaluation] = replace(look_at(predicted), shown=visible)
     return found
 
 
@@ -156,7 +165,7 @@ def make(folder: Path, submissions: int) -> int:
     said = "".join(json.dumps(run) + "\n" for run in runs)
     if not shared.is_file():
         write_predictions(contests, shared)
-    looks = looks_of(shared)
+    looks = looks_of(shared, contests)
     total = 0
     for seed in range(submissions):
         place = folder / "submissions" / f"learner-{seed:03}"

@@ -139,6 +139,11 @@ class Contest(Declared):
         return Dials.of(*train, *(standard if self.setting == "train" else shifted))
 
     @cached_property
+    def kept_weights(self) -> dict[str, Any]:
+        """Weights of the cells by track, where `entries.contest_weights` keeps them."""
+        return {}
+
+    @cached_property
     def _known(self) -> frozenset[Cell]:
         return frozenset((*self.cells, *self.cells_of("symbolic")))
 

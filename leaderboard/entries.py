@@ -164,13 +164,16 @@ class Entry:
 
 def contest_weights(contest: Contest, track: str) -> npt.NDArray[np.float64]:
     """float64 [repeats, cells]: what each cell contributes to each repeat's mean over shares."""
-    cells = contest.cells_of(track)
-    weights = np.zeros((contest.repeats, len(cells)))
-    for column, cell in enumerate(cells):
-        shared = cell.percent == 0 or track == "symbolic"
-        weights[cell.repeat - 1, column] = 1.0 if shared else 1.0 / len(contest.shifts)
-    total: npt.NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-    return total
+    kept = contest.kept_weights
+    if track not in kept:
+        cells = contest.cells_of(track)
+        weights = np.zeros((contest.repeats, len(cells)))
+        for column, cell in enumerate(cells):
+            shared = cell.percent == 0 or track == "symbolic"
+            weights[cell.repeat - 1, column] = 1.0 if shared else 1.0 / len(contest.shifts)
+        kept[track] = weights / weights.sum(axis=1, keepdims=True)
+    found: npt.NDArray[np.float64] = kept[track]
+    return found
 
 
 def accepted_manifest(path: Path) -> Manifest:
@@ -192,7 +195,7 @@ class _Grid:
         """Take a run's line, which stands at `span` of the file."""
         self.spans[row], self.runs[row] = span, run["run"]
         looks = run.get("looks")
-        self.looks[row] = looks and {name: Look(**look) for name, look in looks.items()}
+        self.looks[row] = looks and {name: Look(o["digest"], o["contrary"]) for name, o in looks.items()}
         status = run.get("status", "ok")
         self.failed[row] = "" if status == "ok" else status
         for name, value in run["metrics"].items():

@@ -7,6 +7,7 @@ failed has those of the majority class of its train labels, whatever was sent fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from .entries import contest_weights
 from .likeness import look_at
 from .predictions import Predicted
 from .reading import Run
+from .shown import packed, shown
 from .truth import images_shown, majority, test_number, truth
 from .verdict import Look, Spread
 
@@ -113,7 +115,10 @@ class Numbers:
     def add(self, run: Run, evaluation: str, predicted: Predicted) -> None:
         """Take a row of a run."""
         self._count(run, evaluation, predicted)
-        look = look_at(predicted)
+        labels = truth(run.job, *self._places[run.id])
+        n_labels = len(registry.create("benchmark", run.job.benchmark).labels)
+        visible = shown(predicted, np.arange(len(labels)) * n_labels + labels)
+        look = replace(look_at(predicted), shown=packed(visible))
         self.answers[run.id][evaluation] = predicted[0]
         self.looks[run.id][evaluation] = look
         if look.contrary > 0:

@@ -27,10 +27,13 @@ class Look:
     Attributes:
         digest: of labels and probabilities, 32 hexadecimal digits; equal predictions have the same.
         contrary: share of labels that are not the most probable ones.
+        shown: what a run's page shows of them (`nsl_bench.leaderboard.shown`), packed; the board in memory
+            has none of it.
     """
 
     digest: str
     contrary: float
+    shown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from nsl_bench.types import Track
 
 from ..submission import Manifest, manifest_of, row_of, save
 from .model import Place, Round, SealedContest, place_data_seed, read_file
-from .package import ROUND_FILE, folder_digest, jobs_at, places_of
+from .package import ROUND_FILE, folder_digests, jobs_at, places_of
 
 __all__ = ["Learner", "enter", "run_learner"]
 
@@ -94,7 +94,7 @@ def _answered(place: Path, contest: SealedContest, manifest: Manifest) -> list[t
 def _run(folder: Path, job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The line of a run and its row of predictions."""
     names = registry.create("benchmark", job.task).labels.names
-    hashes = {part: folder_digest(folder / f"{part}.parquet") for part in ("train", "test")}
+    hashes = folder_digests(folder)
     n = _rows(folder / "test.parquet")
     try:
         answers = folders.read_predictions(folder / _ANSWERS, n, names)

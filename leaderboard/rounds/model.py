@@ -84,6 +84,7 @@ class Place(Declared):
         examples: how many test examples there are.
         test: hashes of the test parts that were handed out, by repeat.
         train: hashes of the train parts that were handed out, by repeat.
+        validation: hashes of the validation parts that were handed out, by repeat.
     """
 
     shift: _TEXT
@@ -92,6 +93,7 @@ class Place(Declared):
     examples: Annotated[int, Is("a whole number from 1", least=1)]
     test: tuple[_DIGEST, ...]
     train: tuple[_DIGEST, ...]
+    validation: tuple[_DIGEST, ...]
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,8 @@ class SealedContest(Grid):
         place = self.place(cell)
         if place is None:
             return None
-        return {"train": place.train[cell.repeat - 1], "test": place.test[cell.repeat - 1]}
+        k = cell.repeat - 1
+        return {"train": place.train[k], "validation": place.validation[k], "test": place.test[k]}
 
     def test_examples(self, cell: Cell) -> int | None:
         """How many test examples were handed out for a cell."""
@@ -344,8 +347,9 @@ def _wrong(found: Round) -> Iterator[str]:
         yield "a round needs contests with different names."
     for grid in found.contests:
         wanted = {(cell.shift, cell.percent) for cell in grid.cells_of("pretrained")}
-        if {len(hashes) for place in grid.places for hashes in (place.train, place.test)} - {grid.repeats}:
-            yield f"contests ({grid.name}): a place needs hashes of {grid.repeats} train and test parts."
+        parts = [part for place in grid.places for part in (place.train, place.validation, place.test)]
+        if {len(part) for part in parts} - {grid.repeats}:
+            yield f"contests ({grid.name}): a place needs {grid.repeats} hashes of each part."
         listed = [(place.shift, place.percent) for place in grid.places]
         if sorted(listed) != sorted(wanted):
             yield f"contests ({grid.name}): places must be the shifts and shares of the contest, each once."

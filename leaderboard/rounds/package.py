@@ -20,12 +20,14 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import canonical_row, image_digest, pixels
 from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
-from nsl_bench.learners.view import View
+from nsl_bench.perception.predict import image_digests
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.exchange import export, jobs_in
 from nsl_bench.run.job import About, Job, plan
-from nsl_bench.sealing import DataSeed, commitment_of
-from nsl_bench.types import Track
+from nsl_bench.sealing import DataSeed
+from nsl_bench.shift import Shift
+from nsl_bench.source import ImageSource
+from nsl_bench.types import BLANK, Split, Track
 
 from ..contests import Cell, Contest
 from .model import Grid, Place, Round, place_seed
@@ -33,6 +35,7 @@ from .model import Grid, Place, Round, place_seed
 __all__ = [
     "ROUND_FILE",
     "folder_digest",
+    "folder_digests",
     "identity_here",
     "jobs_at",
     "jobs_in_package",
@@ -105,8 +108,7 @@ def write_contest(
         bench.data_seed = place
         for _ in export(jobs, out, bench, images=True):
             pass
-        examples, test, train = digests(jobs, bench)
-        places.append(Place(cell.shift, cell.percent, place.commitment, examples, test, train))
+        places.append(_place(cell, jobs, bench, place.commitment))
     values = {f.name: getattr(contest, f.name) for f in fields(Contest)}
     return Grid(**values, network=network, source_fingerprint=fingerprint, places=tuple(places))
 
@@ -118,8 +120,7 @@ def made_again(grid: Grid, found: Round) -> Iterator[Place]:
         place = DataSeed(place_seed(found.secret, found.name, grid.name, cell), Path("-"))
         jobs = jobs_at(grid, cell, place.commitment, ENTRANT, grid.network, _entrant("end_to_end"))
         bench.data_seed = place
-        examples, test, train = digests(jobs, bench)
-        yield Place(cell.shift, cell.percent, commitment_of(place.secret), examples, test, train)
+        yield _place(cell, jobs, bench, place.commitment)
 
 
 def identity_here(grid: Grid) -> tuple[str, str]:
@@ -132,15 +133,23 @@ def _entrant(track: Track) -> Callable[[str], About]:
     return lambda learner: About(track, "")
 
 
-def digests(jobs: Sequence[Job], bench: Bench) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
-    """How many test examples the runs of a place have, and the hashes of their test and train parts."""
-    views = [bench.views(job) for job in jobs]
-    task: Benchmark = registry.create("benchmark", jobs[0].task)
-    numbers = [task.test_number(job.repeat) for job in jobs]
-    tests = {number: seen[-1] for number, seen in zip(numbers, views, strict=True)}
-    hashes = {number: part_digest(test) for number, test in tests.items()}
-    test = tuple(hashes[number] for number in numbers)
-    return len(views[0][-1]), test, tuple(part_digest(seen[0]) for seen in views)
+def _place(cell: Cell, jobs: Sequence[Job], bench: Bench, commitment: str) -> Place:
+    """A place with the hashes of what is handed out for its runs, one a repeat."""
+    materials = [bench.material(job) for job in jobs]
+    names, source = materials[0].benchmark.labels.names, materials[0].source
+    known: dict[str, str] = {}  # most tasks have one test set for all runs
+    hashes: dict[str, list[str]] = {"test": [], "train": [], "validation": []}
+    for material in materials:
+        test = material.test
+        if test.content_hash not in known:
+            known[test.content_hash] = part_digest(test.split, source, test.shift)
+        hashes["test"].append(known[test.content_hash])
+        assert material.validation is not None  # only folders of splits have none
+        for name, data in (("train", material.train), ("validation", material.validation())):
+            hashes[name].append(part_digest(data.split, source, data.shift, names))
+    examples = len(materials[0].test.split)
+    by_part = {name: tuple(found) for name, found in hashes.items()}
+    return Place(cell.shift, cell.percent, commitment, examples, **by_part)
 
 
 def jobs_in_package(folder: Path) -> dict[Path, Job]:
@@ -148,11 +157,34 @@ def jobs_in_package(folder: Path) -> dict[Path, Job]:
     return jobs_in(folder)
 
 
-def part_digest(view: View) -> str:
-    """SHA-256 of what a part shows: labels if it has them, meta-data, pixels, in their order."""
-    labels = [view.label_names[k] for k in view.labels.tolist()] if hasattr(view, "labels") else None
-    columns = {name: column.tolist() for name, column in view.metadata.items()}
-    return _digest(labels, columns, view.images)
+def part_digest(
+    split: Split, source: ImageSource, shift: Shift | None, names: Sequence[str] | None = None
+) -> str:
+    """SHA-256 of what is handed out of a part: meta-data and pixels of its examples, in their order.
+
+    Args:
+        split: the part.
+        source: its images.
+        shift: what the shifted ones went through.
+        names: of the labels, which are handed out, too; None: they are not.
+    """
+    labels = None if names is None else [names[k] for k in split.labels.tolist()]
+    columns = {name: column.tolist() for name, column in split.metadata.items()}
+    rows = image_digests(split, source, shift)
+    shown = (
+        [row[k].tobytes().hex() if there else None for k, there in enumerate(full)]
+        for row, full in zip(rows, (split.images != BLANK).tolist(), strict=True)
+    )
+    return _digest(labels, columns, shown)
+
+
+def folder_digests(folder: Path) -> dict[str, str]:
+    """The hash of each part in a folder that entrants were handed.
+
+    Raises:
+        UserError: a part is damaged.
+    """
+    return {part: folder_digest(folder / f"{part}.parquet") for part in ("train", "validation", "test")}
 
 
 def folder_digest(path: Path) -> str:
@@ -166,8 +198,8 @@ def folder_digest(path: Path) -> str:
     from PIL import Image
 
     @cache
-    def picture(data: bytes | None) -> Any:
-        return None if data is None else pixels(Image.open(io.BytesIO(data)))
+    def picture(data: bytes | None) -> str | None:
+        return None if data is None else image_digest(pixels(Image.open(io.BytesIO(data)))).hex()
 
     try:
         table = pq.read_table(path)
@@ -180,11 +212,13 @@ def folder_digest(path: Path) -> str:
 
 
 def _digest(
-    labels: Sequence[str] | None, columns: Mapping[str, Sequence[Any]], images: Iterable[Iterable[Any]]
+    labels: Sequence[str] | None,
+    columns: Mapping[str, Sequence[Any]],
+    images: Iterable[Iterable[str | None]],
 ) -> str:
     total = hashlib.sha256()
     for i, slots in enumerate(images):
-        shown = [None if image is None else image_digest(image).hex() for image in slots]
+        shown = list(slots)
         metadata = {name: column[i] for name, column in columns.items()}
         row = canonical_row([], "" if labels is None else labels[i], metadata, False, shown)
         total.update(row + b"\n")

@@ -15,7 +15,7 @@ from ..submission import MANIFEST
 from ..untrusted import Limits
 from ..verdict import SCORES, Verdict, numbers_in, write_scores
 from .model import Grid, Place, Round, SealedContest, Taken, place_data_seed, write_round
-from .package import ROUND_FILE, folder_digest, identity_here, jobs_in_package, made_again
+from .package import ROUND_FILE, folder_digests, identity_here, jobs_in_package, made_again
 
 __all__ = ["Finding", "check_package", "reveal", "verify"]
 
@@ -176,6 +176,6 @@ def _folders_again(contest: SealedContest, folder: Path) -> Finding:
     for place, job in jobs.items():
         cell = contest.cell(job)
         said = None if cell is None else contest.hashes(cell)
-        if said != {part: folder_digest(place / f"{part}.parquet") for part in ("train", "test")}:
+        if said != folder_digests(place):
             wrong.append(place.name)
     return Finding(what, f"{len(wrong)} are not, first {wrong[0]}" if wrong else "")

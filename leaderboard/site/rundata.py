@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -26,12 +27,10 @@ from nsl_bench.types import Split
 
 from ..contests import Contest
 from ..predictions import DAMAGED, READING, rows_of
+from ..shown import LETTERS, shown, unpacked
 from ..submission import PREDICTIONS
 
-__all__ = ["LETTERS", "script", "test_labels", "write_runs", "write_test"]
-
-LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ?-"
-"""A label's index as a character; the last two are several labels and none (indices -2 and -1)."""
+__all__ = ["script", "test_labels", "write_runs", "write_test"]
 
 _SHOWN = 400
 """Characters of a test example's description."""
@@ -44,59 +43,104 @@ def script(function: str, value: Any) -> str:
 
 
 @cache
-def _test(benchmark: str, seed: int) -> tuple[Benchmark, Split]:
+def _test(benchmark: str, seed: int, number: int) -> tuple[Benchmark, Split]:
     task: Benchmark = registry.create("benchmark", benchmark)
-    return task, symbolic_split(task, "test", seed=seed)
+    return task, symbolic_split(task, "test", next(iter(task.sizes)), number, seed=seed)
 
 
 @cache
-def test_labels(benchmark: str, seed: int) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
-    """The test set's labels int64 [n], and the labels' names."""
-    task, split = _test(benchmark, seed)
+def _number(benchmark: str, repeat: int) -> int:
+    """Which test set a train set has."""
+    task: Benchmark = registry.create("benchmark", benchmark)
+    return task.test_number(repeat)
+
+
+@cache
+def test_labels(benchmark: str, seed: int, number: int = 1) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+    """A test set's labels int64 [n], and the labels' names."""
+    task, split = _test(benchmark, seed, number)
     return split.labels.astype(np.int64), task.labels.names
 
 
 def write_test(contest: Contest, path: Path) -> None:
-    """The test set of a contest: labels and what each example shows."""
-    if contest.sealed_round:  # each share has a test set of its own
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(script("test", {"names": [], "labels": "", "shown": []}), encoding="utf-8")
-        return
-    task, split = _test(contest.task, contest.seed)
+    """The test sets of a contest by number: labels and what each example shows.
+
+    Those of a sealed round are left out: each share has its own.
+    """
+    repeats = () if contest.sealed_round else range(1, contest.repeats + 1)
+    numbers = sorted({_number(contest.task, repeat) for repeat in repeats})
+    names = registry.create("benchmark", contest.task).labels.names
+    sets = {str(number): _shown(contest, number) for number in numbers}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    value = {"contest": contest.name, "names": names, "sets": sets}
+    path.write_text(script("test", value), encoding="utf-8")
+
+
+def _shown(contest: Contest, number: int) -> dict[str, Any]:
+    task, split = _test(contest.task, contest.seed, number)
     names = task.concept_space.concepts
     shown = [" ".join("·" if c < 0 else names[c] for c in row) for row in split.concepts.tolist()]
     for name, column in split.metadata.items():
         shown = [f"{text}, {name} {value}" for text, value in zip(shown, column.tolist(), strict=True)]
     codes = np.array(list(LETTERS))[split.labels]
-    value: dict[str, Any] = {"contest": contest.name, "names": task.labels.names, "labels": "".join(codes)}
-    value["shown"] = [text[:_SHOWN] for text in shown]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(script("test", value), encoding="utf-8")
+    return {"labels": "".join(codes), "shown": [text[:_SHOWN] for text in shown]}
 
 
 def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str, Any]]]], out: Path) -> None:
     """The runs of an entry, a file a contest.
 
+    What is shown of predictions stands in the scores; for scores of before the predictions are read.
+
     Args:
         folder: of the submission.
         records: contests with their runs, as in the board's record.
         out: folder of the files, ``CONTEST.js``.
+
+    Raises:
+        UserError: scores or predictions are damaged.
     """
     places: dict[str, npt.NDArray[np.int64]] = {}
     for contest, runs in records:
-        if contest.sealed_round:
-            continue
-        places |= dict.fromkeys((record["run"] for record in runs), _places(contest))
-    predicted = _encoded(folder / PREDICTIONS, places) if places else {}
+        if not contest.sealed_round:
+            for record in (record for record in runs if "looks" not in record):
+                number = _number(contest.task, record["repeat"])
+                places[record["run"]] = _places(contest.task, contest.seed, number)
+    read = _encoded(folder / PREDICTIONS, places) if places else {}
     out.mkdir(parents=True, exist_ok=True)
     for contest, runs in records:
-        value = [{**record, "predictions": predicted.get(record["run"], {})} for record in runs]
+        value = []
+        for record in runs:
+            looks = {} if contest.sealed_round else record.get("looks", {})
+            predicted = {evaluation: _told(folder, look) for evaluation, look in looks.items()}
+            plain = {key: what for key, what in record.items() if key != "looks"}
+            plain["test_set"] = _number(contest.task, record["repeat"])
+            value.append({**plain, "predictions": predicted or read.get(record["run"], {})})
         (out / f"{contest.name}.js").write_text(script("runs", value), encoding="utf-8")
 
 
-def _places(contest: Contest) -> npt.NDArray[np.int64]:
+def _told(folder: Path, look: Mapping[str, Any]) -> dict[str, str]:
+    """What the scores show of a run's predictions in one evaluation."""
+    try:
+        return _texts(unpacked(look["shown"]))
+    except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
+        raise UserError(
+            f"The scores of {folder} are damaged ({type(error).__name__}); `nsl-bench leaderboard rescore "
+            f"{folder.name}` writes them anew."
+        ) from error
+
+
+def _texts(values: Mapping[str, bytes]) -> dict[str, str]:
+    """Labels as they are, probabilities in base64."""
+    return {
+        name: value.decode("ascii") if name == "labels" else base64.b64encode(value).decode()
+        for name, value in values.items()
+    }
+
+
+@cache
+def _places(benchmark: str, seed: int, number: int) -> npt.NDArray[np.int64]:
     """int64 [n]: where a row of probabilities, example by example, holds those of the true labels."""
-    labels, names = test_labels(contest.task, contest.seed)
+    labels, names = test_labels(benchmark, seed, number)
     return np.arange(len(labels)) * len(names) + labels
 
 
@@ -122,17 +166,11 @@ def _encoded(path: Path, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[st
 def _read(path: str, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[str, dict[str, dict[str, str]]]:
     import pyarrow as pa
 
-    letters = np.frombuffer(LETTERS.encode(), np.uint8)
     found: dict[str, dict[str, dict[str, str]]] = {}
     try:
-        for run, evaluation, (codes, probabilities) in rows_of(path):
-            if run not in places:
-                continue
-            said = found.setdefault(run, {}).setdefault(evaluation, {})
-            said["labels"] = letters[codes].tobytes().decode()
-            if probabilities is not None:
-                true = probabilities.reshape(-1)[places[run]]
-                said["true"] = base64.b64encode((true * 255 + 0.5).astype(np.uint8).tobytes()).decode()
+        for run, evaluation, predicted in rows_of(path):
+            if run in places:
+                found.setdefault(run, {})[evaluation] = _texts(shown(predicted, places[run]))
     except (pa.ArrowException, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
         raise UserError(f"{path} cannot be read: {error}.") from error
     return found

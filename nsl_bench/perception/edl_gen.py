@@ -55,7 +55,10 @@ _CALIBRATED_ON, _FEWEST = 1000, 20
 """Validation images that evidence is scaled on, at most, and how many there have to be."""
 
 _CLIP = 10.0
-"""Logits beyond give no more evidence: exp overflows, and 22,000 is certainty enough."""
+"""Logits beyond give no more evidence in training: exp overflows, and 22,000 is certainty enough."""
+
+_MOST_LOGIT = 40.0
+"""And none in predictions. Scaled logits beyond 10 are common, and cut off there they would all be equal."""
 
 
 class EDLGen(ImageClassifier):
@@ -346,6 +349,11 @@ class EDLGen(ImageClassifier):
             module[-1].weight *= factor
             module[-1].bias.mul_(factor).add_(float(6 - factor * own))
 
+    @property
+    def header(self) -> dict[str, Any]:
+        # What is predicted depends on it, so predictions in the cache do.
+        return {**super().header, "most_logit": _MOST_LOGIT}
+
     def probabilities(self, logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return _shares(logits)
 
@@ -401,7 +409,7 @@ def _resized(images: Any, size: tuple[int, int]) -> Any:
 
 
 def _alpha(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.exp(np.clip(logits, -_CLIP, _CLIP)) + 1
+    return np.exp(np.clip(logits, -_MOST_LOGIT, _MOST_LOGIT)) + 1
 
 
 def loss(real: Any, fake: Any, target: Any, fake_target: Any, strength: float = 1.0) -> Any:

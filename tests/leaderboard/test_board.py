@@ -210,11 +210,12 @@ def test_the_site_names_what_varies(site: Path) -> None:
 
 
 def test_no_predictions_are_read_for_a_site_of_scores_that_say_it(
-    board: Board, monkeypatch: pytest.MonkeyPatch
+    board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "nsl_bench.leaderboard.likeness._seen", lambda path: pytest.fail("predictions are read")
-    )
+    for reader in ("likeness._seen", "site.rundata._encoded"):
+        monkeypatch.setattr(f"nsl_bench.leaderboard.{reader}", lambda *_: pytest.fail("read"))
+    build_site(board, tmp_path / "site", pictures=False)
+    assert '"framework":{"labels":"' in (tmp_path / "site/data/runs/random-forest/grids.js").read_text()
     assert outdated(board) == [] and set(likenesses(board)) == {entry.slug for entry in board.entries}
 
 
@@ -232,8 +233,12 @@ def test_scores_of_before_are_written_anew(accepted: Path, board_file: Path, tmp
     built = CliRunner().invoke(main, ["leaderboard", *site, *words], standalone_mode=False)
     assert "1 submissions have scores of an earlier version (majority)" in built.output, built.output
     done = CliRunner().invoke(main, ["leaderboard", "rescore", "majority", *words], standalone_mode=False)
+    build_site(read_board(folder, board_file), tmp_path / "new", pictures=False)
     assert done.return_value == 0 and "majority: 4 runs scored" in done.output, done.output
     assert path.read_text() == known
+    pages = [tmp_path / site / "data/runs/majority/grids.js" for site in ("site", "new")]
+    old, new = (page.read_text().replace('"status":"ok",', "") for page in pages)
+    assert old == new, "predictions that are read again are the same"
     wrong = CliRunner().invoke(main, ["leaderboard", "rescore", "majorety", *words], standalone_mode=False)
     assert "Did you mean 'majority'" in str(wrong.exception)
 

@@ -14,17 +14,20 @@ from urllib.parse import unquote, urldefrag
 import numpy as np
 import pytest
 from nsl_bench.leaderboard.board import AREAS, Board, read_board
-from nsl_bench.leaderboard.contests import BOARD
+from nsl_bench.leaderboard.contests import BOARD, Contest
 from nsl_bench.leaderboard.ranking import groups, mean_ranks
 from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.site.highlight import rule_html
 from nsl_bench.leaderboard.site.pages import learner_page
-from nsl_bench.leaderboard.site.rundata import script
+from nsl_bench.leaderboard.site.rundata import script, write_test
+from nsl_bench.leaderboard.site.rundata import test_labels as labels_of_test
 from nsl_bench.leaderboard.site.svg import Series, critical_difference, curve
 from nsl_bench.leaderboard.site.takeaway import CurvePicture, bibtex, draw_curve, write_areas, write_tables
 from nsl_bench.leaderboard.submission import MANIFEST, RUNS
 from nsl_bench.leaderboard.verdict import SCORES
 
+from nsl_bench import registry
+from nsl_bench.data.splits import symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.report.tables import area_under_shift
 from nsl_bench.run.store import Store
@@ -354,3 +357,20 @@ def test_a_board_without_submissions(board_file: Path, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     build_site(read_board(tmp_path / "none", board_file), tmp_path / "site")
     assert "No submissions yet" in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_runs_are_shown_with_their_own_test_sets(tmp_path: Path) -> None:
+    """Each train set of Crop Yield has a test set of its own."""
+    task = registry.create("benchmark", "crop_yield")
+    contest = Contest("crops", "crop_yield", task.version, "drawn_leaves", ("hue",), (0.0,), 2)
+    write_test(contest, tmp_path / "test.js")
+    text = (tmp_path / "test.js").read_text()
+    value = json.loads(text[text.index("(") + 1 : text.rindex(")")])
+    for number in (1, 2):
+        labels, names = labels_of_test(contest.task, 0, number)
+        assert value["sets"][str(number)]["labels"] == "".join(map(str, labels)) and value["names"] == list(
+            names
+        )
+        other = symbolic_split(task, "test", "small", number).labels
+        assert np.array_equal(labels, other)
+    assert value["sets"]["1"] != value["sets"]["2"]

@@ -134,3 +134,9 @@ def test_halves() -> None:
     assert (made[:, :2] == images[:, :2]).all()
     assert all(len(np.unique(row[2:])) == 1 for row in made)
     assert (labels[made[:, 2, 0, 0]] != labels).all()
+
+
+def test_two_large_logits_are_not_equal() -> None:
+    logits = np.array([[12.0, 15.0, -3.0], [35.0, 14.0, 38.0]])
+    assert EDLGen().probabilities(logits).argmax(axis=1).tolist() == [1, 2]
+    assert np.isfinite(EDLGen().probabilities(np.full((1, 3), 1e9))).all()

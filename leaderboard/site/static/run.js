@@ -53,7 +53,6 @@ function page(entry, contest, run, test) {
   const where = run.percent ? `${run.shift}, ${run.percent} % of the examples shifted` : "no shift";
   const record = { ...run };
   delete record.predictions;
-  delete record.looks;
   return [
     element("h1", {}, `Run ${run.run}`),
     element("p", { className: "lead" },
@@ -69,7 +68,7 @@ function page(entry, contest, run, test) {
     run.rules.length ? rules(run) : null,
     element("h2", {}, "Predictions"),
     ...Object.keys(run.predictions).length
-      ? Object.entries(run.predictions).map(([evaluation, found]) => predictions(evaluation, found, test))
+      ? Object.entries(run.predictions).map(([evaluation, found]) => predictions(evaluation, found, { names: test.names, ...test.sets[run.test_set] }))
       : [element("p", {}, "They are not part of this site.")],
     element("h2", {}, "Record"),
     facts([

@@ -1,0 +1,51 @@
+"""What a run's page shows of its predictions, as texts: in the site's data, and packed in the scores.
+
+The predicted labels are one character an example, the probabilities of the true labels one byte an example.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from .predictions import Predicted
+
+__all__ = ["LETTERS", "packed", "shown", "unpacked"]
+
+LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ?-"
+"""A label's index as a character; the last two are several labels and none (indices -2 and -1)."""
+
+_LETTERS = np.frombuffer(LETTERS.encode(), np.uint8)
+
+
+def shown(predicted: Predicted, places: npt.NDArray[np.int64]) -> dict[str, bytes]:
+    """The bytes of the predicted labels, ``labels``, and of the true labels' probabilities, ``true``.
+
+    Args:
+        predicted: labels, and probabilities if there are any.
+        places: int64 [n], where a row of probabilities, example by example, holds those of the true labels.
+    """
+    codes, probabilities = predicted
+    found = {"labels": _LETTERS[codes].tobytes()}
+    if probabilities is not None:
+        true = probabilities.reshape(-1)[places]
+        found["true"] = (true * 255 + 0.5).astype(np.uint8).tobytes()
+    return found
+
+
+def packed(values: Mapping[str, bytes]) -> dict[str, str]:
+    """Bytes as short texts."""
+    return {name: base64.b64encode(zlib.compress(value, 9)).decode() for name, value in values.items()}
+
+
+def unpacked(values: Mapping[str, str]) -> dict[str, bytes]:
+    """The bytes of `packed`.
+
+    Raises:
+        ValueError, zlib.error: the texts are no such bytes.
+    """
+    return {name: zlib.decompress(base64.b64decode(value)) for name, value in values.items()}
