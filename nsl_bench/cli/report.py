@@ -87,9 +87,8 @@ def command(
     if interventions:
         from nsl_bench.report.tables import interventions as with_true_concepts
 
-        click.echo(
-            f"\n## Accuracy given true concepts\n\n{as_text(with_true_concepts(runs), form)}", nl=False
-        )
+        told = as_text(with_true_concepts(runs), form)
+        click.echo(f"\n## Accuracy given true concepts\n\n{told}", nl=False)
     folder = results / "curves"
     drawn: list[Path] = []
     if predicates:
