@@ -14,7 +14,7 @@ from nsl_bench.errors import UserError
 if TYPE_CHECKING:
     from nsl_bench.sealing import DataSeed
 
-__all__ = ["data_seed_option", "grid_options", "grids_of", "percentages"]
+__all__ = ["data_seed_option", "grid_options", "grids_of", "percentages", "whole_numbers"]
 
 
 def percentages(ctx: click.Context, parameter: click.Parameter, text: str | None) -> list[float]:
@@ -45,7 +45,7 @@ def _spans(option: str, text: str | None, example: str) -> list[float]:
     return found
 
 
-def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
+def whole_numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
     """``0,1,2`` or ``0-2`` as whole numbers."""
     found = _spans(parameter.opts[0], text, "0,1,2")
     if any(number != int(number) or number < 0 for number in found):
@@ -99,7 +99,7 @@ _OPTIONS = [
     _many("--network", "networks", "Perception network; repeatable.", default=["softmax"], show_default=True),
     click.option(
         "--network-seeds",
-        callback=_numbers,
+        callback=whole_numbers,
         help="Seeds of each network: 0,1,2. Default: its own.",
     ),
     click.option(
@@ -107,7 +107,7 @@ _OPTIONS = [
         "learner_draws",
         default="0",
         show_default=True,
-        callback=_numbers,
+        callback=whole_numbers,
         help="Which seeds of each learner: 0,1,2.",
     ),
     click.option(

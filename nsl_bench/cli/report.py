@@ -39,6 +39,7 @@ __all__ = ["command"]
     is_flag=True,
     help="95 % intervals of accuracies over train splits, seeds, and test examples or images.",
 )
+@click.option("--interventions", is_flag=True, help="Accuracy given true concepts (run --interventions).")
 @click.option("--perceived", is_flag=True, help="What the network takes the train images for.")
 @click.option("--curves/--no-curves", default=True, show_default=True, help="Draw RESULTS/curves/*.png.")
 def command(
@@ -47,6 +48,7 @@ def command(
     metrics: tuple[str, ...],
     predicates: tuple[str, ...],
     intervals: bool,
+    interventions: bool,
     perceived: bool,
     curves: bool,
 ) -> None:
@@ -82,6 +84,11 @@ def command(
 
         title = "95 % intervals of accuracy, and what its standard error is made of"
         click.echo(f"\n## {title}\n\n{as_text(of_accuracies(store), form)}", nl=False)
+    if interventions:
+        from nsl_bench.report.tables import interventions as with_true_concepts
+
+        told = as_text(with_true_concepts(runs), form)
+        click.echo(f"\n## Accuracy given true concepts\n\n{told}", nl=False)
     folder = results / "curves"
     drawn: list[Path] = []
     if predicates:

@@ -10,7 +10,7 @@ import click
 
 from nsl_bench import registry
 from nsl_bench.cli import Command
-from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of
+from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of, whole_numbers
 from nsl_bench.errors import Interrupted, UserError
 
 if TYPE_CHECKING:
@@ -112,6 +112,11 @@ def secrets_of(grids: list[Grid]) -> list[Path]:
 @grid_options
 @data_seed_option
 @limit_options
+@click.option(
+    "--interventions",
+    callback=whole_numbers,
+    help="Also ask learners with the true concepts of so many slots of each test example: 1,2,4.",
+)
 @click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
 @click.option("--jobs", type=click.IntRange(1), help="Runs at once; default: one a core.")
 @click.option(
@@ -148,6 +153,7 @@ def command(out: Path, device: str, jobs: int | None, data_seed: DataSeed | None
     from nsl_bench.run.sweep import Engine, sweep
     from nsl_bench.sealing import check_limits
 
+    interventions = options.pop("interventions")
     engine, scheduler, rerun = (options.pop(name) for name in ("engine", "scheduler", "rerun"))
     if (engine == "dask") != (scheduler is not None):
         raise UserError("--engine dask and --scheduler ADDRESS go together.")
@@ -162,7 +168,13 @@ def command(out: Path, device: str, jobs: int | None, data_seed: DataSeed | None
     before = len(store.statuses())
     cores = os.cpu_count() or 1
     parallel = min(jobs or cores, max(1, len(todo)))
-    bench = Bench(device, workers=max(1, cores // parallel), limits=limits, data_seed=data_seed)
+    bench = Bench(
+        device,
+        workers=max(1, cores // parallel),
+        limits=limits,
+        data_seed=data_seed,
+        interventions=interventions,
+    )
     try:
         tally = sweep(todo, store, bench, say, engine=Engine(parallel, scheduler), rerun=rerun)
     except KeyboardInterrupt:

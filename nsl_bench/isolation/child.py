@@ -193,6 +193,7 @@ class _Host:
             "examples": hasattr(self.learner, "examples_"),
             "timed_out": bool(getattr(self.learner, "timed_out_", False)),
             "tuning": tuning_of(self.learner),
+            "concepts": hasattr(self.learner, "predict_concepts"),
         }
 
     def predict(self, view: dict[str, Any]) -> dict[str, Any]:
@@ -204,6 +205,9 @@ class _Host:
         if hasattr(self.learner, "predict"):
             answer["labels"] = _plain(self.learner.predict(seen))
         return answer
+
+    def concepts(self, view: dict[str, Any]) -> Any:
+        return {"concepts": _plain(self.learner.predict_concepts(RemoteView(view, self.channel)))}
 
     def rules(self) -> dict[str, Any]:
         rules = getattr(self.learner, "rules", None)

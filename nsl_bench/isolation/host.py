@@ -101,6 +101,8 @@ class IsolatedLearner:
             self.examples_ = self._examples()
         self.timed_out_ = bool(told.get("timed_out"))
         self.tuning_ = told.get("tuning")
+        if told.get("concepts"):
+            self.predict_concepts = self._predict_concepts
         return self
 
     def _fall_back(self, train: View, rules: Sequence[str]) -> None:
@@ -151,6 +153,9 @@ class IsolatedLearner:
         if self._labels[0] is not test:
             self.predict_proba(test)
         return self._array(self._labels[1], "predict")
+
+    def _predict_concepts(self, test: View) -> Any:
+        return self._array(self._ask("concepts", test).get("concepts"), "predict_concepts")
 
     def _array(self, answer: Any, what: str) -> np.ndarray[Any, Any]:
         if isinstance(answer, np.ndarray):

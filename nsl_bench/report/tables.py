@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from nsl_bench.errors import unknown
+from nsl_bench.errors import UserError, unknown
 from nsl_bench.registry import Spec
 from nsl_bench.run.job import PROTOCOL, source_identity
 from nsl_bench.run.metrics import METRICS
@@ -25,6 +25,7 @@ __all__ = [
     "area_under_shift",
     "as_text",
     "comparable",
+    "interventions",
     "render",
     "short_names",
     "summarise",
@@ -38,6 +39,7 @@ SETTING = ("benchmark", "benchmark_version", "source", "size", "splits", "seed",
 ROW = ("track", "network", "learner", "shift", "percent")
 
 _VERSIONS = ("learner_version", "network_version")
+_GIVEN = "accuracy_given_"
 _SEEDS = ("network_seed", "learner_draw")
 _ANSWERED = ["hypothesis_accuracy", "framework_accuracy"]
 
@@ -184,6 +186,25 @@ def area_under_shift(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRIC
     by = [*SETTING, "track", "network", "learner", "shift"]
     curve = done.groupby([*by, "repeat", *_SEEDS], sort=False)[present].mean().reset_index()
     return _mean_and_error(curve, by, present)
+
+
+def interventions(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean framework accuracy of learners given the true concepts of k slots (``run --interventions``).
+
+    Returns:
+        One row a setting, learner, shift and share, a column a number k.
+
+    Raises:
+        UserError: no run was asked for any.
+    """
+    given = sorted((c for c in runs if str(c).startswith(_GIVEN)), key=lambda c: int(c[len(_GIVEN) :]))
+    if not given:
+        raise UserError("No run was asked with true concepts; `nsl-bench run --interventions 1,2` does it.")
+    done = with_standard(runs).dropna(subset=given, how="all")
+    by = ["benchmark", "source", "size", "network", "learner", "shift", "percent"]
+    table = done.groupby(by, sort=True)[["framework_accuracy", *given]].mean().reset_index()
+    names = {name: f"{name[len(_GIVEN) :]} given" for name in given}
+    return table.rename(columns={"framework_accuracy": "0 given", **names})
 
 
 def _cell(mean: float, error: float, metric: str) -> str:

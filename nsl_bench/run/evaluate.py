@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -67,6 +67,7 @@ class Setup:
     workers: int = 1
     limits: Limits | None = None
     data_seed: DataSeed | None = None
+    interventions: tuple[int, ...] = ()
 
 
 class Bench:
@@ -77,6 +78,7 @@ class Bench:
         workers: processes that render images where it pays; results do not depend on it.
         limits: each learner runs in a process of its own, held to these; None: in this process.
         data_seed: the secret seed that sealed jobs' data follow.
+        interventions: numbers of slots whose true concepts learners are given, in evaluations of their own.
     """
 
     def __init__(
@@ -86,11 +88,13 @@ class Bench:
         *,
         limits: Limits | None = None,
         data_seed: DataSeed | None = None,
+        interventions: Sequence[int] = (),
     ) -> None:
         self.device = device
         self.workers = workers
         self.limits = limits
         self.data_seed = data_seed
+        self.interventions = tuple(interventions)
         self._lost = self._apart = False
         self._networks: dict[tuple[str, str, str], Network] = {}
         self._sources: dict[tuple[str, str], tuple[Benchmark, ImageSource]] = {}
@@ -99,12 +103,18 @@ class Bench:
     @property
     def setup(self) -> Setup:
         """How to make an equal one in another process, where runs are already side by side."""
-        return Setup(self.device, 1, self.limits, self.data_seed)
+        return Setup(self.device, 1, self.limits, self.data_seed, self.interventions)
 
     @classmethod
     def of(cls, setup: Setup) -> Bench:
         """The bench of a setup."""
-        return cls(setup.device, setup.workers, limits=setup.limits, data_seed=setup.data_seed)
+        return cls(
+            setup.device,
+            setup.workers,
+            limits=setup.limits,
+            data_seed=setup.data_seed,
+            interventions=setup.interventions,
+        )
 
     def run(self, job: Job, given: Any = None) -> Outcome:
         """Do a job. What the learner raises makes a failed record, not an exception.
@@ -128,7 +138,7 @@ class Bench:
             learner: Any = None
             try:
                 learner = stack.enter_context(self._learner(job, given))
-                measured = measure_learner(learner, material, self._allowance)
+                measured = measure_learner(learner, material, self._allowance, self.interventions)
             except Lost:
                 if self._lost:
                     raise UserError("Learner processes were killed repeatedly (out of memory?).") from None

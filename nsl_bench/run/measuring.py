@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +32,11 @@ from nsl_bench.learners.view import View
 from nsl_bench.run import metrics as measure
 from nsl_bench.run.account import Answered, account, perceived
 from nsl_bench.run.agreement import agreement
+from nsl_bench.run.concepts import concept_metrics, intervened
 from nsl_bench.run.effort import Effort
 from nsl_bench.run.quality import example_quality, is_true_rule
 from nsl_bench.run.uncertainty import aurc, detection_auroc, fpr_at_95, least_confidence
+from nsl_bench.seeding import generator
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
 from nsl_bench.types import (
@@ -140,8 +142,16 @@ class Measured:
     tuning: dict[str, Any] = field(default_factory=dict)
 
 
-def measure_learner(learner: Any, material: Material, allowance: Allowance) -> Measured:
+def measure_learner(
+    learner: Any, material: Material, allowance: Allowance, interventions: Sequence[int] = ()
+) -> Measured:
     """Fit a learner, and measure what it learned and what it answers.
+
+    Args:
+        learner: not fitted yet.
+        material: of the run.
+        allowance: what evaluating its rules may use.
+        interventions: numbers of slots whose true concepts it is given, in evaluations of their own.
 
     Raises:
         Failure: the learner failed; says what it was doing.
@@ -151,10 +161,12 @@ def measure_learner(learner: Any, material: Material, allowance: Allowance) -> M
     effort = Effort(learner)
     with blaming("fit"), effort.of("learning"):
         learner = _fitted(learner, material, found)
-    answers = _answers(learner, material, effort)
+    views = material.tests()
+    answers = _answers(learner, views, effort)
+    asked = _asked_more(learner, material, views, interventions) if "framework" in answers else {}
     with blaming("rules"):
         hypothesis = hypothesis_of(learner, material.benchmark)
-    found.numbers = learner.effort() if hasattr(learner, "effort") else effort.numbers
+    found.numbers = {**(learner.effort() if hasattr(learner, "effort") else effort.numbers), **asked}
     own = hypothesis  # whose probabilities and atoms are the learner's
     if hypothesis is not None and hypothesis.language == "asp":
         own, hypothesis = _counting(hypothesis, material, answers, found.numbers, allowance)
@@ -189,15 +201,35 @@ def _fitted(learner: Any, material: Material, found: Measured) -> Any:
     return learner if fitted is None else fitted
 
 
-def _answers(learner: Any, material: Material, effort: Effort) -> dict[str, Answered]:
+def _answers(learner: Any, views: Mapping[str, View], effort: Effort) -> dict[str, Answered]:
     """What a learner answers, by evaluation; the first one's time is that of prediction."""
     answering = "command" if isinstance(learner, CommandLearner) else "predict"
     answers: dict[str, Answered] = {}
-    for name, view in material.tests().items():
+    for name, view in views.items():
         timed = contextlib.nullcontext() if answers else effort.of("prediction")
         with contextlib.suppress(Unanswered), blaming(answering), timed:
             answers[name] = answers_of(learner, view)
     return answers
+
+
+def _asked_more(
+    learner: Any, material: Material, views: Mapping[str, View], interventions: Sequence[int]
+) -> dict[str, float]:
+    """The concepts that a learner sees, and its accuracy where it is given some true ones."""
+    found: dict[str, float] = {}
+    test = material.test
+    if hasattr(learner, "predict_concepts"):
+        with blaming("predict_concepts"):
+            found.update(concept_metrics(learner.predict_concepts(views["framework"]), test.split))
+    if test.predictions is None or material.track != "pretrained":
+        return found
+    for k in interventions:
+        rng = generator("interventions", material.benchmark.name, material.benchmark.version)
+        seen = replace(test, predictions=intervened(test.split, test.predictions, k, rng))
+        with contextlib.suppress(Unanswered), blaming("predict"):
+            labels, _ = answers_of(learner, material.view(seen, labelled=False))
+            found[f"accuracy_given_{k}"] = measure.accuracy(labels, test.split.labels.astype(np.int64))
+    return found
 
 
 def _counting(

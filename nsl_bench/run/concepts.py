@@ -1,0 +1,87 @@
+"""What learners that say which concepts they see are measured by, and what true concepts would help.
+
+A learner with ``predict_concepts(test) -> [n, slots, concepts]`` is asked for its own concepts in framework
+evaluation. An intervention gives the true concepts of k random slots of every test example in place of what
+the network sees (Koh et al.: "Concept Bottleneck Models", ICML 2020).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.learners.base import InvalidOutput
+from nsl_bench.run import metrics as measure
+from nsl_bench.types import BLANK, Predictions, Split
+
+__all__ = ["concept_collapse", "concept_metrics", "intervened"]
+
+Probabilities = npt.NDArray[np.float64]
+
+_TOLERANCE = 1e-3
+
+
+def concept_metrics(answer: Any, split: Split) -> dict[str, float]:
+    """Accuracy, calibration error and collapse of the concepts that a learner sees.
+
+    Args:
+        answer: what it says, [n, slots, concepts] probabilities.
+        split: the examples.
+
+    Raises:
+        InvalidOutput: the wrong shape, or what are no probabilities.
+    """
+    shown = split.concepts != BLANK
+    probabilities = _checked(answer, (*split.concepts.shape, len(split.concept_space)))[shown]
+    truth = split.concepts[shown].astype(np.int64)
+    predicted = probabilities.argmax(axis=1)
+    return {
+        "learner_concept_accuracy": measure.accuracy(predicted, truth),
+        "learner_concept_calibration_error": measure.calibration_error(probabilities, truth),
+        "concept_collapse": concept_collapse(predicted, truth),
+    }
+
+
+def concept_collapse(predicted: npt.NDArray[np.integer[Any]], truth: npt.NDArray[np.integer[Any]]) -> float:
+    """One minus how many concepts are predicted at all, over how many there are; 0 at least.
+
+    Several concepts that are all taken for one are a reasoning shortcut: labels can be right without them.
+    Bortolotti et al.: "A Neuro-Symbolic Benchmark Suite for Concept Quality and Reasoning Shortcuts",
+    NeurIPS 2024.
+    """
+    there = np.unique(truth)
+    return float(max(0.0, 1.0 - len(np.intersect1d(predicted, there)) / len(there))) if len(there) else 0.0
+
+
+def _checked(answer: Any, shape: tuple[int, ...]) -> Probabilities:
+    try:
+        given = np.asarray(answer, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidOutput(f"predict_concepts gives no array of numbers: {error}.") from error
+    if given.shape != shape:
+        raise InvalidOutput(f"predict_concepts gives an array of shape {given.shape}; it must be {shape}.")
+    sums = given.sum(axis=2)
+    if not np.isfinite(given).all() or (given < -_TOLERANCE).any() or (sums > 1 + _TOLERANCE).any():
+        raise InvalidOutput("predict_concepts gives what are no probabilities.")
+    return given
+
+
+def intervened(split: Split, predictions: Predictions, k: int, rng: np.random.Generator) -> Predictions:
+    """What the network sees, with the true concepts of k random slots of each example.
+
+    Args:
+        split: the examples.
+        predictions: what the network sees in them.
+        k: how many slots; of an example with fewer, all that are not blank.
+        rng: chooses the slots, nested: those of a smaller k are among those of a larger one.
+    """
+    n, slots = split.concepts.shape
+    order = rng.random((n, slots))
+    order[split.concepts == BLANK] = np.inf
+    chosen = (np.argsort(np.argsort(order, axis=1), axis=1) < k) & (split.concepts != BLANK)
+    truth = Predictions.certain(split.concepts, len(split.concept_space)).probabilities
+    return Predictions(
+        np.where(chosen[:, :, None], truth, predictions.probabilities), predictions.blank & ~chosen
+    )
