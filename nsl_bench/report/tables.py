@@ -197,14 +197,15 @@ def interventions(runs: pd.DataFrame) -> pd.DataFrame:
     Raises:
         UserError: no run was asked for any.
     """
-    given = sorted((c for c in runs if str(c).startswith(_GIVEN)), key=lambda c: int(c[len(_GIVEN) :]))
+    names = [str(column) for column in runs if str(column).startswith(_GIVEN)]
+    given = sorted(names, key=lambda name: int(name.removeprefix(_GIVEN)))
     if not given:
         raise UserError("No run was asked with true concepts; `nsl-bench run --interventions 1,2` does it.")
     done = with_standard(runs).dropna(subset=given, how="all")
     by = ["benchmark", "source", "size", "network", "learner", "shift", "percent"]
     table = done.groupby(by, sort=True)[["framework_accuracy", *given]].mean().reset_index()
-    names = {name: f"{name[len(_GIVEN) :]} given" for name in given}
-    return table.rename(columns={"framework_accuracy": "0 given", **names})
+    titles = {name: f"{name.removeprefix(_GIVEN)} given" for name in given}
+    return table.rename(columns={"framework_accuracy": "0 given", **titles})
 
 
 def _cell(mean: float, error: float, metric: str) -> str:
