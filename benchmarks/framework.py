@@ -96,7 +96,7 @@ class Task:
 TASKS = (
     Task("follow_suit", ("noir", "adversarial_noir")),
     Task("sudoku_4x4", ("rotate90",), ("random_forest", "fcn", "cnn_lstm"), digits=True),
-    Task("crop_yield", ("hue",), variants=tuple(f"crop_yield:world={n}" for n in range(9))),
+    Task("crop_yield", ("hue",), variants=tuple(f"crop_yield@1.0.0:world={n}" for n in range(9))),
     Task("indoor_scene", ("blur_hue_rotate",)),
     Task("sudoku_9x9", ("rotate90",), ("random_forest", "fcn", "cnn_lstm"), digits=True),
 )

@@ -211,9 +211,10 @@ def _table(path: str, key: str | None) -> pa.Table:
     except Exception as error:  # a damaged file raises almost anything
         raise UserError(f"The predictions {path} cannot be read ({_short(error)}).") from error
     if not right:
+        found = quoted([f"{name}: {kind}" for name, kind in kinds.items()])
         raise UserError(
             f"The predictions {path} must have the texts evaluation, example and predicted, and a number "
-            f"p_LABEL for each label; got the columns {quoted([f'{a}: {b}' for a, b in kinds.items()])}."
+            f"p_LABEL for each label, or at least the text label; got the columns {found}."
         )
     return table
 

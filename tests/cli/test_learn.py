@@ -124,7 +124,7 @@ def test_unknown_learners_and_files_are_told(task: Path, tmp_path: Path) -> None
 
 def test_a_time_limit_gives_the_best_so_far(tmp_path: Path) -> None:
     result = CliRunner().invoke(
-        learn, [str(hard(tmp_path)), "--json", "--time-limit", "1"], catch_exceptions=False
+        learn, [str(hard(tmp_path)), "--json", "--time-limit", "2"], catch_exceptions=False
     )
     answer = json.loads(result.stdout)
     assert answer["status"] == "feasible"

@@ -62,10 +62,11 @@ def test_labels_or_probabilities_are_answers(tmp_path: Path) -> None:
     )
     found = read_predictions(path, 6, NAMES)
     assert found.labels is not None and found.labels.tolist() == [1, 0, -1, 0, 1, 1]
-    assert found.probabilities[2].tolist() == [0, 0] and found.probabilities[0].tolist() == [0, 1]
+    assert found.probabilities is None and found.predicted is found.labels
     path = answers(tmp_path, p_same=[0.25] * 6, p_differ=pa.array([0.75] * 6, pa.float32()))
     found = read_predictions(path, 6, NAMES)
-    assert found.labels is None and found.probabilities.tolist() == [[0.25, 0.75]] * 6
+    assert found.labels is None and found.probabilities is not None
+    assert found.probabilities.tolist() == [[0.25, 0.75]] * 6 and found.predicted.tolist() == [1] * 6
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
