@@ -47,9 +47,8 @@ def stored(
 ) -> str:
     """A results folder with one run of Sudoku that answers what nothing would; the run's key."""
     network = "softmax" if track == "pretrained" else None
-    job = Job(
-        "sudoku_4x4", "1.0.0", "mnist", "f", "standard", 0.0, "standard", 0.0, "small", 1, "ffnsl", track, network
-    )
+    standard = ("standard", 0.0) * 2
+    job = Job("sudoku_4x4", "1.0.0", "mnist", "f", *standard, "small", 1, "ffnsl", track, network)
     job = Job(**{**job.__dict__, "source": source()})
     record = Record(job, status, hypothesis=hypothesis)  # type: ignore[arg-type]
     store = Store(folder)
