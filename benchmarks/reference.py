@@ -105,8 +105,7 @@ def jobs_of(reference: Reference, contest: Contest) -> Iterator[Job]:
         yield from plan(
             contest.task,
             [reference.learner],
-            shifts=("standard",) if symbolic else contest.shifts,
-            percents=(0,) if symbolic else contest.percents,
+            dials=list(dict.fromkeys(map(contest.dials, contest.cells_of(reference.track)))),
             repeats=range(1, contest.repeats + 1),
             sizes=[contest.size],
             source=contest.source,

@@ -174,7 +174,7 @@ class Contest(Declared):
         known = {"symbolic": ("hypothesis",), "pretrained": ("hypothesis", "framework")}
         return known.get(track, ("framework",))
 
-    @property
+    @cached_property
     def _written(self) -> str:
         """The task as a command line names it: with its version only if that is superseded."""
         task: Benchmark = registry.create("benchmark", self.task)

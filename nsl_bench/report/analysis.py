@@ -6,7 +6,6 @@ the hypotheses of how many repeats (FFNSL paper, section 7 and appendix A).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from nsl_bench.errors import UserError
-from nsl_bench.report.tables import short_names, with_standard
+from nsl_bench.report.tables import file_name, short_names, with_standard
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
@@ -268,7 +267,7 @@ def _panels(shares: pd.DataFrame, folder: Path, name: str, panel: Any, *, legend
             handles, labels = axes.flat[0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside lower center", ncols=4)
         figure.suptitle(f"{benchmark} ({size})")
-        path = folder / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', f'{name}-{benchmark}-{size}')}.png"
+        path = folder / file_name(f"{name}-{benchmark}-{size}")
         figure.savefig(path, dpi=110)
         plt.close(figure)
         written.append(path)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, short_names, summarise
+from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, file_name, short_names, summarise
 from nsl_bench.run.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def draw(
         figure.suptitle(f"{values['benchmark']} ({values['size']}, {_short(str(values['source']))})")
         source = str(values["source"] or "").partition(":")[0]
         name = "-".join(part for part in (str(values["benchmark"]), source, str(values["size"])) if part)
-        path = folder / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', name)}.png"
+        path = folder / file_name(name)
         if path in written:
             path = path.with_stem(f"{path.stem}-{len(written)}")
         figure.savefig(path, dpi=120)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, comparable
+from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, comparable, file_name
 from nsl_bench.run.metrics import METRICS
 from nsl_bench.shift import STANDARD
 
@@ -97,7 +96,7 @@ def _draw(lines: dict[str, pd.DataFrame], metrics: Sequence[str], folder: Path, 
             _fill(axis, table, bounds, METRICS[metric].digits)
             axis.set_title(f"{name}\n{METRICS[metric].title}", fontsize=9)
     figure.suptitle(title)
-    path = folder / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', f'grid-{title}')}.png"
+    path = folder / file_name(f"grid-{title}")
     figure.savefig(path, dpi=110)
     plt.close(figure)
     return path

@@ -6,7 +6,7 @@ Every run's predictions are read again, because the error of the test sample is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,10 +57,8 @@ def intervals(store: Store) -> pd.DataFrame:
     if not rows:
         raise UserError(f"There are no runs with predictions in {store.folder}.")
     table = pd.DataFrame(rows)
-    last = [
-        column for column in table if column not in (*_SHOWN, "accuracy", "low", "high", "std_err", "runs")
-    ]
-    return table[[*(column for column in table if column not in last), *last]]
+    first = [*_SHOWN, "accuracy", "low", "high", "std_err", "runs"]
+    return table[[*first, *(column for column in table if column not in first)]]
 
 
 def _row(store: Store, records: dict[str, Record], group: pd.DataFrame) -> dict[str, Any] | None:
@@ -78,12 +76,16 @@ def _row(store: Store, records: dict[str, Record], group: pd.DataFrame) -> dict[
     table = np.array(scores, np.float64).reshape(*map(len, axes), -1)
     used = [k for k, values in enumerate(axes) if len(values) > 1 or k == 0]
     table = table.reshape(*(len(axes[k]) for k in used), -1)
-    jobs = [records[by_place[place]].job for place in places]
-    task: Benchmark = registry.create("benchmark", jobs[0].task)
+    job = records[by_place[places[0]]].job
+    task = _task(job.task)
+    tests = tuple(axes[0]) if task.own_tests else (axes[0][0],)
+    images = None
+    if job.track != "symbolic" and not job.sealed:
+        images = _images(job.task, job.source, job.seed, job.splits, tests)
     found = interval(
         table,
         factors=[list(_AXES.values())[k] for k in used],
-        images=_images([records[by_place[(a, axes[1][0], axes[2][0])]] for a in axes[0]], task),
+        images=images,
         shared_test=not task.own_tests,
         bounds=(0.0, 1.0),
     )
@@ -105,27 +107,34 @@ def _scores(store: Store, key: str) -> list[bool] | None:
     return right
 
 
-def _images(records: Sequence[Record], task: Benchmark) -> npt.NDArray[np.int32] | None:
-    """The image of each slot of the test examples, where few images are shown again and again."""
-    job = records[0].job
-    if job.track == "symbolic" or job.sealed:
-        return None
+@cache
+def _task(spec: str) -> Benchmark:
+    task: Benchmark = registry.create("benchmark", spec)
+    return task
+
+
+@cache
+def _images(
+    spec: str, source: str, seed: int, splits: str | None, repeats: tuple[int, ...]
+) -> npt.NDArray[np.int32] | None:
+    """The image of each slot of the test examples, where few images are shown again and again.
+
+    Args:
+        spec: the task's.
+        source: the images'.
+        seed: of the data.
+        splits: folder whose splits were used in place of generated ones.
+        repeats: whose test sets; one where all train sets share it.
+    """
+    task = _task(spec)
     try:
-        source = make_source(task, job.source)
+        pool = make_source(task, source)
     except UserError:  # the folder of the images is not here
         return None
-    folder = None if job.splits is None else Path(job.splits)
+    folder = None if splits is None or not Path(splits).is_dir() else Path(splits)
+    size = next(iter(task.sizes))
     tests = [
-        make_split(
-            task,
-            source,
-            "test",
-            next(iter(task.sizes)),
-            record.job.repeat,
-            seed=job.seed,
-            splits=folder if folder is not None and folder.is_dir() else None,
-        ).images
-        for record in (records if task.own_tests else records[:1])
+        make_split(task, pool, "test", size, repeat, seed=seed, splits=folder).images for repeat in repeats
     ]
     images = np.array(tests) if task.own_tests else tests[0]
     shown = images[images >= 0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
-from nsl_bench.report.tables import short_names
+from nsl_bench.report.tables import file_name, short_names
 from nsl_bench.run.job import Job
 from nsl_bench.run.metrics import reliability
 from nsl_bench.run.store import NoPredictions, Store
@@ -128,8 +127,7 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
             entries.update(dict(zip(names, handles, strict=True)))
         figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=3)
         figure.suptitle(f"{setting}, shift: {shift}")
-        name = re.sub(r"[^A-Za-z0-9_.]+", "-", f"reliability-{setting}-{shift}")
-        path = folder / f"{name}.png"
+        path = folder / file_name(f"reliability-{setting}-{shift}")
         figure.savefig(path, dpi=110)
         plt.close(figure)
         written.append(path)

@@ -6,6 +6,7 @@ seed, splits, and the protocol's version. Each makes one table with a row for ea
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -25,6 +26,7 @@ __all__ = [
     "area_under_shift",
     "as_text",
     "comparable",
+    "file_name",
     "interventions",
     "render",
     "short_names",
@@ -42,6 +44,11 @@ _VERSIONS = ("learner_version", "network_version")
 _GIVEN = "accuracy_given_"
 _SEEDS = ("network_seed", "learner_draw")
 _ANSWERED = ["hypothesis_accuracy", "framework_accuracy"]
+
+
+def file_name(words: str) -> str:
+    """The name of a picture: words with dashes in place of what file names are better without."""
+    return f"{re.sub(r'[^A-Za-z0-9_.]+', '-', words)}.png"
 
 
 def short_names(specs: Iterable[str]) -> dict[str, str]:

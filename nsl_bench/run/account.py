@@ -21,7 +21,7 @@ from nsl_bench.inference.query import Answer, Query
 from nsl_bench.isolation.guard import Allowance, Ended
 from nsl_bench.isolation.rules import inferred
 from nsl_bench.run import metrics as measure
-from nsl_bench.run.agreement import labels_by_rules
+from nsl_bench.run.agreement import Answered, labels_by_rules
 from nsl_bench.types import BLANK, Hypothesis, Predictions, Split
 
 __all__ = ["CAUSES", "Account", "account", "answer_of", "perceived"]
@@ -33,10 +33,6 @@ _BINS = 10
 _ANSWERS_KEPT = 256
 
 _answers: dict[tuple[Any, ...], Answer | Ended] = {}
-
-
-Answered = tuple[npt.NDArray[np.int16], npt.NDArray[np.float64] | None]
-"""Predicted labels [n], label probabilities [n, labels]; None of a learner that gives labels alone."""
 
 
 @dataclass(frozen=True)

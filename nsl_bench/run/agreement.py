@@ -32,6 +32,9 @@ _known: dict[tuple[Any, ...], npt.NDArray[np.int16]] = {}
 
 Concepts = npt.NDArray[np.int16]
 
+Answered = tuple[npt.NDArray[np.int16], npt.NDArray[np.float64] | None]
+"""Predicted labels [n], label probabilities [n, labels]; None of a learner that gives labels alone."""
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -57,7 +60,7 @@ def agreement(
     hypothesis: Hypothesis,
     split: Split,
     predictions: Predictions | None,
-    answers: Mapping[str, tuple[npt.NDArray[np.int16], npt.NDArray[np.float64] | None]],
+    answers: Mapping[str, Answered],
     allowance: Allowance | None = None,
 ) -> Agreement:
     """Compare what ASP rules derive with what a learner answers.

@@ -30,8 +30,8 @@ from nsl_bench.learners.base import (
 )
 from nsl_bench.learners.view import View
 from nsl_bench.run import metrics as measure
-from nsl_bench.run.account import Answered, account, perceived
-from nsl_bench.run.agreement import agreement
+from nsl_bench.run.account import account, perceived
+from nsl_bench.run.agreement import Answered, agreement
 from nsl_bench.run.concepts import concept_metrics, intervened
 from nsl_bench.run.effort import Effort
 from nsl_bench.run.quality import example_quality, is_true_rule
