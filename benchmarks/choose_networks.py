@@ -4,8 +4,8 @@
     python benchmarks/choose_networks.py cards --candidate edl_gen:epochs=24
 
 Every candidate is trained without the validation images, then shown them as they are and made strange
-(`nsl_bench.perception.strangers`). The best has the least Brier score over both, where a strange image shows
-every concept with the same probability.
+(`nsl_bench.perception.strange_images`). The best has the least Brier score over both, where a strange image
+shows every concept with the same probability.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import pandas as pd
 
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source
-from nsl_bench.perception import library, training
+from nsl_bench.perception import trained_networks, training
 from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Network
-from nsl_bench.perception.strangers import halved
+from nsl_bench.perception.strange_images import halved
 from nsl_bench.run.metrics import calibration_error
 from nsl_bench.source import ImageSource
 
@@ -55,7 +55,7 @@ def row(spec: str, benchmark: str, seed: int) -> dict[str, object]:
     source = make_source(task)
     network: Network = registry.create("network", spec, seed=seed)
     network.__class__ = type(type(network).__name__, (type(network),), {"validates": True})
-    library.train_network(network, task, source, progress=True)
+    trained_networks.train_network(network, task, source, progress=True)
     own, others, labels = seen(network, source)
     standard = np.square(own - np.eye(own.shape[1])[labels]).sum(axis=1).mean()
     strange = np.square(others - 1 / own.shape[1]).sum(axis=1).mean()

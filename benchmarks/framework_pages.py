@@ -19,7 +19,7 @@ from studies import number, table
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source
 from nsl_bench.perception.figures import figures
-from nsl_bench.perception.library import trained
+from nsl_bench.perception.trained_networks import trained
 from nsl_bench.report import analysis
 from nsl_bench.report.curves import draw
 from nsl_bench.report.networks import draw_histograms, frame, markdown

@@ -28,8 +28,8 @@ from nsl_bench.inference.engines import Auto, Exact
 from nsl_bench.inference.problog.engine import ProbLog
 from nsl_bench.inference.problog.translation import translate
 from nsl_bench.inference.query import Query, clean_probabilities
-from nsl_bench.perception.library import trained
 from nsl_bench.perception.predict import predictions_of
+from nsl_bench.perception.trained_networks import trained
 from nsl_bench.shift import resolve
 
 SHARPNESS = {"peaked": 0.02, "flat": 20.0}

@@ -26,9 +26,9 @@ import numpy as np
 from nsl_bench.leaderboard.contests import Contest, read_contests
 from nsl_bench.leaderboard.likeness import look_at
 from nsl_bench.leaderboard.predictions import rows_of
+from nsl_bench.leaderboard.score_report import SCORES, Look, ScoredRun
 from nsl_bench.leaderboard.shown import packed, shown
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, Manifest
-from nsl_bench.leaderboard.verdict import SCORES, Look, ScoredRun
 
 from nsl_bench import registry
 from nsl_bench.data.splits import symbolic_split

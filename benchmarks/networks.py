@@ -27,7 +27,7 @@ import pandas as pd
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source
 from nsl_bench.perception.figures import Figures, figures
-from nsl_bench.perception.library import trained
+from nsl_bench.perception.trained_networks import trained
 from nsl_bench.report.networks import draw_histograms, frame, markdown
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan

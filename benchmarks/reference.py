@@ -21,9 +21,9 @@ from pathlib import Path
 
 from nsl_bench.leaderboard.board import SUBMISSIONS
 from nsl_bench.leaderboard.contests import BOARD, Contest, read_contests
+from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.submission import slug, write_submission
-from nsl_bench.leaderboard.verdict import SCORES, comment, write_scores
 
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
@@ -136,14 +136,14 @@ def publish(reference: Reference, store: Store, contests: Sequence[Contest], sub
         description=reference.description,
         date=datetime.now(UTC).date().isoformat(),
     )
-    verdict = score(made, contests)
-    print(comment(verdict))
-    if verdict.accepted:
+    report = score(made, contests)
+    print(comment(report))
+    if report.accepted:
         place = submissions / slug(reference.name)
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(made, place)
-        write_scores(verdict, place / SCORES)
-    return verdict.accepted
+        write_scores(report, place / SCORES)
+    return report.accepted
 
 
 def main() -> int:

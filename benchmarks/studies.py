@@ -25,7 +25,7 @@ from nsl_bench.leaderboard.published import ffnsl2023
 
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source
-from nsl_bench.perception.library import accuracy, trained
+from nsl_bench.perception.trained_networks import accuracy, trained
 from nsl_bench.report.curves import draw
 from nsl_bench.report.tables import summarise
 from nsl_bench.run.evaluate import Bench

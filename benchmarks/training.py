@@ -19,7 +19,7 @@ import pandas as pd
 
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source
-from nsl_bench.perception import library, training
+from nsl_bench.perception import trained_networks, training
 from nsl_bench.perception.network import from_array
 
 WAYS = {
@@ -50,7 +50,7 @@ def measure(
     pictures = source.render("network", rows, source.variants[0])
     basis = made.basis(source.shape)
     if basis is not None:
-        made.start = library.trained(basis.name, task, source)
+        made.start = trained_networks.trained(basis.name, task, source)
     training.on_threads = lambda wanted: contextlib.nullcontext()  # type: ignore[assignment]
     torch.set_num_threads(threads)
     before, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()

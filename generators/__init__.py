@@ -1,1 +1,1 @@
-"""The first-party benchmarks, image sources and shifts; installed as ``nsl_bench.generators``."""
+"""The first-party tasks, image sources, shifts and weights; installed as ``nsl_bench.generators``."""

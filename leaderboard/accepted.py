@@ -13,9 +13,9 @@ from nsl_bench.errors import UserError, unknown
 
 from .names import skeleton
 from .rounds.model import By, Taken, folder_of, manifest_digest, read_round, write_round
+from .safe_files import opened
+from .score_report import SCORES, ScoreReport, write_scores
 from .submission import MANIFEST, Manifest, place_of
-from .untrusted import opened
-from .verdict import SCORES, Verdict, write_scores
 
 __all__ = ["SUBMISSIONS", "place_in", "put", "scored_folders", "take", "with_name"]
 
@@ -29,13 +29,13 @@ def place_in(folder: Path, manifest: Manifest) -> Path:
     return folder / (f"{manifest.round}--{place}" if manifest.round else place)
 
 
-def put(verdict: Verdict, submission: Path, folder: Path) -> Path:
+def put(report: ScoreReport, submission: Path, folder: Path) -> Path:
     """Copy an accepted submission into a folder of such, with its scores if it has any.
 
     Raises:
         UserError: there is one of its name, or it cannot be written.
     """
-    manifest = verdict.manifest
+    manifest = report.manifest
     assert manifest is not None
     place = place_in(folder, manifest)
     if place.exists():
@@ -48,26 +48,26 @@ def put(verdict: Verdict, submission: Path, folder: Path) -> Path:
             (place / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
     except OSError as error:
         raise UserError(f"--accept: {place} cannot be written: {error.strerror}.") from error
-    if verdict.runs:
-        write_scores(verdict, place / SCORES)
+    if report.runs:
+        write_scores(report, place / SCORES)
     return place
 
 
-def take(verdict: Verdict, submission: Path, folder: Path, by: By, board: Path) -> Path:
+def take(report: ScoreReport, submission: Path, folder: Path, by: By, board: Path) -> Path:
     """Copy a submission to a sealed round into a folder of such, and write it into the round's file.
 
     Raises:
         UserError: there is one of its name, the round was revealed meanwhile, or it cannot be written.
     """
-    manifest = verdict.manifest
+    manifest = report.manifest
     assert manifest is not None
     with cache.lock(folder_of(board) / f"{manifest.round}.json"):
         found = read_round(manifest.round, board)  # others may have been taken while this one was scored
         if found.is_revealed:
             raise UserError(f"--accept: the round {found.name} is revealed; it takes no more entries.")
         if place_in(folder, manifest).name in {entry.folder for entry in found.entries}:
-            raise UserError(f"--accept: the round {found.name} has an entry {verdict.name} already.")
-        place = put(verdict, submission, folder)
+            raise UserError(f"--accept: the round {found.name} has an entry {report.name} already.")
+        place = put(report, submission, folder)
         entry = Taken(manifest.name, place.name, by, manifest_digest(manifest))
         write_round(replace(found, entries=(*found.entries, entry)), board)
     return place
@@ -88,25 +88,25 @@ def scored_folders(folder: Path, names: Sequence[str] = ()) -> list[Path]:
     return [found[name] for name in names or found]
 
 
-def with_name(verdict: Verdict, folder: Path | None) -> Verdict:
-    """A verdict that says whose name the submission has, if it is taken.
+def with_name(report: ScoreReport, folder: Path | None) -> ScoreReport:
+    """A report that says whose name the submission has, if it is taken.
 
     Names are taken that look like this one, too: in other letters, or in another script.
 
     Args:
-        verdict: on an accepted submission.
+        report: on an accepted submission.
         folder: of accepted submissions into which it goes; None: it goes nowhere yet, and the board's own are
             looked at.
     """
-    assert verdict.manifest is not None
-    for place, name in _alike(verdict.manifest, folder or SUBMISSIONS):
+    assert report.manifest is not None
+    for place, name in _alike(report.manifest, folder or SUBMISSIONS):
         if folder is None:
             note = f"The name is that of the submission {place.name} ('{name}'): it can only take its place."
-            return replace(verdict, notes=(*verdict.notes, note))
-        if place != place_in(folder, verdict.manifest):
+            return replace(report, notes=(*report.notes, note))
+        if place != place_in(folder, report.manifest):
             problem = f"The name looks like '{name}', that of the submission {place.name}; choose another."
-            return replace(verdict, problems=(*verdict.problems, problem))
-    return verdict
+            return replace(report, problems=(*report.problems, problem))
+    return report
 
 
 def _alike(manifest: Manifest, folder: Path) -> Iterator[tuple[Path, str]]:

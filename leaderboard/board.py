@@ -24,8 +24,8 @@ from .entries import NAMES, Area, Entry, accepted_manifest, read_entries
 from .pareto import front
 from .ranking import Placing, adjusted_p_values, place
 from .rounds.model import read_rounds
+from .score_report import SCORES
 from .submission import MANIFEST
-from .verdict import SCORES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,16 @@ import click
 
 from nsl_bench.cli import Command
 
-from .options import BOARD, SUBMISSIONS, Choice, Progress, about_options, seconds, today, writing
+from .options import (
+    BOARD,
+    SUBMISSIONS,
+    Choice,
+    Progress,
+    about_options,
+    seconds,
+    today,
+    writing,
+)
 from .rounds.commands import enter, rerun, reveal, run_entry, seal, verify_round
 
 __all__ = ["leaderboard", "reproduce", "score_submission", "submit"]
@@ -57,8 +66,8 @@ def submit(
     from .contests import BOARD as OWN
     from .contests import read_contests
     from .reading import read_manifest
+    from .safe_files import opened
     from .submission import write_submission
-    from .untrusted import opened
 
     manifest, counts, outside = write_submission(
         Store(results, must_exist=True),
@@ -145,34 +154,34 @@ def score_submission(
     from .contests import BOARD as OWN
     from .contests import read_contests
     from .rounds.model import read_rounds
+    from .safe_files import Limits
+    from .score_report import comment, write_scores
     from .scoring import score
     from .standing import standing_of
-    from .untrusted import Limits
-    from .verdict import comment, write_scores
 
     limits = Limits(solver_seconds=solver_seconds, seconds=time_limit, memory=memory_size(memory_limit))
     file = board or OWN
     rounds = read_rounds(file)
-    verdict = score(submission, read_contests(file), limits, Progress(), rounds=rounds)
-    if verdict.accepted:
-        verdict = with_name(verdict, accept)
-    if verdict.manifest is not None and verdict.runs:
-        verdict = replace(verdict, standing=f"{standing_of(verdict.manifest, rounds)}.")
-    text = comment(verdict)
+    report = score(submission, read_contests(file), limits, Progress(), rounds=rounds)
+    if report.accepted:
+        report = with_name(report, accept)
+    if report.manifest is not None and report.runs:
+        report = replace(report, standing=f"{standing_of(report.manifest, rounds)}.")
+    text = comment(report)
     click.echo(text, nl=False)
     if comment_file is not None:
         with writing("--comment", comment_file):
             comment_file.write_text(text, encoding="utf-8")
-    if not verdict.accepted:
+    if not report.accepted:
         return 1
     if scores is not None:
-        write_scores(verdict, scores)
+        write_scores(report, scores)
     if accept is not None:
-        assert verdict.manifest is not None
-        if verdict.manifest.round in {found.name for found in rounds if not found.is_revealed}:
-            place = take(verdict, submission, accept, "predictions", file)
+        assert report.manifest is not None
+        if report.manifest.round in {found.name for found in rounds if not found.is_revealed}:
+            place = take(report, submission, accept, "predictions", file)
         else:
-            place = put(verdict, submission, accept)
+            place = put(report, submission, accept)
         click.echo(f"Accepted into {place}.", err=True)
     return 0
 
@@ -264,20 +273,20 @@ def rescore(names: tuple[str, ...], submissions: Path | None, board: Path | None
     from .contests import BOARD as OWN_BOARD
     from .contests import read_contests
     from .rounds.model import read_rounds
+    from .score_report import SCORES, comment, write_scores
     from .scoring import score
-    from .verdict import SCORES, comment, write_scores
 
     place = board or OWN_BOARD
     contests, rounds = read_contests(place), read_rounds(place)
     refused = 0
     for folder in scored_folders(submissions or OWN, names):
-        verdict = score(folder, contests, heard=Progress(), rounds=rounds)
-        if verdict.accepted:
-            write_scores(verdict, folder / SCORES)
-            click.echo(f"{folder.name}: {len(verdict.runs)} runs scored.")
+        report = score(folder, contests, heard=Progress(), rounds=rounds)
+        if report.accepted:
+            write_scores(report, folder / SCORES)
+            click.echo(f"{folder.name}: {len(report.runs)} runs scored.")
         else:
             refused += 1
-            click.echo(comment(verdict), nl=False)
+            click.echo(comment(report), nl=False)
     return int(refused > 0)
 
 

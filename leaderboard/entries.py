@@ -22,9 +22,9 @@ from nsl_bench.run.metrics import METRICS
 from .contests import Cell, Contest
 from .reading import Run, read_runs
 from .rounds.model import Round
+from .score_report import SCORES, Look, Spread
 from .standing import Standing, standing_of
 from .submission import MANIFEST, Manifest, slug
-from .verdict import SCORES, Look, Spread
 
 __all__ = ["NAMES", "Area", "Entry", "accepted_manifest", "contest_weights", "read_entries"]
 

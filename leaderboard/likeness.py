@@ -28,8 +28,8 @@ from .board import Board
 from .contests import Cell
 from .entries import Entry
 from .predictions import DAMAGED, READING, Predicted, contradictions, rows_of
+from .score_report import Look
 from .submission import PREDICTIONS
-from .verdict import Look
 
 __all__ = ["Alike", "Likeness", "likenesses", "look_at", "outdated"]
 

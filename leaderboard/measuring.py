@@ -22,9 +22,9 @@ from .entries import contest_weights
 from .likeness import look_at
 from .predictions import Predicted
 from .reading import Run
+from .score_report import Look, Spread
 from .shown import packed, shown
 from .truth import images_shown, majority, test_number, truth
-from .verdict import Look, Spread
 
 __all__ = ["PROBABILISTIC", "Numbers", "measured"]
 

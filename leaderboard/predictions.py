@@ -21,8 +21,8 @@ from nsl_bench.declared import quoted
 from nsl_bench.isolation.guard import Advice, Allowance
 from nsl_bench.isolation.memory import own_data
 
+from .safe_files import LIMITS, Limits, Rejected
 from .submission import EVALUATIONS, PREDICTIONS
-from .untrusted import LIMITS, Limits, Rejected
 
 __all__ = ["DAMAGED", "READING", "Predicted", "contradictions", "read_predictions", "rows_of"]
 

@@ -17,8 +17,8 @@ from nsl_bench.errors import UserError
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Status
 
+from .safe_files import LIMITS, Limits, Rejected
 from .submission import MANIFEST, PREDICTIONS, RUNS, Manifest, digest
-from .untrusted import LIMITS, Limits, Rejected
 
 __all__ = ["Line", "Run", "read_manifest", "read_runs"]
 

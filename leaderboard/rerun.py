@@ -30,10 +30,10 @@ from .contests import Cell, Contest, contest_of
 from .predictions import DAMAGED, READING, rows_of
 from .reading import Run, read_manifest, read_runs
 from .rounds.model import Round, SealedContest, place_data_seed
+from .score_report import SCORES, numbers_in
 from .scoring import score
 from .standing import AGAIN, Again
 from .submission import PREDICTIONS, Manifest, run_rows
-from .verdict import SCORES, numbers_in
 
 __all__ = ["COMPARED", "Sample", "again", "write_again"]
 
@@ -229,7 +229,7 @@ def _numbers(
         pass
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{folder / SCORES} cannot be read ({type(error).__name__}).") from error
-    verdict = score(folder, contests, rounds=rounds)
-    if not verdict.accepted:
-        raise UserError(f"The submission is not accepted: {verdict.problems[0]}")
-    return {run.run: run.metrics for run in verdict.runs}
+    report = score(folder, contests, rounds=rounds)
+    if not report.accepted:
+        raise UserError(f"The submission is not accepted: {report.problems[0]}")
+    return {run.run: run.metrics for run in report.runs}

@@ -17,11 +17,11 @@ from nsl_bench.run import metrics as measure
 from nsl_bench.run.agreement import BOUND
 
 from .contests import Cell, Contest
-from .judge import JudgementError, judged
 from .measuring import PROBABILISTIC, Numbers
 from .reading import Run
+from .rule_answers import RuleError, answers_of_rules
+from .safe_files import Limits, Rejected
 from .truth import network_sees, test_number, truth
-from .untrusted import Limits, Rejected
 
 __all__ = ["check_rules", "judge_rules", "listed"]
 
@@ -118,7 +118,7 @@ class _Judge:
     def answers(
         self, run: Run, seed: int | str, concepts: npt.NDArray[np.int16] | None = None
     ) -> tuple[npt.NDArray[np.int16], int, int]:
-        """Labels, atoms and rules of a run's hypothesis, as `judged` gives them.
+        """Labels, atoms and rules of a run's hypothesis, as `answers_of_rules` gives them.
 
         Raises:
             Rejected: the rules cannot be used.
@@ -132,8 +132,8 @@ class _Judge:
             tell(f"Judging rules: {len(self._rules)} of {self._count} hypotheses, {run.job}")
             stage(f"Answering with the rules of the run {run.id}", min(seconds, left))
             try:
-                self._known[key] = judged(*named, seconds, concepts)
-            except JudgementError as error:
+                self._known[key] = answers_of_rules(*named, seconds, concepts)
+            except RuleError as error:
                 raise Rejected(f"The rules of the run {run.id} ({run.job}): {error}") from error
         return self._known[key]
 

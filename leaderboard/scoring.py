@@ -31,10 +31,10 @@ from .predictions import Predicted, contradictions, read_predictions
 from .reading import Run, read_manifest, read_runs
 from .rounds.model import By, Round
 from .rules import check_rules, judge_rules, listed
+from .safe_files import LIMITS, Limits, Rejected, opened
+from .score_report import ScoredRun, ScoreReport, Spread
 from .submission import PREDICTIONS, Manifest
 from .truth import PARTS, hashes_of, truth
-from .untrusted import LIMITS, Limits, Rejected, opened
-from .verdict import ScoredRun, Spread, Verdict
 
 __all__ = ["score"]
 
@@ -60,7 +60,7 @@ def score(
     *,
     rounds: Sequence[Round] = (),
     by: By = "predictions",
-) -> Verdict:
+) -> ScoreReport:
     """Check a submission and compute its numbers, in a process that may die.
 
     A submission to a sealed round has no numbers before the round is revealed.
@@ -90,34 +90,34 @@ def score(
             advice=_ADVICE,
         )
     except Ended as ended:
-        return Verdict(path.name, (textwrap.shorten(str(ended), _LONGEST_PROBLEM, placeholder=" ... ."),))
-    return Verdict.from_plain(told)
+        return ScoreReport(path.name, (textwrap.shorten(str(ended), _LONGEST_PROBLEM, placeholder=" ... ."),))
+    return ScoreReport.from_plain(told)
 
 
 def _scored_here(
     path: Path, contests: Sequence[Contest], limits: Limits, rounds: Sequence[Round], by: By
 ) -> dict[str, Any]:
-    """The verdict as plain values."""
+    """The report as plain values."""
     name = path.name
     try:
         with opened(path, limits) as folder:
             manifest = read_manifest(folder)
             name = manifest.name
             if manifest.round:
-                verdict = _score_sealed(folder, manifest, rounds, limits, by)
+                report = _score_sealed(folder, manifest, rounds, limits, by)
             else:
-                verdict = _score(folder, manifest, contests, limits)
+                report = _score(folder, manifest, contests, limits)
     except Rejected as error:
-        verdict = Verdict(name, (str(error),))
+        report = ScoreReport(name, (str(error),))
     except MemoryError:
-        verdict = Verdict(name, ("The submission takes more memory than there is.",))
-    return asdict(verdict)
+        report = ScoreReport(name, ("The submission takes more memory than there is.",))
+    return asdict(report)
 
 
 def _score_sealed(
     folder: Path, manifest: Manifest, rounds: Sequence[Round], limits: Limits, by: By
-) -> Verdict:
-    """The verdict on a submission to a sealed round: taken before the round is revealed, scored after."""
+) -> ScoreReport:
+    """The report on a submission to a sealed round: taken before the round is revealed, scored after."""
     known = {found.name: found for found in rounds}
     if manifest.round not in known:
         raise Rejected(f"round: {unknown('sealed round', manifest.round, known)}")
@@ -133,28 +133,28 @@ def _score_sealed(
     return _score(folder, manifest, found.board_contests(entry.by), limits)
 
 
-def _take(folder: Path, manifest: Manifest, found: Round, limits: Limits, by: By) -> Verdict:
+def _take(folder: Path, manifest: Manifest, found: Round, limits: Limits, by: By) -> ScoreReport:
     """Check all of a submission that can be checked without the answers; its rules on public examples."""
     began = time.monotonic()
     checked = check(folder, manifest, found.board_contests(by), limits)
     if checked.problems:
-        return Verdict(manifest.name, checked.problems, checked.notes, manifest=manifest)
+        return ScoreReport(manifest.name, checked.problems, checked.notes, manifest=manifest)
     stage(_READING, limits.seconds)
     contrary = [share for _, _, _, share in rows_in(folder, checked, limits)]
     check_rules(checked.entered, limits, began + limits.seconds)
     taken = f"{len(checked.entered)} runs; they are scored when the round {found.name} is revealed."
     notes = (*checked.notes, *contrary_note(contrary), taken)
-    return Verdict(manifest.name, (), notes, manifest=manifest)
+    return ScoreReport(manifest.name, (), notes, manifest=manifest)
 
 
-def _score(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits: Limits) -> Verdict:
+def _score(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits: Limits) -> ScoreReport:
     began = time.monotonic()
     checked = check(folder, manifest, contests, limits)
     if checked.problems:
-        return Verdict(manifest.name, checked.problems, checked.notes, manifest=manifest)
+        return ScoreReport(manifest.name, checked.problems, checked.notes, manifest=manifest)
     scored, more, spreads = _numbers(folder, checked, manifest.track, limits, began + limits.seconds)
     notes = (*checked.notes, *more)
-    return Verdict(manifest.name, (), notes, tuple(scored), manifest, spreads=tuple(spreads))
+    return ScoreReport(manifest.name, (), notes, tuple(scored), manifest, spreads=tuple(spreads))
 
 
 @dataclass(frozen=True)

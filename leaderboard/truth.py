@@ -139,8 +139,8 @@ def _network_sees(
     size: str,
     number: int,
 ) -> npt.NDArray[np.int16]:
-    from nsl_bench.perception.library import trained
     from nsl_bench.perception.predict import predictions_of
+    from nsl_bench.perception.trained_networks import trained
 
     task, images = _parts(benchmark, source)
     split = make_split(task, images, "test", size, number, percent=percent, seed=seed)

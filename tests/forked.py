@@ -1,6 +1,6 @@
 """Calls measured one by one: a process that has imported all there is forks itself for each.
 
-`Warm` is the test's side. The process makes its preparations, then hears a line of JSON a call and answers
+`Calls` is the test's side. The process makes its preparations, then hears a line of JSON a call and answers
 with one: what the function gave, the signal that ended it, seconds, and the peak of memory, its children's
 among both.
 """
@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SECONDS", "Warm"]
+__all__ = ["SECONDS", "Calls"]
 
 SECONDS = 60
 """A call that takes longer is ended by SIGALRM."""
@@ -29,7 +29,7 @@ _ROOM = 4 << 30
 """More memory than this is refused to a call, should it ask for so much at once."""
 
 
-class Warm:
+class Calls:
     """The process, from the test's side.
 
     Args:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import SECONDS, Warm
+from forked import SECONDS, Calls
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutations import COMMANDS, Edit, change, edits, files_of, resign
@@ -43,8 +43,8 @@ def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def warm(top: Path) -> Iterator[Warm]:
-    warm = Warm(top, "mutations:prepare", str(top))
+def warm(top: Path) -> Iterator[Calls]:
+    warm = Calls(top, "mutations:prepare", str(top))
     assert all(found["code"] == 0 for found in warm.prepared.values()), warm.prepared
     yield warm
     warm.close()
@@ -69,7 +69,7 @@ class Tally:
 
 
 def check(
-    kind: str, warm: Warm, top: Path, *, place: int, which: int, changes: list[Edit], signed: bool
+    kind: str, warm: Calls, top: Path, *, place: int, which: int, changes: list[Edit], signed: bool
 ) -> dict[str, Any]:
     """Change a file of a material, and see that what the program says to it is right."""
     with tempfile.TemporaryDirectory(dir=top) as beside:
@@ -126,7 +126,7 @@ def cases(kind: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
 
 @pytest.mark.parametrize("kind", COMMANDS)
-def test_changes_get_a_sentence(kind: str, warm: Warm, top: Path) -> None:
+def test_changes_get_a_sentence(kind: str, warm: Calls, top: Path) -> None:
     @settings(max_examples=round(FEW * SHARES[kind]))
     @cases(kind)
     def run(**drawn: Any) -> None:
@@ -137,7 +137,7 @@ def test_changes_get_a_sentence(kind: str, warm: Warm, top: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", COMMANDS)
-def test_many_changes_get_a_sentence(kind: str, warm: Warm, top: Path) -> None:
+def test_many_changes_get_a_sentence(kind: str, warm: Calls, top: Path) -> None:
     """10,000 cases; half an hour of CPU time. What fails is collected, not the first of it made small."""
     tally, failures = Tally(), []
 

@@ -213,20 +213,20 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
 def _take(found: Round, store: Any, accept: Path, board: Path, words: dict[str, Any]) -> int:
     """Make a submission of a learner's runs and take it; 1 if it cannot be taken."""
     from ..accepted import take, with_name
+    from ..score_report import comment
     from ..scoring import score
     from ..submission import write_submission
-    from ..verdict import comment
 
     with tempfile.TemporaryDirectory(prefix="nsl-bench-") as beside:
         out = Path(beside, "submission")
         write_submission(store, out, found.board_contests("code"), **words)
-        verdict = score(out, (), heard=Progress(), rounds=(found,), by="code")
-        if verdict.accepted:
-            verdict = with_name(verdict, accept)
-        click.echo(comment(verdict), nl=False)
-        if not verdict.accepted:
+        report = score(out, (), heard=Progress(), rounds=(found,), by="code")
+        if report.accepted:
+            report = with_name(report, accept)
+        click.echo(comment(report), nl=False)
+        if not report.accepted:
             return 1
-        place = take(verdict, out, accept, "code", board)
+        place = take(report, out, accept, "code", board)
     click.echo(f"Accepted into {place}.", err=True)
     return 0
 
@@ -246,7 +246,7 @@ def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, boar
     """
     from ..accepted import SUBMISSIONS as ACCEPTED
     from ..contests import BOARD as OWN
-    from ..untrusted import LIMITS
+    from ..safe_files import LIMITS
     from .model import folder_of, read_round
     from .reveal import reveal as revealed
     from .reveal import score_entries
@@ -257,11 +257,9 @@ def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, boar
     found = revealed(found, seed, file, today())
     click.echo(f"The round {name} is revealed: {len(found.entries)} entries.")
     failed = 0
-    for entry, verdict in score_entries(found, submissions or ACCEPTED, LIMITS, Progress()):
-        failed += not verdict.accepted
-        what = (
-            f"{len(verdict.runs)} runs scored" if verdict.accepted else f"not scored: {verdict.problems[0]}"
-        )
+    for entry, report in score_entries(found, submissions or ACCEPTED, LIMITS, Progress()):
+        failed += not report.accepted
+        what = f"{len(report.runs)} runs scored" if report.accepted else f"not scored: {report.problems[0]}"
         click.echo(f"{entry.name} ({entry.by}): {what}")
     click.echo(f"Anybody checks it with: nsl-bench leaderboard verify-round {name}")
     return 1 if failed else 0
@@ -290,7 +288,7 @@ def verify_round(name: str, submissions: Path | None, package: Path | None, boar
     """
     from ..accepted import SUBMISSIONS as ACCEPTED
     from ..contests import BOARD as OWN
-    from ..untrusted import LIMITS
+    from ..safe_files import LIMITS
     from .model import read_round
     from .reveal import check_package, verify
 

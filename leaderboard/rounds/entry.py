@@ -13,7 +13,7 @@ from nsl_bench import registry
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.learners.command import command_of, is_command
-from nsl_bench.run import folders
+from nsl_bench.run import task_folders
 from nsl_bench.run.environment import versions
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.exchange import jobs_in
@@ -97,8 +97,8 @@ def _run(folder: Path, job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     hashes = folder_digests(folder)
     n = _rows(folder / "test.parquet")
     try:
-        answers = folders.read_predictions(folder / _ANSWERS, n, names)
-        rules = folders.read_rules(folder / "hypothesis.lp")
+        answers = task_folders.read_predictions(folder / _ANSWERS, n, names)
+        rules = task_folders.read_rules(folder / "hypothesis.lp")
     except InvalidOutput as error:
         raise UserError(f"{folder}: {error}") from error
     line = {

@@ -10,12 +10,26 @@ from pathlib import Path
 from nsl_bench.errors import UserError
 from nsl_bench.sealing import DataSeed, commitment_of
 
+from ..safe_files import Limits
+from ..score_report import SCORES, ScoreReport, numbers_in, write_scores
 from ..scoring import score
 from ..submission import MANIFEST
-from ..untrusted import Limits
-from ..verdict import SCORES, Verdict, numbers_in, write_scores
-from .model import Grid, Place, Round, SealedContest, Taken, place_data_seed, write_round
-from .package import ROUND_FILE, folder_digests, identity_here, jobs_in_package, made_again
+from .model import (
+    Grid,
+    Place,
+    Round,
+    SealedContest,
+    Taken,
+    place_data_seed,
+    write_round,
+)
+from .package import (
+    ROUND_FILE,
+    folder_digests,
+    identity_here,
+    jobs_in_package,
+    made_again,
+)
 
 __all__ = ["Finding", "check_package", "reveal", "verify"]
 
@@ -45,23 +59,23 @@ def reveal(found: Round, seed: DataSeed, board: Path, date: str) -> Round:
 
 def score_entries(
     found: Round, submissions: Path, limits: Limits, heard: _Heard | None = None
-) -> Iterator[tuple[Taken, Verdict]]:
+) -> Iterator[tuple[Taken, ScoreReport]]:
     """Score the entries of a revealed round that have no scores yet, and write these beside them.
 
     Yields:
-        Each entry with the verdict on it.
+        Each entry with the report on it.
     """
     for entry in found.entries:
         folder = submissions / entry.folder
         if (folder / SCORES).is_file():
             continue
         try:
-            verdict = score(folder, (), limits, heard, rounds=(found,))
+            report = score(folder, (), limits, heard, rounds=(found,))
         except UserError as error:
-            verdict = Verdict(entry.name, (str(error),))
-        if verdict.accepted:
-            write_scores(verdict, folder / SCORES)
-        yield entry, verdict
+            report = ScoreReport(entry.name, (str(error),))
+        if report.accepted:
+            write_scores(report, folder / SCORES)
+        yield entry, report
 
 
 @dataclass(frozen=True)
@@ -128,16 +142,16 @@ def _entry_again(
     what = f"{entry.name}: taken before the reveal, scored again"
     folder = submissions / entry.folder
     try:
-        verdict = score(folder, (), limits, heard, rounds=(found,))
+        report = score(folder, (), limits, heard, rounds=(found,))
     except UserError as error:
         return Finding(what, str(error).rstrip("."))
-    if not verdict.accepted:
-        return Finding(what, verdict.problems[0].rstrip("."))
+    if not report.accepted:
+        return Finding(what, report.problems[0].rstrip("."))
     try:
         said = numbers_in(folder / SCORES)
     except (OSError, ValueError, KeyError, TypeError) as error:
         return Finding(what, f"{SCORES} cannot be read ({type(error).__name__})")
-    again = {run.run: run.metrics for run in verdict.runs}
+    again = {run.run: run.metrics for run in report.runs}
     wrong = [run for run in said.keys() | again.keys() if not _alike(said.get(run), again.get(run))]
     return Finding(what, f"{len(wrong)} of {len(again)} runs have other numbers in {SCORES}" if wrong else "")
 

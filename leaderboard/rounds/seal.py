@@ -16,7 +16,16 @@ from nsl_bench.run.evaluate import Bench
 from nsl_bench.sealing import DataSeed
 
 from ..contests import Contest
-from .model import Round, empty_round, folder_of, is_name, joined, read_rounds, to_json, write_round
+from .model import (
+    Round,
+    empty_round,
+    folder_of,
+    is_name,
+    joined,
+    read_rounds,
+    to_json,
+    write_round,
+)
 from .package import ROUND_FILE, write_contest
 
 __all__ = ["Files", "chosen", "seal"]

@@ -15,7 +15,7 @@ from nsl_bench.shift import STANDARD
 from ..board import AREAS, Board
 from ..contests import Cell, Contest
 from ..entries import NAMES, Area, Entry
-from ..verdict import Spread
+from ..score_report import Spread
 
 __all__ = ["ContestOfLearner", "Hypotheses", "OverviewRow", "Point", "learner_page", "overview_rows"]
 

@@ -179,8 +179,8 @@ def _find(name: str, setting: _Setting) -> _Example:
 
     from nsl_bench import registry
     from nsl_bench.data.splits import make_source, make_split
-    from nsl_bench.perception.library import trained
     from nsl_bench.perception.predict import predictions_of
+    from nsl_bench.perception.trained_networks import trained
     from nsl_bench.shift import resolve
 
     if setting.benchmark is None:

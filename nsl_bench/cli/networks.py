@@ -61,7 +61,7 @@ def command(
     from nsl_bench import registry
     from nsl_bench.data.splits import make_source
     from nsl_bench.perception.figures import figures, sample
-    from nsl_bench.perception.library import trained
+    from nsl_bench.perception.trained_networks import trained
     from nsl_bench.report.networks import draw_histograms, frame, markdown
     from nsl_bench.shift import STANDARD, named_shifts, resolve
 

@@ -77,7 +77,7 @@ def command(
     from nsl_bench.inference.examples import from_folder, from_table
     from nsl_bench.inference.query import Query
     from nsl_bench.isolation.rules import doubt, inferred
-    from nsl_bench.perception.library import trained
+    from nsl_bench.perception.trained_networks import trained
     from nsl_bench.run.metrics import most_probable
 
     if (probabilities is None) == (images is None):

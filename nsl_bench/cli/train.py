@@ -67,7 +67,7 @@ def command(
     from nsl_bench import cache, registry
     from nsl_bench.data.splits import make_source
     from nsl_bench.errors import Interrupted, UserError
-    from nsl_bench.perception import library
+    from nsl_bench.perception import trained_networks
     from nsl_bench.shift import STANDARD, named_shifts, resolve
 
     task = registry.create("benchmark", benchmark)
@@ -76,7 +76,7 @@ def command(
         raise UserError(f"--out: there is no folder {out.parent}.")
     shifts = {name: resolve(name, task, images) for name in (STANDARD, *named_shifts(task, images))}
     try:
-        trained = library.train_network(
+        trained = trained_networks.train_network(
             network,
             task,
             images,
@@ -91,7 +91,7 @@ def command(
             "Interrupted; the state after the last whole epoch is kept in "
             f"{cache.folder('training')}, the same command goes on from there."
         ) from None
-    entry = library.identity(trained, images, out.name if out else "")
+    entry = trained_networks.identity(trained, images, out.name if out else "")
     path = out or cache.folder("networks") / f"{trained.name}-{entry.key}.safetensors"
     # Saved before it is measured too: Ctrl-C while measuring must not lose the training.
     trained.save(path)
@@ -101,8 +101,8 @@ def command(
     accuracies = _measured(trained, images, shifts, held_out) if held_out else {}
     trained.details["accuracy"] = {name: round(value, 4) for name, value in accuracies.items()}
     trained.save(path)
-    if out is not None and (out.parent / library.INDEX).is_file():
-        library.add_to_index(out.parent, entry)
+    if out is not None and (out.parent / trained_networks.INDEX).is_file():
+        trained_networks.add_to_index(out.parent, entry)
     width = max(map(len, accuracies), default=0)
     for name, value in accuracies.items():
         click.echo(f"{name:<{width}}  {value:.4f}")
@@ -116,7 +116,7 @@ def _measured(
     """The accuracy on held-out images under each shift, with a bar."""
     from tqdm import tqdm
 
-    from nsl_bench.perception.library import accuracy
+    from nsl_bench.perception.trained_networks import accuracy
 
     total = len(shifts) * min(limit, len(images.labels("b")))
     found = {}

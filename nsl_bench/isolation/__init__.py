@@ -1,5 +1,5 @@
 """Learners in processes of their own: what they may use, what they may see, and what becomes of them.
 
 `host.IsolatedLearner` stands for a learner that lives in another process. That process is forked from a
-warm one (`zygote`), shut in (`sandbox`), and told only what its view allows (`wire`, `child`).
+fork server (`fork_server`), shut in (`sandbox`), and told only what its view allows (`wire`, `child`).
 """

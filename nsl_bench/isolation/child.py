@@ -223,7 +223,7 @@ class _Host:
 
     def read_predictions(self, path: str, n: int, names: list[str]) -> dict[str, Any]:
         from nsl_bench.learners.base import InvalidOutput
-        from nsl_bench.run.folders import read_predictions
+        from nsl_bench.run.task_folders import read_predictions
 
         try:
             answers = read_predictions(Path(path), n, names)

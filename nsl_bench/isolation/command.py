@@ -1,8 +1,8 @@
 """Learners that are commands in any language, or answers that were made elsewhere.
 
-A command is handed a folder (`nsl_bench.run.folders`) and writes its answers there. It learns and answers in
-one go, so the true concepts of the test examples are never in its folder: in hypothesis evaluation the rules
-that it wrote answer, if it wrote any. Its files are read by a process of their own, too.
+A command is handed a folder (`nsl_bench.run.task_folders`) and writes its answers there. It learns and
+answers in one go, so the true concepts of the test examples are never in its folder: in hypothesis
+evaluation the rules that it wrote answer, if it wrote any. Its files are read by a process of their own, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nsl_bench.learners.base import InvalidOutput, Unanswered, probabilities_of
 from nsl_bench.learners.command import command_of
 from nsl_bench.learners.rules import Rules
 from nsl_bench.learners.view import View
-from nsl_bench.run import folders
+from nsl_bench.run import task_folders
 from nsl_bench.types import one_hot
 
 __all__ = ["CommandLearner", "FolderLearner"]
@@ -57,7 +57,7 @@ class FolderLearner:
         self._train: View | None = None
         self._validation: View | None = None
         self._first: View | None = None
-        self._answers: folders.Answers | None = None
+        self._answers: task_folders.Answers | None = None
         self._rules: list[str] | None = None
         self._derived: tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]
 
@@ -75,7 +75,7 @@ class FolderLearner:
         """
         if self._first is None:
             self._first = test
-            self._rules = folders.read_rules(self.folder / "hypothesis.lp")
+            self._rules = task_folders.read_rules(self.folder / "hypothesis.lp")
             if self._rules and self._limits is not None and self._train is not None:
                 vet(self._rules, [self._train, test], self._limits)
             if (self.folder / "predictions.parquet").exists() or self._rules is None:
@@ -100,10 +100,10 @@ class FolderLearner:
         """The rules of ``hypothesis.lp``."""
         return self._rules
 
-    def _read(self, test: View) -> folders.Answers:
+    def _read(self, test: View) -> task_folders.Answers:
         path = self.folder / "predictions.parquet"
         if self._limits is None:
-            return folders.read_predictions(path, len(test), test.label_names)
+            return task_folders.read_predictions(path, len(test), test.label_names)
         limits = Limits(time=_SECONDS, memory=2 * GIB, read=(path,))
         process = Process(limits)
         try:
@@ -114,7 +114,7 @@ class FolderLearner:
             process.close()
         if "wrong" in told:
             raise InvalidOutput(str(told["wrong"]))
-        return folders.Answers(told["probabilities"], told["labels"])
+        return task_folders.Answers(told["probabilities"], told["labels"])
 
     def _by_rules(self, test: View) -> None:
         assert self._train is not None and self._rules is not None
@@ -180,7 +180,7 @@ class CommandLearner(FolderLearner):
         seconds = None if self._limits is None else self._limits.time
         about = {"seed": self._seed, "time_limit": seconds}
         images = self._train.track in ("label_only", "end_to_end")
-        folders.write(self.folder, self._train, test, self._validation, images=images, about=about)
+        task_folders.write(self.folder, self._train, test, self._validation, images=images, about=about)
         words = [word.replace("{folder}", str(self.folder)) for word in self._words]
         if words == self._words:
             words.append(str(self.folder))

@@ -20,9 +20,9 @@ from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.child import PRELOADED
+from nsl_bench.isolation.fork_server import pool
 from nsl_bench.isolation.limits import GIB, Failure, Limits
 from nsl_bench.isolation.process import Process, Usage
-from nsl_bench.isolation.warm import pool
 from nsl_bench.learners.base import InvalidOutput, hypothesis_of, labels_of, track_of
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.run.job import About

@@ -1,6 +1,6 @@
 """The harness's side of one learner's process: start it, ask it, hold it to its limits, end it.
 
-The processes come from a warm one (`nsl_bench.isolation.warm`). All waiting is
+The processes come from a warm one (`nsl_bench.isolation.fork_server`). All waiting is
 one loop over what can happen: the learner answers or asks, prints, ends, or is out of time or memory.
 """
 
@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from nsl_bench.isolation import kernel, sandbox, wire
+from nsl_bench.isolation.fork_server import START_SECONDS, pool
 from nsl_bench.isolation.limits import Failure, Limits, Lost
 from nsl_bench.isolation.output import Output
-from nsl_bench.isolation.warm import START_SECONDS, pool
 from nsl_bench.run.record import Status
 
 __all__ = ["Process", "Usage"]

@@ -176,7 +176,7 @@ def apply(reach: Reach, *, memory: int | None, network: bool, entered: Mapping[s
         reach: which files it can reach.
         memory: bytes that it may use beyond what it has; None: any.
         network: whether it may open sockets.
-        entered: the namespaces that it is in, as `nsl_bench.isolation.zygote` says it.
+        entered: the namespaces that it is in, as `nsl_bench.isolation.fork_server_process` says it.
 
     Returns:
         What is in force: ``files`` and ``calls``.

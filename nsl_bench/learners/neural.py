@@ -238,7 +238,7 @@ class CNNLSTM(_NeuralLearner):
         return torch.as_tensor(view.concept_ids.astype(np.int64) + 1)
 
     def _network(self, inputs: Any, concepts: int, labels: int) -> Any:
-        from nsl_bench.learners.sequence import PublishedNetwork, SequenceNetwork
+        from nsl_bench.learners.cnn_lstm_module import PublishedNetwork, SequenceNetwork
 
         length = inputs.shape[1]
         sizes = (self.embedding, self.channels, self.hidden, self.dropout)

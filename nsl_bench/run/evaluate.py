@@ -235,7 +235,7 @@ class Bench:
 
     def network(self, job: Job) -> Network:
         """The trained network of a job: shipped, cached, or trained now."""
-        from nsl_bench.perception.library import trained
+        from nsl_bench.perception.trained_networks import trained
 
         if job.network is None:
             raise ValueError("the job's track uses no network")

@@ -10,7 +10,7 @@ from nsl_bench.declared import parse_json
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.command import FolderLearner
 from nsl_bench.isolation.limits import Limits
-from nsl_bench.run import folders
+from nsl_bench.run import task_folders
 from nsl_bench.run.evaluate import Bench, Outcome
 from nsl_bench.run.job import Job
 
@@ -33,7 +33,7 @@ def export(jobs: Sequence[Job], out: Path, bench: Bench, *, images: bool) -> Ite
         train, validation, test = bench.views(job)
         about = {"seed": job.learner_seed(), "job": asdict(job)}
         try:
-            folders.write(folder, train, test, validation, images=images, about=about)
+            task_folders.write(folder, train, test, validation, images=images, about=about)
         except OSError as error:
             raise UserError(f"The folder {folder} cannot be written: {error.strerror}.") from error
         yield folder

@@ -30,11 +30,11 @@ from nsl_bench.learners.base import (
 )
 from nsl_bench.learners.view import View
 from nsl_bench.run import metrics as measure
-from nsl_bench.run.account import account, perceived
 from nsl_bench.run.agreement import Answered, agreement
 from nsl_bench.run.concepts import concept_metrics, intervened
 from nsl_bench.run.effort import Effort
-from nsl_bench.run.quality import example_quality, is_true_rule
+from nsl_bench.run.error_analysis import analyse_errors, perceived
+from nsl_bench.run.true_rule import example_quality, is_true_rule
 from nsl_bench.run.uncertainty import aurc, detection_auroc, fpr_at_95, least_confidence
 from nsl_bench.seeding import generator
 from nsl_bench.shift import Shift
@@ -268,7 +268,7 @@ def _count(
 
     benchmark, test = material.benchmark, material.test
     labels = test.split.labels.astype(np.int64)
-    told = account(benchmark, test.split, test.predictions, hypothesis, answers, allowance=allowance)
+    told = analyse_errors(benchmark, test.split, test.predictions, hypothesis, answers, allowance=allowance)
     frames = []
     for name in reversed(answers):
         predicted, probabilities = answers[name]

@@ -7,14 +7,14 @@ from click.testing import CliRunner
 
 from nsl_bench.cli import main
 from nsl_bench.errors import UserError
-from nsl_bench.perception import library
+from nsl_bench.perception import trained_networks
 from nsl_bench.perception.network import header_of
 
 QUICK = ["train", "sudoku_4x4", "--images-per-concept", "4", "--epochs", "1"]
 
 
 def test_train_prints_accuracies_and_lists_the_file(tmp_path: Path) -> None:
-    (tmp_path / library.INDEX).write_text("[]")
+    (tmp_path / trained_networks.INDEX).write_text("[]")
     out = tmp_path / "small.safetensors"
     result = CliRunner().invoke(main, [*QUICK, "--seed", "3", "--out", str(out)])
     assert result.exit_code == 0, result.output
@@ -24,7 +24,7 @@ def test_train_prints_accuracies_and_lists_the_file(tmp_path: Path) -> None:
     header = header_of(out)
     assert header["details"]["training"]["images"] == 16
     assert header["details"]["accuracy"]["standard"] == pytest.approx(float(lines[0][1]), abs=1e-4)
-    assert "seed=3" in (tmp_path / library.INDEX).read_text()
+    assert "seed=3" in (tmp_path / trained_networks.INDEX).read_text()
 
 
 def test_train_leaves_the_network_where_runs_find_it(
@@ -36,7 +36,7 @@ def test_train_leaves_the_network_where_runs_find_it(
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
     assert CliRunner().invoke(main, QUICK).exit_code == 0
     benchmark = registry.create("benchmark", "sudoku_4x4")
-    library.trained("softmax:images_per_concept=4,epochs=1", benchmark, make_source(benchmark))
+    trained_networks.trained("softmax:images_per_concept=4,epochs=1", benchmark, make_source(benchmark))
     assert "Training" not in capsys.readouterr().err
 
 

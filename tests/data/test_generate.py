@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from nsl_bench.generators import puzzles, sudoku
-from nsl_bench.generators.shifts import Rotate
+from nsl_bench.generators.shifts.rotate import Rotate
+from nsl_bench.generators.tasks import sudoku, sudoku_puzzles
 
 import nsl_bench
 from nsl_bench import cache, registry
@@ -378,8 +378,8 @@ def test_more_examples_than_there_are(tmp_path: Path, monkeypatch: pytest.Monkey
     tricks = replace(LITTLE, benchmark="follow_suit:players=2,suits=1", test=3000)
     with pytest.raises(UserError, match="leaves no tricks for train sets; take fewer test examples"):
         generate(tricks, tmp_path / "out")
-    real = puzzles.make_puzzles
-    monkeypatch.setattr(puzzles, "make_puzzles", lambda seeds, *rest: real(seeds % 40 + 1, *rest))
+    real = sudoku_puzzles.make_puzzles
+    monkeypatch.setattr(sudoku_puzzles, "make_puzzles", lambda seeds, *rest: real(seeds % 40 + 1, *rest))
     monkeypatch.setattr(sudoku, "_MOST_SEEDS", 1000)
     with pytest.raises(UserError, match=r"sudoku_4x4 has only \d+ of the 50 grids of one kind"):
         generate(replace(LITTLE, test=100), tmp_path / "out")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nsl_bench.generators.follow_suit import CARDS, RANK_VALUES, FollowSuit
-from nsl_bench.generators.sudoku import Sudoku
+from nsl_bench.generators.tasks.follow_suit import CARDS, RANK_VALUES, FollowSuit
+from nsl_bench.generators.tasks.sudoku import Sudoku
 
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark

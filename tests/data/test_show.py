@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from nsl_bench.generators.follow_suit import FollowSuit
-from nsl_bench.generators.sudoku import Sudoku
+from nsl_bench.generators.tasks.follow_suit import FollowSuit
+from nsl_bench.generators.tasks.sudoku import Sudoku
 from PIL import Image
 from toy import Negative, Patches, PatchSource, patches
 

@@ -11,7 +11,7 @@ import pytest
 
 OTHER_PACKAGE = """
 import numpy as np
-from nsl_bench.generators.follow_suit import FollowSuit
+from nsl_bench.generators.tasks.follow_suit import FollowSuit
 
 
 class Tricks(FollowSuit):

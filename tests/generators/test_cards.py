@@ -9,12 +9,12 @@ import pytest
 from abstract import PARTS, SourceCase
 from hypothesis import given
 from hypothesis import strategies as st
-from nsl_bench.generators.cards import ink
-from nsl_bench.generators.cards.augment import draw_augmentation
-from nsl_bench.generators.cards.drawn import DrawnDecks, draw_card
-from nsl_bench.generators.cards.folder import DeckFolder
-from nsl_bench.generators.cards.names import CARDS
-from nsl_bench.generators.cards.pool import part_sizes
+from nsl_bench.generators.sources.cards import ink
+from nsl_bench.generators.sources.cards.augment import draw_augmentation
+from nsl_bench.generators.sources.cards.drawn import DrawnDecks, draw_card
+from nsl_bench.generators.sources.cards.folder import DeckFolder
+from nsl_bench.generators.sources.cards.names import CARDS
+from nsl_bench.generators.sources.cards.pool import part_sizes
 from PIL import Image
 
 from nsl_bench import registry

@@ -8,11 +8,12 @@ import torch
 from abstract import ShiftCase
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nsl_bench.generators.augmented import Augment
-from nsl_bench.generators.colour import GaussianBlur, Hue
-from nsl_bench.generators.corruptions import CORRUPTIONS
-from nsl_bench.generators.crops.drawn import DrawnLeaves
-from nsl_bench.generators.digits import SklearnDigits
+from nsl_bench.generators.shifts.augment import Augment
+from nsl_bench.generators.shifts.corruptions import CORRUPTIONS
+from nsl_bench.generators.shifts.gaussian_blur import GaussianBlur
+from nsl_bench.generators.shifts.hue import Hue
+from nsl_bench.generators.sources.digits import SklearnDigits
+from nsl_bench.generators.sources.leaves.drawn import DrawnLeaves
 from PIL import Image
 from torchvision.transforms.v2 import functional
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from abstract import SourceCase
-from nsl_bench.generators.crops.drawn import DrawnLeaves
-from nsl_bench.generators.crops.names import BACKGROUND, CROPS
+from nsl_bench.generators.sources.leaves.drawn import DrawnLeaves
+from nsl_bench.generators.sources.leaves.names import BACKGROUND, CROPS
 
 from nsl_bench.errors import UserError
 from nsl_bench.types import ConceptSpace, PoolPart

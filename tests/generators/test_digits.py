@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from abstract import PARTS, SourceCase
-from nsl_bench.generators.digits import Mnist, SklearnDigits
+from nsl_bench.generators.sources.digits import Mnist, SklearnDigits
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError

@@ -10,10 +10,17 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nsl_bench.generators.crop_yield import CropYield
-from nsl_bench.generators.crops.names import BACKGROUND, CROPS, DISEASE_OF, DISEASES, SPECIES, SPECIES_OF
-from nsl_bench.generators.indoor_scene import IndoorScene
-from nsl_bench.generators.scenes.names import SCENES, SUPER_CLASS_OF, SUPER_CLASSES
+from nsl_bench.generators.sources.leaves.names import (
+    BACKGROUND,
+    CROPS,
+    DISEASE_OF,
+    DISEASES,
+    SPECIES,
+    SPECIES_OF,
+)
+from nsl_bench.generators.sources.rooms.names import SCENES, SUPER_CLASS_OF, SUPER_CLASSES
+from nsl_bench.generators.tasks.crop_yield import CropYield
+from nsl_bench.generators.tasks.indoor_scene import IndoorScene
 
 from nsl_bench import registry
 from nsl_bench.cli import main
@@ -26,7 +33,7 @@ from nsl_bench.las.semantics.equivalence import equivalent
 from nsl_bench.las.solver import solve
 from nsl_bench.learners.d2k import weighted_examples
 from nsl_bench.learners.view import View
-from nsl_bench.perception.library import accuracy, trained
+from nsl_bench.perception.trained_networks import accuracy, trained
 from nsl_bench.run.store import Store
 from nsl_bench.shift import resolve
 from nsl_bench.types import Predictions

@@ -11,16 +11,16 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from abstract import SourceCase
-from nsl_bench.generators.crops.folder import PlantFolder, crop_of
-from nsl_bench.generators.crops.names import BACKGROUND, CROPS
-from nsl_bench.generators.scenes.folder import Mit67
-from nsl_bench.generators.scenes.names import SCENES
+from nsl_bench.generators.sources.leaves.folder import PlantFolder, crop_of
+from nsl_bench.generators.sources.leaves.names import BACKGROUND, CROPS
+from nsl_bench.generators.sources.rooms.folder import Mit67
+from nsl_bench.generators.sources.rooms.names import SCENES
 from PIL import Image
 
 from nsl_bench import cache, registry
 from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
-from nsl_bench.perception.library import train_network
+from nsl_bench.perception.trained_networks import train_network
 from nsl_bench.shift import resolve
 from nsl_bench.types import PoolPart
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
-from nsl_bench.generators.imagenet_c import CORRUPTIONS, Chance
+from nsl_bench.generators.shifts.imagenet_c import CORRUPTIONS, Chance
 from PIL import Image
 from scipy import ndimage
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nsl_bench.generators.cards import table
-from nsl_bench.generators.cards.augment import Placement, draw_augmentation
-from nsl_bench.generators.cards.table import Sprite
+from nsl_bench.generators.sources.cards import table
+from nsl_bench.generators.sources.cards.augment import Placement, draw_augmentation
+from nsl_bench.generators.sources.cards.table import Sprite
 from PIL import Image
 
 

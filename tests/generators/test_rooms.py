@@ -4,10 +4,10 @@ from typing import ClassVar
 
 import numpy as np
 from abstract import SourceCase
-from nsl_bench.generators.scenes.drawn import DrawnRooms
-from nsl_bench.generators.scenes.furnishing import ROOMS, SEGMENTS
-from nsl_bench.generators.scenes.names import SCENES
-from nsl_bench.generators.scenes.things import COLOURS, THINGS
+from nsl_bench.generators.sources.rooms.drawn import DrawnRooms
+from nsl_bench.generators.sources.rooms.furnishing import ROOMS, SEGMENTS
+from nsl_bench.generators.sources.rooms.names import SCENES
+from nsl_bench.generators.sources.rooms.things import COLOURS, THINGS
 
 from nsl_bench.types import PoolPart
 

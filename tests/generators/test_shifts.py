@@ -5,9 +5,11 @@ import pytest
 from abstract import ShiftCase
 from hypothesis import given
 from hypothesis import strategies as st
-from nsl_bench.generators.cards.drawn import DrawnDecks
-from nsl_bench.generators.digits import SklearnDigits
-from nsl_bench.generators.shifts import Adversarial, DeckSwap, Rotate
+from nsl_bench.generators.shifts.adversarial import Adversarial
+from nsl_bench.generators.shifts.deck_swap import DeckSwap
+from nsl_bench.generators.shifts.rotate import Rotate
+from nsl_bench.generators.sources.cards.drawn import DrawnDecks
+from nsl_bench.generators.sources.digits import SklearnDigits
 from PIL import Image
 
 from nsl_bench import registry

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nsl_bench.generators.follow_suit import CARDS, RANK_VALUES, FollowSuit
-from nsl_bench.generators.puzzles import count_solutions, make_puzzles
-from nsl_bench.generators.sudoku import Sudoku
+from nsl_bench.generators.tasks.follow_suit import CARDS, RANK_VALUES, FollowSuit
+from nsl_bench.generators.tasks.sudoku import Sudoku
+from nsl_bench.generators.tasks.sudoku_puzzles import count_solutions, make_puzzles
 
 from nsl_bench import registry
 from nsl_bench.data.splits import symbolic_split

@@ -23,8 +23,8 @@ from nsl_bench.isolation import rules as asked
 from nsl_bench.learners.base import hypothesis_of
 from nsl_bench.learners.rules import Rules
 from nsl_bench.report.analysis import holds
-from nsl_bench.run import folders, quality
-from nsl_bench.run.account import account
+from nsl_bench.run import task_folders, true_rule
+from nsl_bench.run.error_analysis import analyse_errors
 from nsl_bench.run.store import Store
 from nsl_bench.types import Hypothesis, Predictions, WeightedExample
 
@@ -217,8 +217,8 @@ class TestRuns:
             return Patches() if known else real(kind, spec, **extra)  # type: ignore[arg-type]
 
         monkeypatch.setattr(registry, "create", create)
-        monkeypatch.setattr(quality, "GROUNDING_SECONDS", 1.0)
-        monkeypatch.setattr(quality, "_EQUIVALENCE_SECONDS", 1.0)
+        monkeypatch.setattr(true_rule, "GROUNDING_SECONDS", 1.0)
+        monkeypatch.setattr(true_rule, "_EQUIVALENCE_SECONDS", 1.0)
 
     @pytest.mark.parametrize(
         ("rule", "sentence"),
@@ -231,7 +231,7 @@ class TestRuns:
         seen = Predictions.certain(split.concepts, 3)
         for _ in range(2):  # what ended once is not tried again
             started = time.monotonic()
-            told = account(Patches(), split, seen, Hypothesis((rule,), 1), answers)
+            told = analyse_errors(Patches(), split, seen, Hypothesis((rule,), 1), answers)
             assert told.inference["engine"] == "crisp" and sentence in told.inference["reason"]
             assert told.probabilities is own
         assert time.monotonic() - started < 1
@@ -244,7 +244,7 @@ class TestRuns:
             for benchmark in (Patches(), Patches()):
                 started = time.monotonic()
                 with pytest.raises(UserError, match=sentence):
-                    quality.is_true_rule((rule,), benchmark)
+                    true_rule.is_true_rule((rule,), benchmark)
             assert time.monotonic() - started < 0.5
 
     def test_atoms_are_counted_there(self) -> None:
@@ -267,12 +267,12 @@ class TestRuns:
     def test_examples_are_judged_there(self) -> None:
         example = WeightedExample("a", 1, ("differ",), (), (f"patch(left,{OVERFLOW})",))
         with pytest.raises(UserError, match="the examples that the learner generated crashed clingo"):
-            quality.example_quality([example], Patches())
+            true_rule.example_quality([example], Patches())
 
     def test_constants_count(self, tmp_path: Path) -> None:
         path = tmp_path / "hypothesis.lp"
         path.write_text("#const k = 2. differ :- shelf(k).")
-        assert folders.read_rules(path) == ["#const k = 2.", "differ :- shelf(k)."]
+        assert task_folders.read_rules(path) == ["#const k = 2.", "differ :- shelf(k)."]
         learner = Rules(path).fit(view(patches()))
         test = patches("test")
         assert (learner.predict(view(test)) == (test.metadata["shelf"] == 2)).all()
@@ -283,8 +283,8 @@ def test_a_sweep_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rules that end on each trick, but not over all that tricks may show, cost a run only numbers."""
-    monkeypatch.setattr(quality, "GROUNDING_SECONDS", 1.0)
-    monkeypatch.setattr(quality, "_EQUIVALENCE_SECONDS", 0.5)
+    monkeypatch.setattr(true_rule, "GROUNDING_SECONDS", 1.0)
+    monkeypatch.setattr(true_rule, "_EQUIVALENCE_SECONDS", 0.5)
     path = tmp_path / "hypothesis.lp"
     path.write_text(ENDLESS["a_sum"])
     words = ["run", "follow_suit", "--learner", f"rules:{path}", "--percents", "0", "--repeats", "1"]

@@ -159,7 +159,7 @@ def test_gigabytes_of_output_keep_their_ends() -> None:
 def test_a_warm_process_ends_quietly_with_its_harness() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
-        words = [sys.executable, "-m", "nsl_bench.isolation.zygote", str(theirs.fileno())]
+        words = [sys.executable, "-m", "nsl_bench.isolation.fork_server_process", str(theirs.fileno())]
         warm = subprocess.Popen(words, pass_fds=(theirs.fileno(),), stderr=subprocess.PIPE, text=True)
     select.select([ours], [], [], 60)
     ours.close()  # without having read that it is ready
@@ -203,7 +203,7 @@ def test_hostile_learners_get_nothing(name: str, tmp_path: Path, monkeypatch: py
         monkeypatch.setenv("NSL_TEST_PLACE", str(tmp_path))
         monkeypatch.setenv("NSL_TEST_PORT", str(server.getsockname()[1]))
         monkeypatch.setenv("NSL_TEST_PID", str(os.getpid()))
-        from nsl_bench.isolation.warm import pool
+        from nsl_bench.isolation.fork_server import pool
 
         pool.close()  # the next one has the new environment
         for limits in (secret, Limits(time=120)):

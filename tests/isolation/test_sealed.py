@@ -21,8 +21,8 @@ from nsl_bench import registry
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import kernel
+from nsl_bench.isolation.fork_server import pool
 from nsl_bench.isolation.limits import Limits
-from nsl_bench.isolation.warm import pool
 from nsl_bench.learners.command import spec_of
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.exchange import export, score

@@ -228,7 +228,7 @@ def test_classical_negation_contradicts() -> None:
 
 def test_the_true_rule_of_a_benchmark_is_itself() -> None:
     from nsl_bench import registry
-    from nsl_bench.run.quality import is_true_rule
+    from nsl_bench.run.true_rule import is_true_rule
 
     for name in ("follow_suit", "sudoku_4x4", "crop_yield"):
         benchmark = registry.create("benchmark", name)

@@ -11,10 +11,10 @@ import pytest
 from mutations import BOARD as CONTEST
 from nsl_bench.leaderboard.board import Board, read_board
 from nsl_bench.leaderboard.contests import Contest, read_contests
+from nsl_bench.leaderboard.score_report import SCORES, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.submission import MANIFEST, digest, write_submission
-from nsl_bench.leaderboard.verdict import SCORES, write_scores
 
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan

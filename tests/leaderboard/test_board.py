@@ -18,11 +18,11 @@ from nsl_bench.leaderboard.board import Board, read_board
 from nsl_bench.leaderboard.contests import Contest, read_contests
 from nsl_bench.leaderboard.entries import NAMES, Entry
 from nsl_bench.leaderboard.likeness import likenesses, outdated
+from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.site.scatter import Dot, scatter
 from nsl_bench.leaderboard.submission import PREDICTIONS, RUNS, write_submission
-from nsl_bench.leaderboard.verdict import SCORES, comment, write_scores
 
 from nsl_bench.cli import main
 from nsl_bench.run.record import Record
@@ -71,13 +71,13 @@ def test_a_failed_run_counts_as_the_majority_whatever_was_sent(
     if not with_rows:
         rewrite(forest, lambda row: row if row["run"] != name else None)
     resign(forest)
-    verdict = score(forest, contests)
-    assert verdict.accepted and "1 runs failed (timeout: 1); they count as the majority" in comment(verdict)
-    (failed,) = (run for run in verdict.runs if run.status == "timeout")
+    report = score(forest, contests)
+    assert report.accepted and "1 runs failed (timeout: 1); they count as the majority" in comment(report)
+    (failed,) = (run for run in report.runs if run.status == "timeout")
     assert failed.run == name and failed.metrics["framework_accuracy"] == 0.5 and not failed.looks
     assert failed.metrics["brier_score"] == 1.0 and "atoms" not in failed.metrics
-    assert all(run.metrics == honest[run.run] for run in verdict.runs if run.run != name)
-    write_scores(verdict, forest / SCORES)
+    assert all(run.metrics == honest[run.run] for run in report.runs if run.run != name)
+    write_scores(report, forest / SCORES)
     board, entry = entry_of(forest, board_file)
     (contest,) = board.contests
     assert entry.failures(contest) == 1 and entry.whole(contest)
@@ -128,8 +128,8 @@ def test_failed_runs_are_submitted_and_those_of_the_harness_are_not(
     write_submission(store, tmp_path / "out", contests, name="Majority", licence="MIT")
     lines = [json.loads(line) for line in (tmp_path / "out" / RUNS).read_text().splitlines()]
     assert sorted(line["status"] for line in lines) == ["ok", "ok", "out_of_memory"]
-    verdict = score(tmp_path / "out", contests)
-    assert "1 of 4 runs are missing" in verdict.problems[0]
+    report = score(tmp_path / "out", contests)
+    assert "1 of 4 runs are missing" in report.problems[0]
 
 
 # Labels without probabilities.
@@ -141,14 +141,14 @@ def test_labels_alone_have_no_brier_score(
     honest = {run.run: run.metrics for run in score(forest, contests).runs}
     rewrite(forest, lambda row: {**row, "probabilities": None})
     resign(forest)
-    verdict = score(forest, contests)
-    assert verdict.accepted, verdict.problems
-    for run in verdict.runs:
+    report = score(forest, contests)
+    assert report.accepted, report.problems
+    for run in report.runs:
         assert run.metrics["framework_accuracy"] == honest[run.run]["framework_accuracy"]
         assert not {"brier_score", "log_loss", "calibration_error", "invalid_mass"} & run.metrics.keys()
         assert run.looks["framework"].contrary == 0
-    assert {spread.metric for spread in verdict.spreads} == {"hypothesis_accuracy", "framework_accuracy"}
-    write_scores(verdict, forest / SCORES)
+    assert {spread.metric for spread in report.spreads} == {"hypothesis_accuracy", "framework_accuracy"}
+    write_scores(report, forest / SCORES)
     board, entry = entry_of(forest, board_file)
     assert board.area(entry, board.contests[0], "brier_score") is None
     build_site(board, tmp_path / "site", pictures=False)

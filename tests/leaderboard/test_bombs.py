@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from forked import Warm
+from forked import Calls
 from nsl_bench.leaderboard.submission import PREDICTIONS, RUNS
 
 Change = Callable[[Path], object]
@@ -56,9 +56,11 @@ def add_run(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def warm(good: dict[str, Path], board_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
+def warm(
+    good: dict[str, Path], board_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Calls]:
     harmless = shutil.copytree(good["ffnsl"], tmp_path_factory.mktemp("harmless") / "submission")
-    warm = Warm(tmp_path_factory.mktemp("warm"), "scored:scored", str(harmless), str(board_file))
+    warm = Calls(tmp_path_factory.mktemp("warm"), "scored:scored", str(harmless), str(board_file))
     assert warm.prepared["code"] == 0
     yield warm
     warm.close()
@@ -167,7 +169,7 @@ def many_rows(folder: Path) -> None:
     ],
 )
 def test_a_bomb_costs_little(
-    folder: Path, board_file: Path, resign: Change, warm: Warm, bomb: Change, code: int, words: str
+    folder: Path, board_file: Path, resign: Change, warm: Calls, bomb: Change, code: int, words: str
 ) -> None:
     bomb(folder)
     resign(folder)
@@ -188,7 +190,7 @@ def test_a_bomb_costs_little(
     ],
 )
 def test_a_limit_of_time_and_of_memory_for_the_whole(
-    folder: Path, board_file: Path, resign: Change, warm: Warm, option: str, seconds: str, words: str
+    folder: Path, board_file: Path, resign: Change, warm: Calls, option: str, seconds: str, words: str
 ) -> None:
     lines = [json.loads(line) for line in (folder / RUNS).read_text().splitlines()]
     slow = f"p(f({','.join('XYZ' * 40)})) :- r(X), r(Y), r(Z). r(1..2000)."
@@ -202,7 +204,7 @@ def test_a_limit_of_time_and_of_memory_for_the_whole(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a process is killed as Linux does")
-def test_a_death_is_one_sentence(folder: Path, board_file: Path, resign: Change, warm: Warm) -> None:
+def test_a_death_is_one_sentence(folder: Path, board_file: Path, resign: Change, warm: Calls) -> None:
     """clingo divides -2147483648 by -1, which ends the process."""
     lines = [json.loads(line) for line in (folder / RUNS).read_text().splitlines()]
     lines[0]["hypothesis"]["rules"].append(

@@ -65,9 +65,9 @@ def test_no_damaged_file_ends_the_scorer(
     for seed in range(FILES):
         (folder / PREDICTIONS).write_bytes(damaged(whole, seed))
         resign(folder)
-        verdict = score(folder, contests)
-        assert all(len(problem.splitlines()) == 1 for problem in verdict.problems), verdict
-        died = any(" crashed " in problem for problem in verdict.problems)
-        ends["accepted" if verdict.accepted else "a child died" if died else "refused"] += 1
+        report = score(folder, contests)
+        assert all(len(problem.splitlines()) == 1 for problem in report.problems), report
+        died = any(" crashed " in problem for problem in report.problems)
+        ends["accepted" if report.accepted else "a child died" if died else "refused"] += 1
     print(f"\n{dict(ends)}")
     assert ends["refused"] > FILES // 20

@@ -19,10 +19,10 @@ from nsl_bench.leaderboard.contests import Contest
 from nsl_bench.leaderboard.likeness import likenesses, outdated
 from nsl_bench.leaderboard.names import normalised, skeleton
 from nsl_bench.leaderboard.predictions import contradictions
+from nsl_bench.leaderboard.score_report import SCORES, ScoreReport, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, place_of
-from nsl_bench.leaderboard.verdict import SCORES, Verdict, write_scores
 
 from nsl_bench.cli import main
 
@@ -34,8 +34,8 @@ def forest(good: dict[str, Path], tmp_path: Path) -> Path:
     return Path(shutil.copytree(good["random_forest"], tmp_path / "submission"))
 
 
-def problem(verdict: Verdict) -> str:
-    (sentence,) = verdict.problems
+def problem(report: ScoreReport) -> str:
+    (sentence,) = report.problems
     assert sentence.endswith(".") and "\n" not in sentence and len(sentence) < 400, sentence
     return sentence
 
@@ -198,8 +198,8 @@ def test_a_name_that_is_taken_is_refused(
 def test_a_name_of_the_board_is_noted(forest: Path, contests: tuple[Contest, ...]) -> None:
     known = json.loads((forest / MANIFEST).read_text())
     (forest / MANIFEST).write_text(json.dumps({**known, "name": "FF-NSL"}))
-    verdict = with_name(score(forest, contests), None)
-    assert verdict.accepted and "that of the submission ffnsl ('FFNSL')" in verdict.notes[-1]
+    report = with_name(score(forest, contests), None)
+    assert report.accepted and "that of the submission ffnsl ('FFNSL')" in report.notes[-1]
 
 
 # Labels and probabilities.
@@ -236,9 +236,9 @@ def test_labels_that_are_not_the_most_probable_are_counted(
 
     edit_predictions(forest, unlikely)
     resign(forest)
-    verdict = score(forest, contests)
-    assert verdict.accepted and "In 1 of 8 rows some labels are not the most probable" in verdict.notes[0]
-    write_scores(verdict, forest / SCORES)
+    report = score(forest, contests)
+    assert report.accepted and "In 1 of 8 rows some labels are not the most probable" in report.notes[0]
+    write_scores(report, forest / SCORES)
     (said,) = likenesses(read_board(forest.parent, board_file)).values()
     assert list((said.contrary or {}).values()) == [pytest.approx(0.025)]
     build_site(read_board(forest.parent, board_file), forest.parent / "site", pictures=False)
@@ -290,9 +290,9 @@ def test_rules_that_are_not_what_is_answered_do_not_count(
         line["hypothesis"]["rules"] = line["hypothesis"]["rules"][:1]
     (folder / RUNS).write_text("".join(json.dumps(line) + "\n" for line in lines))
     resign(folder)
-    verdict = score(folder, contests)
-    assert verdict.accepted
-    for run in verdict.runs:
+    report = score(folder, contests)
+    assert report.accepted
+    for run in report.runs:
         assert run.metrics["agreement"] < 0.99 and "atoms" not in run.metrics
         assert run.metrics["hypothesis_accuracy"] == honest[run.run]["hypothesis_accuracy"]
-    assert any("not shown to be what the learner answers with" in note for note in verdict.notes)
+    assert any("not shown to be what the learner answers with" in note for note in report.notes)

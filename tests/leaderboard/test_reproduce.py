@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from nsl_bench.generators.follow_suit import read_csv
+from nsl_bench.generators.tasks.follow_suit import read_csv
 from nsl_bench.leaderboard.equivalence import Mean
 from nsl_bench.leaderboard.margins import margin_of
 from nsl_bench.leaderboard.reasons import check_reason, misread

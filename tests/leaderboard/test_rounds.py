@@ -36,10 +36,10 @@ from nsl_bench.leaderboard.rounds.model import (
     write_round,
 )
 from nsl_bench.leaderboard.rounds.package import folder_digest, jobs_in_package, part_digest
+from nsl_bench.leaderboard.score_report import ScoreReport
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.standing import Again, read_again
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, digest, write_submission
-from nsl_bench.leaderboard.verdict import Verdict
 
 from nsl_bench import registry
 from nsl_bench.cli import main
@@ -47,7 +47,7 @@ from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import kernel
 from nsl_bench.learners.view import View
-from nsl_bench.run import folders
+from nsl_bench.run import task_folders
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.store import Store
@@ -277,7 +277,7 @@ def test_nothing_in_a_file_depends_on_what_it_does_not_show(tmp_path: Path) -> N
             concepts = rng.permutation(split.concepts.copy())
             other = replace(split, concepts=concepts, labels=1 - split.labels, ranks=split.ranks[::-1])
         view = View(other, task, "pretrained", predictions=seen, source=source, labelled=False)
-        folders.write(tmp_path / str(k), view, view, about={})
+        task_folders.write(tmp_path / str(k), view, view, about={})
     for file in (tmp_path / "0").iterdir():
         assert file.read_bytes() == (tmp_path / "1" / file.name).read_bytes(), file.name
 
@@ -408,9 +408,9 @@ def test_rules_that_are_not_what_is_answered_do_not_count(mine: Path, played: Pl
     pq.write_table(pa.Table.from_pylist(table, schema=schema), sent / PREDICTIONS)
     resign(sent)
     entry = replace(found.entries[0], digest=manifest_digest(read_manifest(sent)))
-    verdict = score(sent, (), rounds=(replace(found, entries=(entry,)),))
-    assert verdict.accepted and any("they do not count" in note for note in verdict.notes)
-    for run in verdict.runs:
+    report = score(sent, (), rounds=(replace(found, entries=(entry,)),))
+    assert report.accepted and any("they do not count" in note for note in report.notes)
+    for run in report.runs:
         assert "atoms" not in run.metrics and "hypothesis_accuracy" not in run.metrics
         assert run.metrics["framework_accuracy"] == 0.5
 
@@ -658,9 +658,9 @@ def test_entries_that_were_taken_meanwhile_are_kept(sealed: Played, mine: Path, 
     for name in ("One", "Two"):
         sent = Path(shutil.copytree(mine, tmp_path / name))
         edit(sent, MANIFEST, lambda values, name=name: values.update(name=name))  # type: ignore[misc]
-        verdicts.append((Verdict(name, (), manifest=read_manifest(sent)), sent))
-    for verdict, sent in verdicts:
-        take(verdict, sent, tmp_path / "accepted", "predictions", board)
+        verdicts.append((ScoreReport(name, (), manifest=read_manifest(sent)), sent))
+    for report, sent in verdicts:
+        take(report, sent, tmp_path / "accepted", "predictions", board)
     assert [entry.name for entry in read_round("autumn", board).entries] == ["One", "Two"]
     with pytest.raises(UserError, match="has an entry One already"):
         take(*verdicts[0], tmp_path / "accepted", "predictions", board)
@@ -703,5 +703,5 @@ def test_a_part_has_one_hash_in_memory_and_in_its_file(tmp_path: Path) -> None:
     source = make_source(task)
     split = make_split(task, source, "train", seed="x" * 40).take(np.arange(20))
     view = View(split, task, "end_to_end", source=source)
-    folders.write(tmp_path, view, view, about={})
+    task_folders.write(tmp_path, view, view, about={})
     assert folder_digest(tmp_path / "train.parquet") == part_digest(split, source, None, task.labels.names)

@@ -16,6 +16,7 @@ import pytest
 from nsl_bench.leaderboard.board import AREAS, Board, read_board
 from nsl_bench.leaderboard.contests import BOARD, Contest
 from nsl_bench.leaderboard.ranking import groups, mean_ranks
+from nsl_bench.leaderboard.score_report import SCORES
 from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.site.highlight import rule_html
 from nsl_bench.leaderboard.site.pages import learner_page
@@ -24,7 +25,6 @@ from nsl_bench.leaderboard.site.rundata import test_labels as labels_of_test
 from nsl_bench.leaderboard.site.svg import Series, critical_difference, curve
 from nsl_bench.leaderboard.site.takeaway import CurvePicture, bibtex, draw_curve, write_areas, write_tables
 from nsl_bench.leaderboard.submission import MANIFEST, RUNS
-from nsl_bench.leaderboard.verdict import SCORES
 
 from nsl_bench import registry
 from nsl_bench.data.splits import symbolic_split

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from nsl_bench.leaderboard.contests import Contest
-from nsl_bench.leaderboard.judge import JudgementError, judged
+from nsl_bench.leaderboard.rule_answers import RuleError, answers_of_rules
+from nsl_bench.leaderboard.safe_files import LIMITS, Limits
+from nsl_bench.leaderboard.score_report import ScoreReport, comment
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, write_submission
-from nsl_bench.leaderboard.untrusted import LIMITS, Limits
-from nsl_bench.leaderboard.verdict import Verdict, comment
 
 from nsl_bench.errors import UserError
 from nsl_bench.run.store import Store
@@ -57,13 +57,13 @@ def edit_manifest(folder: Path, **values: Any) -> None:
     (folder / MANIFEST).write_text(json.dumps({**known, **values}))
 
 
-def refused(verdict: Verdict, *words: str) -> None:
+def refused(report: ScoreReport, *words: str) -> None:
     """One problem, one sentence, with these words."""
-    assert len(verdict.problems) == 1, verdict.problems
-    (sentence,) = verdict.problems
+    assert len(report.problems) == 1, report.problems
+    (sentence,) = report.problems
     assert all(word in sentence for word in words), sentence
     assert sentence.endswith(".") and "\n" not in sentence and len(sentence) < 400
-    assert "not accepted" in comment(verdict)
+    assert "not accepted" in comment(report)
 
 
 def test_every_number_is_that_of_the_run(
@@ -71,9 +71,9 @@ def test_every_number_is_that_of_the_run(
 ) -> None:
     records = results.latest()
     for folder in good.values():
-        verdict = score(folder, contests)
-        assert verdict.accepted and verdict.runs
-        for run in verdict.runs:
+        report = score(folder, contests)
+        assert report.accepted and report.runs
+        for run in report.runs:
             known = records[run.run].metrics
             for metric in (
                 "hypothesis_accuracy",
@@ -94,8 +94,8 @@ def test_nothing_in_a_submission_is_a_score(good: dict[str, Path]) -> None:
 
 
 def test_rules_are_answered_again(good: dict[str, Path], contests: tuple[Contest, ...]) -> None:
-    verdict = score(good["ffnsl"], contests)
-    assert {run.metrics["agreement"] for run in verdict.runs} == {1.0}
+    report = score(good["ffnsl"], contests)
+    assert {run.metrics["agreement"] for run in report.runs} == {1.0}
 
 
 def test_the_comment_is_markdown_and_nothing_else(
@@ -103,16 +103,16 @@ def test_the_comment_is_markdown_and_nothing_else(
 ) -> None:
     text = comment(score(good["random_forest"], contests))
     assert "accepted" in text and "| grids" in text
-    sly = comment(Verdict("<img src=x> [a](javascript:b) @all", ("`x` <script>",)))
+    sly = comment(ScoreReport("<img src=x> [a](javascript:b) @all", ("`x` <script>",)))
     assert "<" not in sly and "](" not in sly.replace("\\]", "") and "@all" not in sly
 
 
 def test_the_comment_shows_a_strangers_network_as_plain_text(
     good: dict[str, Path], contests: tuple[Contest, ...]
 ) -> None:
-    verdict = score(good["majority"], contests)
-    runs = tuple(replace(run, network="<b>|\x1b[31m\ud800") for run in verdict.runs)
-    text = comment(replace(verdict, runs=runs))
+    report = score(good["majority"], contests)
+    runs = tuple(replace(run, network="<b>|\x1b[31m\ud800") for run in report.runs)
+    text = comment(replace(report, runs=runs))
     assert "&lt;b&gt;\\|" in text and not {"\x1b", "\ud800", "<"} & set(text)
 
 
@@ -137,9 +137,9 @@ def test_rules_count_one_by_one_however_many_a_text_holds(
 def test_texts_without_a_rule(rules: Path, contests: tuple[Contest, ...], resign: Change, text: str) -> None:
     edit_runs(rules, lambda runs: [run["hypothesis"].update(rules=[text]) for run in runs])
     resign(rules)
-    verdict = score(rules, contests)
-    assert verdict.accepted and not any("atoms" in run.metrics for run in verdict.runs)
-    assert judged("sudoku_4x4", 0, 1, [text], 60)[1:] == (0, 0)
+    report = score(rules, contests)
+    assert report.accepted and not any("atoms" in run.metrics for run in report.runs)
+    assert answers_of_rules("sudoku_4x4", 0, 1, [text], 60)[1:] == (0, 0)
 
 
 def test_a_zip_file_is_a_submission_too(
@@ -295,10 +295,10 @@ def test_a_hypothesis_that_is_none(
 
 
 def test_rules_that_crash_the_process_that_answers_them() -> None:
-    judged("sudoku_4x4", 0, 1, ["invalid."], 60)
-    with pytest.raises(JudgementError, match="crashed clingo"):
-        judged("sudoku_4x4", 0, 1, ["invalid :- digit(X,Y), Y*65536*65536 = 0."], 60)
-    assert judged("sudoku_4x4", 0, 1, ["invalid."], 60)[1:] == (1, 1)
+    answers_of_rules("sudoku_4x4", 0, 1, ["invalid."], 60)
+    with pytest.raises(RuleError, match="crashed clingo"):
+        answers_of_rules("sudoku_4x4", 0, 1, ["invalid :- digit(X,Y), Y*65536*65536 = 0."], 60)
+    assert answers_of_rules("sudoku_4x4", 0, 1, ["invalid."], 60)[1:] == (1, 1)
 
 
 def test_rules_that_never_end(rules: Path, contests: tuple[Contest, ...], resign: Change) -> None:
@@ -310,8 +310,8 @@ def test_rules_that_never_end(rules: Path, contests: tuple[Contest, ...], resign
 def test_a_giant_rule_text(rules: Path, contests: tuple[Contest, ...], resign: Change) -> None:
     with (rules / RUNS).open("r+b") as file:  # a sparse file: a gigabyte that takes no room
         file.truncate(1024**3)
-    verdict = score(rules, contests)
-    refused(verdict, RUNS, "1,024 MB", "64.0 MB allowed")
+    report = score(rules, contests)
+    refused(report, RUNS, "1,024 MB", "64.0 MB allowed")
 
 
 def test_a_large_rule_in_a_small_file(rules: Path, contests: tuple[Contest, ...], resign: Change) -> None:

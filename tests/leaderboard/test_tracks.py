@@ -9,11 +9,11 @@ from typing import get_args
 import pytest
 from nsl_bench.leaderboard.board import Board, read_board
 from nsl_bench.leaderboard.contests import Contest
+from nsl_bench.leaderboard.score_report import SCORES, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.site.pages import overview_rows
 from nsl_bench.leaderboard.submission import write_submission
-from nsl_bench.leaderboard.verdict import SCORES, write_scores
 
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
@@ -78,9 +78,9 @@ def everything(
 def test_without_concept_labels_there_is_framework_evaluation_alone(
     submissions: dict[Track, Path], contests: tuple[Contest, ...], track: Track
 ) -> None:
-    verdict = score(submissions[track], contests)
-    assert verdict.accepted and len(verdict.runs) == 4, verdict.problems
-    for run in verdict.runs:
+    report = score(submissions[track], contests)
+    assert report.accepted and len(report.runs) == 4, report.problems
+    for run in report.runs:
         assert run.network == "" and "hypothesis_accuracy" not in run.metrics
         assert run.metrics["framework_accuracy"] == pytest.approx(0.5)
         assert "brier_score" in run.metrics and "--network" not in run.command

@@ -6,11 +6,11 @@ import torch
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
-from nsl_bench.perception.edl_gen import EDLGen, best_scale, loss
-from nsl_bench.perception.generative import Generative, Shape
 from nsl_bench.perception.network import Validation
-from nsl_bench.perception.softmax import SoftmaxCNN
-from nsl_bench.perception.strangers import halved
+from nsl_bench.perception.networks.edl_gen import EDLGen, best_scale, loss
+from nsl_bench.perception.networks.edl_gen_fakes import Generative, Shape
+from nsl_bench.perception.networks.softmax import SoftmaxCNN
+from nsl_bench.perception.strange_images import halved
 
 
 def test_the_loss_is_the_published_one() -> None:

@@ -10,7 +10,7 @@ from toy import Negative, Patches, PatchSource
 
 from nsl_bench import cache
 from nsl_bench.cli.networks import command
-from nsl_bench.perception import library
+from nsl_bench.perception import trained_networks
 from nsl_bench.perception.figures import BINS, figures, histogram
 from nsl_bench.run.metrics import calibration_error
 
@@ -24,7 +24,7 @@ def test_the_histogram_has_the_papers_bins() -> None:
 def test_figures_are_those_of_the_predictions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
     source = PatchSource()
-    network = library.train_network("softmax:epochs=12,dense=16", Patches(), source)
+    network = trained_networks.train_network("softmax:epochs=12,dense=16", Patches(), source)
     standard, shifted = figures(network, source), figures(network, source, Negative(), limit=30)
     probabilities = network.predict_proba(source.render("b", np.arange(60)))
     assert standard.images == 60 and shifted.images == 30

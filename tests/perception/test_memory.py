@@ -44,7 +44,7 @@ def test_small_networks_are_trained_on_one_thread(monkeypatch: pytest.MonkeyPatc
     import torch
     from toy import Patches, PatchSource
 
-    from nsl_bench.perception import library, training
+    from nsl_bench.perception import trained_networks, training
 
     seen: list[int] = []
     tensor = training.tensor
@@ -52,7 +52,7 @@ def test_small_networks_are_trained_on_one_thread(monkeypatch: pytest.MonkeyPatc
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        library.train_network("softmax:epochs=1,dense=4", Patches(), PatchSource())
+        trained_networks.train_network("softmax:epochs=1,dense=4", Patches(), PatchSource())
         assert set(seen) == {1} and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

@@ -9,11 +9,11 @@ from toy import Patches, PatchSource
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
-from nsl_bench.perception import library, training
-from nsl_bench.perception.committees import _best_temperature
-from nsl_bench.perception.edl_gen import EDLGen
+from nsl_bench.perception import trained_networks, training
 from nsl_bench.perception.images import resize
-from nsl_bench.perception.softmax import SoftmaxCNN
+from nsl_bench.perception.networks.edl_gen import EDLGen
+from nsl_bench.perception.networks.softmax import SoftmaxCNN
+from nsl_bench.perception.networks.temperature import _best_temperature
 
 
 class TestDigits(NetworkCase):
@@ -168,11 +168,11 @@ def test_a_warm_start_takes_the_softmax_cnn(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("NSL_BENCH_CACHE", str(tmp_path))
     source = PatchSource()
     spec = "edl_gen:warm=true,dense=8,epochs=1,height=20,width=20,filters=4,latent=4"
-    network = library.train_network(spec, Patches(), source)
+    network = trained_networks.train_network(spec, Patches(), source)
     assert [path.name.partition("-")[0] for path in (tmp_path / "networks").glob("*.safetensors")] == [
         "softmax"
     ]
-    basis = library.trained("softmax:dense=8,height=20,width=20", Patches(), source)
+    basis = trained_networks.trained("softmax:dense=8,height=20,width=20", Patches(), source)
     assert network.details["training"]["warm"] and isinstance(network, EDLGen)
     assert network.architecture == basis.architecture  # type: ignore[attr-defined]
     moved = np.abs(network.parameters()["0.weight"] - basis.parameters()["0.weight"])

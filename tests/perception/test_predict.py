@@ -15,7 +15,7 @@ from toy import Negative, Patches, PatchSource, patches
 from nsl_bench import cache
 from nsl_bench.data.content import image_digest
 from nsl_bench.errors import UserError
-from nsl_bench.perception import library, predict
+from nsl_bench.perception import predict, trained_networks
 from nsl_bench.perception.network import Network
 from nsl_bench.types import BLANK
 from nsl_bench.workers import spread
@@ -25,7 +25,7 @@ SPEC = "softmax:epochs=12,dense=16"
 
 @pytest.fixture(scope="module")
 def network() -> Network:
-    return library.train_network(SPEC, Patches(), PatchSource())
+    return trained_networks.train_network(SPEC, Patches(), PatchSource())
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def test_predicts_each_image_once(network: Network) -> None:
 
 def test_parts_shifts_sources_and_networks_are_kept_apart(network: Network) -> None:
     indices = np.array([1, 2], np.int64)
-    other = library.train_network(SPEC, Patches(), PatchSource(), seed=1)
+    other = trained_networks.train_network(SPEC, Patches(), PatchSource(), seed=1)
     answers = {
         predict.predict(which, source, part, shift, indices)[0].tobytes()
         for which, source, part, shift in (

@@ -10,9 +10,9 @@ from safetensors.torch import save_file
 from toy import Patches, PatchSource
 
 from nsl_bench.errors import UserError
-from nsl_bench.perception import library
-from nsl_bench.perception.sasr import SASR, _nearest
-from nsl_bench.perception.scene_net import SceneSizes
+from nsl_bench.perception import trained_networks
+from nsl_bench.perception.networks.sasr import SASR, _nearest
+from nsl_bench.perception.networks.sasr_module import SceneSizes
 
 
 class TestSASR(NetworkCase):
@@ -57,7 +57,7 @@ def test_training_starts_from_published_weights(tmp_path: Path, monkeypatch: pyt
     tensors = {f"module.{k}": v.clone() for k, v in published.items() if not k.startswith("segmenter.")}
     save_file(tensors, path)
     spec = f"sasr:published={path},epochs=1,height=20,width=20"
-    network = library.trained(spec, Patches(), PatchSource(channels=3))
+    network = trained_networks.trained(spec, Patches(), PatchSource(channels=3))
     assert isinstance(network, SASR)
     found = network._module.state_dict()["encoder1.0.conv1.weight"]
     assert (found - published["encoder1.0.conv1.weight"]).abs().max() < 0.05
@@ -66,13 +66,13 @@ def test_training_starts_from_published_weights(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(
         UserError, match=rf"{path} holds weights of another architecture: 'encoder1\.0\.conv1"
     ):
-        library.trained(spec, Patches(), PatchSource(channels=3))
+        trained_networks.trained(spec, Patches(), PatchSource(channels=3))
     save_file({**tensors, "module.extra": torch.zeros(3)}, path)
     with pytest.raises(UserError, match=rf"{path} holds weights .* 'extra' is no part of the network"):
-        library.trained(spec, Patches(), PatchSource(channels=3))
+        trained_networks.trained(spec, Patches(), PatchSource(channels=3))
     path.write_bytes(b"nonsense")
     with pytest.raises(UserError, match=rf"{path} is no whole safetensors file"):
-        library.trained(spec, Patches(), PatchSource(channels=3))
+        trained_networks.trained(spec, Patches(), PatchSource(channels=3))
 
 
 def test_maps_are_resized_without_mixing() -> None:

@@ -159,7 +159,9 @@ def test_the_process_that_starts_learners_is_killed(sweep: Make) -> None:
     one = sweep(8)
     process = one.start()
     family = psutil.Process(process.pid).children(recursive=True)
-    starters = [c for c in family if "nsl_bench.isolation.zygote" in c.cmdline() and c.ppid() != 1]
+    starters = [
+        c for c in family if "nsl_bench.isolation.fork_server_process" in c.cmdline() and c.ppid() != 1
+    ]
     assert starters
     for starter in starters:
         starter.kill()

@@ -1,0 +1,37 @@
+"""The shift ``adversarial``: a deck's cards on a background strewn with other cards."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.shift import Shift
+from nsl_bench.source import ImageSource
+from nsl_bench.types import PoolPart
+
+from ..sources.cards.names import ADVERSARIAL
+
+__all__ = ["Adversarial"]
+
+
+class Adversarial(Shift):
+    """A deck's cards on a background strewn with other cards (FFNSL paper: major shift)."""
+
+    def __init__(self, deck: str) -> None:
+        """Strew the background of the cards of a deck, which may be the standard one."""
+        self.deck = deck
+        self.spec = f"adversarial:{deck}"
+
+    def render(
+        self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.uint8]:
+        return source.render(part, indices, ADVERSARIAL + self.deck)
+
+    def check(self, source: ImageSource) -> None:
+        """Raise a UserError unless the source has an adversarial version of this deck."""
+        decks = [v.removeprefix(ADVERSARIAL) for v in source.variants if v.startswith(ADVERSARIAL)]
+        if not decks:
+            raise UserError(f"The image source {source.name} has no adversarial images ('{self.spec}').")
+        if self.deck not in decks:
+            raise unknown(f"deck of the image source {source.name}", self.deck, decks)

@@ -1,0 +1,91 @@
+"""The usual corruptions of the robustness literature, with severities 1 to 5, on images of any size.
+
+They are ImageNet-C's: `nsl_bench.generators.shifts.imagenet_c`. What is random about an image is seeded by
+its index in the pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.shift import PixelShift
+from nsl_bench.source import ImageSource
+
+from .hue import check_colours
+from .imagenet_c import CORRUPTIONS, Chance
+
+__all__ = [
+    "CORRUPTIONS",
+    "Corruption",
+    "brightness",
+    "contrast",
+    "defocus_blur",
+    "elastic_transform",
+    "fog",
+    "gaussian_noise",
+    "impulse_noise",
+    "jpeg_compression",
+    "motion_blur",
+    "pixelate",
+    "saturate",
+    "shot_noise",
+    "zoom_blur",
+]
+
+
+class Corruption(PixelShift):
+    """A corruption of a severity from 1, slight, to 5."""
+
+    version = "2"
+
+    def __init__(self, name: str, severity: int) -> None:
+        """Set it up.
+
+        Raises:
+            UserError: the severity is not in 1 to 5.
+        """
+        if not 1 <= severity <= 5:
+            raise UserError(f"{name}:{severity} is no shift: the severity of a corruption is 1 to 5.")
+        self.name, self.severity = name, severity
+        self.spec = f"{name}:{severity}"
+
+    def check(self, source: ImageSource) -> None:
+        """Raise a UserError if colours are to change and the images have none."""
+        # The higher severities tint what is grey.
+        if self.name == "saturate" and (self.severity < 4 or source.shape[2] == 1):
+            check_colours(self.spec, source)
+
+    def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        operation, amounts = CORRUPTIONS[self.name]
+        amount = amounts[self.severity - 1]
+        result = np.empty(images.shape, np.uint8)
+        for k, index in enumerate(np.asarray(indices).tolist()):
+            result[k] = operation(images[k], amount, Chance(self.name, index))
+        return result
+
+
+def _named(name: str) -> Callable[..., Corruption]:
+    def make(severity: int = 3) -> Corruption:
+        return Corruption(name, severity)
+
+    make.__doc__ = f"The corruption {name.replace('_', ' ')}, of a severity from 1 to 5."
+    return make
+
+
+gaussian_noise = _named("gaussian_noise")
+shot_noise = _named("shot_noise")
+impulse_noise = _named("impulse_noise")
+defocus_blur = _named("defocus_blur")
+motion_blur = _named("motion_blur")
+zoom_blur = _named("zoom_blur")
+fog = _named("fog")
+brightness = _named("brightness")
+contrast = _named("contrast")
+saturate = _named("saturate")
+elastic_transform = _named("elastic_transform")
+pixelate = _named("pixelate")
+jpeg_compression = _named("jpeg_compression")

@@ -1,0 +1,43 @@
+"""The shift ``deck_swap``: the same cards from another deck."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.shift import Shift
+from nsl_bench.source import ImageSource
+from nsl_bench.types import PoolPart
+
+from ..sources.cards.names import ADVERSARIAL
+
+__all__ = ["DeckSwap"]
+
+
+def _decks(source: ImageSource) -> list[str]:
+    return [variant for variant in source.variants if not variant.startswith(ADVERSARIAL)]
+
+
+class DeckSwap(Shift):
+    """The same cards from another deck (FFNSL paper: minor shift)."""
+
+    def __init__(self, deck: str) -> None:
+        """Swap to a deck of the source."""
+        self.deck = deck
+        self.spec = f"deck_swap:{deck}"
+
+    def render(
+        self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.uint8]:
+        return source.render(part, indices, self.deck)
+
+    def check(self, source: ImageSource) -> None:
+        """Raise a UserError unless the source has this deck, beside its standard one."""
+        standard, *others = _decks(source)
+        if not others:
+            raise UserError(f"The image source {source.name} has no other deck to swap to ('{self.spec}').")
+        if self.deck == standard:
+            raise UserError(f"'{self.spec}' changes nothing: {standard} is the standard deck.")
+        if self.deck not in others:
+            raise unknown(f"deck of the image source {source.name}", self.deck, others)

@@ -1,0 +1,143 @@
+"""Suits and indices as shapes, and where the pips of a number card lie.
+
+Suits fill a box of 1 x 1 around (0, 0), y downwards. A rank's index is given as the lines of a pen on a
+grid 4 wide and 6 high, which each deck draws with a pen of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .ink import (
+    Shape,
+    arc,
+    bezier,
+    ellipse,
+    mirrored,
+    placed,
+    polygon,
+    stroke,
+)
+
+__all__ = ["PIPS", "index", "suit"]
+
+Line = list[tuple[float, float]]
+
+
+def _heart() -> Shape:
+    left = bezier(
+        (0, 0.5),
+        (-0.12, 0.28, -0.5, 0.1, -0.5, -0.2),
+        (-0.5, -0.4, -0.36, -0.5, -0.25, -0.5),
+        (-0.12, -0.5, -0.02, -0.4, 0, -0.27),
+    )
+    return polygon(*left, *mirrored(left)[1:-1])
+
+
+def _stem(top: float, width: float) -> Shape:
+    left = bezier((0, top), (-0.03, 0.3, -0.1, 0.44, -width, 0.5))
+    return polygon(*(*left, *mirrored(left)[:-1])[::-1])
+
+
+def _spade() -> Shape:
+    left = bezier(
+        (0, -0.5),
+        (-0.1, -0.3, -0.46, -0.06, -0.46, 0.14),
+        (-0.46, 0.3, -0.34, 0.36, -0.24, 0.36),
+        (-0.12, 0.36, -0.03, 0.28, 0, 0.16),
+    )
+    return [polygon(*left, *mirrored(left)[1:-1])[0][::-1], *_stem(0.05, 0.19)]
+
+
+def _club() -> Shape:
+    leaves = [*ellipse(0, -0.28, 0.22), *ellipse(-0.29, 0.12, 0.22), *ellipse(0.29, 0.12, 0.22)]
+    middle = polygon((0.07, -0.2), (0.09, 0), (0.2, 0.16), (-0.2, 0.16), (-0.09, 0), (-0.07, -0.2))
+    return [*leaves, *middle, *_stem(-0.05, 0.17)]
+
+
+def _diamond() -> Shape:
+    quarter = bezier((0, -0.5), (-0.1, -0.3, -0.24, -0.12, -0.39, 0))
+    lower = bezier((-0.39, 0), (-0.24, 0.12, -0.1, 0.3, 0, 0.5))
+    left = [*quarter, *lower[1:]]
+    return polygon(*left, *mirrored(left)[1:-1])
+
+
+_SUITS: Mapping[str, Shape] = {"h": _heart(), "s": _spade(), "c": _club(), "d": _diamond()}
+
+
+def suit(name: str, x: float, y: float, size: float, turn: float = 0) -> Shape:
+    """The suit ``c``, ``d``, ``h`` or ``s``, `size` high, its middle at (x, y)."""
+    return placed(_SUITS[name], x, y, size, turn=turn)
+
+
+_LINES: Mapping[str, tuple[list[Line], float]] = {
+    "a": ([[(0, 6), (2, 0), (4, 6)], [(0.8, 4), (3.2, 4)]], 4),
+    "2": ([[*arc(2, 1.8, 1.8, 1.8, 185, 395), (0.2, 6), (4, 6)]], 4),
+    "3": ([arc(1.9, 1.5, 1.7, 1.5, 200, 450), arc(1.9, 4.45, 2, 1.55, 270, 515)], 4),
+    "4": ([[(3, 6), (3, 0), (0, 4.2), (4, 4.2)]], 4),
+    "5": ([[(3.7, 0), (0.6, 0), (0.35, 2.9), *arc(1.9, 4.1, 2, 1.9, 222, 510)]], 4),
+    "6": ([arc(2, 4.2, 1.9, 1.8, 0, 360), arc(3.9, 4.2, 3.8, 4.2, 180, 262)], 4),
+    "7": ([[(0, 0), (4, 0), (1.5, 6)]], 4),
+    "8": ([arc(2, 1.5, 1.6, 1.5, 0, 360), arc(2, 4.45, 2, 1.55, 0, 360)], 4),
+    "9": ([arc(2, 1.8, 1.9, 1.8, 0, 360), arc(0.1, 1.8, 3.8, 4.2, 0, 82)], 4),
+    "10": ([[(-0.6, 1.3), (0.7, 0), (0.7, 6)], arc(3.6, 3, 1.5, 3, 0, 360)], 4.5),
+    "j": ([[(1.4, 0), (3.4, 0)], [(2.9, 0), *arc(1.4, 4.3, 1.5, 1.7, 0, 185)]], 4),
+    "q": ([arc(2, 3, 2, 3, 0, 360), [(2.4, 4.3), (4.1, 6.4)]], 4),
+    "k": ([[(0.4, 0), (0.4, 6)], [(3.8, 0), (0.4, 3.7)], [(1.5, 2.6), (4.1, 6)]], 4),
+}
+
+_SERIFS: Mapping[str, list[Line]] = {
+    "a": [[(-0.6, 6), (0.8, 6)], [(3.2, 6), (4.6, 6)]],
+    "4": [[(2.2, 6), (3.8, 6)]],
+    "7": [[(0, 0), (0, 1)]],
+    "10": [[(-0.1, 6), (1.5, 6)]],
+    "k": [[(-0.3, 0), (1.1, 0)], [(-0.3, 6), (1.1, 6)]],
+}
+
+
+def index(
+    rank: str, x: float, y: float, height: float, pen: float, *, narrow: float = 1, serifs: bool = False,
+    turn: float = 0,
+) -> Shape:  # fmt: skip
+    """A rank's index.
+
+    Args:
+        rank: ``a``, ``2``, ..., ``10``, ``j``, ``q``, ``k``.
+        x: middle.
+        y: middle.
+        height: of the lines' grid.
+        pen: width of the line, as a share of the height.
+        narrow: width, times this.
+        serifs: whether the strokes end in serifs.
+        turn: degrees, clockwise.
+    """
+    lines, width = _LINES[rank]
+    if rank == "10":
+        narrow *= 0.8
+    unit = height / 6
+    shape: Shape = []
+    for line in [*lines, *(_SERIFS.get(rank, []) if serifs else [])]:
+        moved = [((px - width / 2) * unit * narrow, (py - 3) * unit) for px, py in line]
+        thin = serifs and line in _SERIFS.get(rank, [])
+        shape += stroke(moved, pen * height * (0.6 if thin else 1))
+    return placed(shape, x, y, 1, turn=turn)
+
+
+def _rows(left_right: tuple[float, ...], middle: tuple[float, ...] = ()) -> tuple[tuple[float, float], ...]:
+    sides = tuple((x, y) for y in left_right for x in (-1.0, 1.0))
+    return sides + tuple((0.0, y) for y in middle)
+
+
+PIPS: Mapping[str, tuple[tuple[float, float], ...]] = {
+    "a": _rows((), (0,)),
+    "2": _rows((), (-1, 1)),
+    "3": _rows((), (-1, 0, 1)),
+    "4": _rows((-1, 1)),
+    "5": _rows((-1, 1), (0,)),
+    "6": _rows((-1, 0, 1)),
+    "7": _rows((-1, 0, 1), (-0.5,)),
+    "8": _rows((-1, 0, 1), (-0.5, 0.5)),
+    "9": _rows((-1, -1 / 3, 1 / 3, 1), (0,)),
+    "10": _rows((-1, -1 / 3, 1 / 3, 1), (-2 / 3, 2 / 3)),
+}
+"""Where pips lie, in -1..1 across and down; those below 0 down stand upside down."""

@@ -1,0 +1,203 @@
+"""A pool of augmented card images, whatever decks the cards come from.
+
+Each card of a deck has `images_per_card` augmented images: 70 % for the network, of the rest 70 % in pool
+A and 30 % in pool B (FFNSL paper: 750 a card, 27,300 + 8,164 + 3,536 images). Image ``i`` shows the same
+card with the same augmentation in every deck. Its adversarial twin shows the card smaller, on a table
+strewn with other cards of the standard deck.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.seeding import stable_hash
+from nsl_bench.source import ImageSource
+from nsl_bench.types import ConceptSpace, PoolPart
+
+from ...keyed_random import uniforms
+from .augment import draw_augmentation
+from .names import ADVERSARIAL, CARD_SPACE, CARDS
+from .table import (
+    CARD_SHARE,
+    RATIO,
+    SMALL_SHARE,
+    Sprite,
+    lay,
+    on_plain_table,
+    strewn_table,
+)
+
+__all__ = ["CardPool", "part_sizes"]
+
+_MIN_SIDE = 16
+
+
+def part_sizes(images_per_card: int) -> dict[PoolPart, int]:
+    """Images a card in each part of the pool: 70 %, and 70 % and 30 % of the rest, rounded down."""
+    network = 7 * images_per_card // 10
+    rest = images_per_card - network
+    return {"network": network, "a": 7 * rest // 10, "b": rest - 7 * rest // 10}
+
+
+class CardPool(ImageSource):
+    """The images of one or more decks of cards; the base of every card source.
+
+    Attributes:
+        decks: names of the decks, the standard one first.
+    """
+
+    decks: tuple[str, ...]
+
+    def __init__(
+        self,
+        decks: Sequence[str],
+        concept_space: ConceptSpace | None,
+        *,
+        images_per_card: int,
+        image_height: int,
+        image_width: int,
+        seed: int,
+    ) -> None:
+        """Set up the pool.
+
+        Args:
+            decks: the decks' names, the standard one first.
+            concept_space: the cards to show; all 52 if None.
+            images_per_card: augmented images of each card, at least 4.
+            image_height: pixels.
+            image_width: pixels.
+            seed: another seed gives other augmentations.
+
+        Raises:
+            UserError: an option out of range, or a concept that is no card.
+        """
+        if images_per_card < 4:
+            raise UserError(
+                f"images_per_card is {images_per_card}, but at least 4 are needed to fill the three parts "
+                "of the pool."
+            )
+        for option, side in (("image_height", image_height), ("image_width", image_width)):
+            if not _MIN_SIDE <= side <= 4096:
+                raise UserError(f"{option} is {side}, but lies between {_MIN_SIDE} and 4096 pixels.")
+        if seed < 0:
+            raise UserError(f"seed is {seed}, but is a whole number from 0.")
+        self.concept_space = concept_space or CARD_SPACE
+        strangers = [card for card in self.concept_space.concepts if card not in CARDS]
+        if strangers:
+            raise UserError(
+                f"The image source {self.name} has no images of '{strangers[0]}': it shows the 52 cards, "
+                "named rank and suit ('10h', 'as')."
+            )
+        self.decks = tuple(decks)
+        self.variants = (*self.decks, *(ADVERSARIAL + deck for deck in self.decks))
+        self.named_shifts = self._named_shifts()
+        self.shape = (image_height, image_width, 3)
+        self.images_per_card = images_per_card
+        self.seed = seed
+        self._sizes = part_sizes(images_per_card)
+        self._sprites: dict[tuple[str, str, bool], Sprite] = {}
+
+    def _named_shifts(self) -> Mapping[str, str]:
+        swaps = {deck: f"deck_swap:{deck}" for deck in self.decks[1:]}
+        return {**swaps, **{ADVERSARIAL + deck: f"adversarial:{deck}" for deck in self.decks}}
+
+    @abstractmethod
+    def face(
+        self, deck: str, card: str, width: int, height: int
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+        """A card's face, uint8 [h, w, 3], and its outline, uint8 [h, w], fit into a box of this size."""
+
+    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+        """int16 [n]: the cards in turn, so that every multiple of their number is stratified."""
+        return np.tile(np.arange(len(self.concept_space), dtype=np.int16), self._sizes[part])
+
+    def render(
+        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
+    ) -> npt.NDArray[np.uint8]:
+        """uint8 [m, height, width, 3]; ``"standard"`` means the standard deck whatever its name.
+
+        Raises:
+            UserError: no such variant.
+            IndexError: an index outside of the part.
+        """
+        if variant == "standard" and variant not in self.variants:
+            variant = self.variants[0]
+        self.check_variant(variant)
+        n = self._sizes[part] * len(self.concept_space)
+        pictures = np.empty((len(indices), *self.shape), np.uint8)
+        wanted = np.asarray(indices, np.int64)
+        if wanted.size and not 0 <= wanted.min() <= wanted.max() < n:
+            raise IndexError(f"image {int(wanted.max())} of a part of {n} images")
+        # Card by card: its sprite then stays in the processor's cache.
+        for k in np.argsort(wanted % len(self.concept_space), kind="stable").tolist():
+            self._paint(pictures[k], part, int(wanted[k]), variant)
+        return pictures
+
+    def card_and_number(self, part: PoolPart, index: int) -> tuple[str, int]:
+        """The card that an image shows, and which of the card's `images_per_card` images it is."""
+        before = {"network": 0, "a": self._sizes["network"], "b": self._sizes["network"] + self._sizes["a"]}
+        number, concept = divmod(index, len(self.concept_space))
+        return self.concept_space.concepts[concept], before[part] + number
+
+    def _paint(self, picture: npt.NDArray[np.uint8], part: PoolPart, index: int, variant: str) -> None:
+        """Paint an image of the pool on uint8 [height, width, 3]."""
+        card, number = self.card_and_number(part, index)
+        key = (self.seed, CARDS.index(card), number)
+        how = draw_augmentation(*key, 0)
+        if not variant.startswith(ADVERSARIAL):
+            on_plain_table(picture, self._sprite(variant, card, small=False), how, *key, 1)
+            return
+        height, width, _ = self.shape
+        deck = variant.removeprefix(ADVERSARIAL)
+        others = [other for other in CARDS if other != card]
+        # The decks' adversarial pictures are strewn differently, the same one always alike.
+        strewn = (*key, 2, stable_hash(deck))
+        strewn_table(
+            picture, lambda i: self._sprite(self.decks[0], others[i], small=True), len(others), *strewn
+        )
+        dx, dy = (uniforms(2, *strewn, 3) - 0.5).tolist()
+        place = how.placement(width / 2 + 0.24 * dx * width, height / 2 + 0.24 * dy * height)
+        lay(picture, self._sprite(deck, card, small=True), place, tones=how.tones(), shadow=True)
+
+    def _sprite(self, deck: str, card: str, *, small: bool) -> Sprite:
+        key = (deck, card, small)
+        if key not in self._sprites:
+            share = SMALL_SHARE if small else CARD_SHARE
+            height, width, _ = self.shape
+            box = share * min(width, height / RATIO / 1.1)
+            self._sprites[key] = Sprite.from_arrays(
+                *self.face(deck, card, max(4, round(box)), max(5, round(box * RATIO)))
+            )
+        return self._sprites[key]
+
+    def _options(self) -> dict[str, object]:
+        """Everything that decides the pixels, as JSON values; subclasses add to it."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "concepts": self.concept_space.concepts,
+            "decks": self.decks,
+            "shape": self.shape,
+            "images_per_card": self.images_per_card,
+            "seed": self.seed,
+        }
+
+    def fingerprint(self) -> str:
+        """A short hash of version and options."""
+        return self.hash_of(self._options())
+
+    @staticmethod
+    def hash_of(options: Mapping[str, object]) -> str:
+        """A short hash of options."""
+        return hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()[:16]
+
+    def __getstate__(self) -> dict[str, object]:
+        # Sprites are cheap to make again and dear to send to another process.
+        return {**self.__dict__, "_sprites": {}}

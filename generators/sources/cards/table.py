@@ -1,0 +1,141 @@
+"""Laying cards on a table: pictures made of sprites, one affine map each.
+
+A sprite is a card's face with its outline as a mask. Affine maps have coefficients on a grid of 2**-16 and
+blending is in whole numbers, so the same sprites give the same bytes everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...keyed_random import uniforms
+from .augment import Augmentation, Placement
+
+__all__ = ["CARD_SHARE", "RATIO", "SMALL_SHARE", "Sprite", "lay", "on_plain_table", "strewn_table"]
+
+CARD_SHARE = 0.84
+"""Width of a card's box, as a share of the picture's, in a plain picture."""
+
+SMALL_SHARE = 0.46
+"""The same for the cards of an adversarial picture."""
+
+RATIO = 1.4
+"""Height over width of a card's box (a poker card is 88 mm by 63 mm)."""
+
+_SHADOW = 90
+
+
+@dataclass(frozen=True, eq=False)
+class Sprite:
+    """A card to be laid on a table.
+
+    Attributes:
+        packed: int32 [h, w], one number a pixel: the face's three colours, and a mask that is 255 on the
+            card, 0 outside and in the outermost ring of pixels. Outside the outline the face carries on the
+            border's colour, so that interpolation at the edge mixes in nothing else.
+    """
+
+    packed: npt.NDArray[np.int32]
+
+    @classmethod
+    def from_arrays(cls, face: npt.NDArray[np.uint8], mask: npt.NDArray[np.uint8]) -> Sprite:
+        """A sprite from uint8 [h, w, 3] and [h, w], with the ring of transparent pixels added."""
+        from .kernels import pack
+
+        face = np.pad(face, ((1, 1), (1, 1), (0, 0)), mode="edge")
+        return cls(pack(np.dstack([face, np.pad(mask, 1)])))
+
+
+_AS_THEY_ARE = np.arange(256, dtype=np.uint8)
+
+_Box = tuple[int, int, int, int]
+
+
+def _place(
+    picture: npt.NDArray[np.uint8], sprite: Sprite, place: Placement
+) -> tuple[npt.NDArray[np.int64], _Box] | None:
+    """The map from a box of the picture to the sprite, and the box; None if they do not meet."""
+    height, width = sprite.packed.shape
+    left, top, right, bottom = place.extent(width, height)
+    left, top = max(left, 0), max(top, 0)
+    right, bottom = min(right, picture.shape[1]), min(bottom, picture.shape[0])
+    if right <= left or bottom <= top:
+        return None
+    how = np.array(place.coefficients(width, height, left, top), np.int64)
+    return how, (left, top, right - left, bottom - top)
+
+
+def lay(
+    picture: npt.NDArray[np.uint8],
+    sprite: Sprite,
+    place: Placement,
+    *,
+    tones: npt.NDArray[np.uint8] = _AS_THEY_ARE,
+    shadow: bool = False,
+) -> None:
+    """Lay a card on a picture, in place.
+
+    Args:
+        picture: uint8 [height, width, 3].
+        sprite: the card.
+        place: where, and how it is turned.
+        tones: uint8 [256], new value of each grey level of the face.
+        shadow: whether it casts one.
+    """
+    from . import kernels
+
+    placed = _place(picture, sprite, place)
+    if placed is None:
+        return
+    how, box = placed
+    if shadow:
+        offset = max(1, sprite.packed.shape[1] // 24)
+        kernels.shade(picture, sprite.packed, how, *box, offset, _SHADOW)
+    kernels.lay(picture, sprite.packed, how, *box, tones)
+
+
+def _plain_table(*key: int) -> npt.NDArray[np.uint8]:
+    """uint8 [3]: a muted colour that the key decides."""
+    shade, *tint = uniforms(4, *key).tolist()
+    return np.array([round(70 + 110 * shade + 40 * (t - 0.5)) for t in tint], np.uint8)
+
+
+def strewn_table(
+    picture: npt.NDArray[np.uint8], deal: Callable[[int], Sprite], n_cards: int, *key: int
+) -> None:
+    """Paint a table strewn with cards, as the key decides.
+
+    Args:
+        picture: uint8 [height, width, 3], overwritten.
+        deal: gives the sprite of card 0..n_cards - 1.
+        n_cards: how many different cards there are to strew.
+        key: non-negative integers.
+    """
+    height, width, _ = picture.shape
+    picture[:] = _plain_table(*key, 1)
+    columns, rows = 3, 4
+    spots = columns * rows
+    u = uniforms(5 * spots, *key, 2).reshape(5, spots)
+    for spot in np.argsort(u[0], kind="stable").tolist():
+        column, row = spot % columns, spot // columns
+        x = (column + 0.5 + 0.7 * (u[1, spot] - 0.5)) * width / columns
+        y = (row + 0.5 + 0.7 * (u[2, spot] - 0.5)) * height / rows
+        sprite = deal(int(u[3, spot] * n_cards))
+        lay(picture, sprite, Placement.turned(float(x), float(y), 360 * float(u[4, spot])), shadow=True)
+
+
+def on_plain_table(picture: npt.NDArray[np.uint8], sprite: Sprite, how: Augmentation, *key: int) -> None:
+    """Paint one augmented card in the middle of a plain table on uint8 [height, width, 3]."""
+    from . import kernels
+
+    height, width, _ = picture.shape
+    table, tones = _plain_table(*key), how.tones()
+    placed = _place(picture, sprite, how.placement(width / 2, height / 2))
+    if placed is None:
+        picture[:] = tones[table]
+    else:
+        kernels.lay_plain(picture, sprite.packed, placed[0], *placed[1], tones, table)

@@ -1,0 +1,357 @@
+"""Handwritten digits: scikit-learn's embedded ones and MNIST.
+
+The pool holds the digits of the benchmark's concept space only. MNIST's train images are the network's,
+its test images are split into pools A and B, 70 to 30 for each digit (FFNSL paper, section 5: 24,674
+network images, 2,910 and 1,249 in the pools for digits 1-4; MNIST itself has 24,673 train images of them).
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+import zlib
+from abc import abstractmethod
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from nsl_bench.errors import UserError
+from nsl_bench.source import ImageSource
+from nsl_bench.types import ConceptSpace, PoolPart
+
+from ..keyed_random import permutation
+
+__all__ = ["Mnist", "SklearnDigits"]
+
+_DIGITS = ConceptSpace("digit", tuple("0123456789"))
+
+_MIN_SIDE, _MAX_SIDE = 8, 512
+
+Digits = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
+"""Images, uint8 [n, 28, 28], and the digit of each, uint8 [n]."""
+
+
+class DigitPool(ImageSource):
+    """Images of digits, each part of the pool an array; the base of both sources.
+
+    Attributes:
+        seed: decides which images go to which part.
+    """
+
+    def __init__(self, concept_space: ConceptSpace | None, seed: int, side: int) -> None:
+        """Set up the pool.
+
+        Raises:
+            UserError: a concept that is no number of one or two digits, a negative seed, or a side out of
+                range.
+        """
+        self.concept_space = concept_space or _DIGITS
+        strangers = [c for c in self.concept_space.concepts if not (c.isdecimal() and len(c) <= 2)]
+        if strangers:
+            raise UserError(
+                f"The image source {self.name} has no images of '{strangers[0]}': it shows the digits 0 to 9 "
+                "and numbers of two digits."
+            )
+        if not _MIN_SIDE <= side <= _MAX_SIDE:
+            raise UserError(f"side is {side}, but lies between {_MIN_SIDE} and {_MAX_SIDE} pixels.")
+        self.shape = (side, side, 1)
+        if seed < 0:
+            raise UserError(f"seed is {seed}, but is a whole number from 0.")
+        self.seed = seed
+        self.named_shifts = {}
+
+    @abstractmethod
+    def _parts(self) -> dict[PoolPart, Digits]:
+        """All digits of each part of the pool, whatever the concept space."""
+
+    @cached_property
+    def _pool(self) -> dict[PoolPart, Digits]:
+        """Images and concepts of each part, in a fixed order, wanted digits only."""
+        concept = np.full(10, -1, np.int16)
+        numbers = {}
+        for i, name in enumerate(self.concept_space.concepts):
+            if len(name) == 1:
+                concept[int(name)] = i
+            else:
+                numbers[i] = name
+        pool: dict[PoolPart, Digits] = {}
+        for part, (images, digits) in self._parts().items():
+            labels = concept[digits]
+            shown, known = [images[labels >= 0]], [labels[labels >= 0].astype(np.uint8)]
+            for i, name in numbers.items():
+                pairs = _pairs(images, digits, name, self.seed)
+                shown.append(pairs)
+                known.append(np.full(len(pairs), i, np.uint8))
+            pool[part] = (_resize(np.concatenate(shown), self.shape[0]), np.concatenate(known))
+        return pool
+
+    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+        return self._pool[part][1].astype(np.int16)
+
+    def render(
+        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
+    ) -> npt.NDArray[np.uint8]:
+        self.check_variant(variant)
+        images, _ = self._pool[part]
+        wanted = np.asarray(indices, np.int64)
+        if wanted.size and not 0 <= wanted.min() <= wanted.max() < len(images):
+            raise IndexError(f"image {int(wanted.max())} of a part of {len(images)} images")
+        return images[wanted][..., None]
+
+    def _hash(self, parts: tuple[PoolPart, ...]) -> str:
+        digest = hashlib.sha256(
+            json.dumps([self.name, self.version, self.concept_space.concepts, self.seed]).encode()
+        )
+        for part in parts:
+            images, labels = self._pool[part]
+            digest.update(f"{part}:{len(labels)}".encode())
+            digest.update(np.ascontiguousarray(images).data)
+            digest.update(labels.astype(np.uint8).data)
+        return digest.hexdigest()[:16]
+
+    @cached_property
+    def _whole(self) -> str:
+        return self._hash(("network", "a", "b"))
+
+    @cached_property
+    def _network(self) -> str:
+        return self._hash(("network",))
+
+    def fingerprint(self) -> str:
+        """A short hash of version, options and all pixels."""
+        return self._whole
+
+    def network_fingerprint(self) -> str:
+        """A short hash of version, options and the pixels of the network's part."""
+        return self._network
+
+
+def _divide(digits: npt.NDArray[np.uint8], shares: tuple[int, ...], seed: int) -> list[npt.NDArray[np.int64]]:
+    """Disjoint rows, alike for each digit.
+
+    Args:
+        digits: uint8 [n].
+        shares: per cent of what the shares before have left, rounded down for each digit.
+        seed: decides which rows go where.
+
+    Returns:
+        The rows of each share and, last, those that remain.
+    """
+    chosen: list[list[npt.NDArray[np.int64]]] = [[] for _ in range(len(shares) + 1)]
+    for digit in range(10):
+        rows = np.flatnonzero(digits == digit)
+        rows = rows[permutation(len(rows), seed, digit)]
+        for k, share in enumerate(shares):
+            piece, rows = np.split(rows, [len(rows) * share // 100])
+            chosen[k].append(piece)
+        chosen[-1].append(rows)
+    return [np.sort(np.concatenate(pieces)) for pieces in chosen]
+
+
+def _pairs(
+    images: npt.NDArray[np.uint8], digits: npt.NDArray[np.uint8], number: str, seed: int
+) -> npt.NDArray[np.uint8]:
+    """uint8 [m, 28, 28]: a number of two digits, each made narrow; m as many as the rarer one has images."""
+    left, right = (np.flatnonzero(digits == int(digit)) for digit in number)
+    m = min(len(left), len(right))
+    left = left[permutation(len(left), seed, int(number), 1)[:m]]
+    right = right[permutation(len(right), seed, int(number), 2)[:m]]
+    result = np.empty((m, *images.shape[1:]), np.uint8)
+    for row, pair in zip(result, zip(left, right, strict=True), strict=True):
+        narrow = [Image.fromarray(images[k]).resize((14, 28), Image.Resampling.BILINEAR) for k in pair]
+        row[:] = np.hstack([np.asarray(digit) for digit in narrow])
+    return result
+
+
+def _resize(images: npt.NDArray[np.uint8], side: int) -> npt.NDArray[np.uint8]:
+    """uint8 [n, side, side]; images of this side already are left as they are."""
+    if images.shape[1] == side:
+        return images
+    result = np.empty((len(images), side, side), np.uint8)
+    for row, image in zip(result, images, strict=True):
+        row[:] = np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.BICUBIC))
+    return result
+
+
+class SklearnDigits(DigitPool):
+    """The 1,797 digits, 8 x 8, that come with scikit-learn, scaled up to 28 x 28.
+
+    60 % are the network's, of the rest 70 % in pool A and 30 % in pool B, the same for each digit.
+    """
+
+    name = "sklearn_digits"
+    version = "1"
+    licence = "CC BY 4.0"
+    citation = (
+        "E. Alpaydin and C. Kaynak: Optical Recognition of Handwritten Digits, UCI Machine Learning "
+        "Repository, 1998 (its test set, as scikit-learn's load_digits)."
+    )
+
+    def __init__(self, concept_space: ConceptSpace | None = None, seed: int = 0, side: int = 28) -> None:
+        """Set up the pool.
+
+        Args:
+            concept_space: the digits to show, or numbers of two digits; 0 to 9 if None.
+            seed: decides which images go to which part.
+            side: of an image, in pixels.
+
+        Raises:
+            UserError: a concept that is no such number, a negative seed, or a side out of range.
+        """
+        super().__init__(concept_space, seed, side)
+
+    def _parts(self) -> dict[PoolPart, Digits]:
+        levels, digits = _sklearn_digits()
+        images = np.stack([_scale_up(image) for image in (levels.astype(np.int64) * 255 + 8) // 16])
+        network, a, b = _divide(digits, (60, 70), self.seed)
+        return {
+            "network": (images[network], digits[network]),
+            "a": (images[a], digits[a]),
+            "b": (images[b], digits[b]),
+        }
+
+
+def _sklearn_digits() -> Digits:
+    """Grey levels, 0 to 16, uint8 [1797, 8, 8], and digits; its file read without importing it."""
+    package = find_spec("sklearn")
+    for place in (package and package.submodule_search_locations) or ():
+        table = Path(place) / "datasets" / "data" / "digits.csv.gz"
+        if table.is_file():
+            rows = np.loadtxt(table, np.uint8, delimiter=",")
+            return rows[:, :-1].reshape(-1, 8, 8), rows[:, -1]
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    return data.images.astype(np.uint8), data.target.astype(np.uint8)
+
+
+def _scale_up(image: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    """uint8 [28, 28] from [8, 8]; Pillow resizes 8-bit images in whole numbers."""
+    small = Image.fromarray(image.astype(np.uint8))
+    return np.asarray(small.resize((28, 28), Image.Resampling.BICUBIC))
+
+
+_FILES = {
+    ("train", "images"): "train-images-idx3-ubyte",
+    ("train", "labels"): "train-labels-idx1-ubyte",
+    ("test", "images"): "t10k-images-idx3-ubyte",
+    ("test", "labels"): "t10k-labels-idx1-ubyte",
+}
+
+
+class Mnist(DigitPool):
+    """MNIST, from torchvision's folder (``ROOT/MNIST/raw``) or a folder that holds the four files."""
+
+    name = "mnist"
+    version = "1"
+    licence = "CC BY-SA 3.0"
+    citation = "Y. LeCun, C. Cortes and C. J. C. Burges: The MNIST database of handwritten digits, 1998."
+
+    def __init__(
+        self,
+        root: Path,
+        concept_space: ConceptSpace | None = None,
+        download: bool = False,
+        seed: int = 0,
+        side: int = 28,
+    ) -> None:
+        """Find the files.
+
+        Args:
+            root: the folder.
+            concept_space: the digits to show, or numbers of two digits; 0 to 9 if None.
+            download: fetch the files through torchvision if they are not there.
+            seed: decides which test images go to pool A and which to pool B.
+            side: of an image, in pixels.
+
+        Raises:
+            UserError: the files are not there, a concept is no such number, the seed is negative, or the side
+                is out of range.
+        """
+        super().__init__(concept_space, seed, side)
+        self.root = Path(root)
+        if download and not any(_complete(folder) for folder in self._folders()):
+            _download(self.root)
+        self._find()
+
+    def _folders(self) -> tuple[Path, ...]:
+        return (self.root / "MNIST" / "raw", self.root / "raw", self.root)
+
+    def _find(self) -> Path:
+        for folder in self._folders():
+            if _complete(folder):
+                return folder
+        found = next((f for f in self._folders() if any(_file(f, name) for name in _FILES.values())), None)
+        if found:
+            missing = [name for name in _FILES.values() if _file(found, name) is None]
+            raise UserError(f"The MNIST folder {found} lacks {missing[0]}, gzipped (.gz) or not.")
+        state = "is empty" if self.root.is_dir() and not any(self.root.iterdir()) else "has no MNIST files"
+        if not self.root.is_dir():
+            state = "is a file" if self.root.exists() else "does not exist"
+        raise UserError(
+            f"The MNIST folder {self.root} {state}; expected {', '.join(_FILES.values())} (gzipped or not) "
+            f"in it or in {Path('MNIST') / 'raw'} under it, or the option download=true."
+        )
+
+    def _parts(self) -> dict[PoolPart, Digits]:
+        folder = self._find()
+        network, test = (_digits(folder, which) for which in ("train", "test"))
+        a, b = _divide(test[1], (70,), self.seed)
+        return {"network": network, "a": (test[0][a], test[1][a]), "b": (test[0][b], test[1][b])}
+
+
+def _file(folder: Path, name: str) -> Path | None:
+    return next((p for p in (folder / name, folder / f"{name}.gz") if p.is_file()), None)
+
+
+def _complete(folder: Path) -> bool:
+    return all(_file(folder, name) for name in _FILES.values())
+
+
+def _download(root: Path) -> None:
+    from torchvision.datasets import MNIST
+
+    try:
+        MNIST(str(root), download=True)
+    except (OSError, RuntimeError) as error:
+        raise UserError(
+            f"MNIST could not be downloaded to {root} ({error}); put its four idx files there by hand."
+        ) from error
+
+
+def _digits(folder: Path, which: str) -> Digits:
+    """Train or test images and their digits."""
+    image_file, label_file = (_file(folder, _FILES[which, kind]) for kind in ("images", "labels"))
+    if image_file is None or label_file is None:
+        raise UserError(f"The MNIST folder {folder} has changed: a file is not there any more.")
+    images, digits = _read_idx(image_file, 3), _read_idx(label_file, 1)
+    if images.shape[1:] != (28, 28):
+        raise UserError(f"{image_file} holds images of {images.shape[1]} x {images.shape[2]}, not 28 x 28.")
+    if len(images) != len(digits):
+        raise UserError(f"{image_file} holds {len(images)} images, but {label_file} {len(digits)} labels.")
+    if digits.size and digits.max() > 9:
+        raise UserError(f"{label_file} holds the label {digits.max()}, but digits are 0 to 9.")
+    return images, digits
+
+
+def _read_idx(file: Path, dimensions: int) -> npt.NDArray[np.uint8]:
+    """An array of bytes from an idx file: zero, zero, type 8, dimensions, sizes, data."""
+    try:
+        data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"{file} cannot be read ({error}); it may be cut off.") from error
+    head = 4 + 4 * dimensions
+    if len(data) < head or data[:4] != bytes((0, 0, 8, dimensions)):
+        raise UserError(f"{file} is no idx file of bytes with {dimensions} dimension(s).")
+    sizes = tuple(int(n) for n in np.frombuffer(data, ">u4", dimensions, 4))
+    if len(data) - head != math.prod(sizes):
+        raise UserError(
+            f"{file} holds {len(data) - head} bytes of data, but its head announces {math.prod(sizes)}."
+        )
+    return np.frombuffer(data, np.uint8, offset=head).reshape(sizes)

@@ -1,0 +1,121 @@
+"""A pool of pictures drawn one by one: the base of the sources of leaves and of rooms.
+
+Each concept has `images_per_concept` pictures: 70 % for the network, of the rest 70 % in pool A and 30 %
+in pool B. A picture is a pure function of the source's seed, its concept and its number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.source import ImageSource
+from nsl_bench.types import ConceptSpace, PoolPart
+
+from ..keyed_random import Dice
+
+__all__ = ["DrawnPool", "part_sizes"]
+
+_SIDES = (32, 1024)
+
+
+def part_sizes(images: int) -> dict[PoolPart, int]:
+    """Images of a concept in each part of the pool: 70 %, and 70 % and 30 % of the rest, rounded down."""
+    network = 7 * images // 10
+    rest = images - network
+    return {"network": network, "a": 7 * rest // 10, "b": rest - 7 * rest // 10}
+
+
+class DrawnPool(ImageSource):
+    """Pictures that the package draws itself."""
+
+    licence = "MIT"
+    citation = "Drawn by nsl-bench itself."
+    all_concepts: ClassVar[ConceptSpace]
+
+    def __init__(
+        self, concept_space: ConceptSpace | None, images_per_concept: int, image_size: int, seed: int
+    ) -> None:
+        """Set up the pool.
+
+        Args:
+            concept_space: what to show; everything there is if None.
+            images_per_concept: at least 4.
+            image_size: height and width, pixels.
+            seed: another seed gives other pictures.
+
+        Raises:
+            UserError: an option out of range, or a concept that cannot be drawn.
+        """
+        if images_per_concept < 4:
+            raise UserError(
+                f"images_per_concept is {images_per_concept}, but at least 4 are needed to fill the three "
+                "parts of the pool."
+            )
+        if not _SIDES[0] <= image_size <= _SIDES[1]:
+            raise UserError(
+                f"image_size is {image_size}, but lies between {_SIDES[0]} and {_SIDES[1]} pixels."
+            )
+        if seed < 0:
+            raise UserError(f"seed is {seed}, but is a whole number from 0.")
+        self.concept_space = concept_space or self.all_concepts
+        strangers = [c for c in self.concept_space.concepts if c not in self.all_concepts.ids]
+        if strangers:
+            raise UserError(
+                f"The image source {self.name} has no images of '{strangers[0]}': it shows the "
+                f"{len(self.all_concepts)} concepts of the {self.all_concepts.name} tasks."
+            )
+        self.shape = (image_size, image_size, 3)
+        self.images_per_concept = images_per_concept
+        self.seed = seed
+        self.named_shifts = {}
+        self._sizes = part_sizes(images_per_concept)
+
+    @abstractmethod
+    def draw(self, concept: str, size: int, dice: Dice) -> npt.NDArray[np.uint8]:
+        """uint8 [size, size, 3]: a picture of a concept."""
+
+    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+        """int16 [n]: the concepts in turn, so that every multiple of their number is stratified."""
+        return np.tile(np.arange(len(self.concept_space), dtype=np.int16), self._sizes[part])
+
+    def render(
+        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
+    ) -> npt.NDArray[np.uint8]:
+        self.check_variant(variant)
+        pictures = np.empty((len(indices), *self.shape), np.uint8)
+        for k, (concept, dice) in enumerate(self._wanted(part, indices)):
+            pictures[k] = self.draw(concept, self.shape[0], dice)
+        return pictures
+
+    def _wanted(self, part: PoolPart, indices: npt.NDArray[np.int64]) -> list[tuple[str, Dice]]:
+        """What each image shows, and the chance that decides how."""
+        n = self._sizes[part] * len(self.concept_space)
+        before = {"network": 0, "a": self._sizes["network"], "b": self._sizes["network"] + self._sizes["a"]}
+        wanted = []
+        for index in np.asarray(indices).tolist():
+            if not 0 <= index < n:
+                raise IndexError(f"image {index} of a part of {n} images")
+            number, concept = divmod(index, len(self.concept_space))
+            name = self.concept_space.concepts[concept]
+            # Numbered among all concepts, a picture is the same in a task with fewer of them.
+            wanted.append((name, Dice(self.seed, self.all_concepts.ids[name], before[part] + number)))
+        return wanted
+
+    def fingerprint(self) -> str:
+        """A short hash of version and options."""
+        options = {
+            "name": self.name,
+            "version": self.version,
+            "concepts": self.concept_space.concepts,
+            "shape": self.shape,
+            "images_per_concept": self.images_per_concept,
+            "seed": self.seed,
+        }
+        return hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,134 @@
+"""The image source ``plants``: PlantVillage, or other leaves, from a folder of the user's.
+
+One subfolder a class, in any of the spellings in which PlantVillage goes around (``Apple___Apple_scab``,
+``Tomato_healthy``, ``Pepper__bell___healthy``); or folders ``train`` and ``valid`` (or ``val``, ``test``)
+of these. Images end in .jpg, .jpeg, .png, .ppm, .bmp, .pgm, .tif, .tiff or .webp.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench.types import ConceptSpace, PoolPart
+
+from ..image_folder import FolderPool, Grey, Layout, by_folders
+from .names import (
+    BACKGROUND,
+    CROP_SPACE,
+    CROPS,
+    DISEASE_OF,
+    SPECIES,
+    SPECIES_OF,
+)
+
+__all__ = ["PlantFolder", "crop_of"]
+
+_WHAT = "one subfolder a class, such as Apple___Apple_scab or Tomato_healthy"
+
+_WORDS: Mapping[str, tuple[frozenset[str], ...]] = {
+    disease: tuple(frozenset(words.split()) for words in alternatives)
+    for disease, alternatives in {
+        "healthy": ("healthy",),
+        "apple_scab": ("scab",),
+        "black_rot": ("black rot",),
+        "cedar_apple_rust": ("cedar rust", "cedar"),
+        "powdery_mildew": ("powdery", "mildew"),
+        "gray_leaf_spot": ("cercospora", "gray", "grey"),
+        "common_rust": ("common rust",),
+        "northern_leaf_blight": ("northern",),
+        "black_measles": ("esca", "measles"),
+        "leaf_blight": ("leaf blight", "isariopsis"),
+        "citrus_greening": ("greening", "haunglongbing", "huanglongbing"),
+        "bacterial_spot": ("bacterial spot",),
+        "early_blight": ("early blight",),
+        "late_blight": ("late blight",),
+        "leaf_scorch": ("scorch",),
+        "leaf_mold": ("mold", "mould"),
+        "septoria_leaf_spot": ("septoria",),
+        "spider_mites": ("spider", "mites"),
+        "target_spot": ("target",),
+        "yellow_leaf_curl_virus": ("curl",),
+        "mosaic_virus": ("mosaic",),
+    }.items()
+}
+"""Words by which a class's name tells a disease: all words of one of the alternatives."""
+
+
+def crop_of(folder: str) -> str | None:
+    """The crop that a folder's name stands for, or None: ``"Pepper__bell___healthy"`` and the like."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", folder)
+    words = re.findall(r"[a-z]+", spaced.lower())
+    if not words:
+        return None
+    if words[0] == "background":
+        return BACKGROUND
+    first = {"maize": "corn", "bell": "pepper", "soy": "soybean"}.get(words[0], words[0])
+    fits = [
+        crop
+        for crop in CROPS
+        if SPECIES_OF[crop] == first and any(told <= set(words[1:]) for told in _WORDS[DISEASE_OF[crop]])
+    ]
+    return fits[0] if len(fits) == 1 else None
+
+
+class PlantFolder(FolderPool):
+    """Leaves from a folder: 70 % of each class for the network, of the rest 70 % in pool A and 30 % in B.
+
+    Where there are folders ``train`` and ``valid``, the network's images are those of ``train``.
+    """
+
+    name = "plants"
+    licence = "that of the user's images"
+    citation = (
+        "D. P. Hughes and M. Salathe: An open access repository of images on plant health to enable the "
+        "development of mobile disease diagnostics, arXiv:1511.08060, 2015 (if the folder is PlantVillage)."
+    )
+    all_concepts = CROP_SPACE
+
+    def __init__(
+        self,
+        path: Path,
+        concept_space: ConceptSpace | None = None,
+        image_size: int = 256,
+        grey: Grey = "refuse",
+        seed: int = 0,
+    ) -> None:
+        """Find the files; see `FolderPool`.
+
+        Args:
+            path: the folder.
+            concept_space: the crops to show; all that the folder has if None.
+            image_size: height and width, pixels.
+            grey: ``"refuse"`` or ``"convert"`` pictures without colours.
+            seed: decides which pictures go to which part.
+
+        Raises:
+            UserError: no such folder, a class that is unknown, empty or missing, or an option out of range.
+        """
+        super().__init__(path, concept_space, image_size, grey, seed)
+
+    def files(self) -> Mapping[PoolPart, Mapping[str, Sequence[Path]]]:
+        return by_folders(self.path, _LAYOUT, self.wanted, self.seed)
+
+    def instead(self, found: Sequence[str]) -> str:
+        from ...tasks.crop_yield import CropYield
+
+        whole = [name for name in SPECIES if all(crop in found for crop in CROPS if SPECIES_OF[crop] == name)]
+        if sum(SPECIES_OF[crop] in whole for crop in CROPS) < 2:
+            return ""
+        try:
+            CropYield(species="+".join(whole))
+        except UserError:  # of one label
+            return ""
+        return f" What it has whole is the task crop_yield:species={'+'.join(whole)}."
+
+
+def _stranger(folder: Path) -> UserError:
+    meant = did_you_mean(folder.name, CROPS)
+    return UserError(f"The folder {folder} is no class of PlantVillage.{meant} Expected {_WHAT}.")
+
+
+_LAYOUT = Layout(_WHAT, crop_of, _stranger)

@@ -1,0 +1,1 @@
+"""The first-party tasks: follow_suit, sudoku, crop_yield, indoor_scene."""

@@ -1,0 +1,325 @@
+"""Crop Yield Prediction: how much a field yields, from a leaf's image and the field's location.
+
+FFNSL paper (Cunnington et al. 2023), sections 4.3 and 8, appendices B.3 and F.3. The paper's own symbolic
+data are not public; here a seeded, hidden table stands for them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.seeding import generator
+from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+
+from ..sources.leaves.names import (
+    BACKGROUND,
+    CROP_SPACE,
+    CROPS,
+    DISEASE_OF,
+    DISEASES,
+    SPECIES,
+    SPECIES_OF,
+)
+
+__all__ = ["CropYield", "CropYield1"]
+
+_CROPS_A_LOCATION = 2
+
+_SHARE_OF_SITES = 0.55
+"""Share of the locations where soil and climate decide, whatever grows there."""
+
+_LEAST_SHARE = 0.15
+"""Each yield is that of at least this share of the crops, so that none is a curiosity."""
+
+_WORLD_1 = 6
+"""The table of version 1."""
+
+_MOST_UNSEEN = 0.5
+
+_TRIES = 1000
+"""Tables that are drawn before it counts as certain that none fits."""
+
+_FEW = 10
+"""Of fewer crops no such shares are asked for."""
+
+_BACKGROUND = """\
+% A field has one yield.
+:- yield(X), yield(Y), X < Y.
+
+yield_type(0).
+yield_type(1).
+yield_type(2).
+"""
+
+_BIAS = """\
+#modeh(yield(const(yield_type))).
+#modeb(1, location(const(location))).
+#modeb(1, species(const(species))).
+#modeb(1, disease(const(disease))).
+#bias("penalty(1, head).").
+#bias("penalty(1, body(X)) :- in_body(X).").
+"""
+
+
+class _Fields(Benchmark):
+    """Fields of some species, with a hidden table of what they yield.
+
+    Two crops, each a species with a disease, grow in each location, unless told otherwise. A hidden table
+    gives the yield of a location, species and disease: in about half of the locations all crops yield the
+    same, elsewhere the disease decides, alike everywhere, and healthy crops yield most.
+    """
+
+    description = "How much does a field yield, given a picture of its crop's leaf and its location?"
+    labels = LabelSpace(("poor", "moderate", "strong"), ("yield(0)", "yield(1)", "yield(2)"))
+    slots = ("crop",)
+    background = _BACKGROUND
+    bias = _BIAS
+    test_size = 1000
+    sources = ("drawn_leaves", "plants")
+    named_shifts: Mapping[str, str] = MappingProxyType({"hue": "hue:0.15"})
+
+    def __init__(self, species: str | None, locations: int | None) -> None:
+        named = SPECIES if species is None else species.split("+")
+        for name in named:
+            if name not in SPECIES:
+                raise unknown("species", name, SPECIES)
+        self._wanted = tuple(name for name in SPECIES if name in named)
+        self._options = [] if species is None else [f"species={'+'.join(self._wanted)}"]
+        self._last = [] if locations is None else [f"locations={locations}"]
+        self.name = self._named()
+        self.crops = tuple(crop for crop in CROPS if SPECIES_OF[crop] in self._wanted)
+        if len(self.crops) < _CROPS_A_LOCATION:
+            raise UserError(f"The benchmark {self.name} has one crop only; name more species.")
+        whole = len(self.crops) == len(CROPS)
+        self.concept_space = (
+            CROP_SPACE if whole else ConceptSpace("crop", (*self.crops, BACKGROUND), background=BACKGROUND)
+        )
+        usual = -(-len(self.crops) // _CROPS_A_LOCATION)
+        self.n_locations = usual if locations is None else locations
+        if not 1 <= self.n_locations <= len(self.crops):
+            raise UserError(
+                f"The benchmark {self.name} has {len(self.crops)} crops, and 1 to as many locations."
+            )
+        self.metadata = {"location": f"1..{self.n_locations}"}
+        self.sizes = {"small": 3 * len(self.crops), "large": 300 * len(self.crops)}
+
+    def _named(self, *options: str) -> str:
+        """The name with all options that are not the default."""
+        words = [*self._options, *options, *self._last]
+        return f"crop_yield:{','.join(words)}" if words else "crop_yield"
+
+    def _settle(self, rng: np.random.Generator) -> None:
+        """Draw the table, and write the rule that says it."""
+        self.locations, self.yields = _world(self.crops, self.n_locations, rng)
+        rows = [
+            f"location({place}), species({SPECIES_OF[crop]}), disease({DISEASE_OF[crop]})"
+            for crop, place in zip(self.crops, self.locations.tolist(), strict=True)
+        ]
+        self.true_rule = "".join(
+            f"yield({crop_yield}) :- {row}.\n"
+            for crop_yield, row in sorted(
+                zip(self.yields.tolist(), rows, strict=True), key=lambda pair: pair[0]
+            )
+        )
+        # One field at a time: a crop where it grows.
+        fields = [f"{fact} :- field({i})." for i, row in enumerate(rows) for fact in row.split(", ")]
+        self.inputs = "\n".join([f"1 {{ field(0..{len(rows) - 1}) }} 1.", *fields])
+
+    def generate(
+        self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
+    ) -> Split:
+        """Fields drawn at random, each crop as likely as the others.
+
+        There are only as many different fields as crops, so train and test sets share them, unless some are
+        kept for the test set; their images differ.
+        """
+        n = self.test_size if part == "test" else self.size(size)
+        grown = self._grown(part)
+        crops = grown[rng.integers(0, len(grown), n)]
+        return Split(
+            part,
+            self.concept_space,
+            crops.astype(np.int16)[:, None],
+            self.yields[crops],
+            {"location": self.locations[crops]},
+        )
+
+    def _grown(self, part: Part) -> npt.NDArray[np.int64]:
+        """Which crops a part shows."""
+        return np.arange(len(self.crops))
+
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        """Species and disease; nothing of a picture without a leaf."""
+        if concept == BACKGROUND:
+            return ()
+        return (f"species({SPECIES_OF[concept]})", f"disease({DISEASE_OF[concept]})")
+
+    def metadata_facts(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
+        return (f"location({metadata['location']})",)
+
+    def features(
+        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
+    ) -> npt.NDArray[np.float32]:
+        """float32 [n, 14 + 21 + locations]: one-hot codes of species, disease and location.
+
+        The row of a picture without a leaf has neither species nor disease.
+        """
+        places = np.arange(1, self.n_locations + 1)
+        located = np.asarray(metadata["location"])[:, None] == places
+        shown = np.where(concepts[:, 0] == BLANK, len(self.crops), concepts[:, 0])
+        inputs: npt.NDArray[np.float32] = np.hstack([self._codes[shown], located]).astype(np.float32)
+        return inputs
+
+    @property
+    def _codes(self) -> npt.NDArray[np.float32]:
+        """float32 [crops + 1, 14 + 21]: the species' and the disease's codes; zeros for the background."""
+        codes = np.zeros((len(self.crops) + 1, len(SPECIES) + len(DISEASES)), np.float32)
+        for row, crop in enumerate(self.crops):
+            codes[row, SPECIES.index(SPECIES_OF[crop])] = 1
+            codes[row, len(SPECIES) + DISEASES.index(DISEASE_OF[crop])] = 1
+        return codes
+
+    def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
+        if knowledge:
+            return ()
+        return (
+            *(f"species={name}" for name in SPECIES),
+            *(f"disease={name}" for name in DISEASES),
+            *(f"location={place}" for place in range(1, self.n_locations + 1)),
+        )
+
+
+class CropYield(_Fields):
+    """How much does a field yield: poor, moderate or strong?
+
+    Each train set has a *world* of its own, a hidden table with its own test set: train set 1 has world 0,
+    train set 2 world 1, and so on, so that a standard error over train sets covers tables. Under a secret
+    seed the tables are secret, too.
+
+    Args:
+        species: only these species' crops, joined by "+" (``pepper+potato+tomato``); all 14 by default.
+        world: the same table for all train sets.
+        locations: how many there are; half as many as crops by default.
+        unseen: share of the fields, 0 to 0.5, that only test sets show; a quarter of them: 0.25.
+    """
+
+    version = "2.0.0"
+
+    def __init__(
+        self,
+        species: str | None = None,
+        world: int | None = None,
+        locations: int | None = None,
+        unseen: float = 0.0,
+    ) -> None:
+        """Set up the task.
+
+        Raises:
+            UserError: an option out of range.
+        """
+        if world is not None and world < 0:
+            raise UserError(f"crop_yield: world must be 0 or more; got {world}.")
+        if not 0 <= unseen <= _MOST_UNSEEN:
+            raise UserError(f"crop_yield: unseen must be between 0 and {_MOST_UNSEEN}; got {unseen:g}.")
+        super().__init__(species, locations)
+        self._last += [f"unseen={unseen:g}"] if unseen else []
+        self._unseen = unseen
+        self.name = self._named()
+        self.own_tests = world is None
+        self._take(0 if world is None else world, world is None)
+
+    def _take(self, world: int, representative: bool = False, seed: str = "") -> None:
+        """Take on a world's table; a representative world, which stands for all of them, is not named."""
+        self.name = self._named() if representative else self._named(f"world={world}")
+        secret = (seed,) if seed else ()
+        rng = generator("crop_yield", self.version, *self._wanted, world, *secret)
+        self._settle(rng)
+        shown = round((1 - self._unseen) * len(self.crops))
+        self._order = rng.permutation(len(self.crops))
+        self._shown = np.sort(self._order[:shown])
+
+    def for_split(self, repeat: int, seed: int | str = 0) -> CropYield:
+        """The task of train set k, with world k - 1, unless one world was asked for."""
+        if not self.own_tests:
+            return self
+        task = copy.copy(self)
+        task._take(repeat - 1, seed=seed if isinstance(seed, str) else "")
+        return task
+
+    def _grown(self, part: Part) -> npt.NDArray[np.int64]:
+        if part != "test":
+            return self._shown
+        return np.sort(self._order[len(self._shown) :]) if self._unseen else self._shown
+
+
+class CropYield1(_Fields):
+    """Crop Yield 1.0.0: one table for all train sets, chosen among nine as one on which FFNSL is ahead.
+
+    Args:
+        species: only these species' crops, joined by "+" (``pepper+potato+tomato``); all 14 by default.
+        world: another number gives another table and other crops in the locations.
+        locations: how many there are; half as many as crops by default.
+    """
+
+    version = "1.0.0"
+    superseded_by = "crop_yield 2.0.0"
+
+    def __init__(
+        self, species: str | None = None, world: int = _WORLD_1, locations: int | None = None
+    ) -> None:
+        """Set up the task.
+
+        Raises:
+            UserError: an option out of range.
+        """
+        if world < 0:
+            raise UserError(f"crop_yield@1.0.0: world must be 0 or more; got {world}.")
+        super().__init__(species, locations)
+        self.name = self._named(*([f"world={world}"] if world != _WORLD_1 else []))
+        self._settle(generator("crop_yield", self.version, *self._wanted, world))
+
+
+def _world(
+    crops: tuple[str, ...], n_locations: int, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
+    """Where each crop grows, int16 [crops] from 1, and what it yields, int16 [crops] in 0..2.
+
+    Raises:
+        UserError: whatever the table, all crops yield the same, as two that are healthy in one place do.
+    """
+    locations = _fields(crops, n_locations, rng)
+    places = range(1, n_locations + 1)
+    for _ in range(_TRIES):
+        by_site = {place: int(rng.integers(3)) for place in places if rng.random() < _SHARE_OF_SITES}
+        by_disease = {name: 2 if name == "healthy" else int(rng.integers(3)) for name in DISEASES}
+        yields = np.array(
+            [
+                by_site.get(place, by_disease[DISEASE_OF[crop]])
+                for crop, place in zip(crops, locations.tolist(), strict=True)
+            ],
+            np.int16,
+        )
+        counts = np.bincount(yields, minlength=3)
+        if counts.min() >= _LEAST_SHARE * len(crops) or (len(crops) < _FEW and counts.max() < len(crops)):
+            return locations, yields
+    raise UserError(f"crop_yield: all fields of {', '.join(crops)} have the same label; name more species.")
+
+
+def _fields(crops: tuple[str, ...], n_locations: int, rng: np.random.Generator) -> npt.NDArray[np.int16]:
+    """Where each crop grows: as many in each location, of several species unless most crops are of one."""
+    shuffled = rng.permutation(len(crops)).tolist()
+    rank = {name: k for k, name in enumerate(rng.permutation(sorted(set(SPECIES_OF.values()))).tolist())}
+    # Neighbours in this order are alike, those half its length apart are not.
+    order = sorted(shuffled, key=lambda i: rank[SPECIES_OF[crops[i]]])
+    places = rng.permutation(n_locations) + 1
+    locations = np.empty(len(crops), np.int16)
+    locations[order] = np.resize(places, len(crops))
+    return locations

@@ -1,0 +1,91 @@
+"""Indoor Scene Classification: the kind of place that a picture of a room was taken in.
+
+FFNSL paper (Cunnington et al. 2023), sections 4.4 and 8, appendices B.4 and F.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.types import ConceptSpace, LabelSpace, Part, Split
+
+from ..sources.rooms.names import SCENE_SPACE, SCENES, SUPER_CLASS_OF, SUPER_CLASSES
+
+__all__ = ["IndoorScene"]
+
+_TRAIN_A_SCENE, _TEST_A_SCENE = 80, 20
+"""Pictures of each scene in MIT Indoor 67's lists."""
+
+_BIAS = """\
+label_type(0).
+label_type(1).
+label_type(2).
+label_type(3).
+label_type(4).
+
+#modeh(label(const(label_type))).
+#modeb(1, image(const(image))).
+#bias("penalty(1, head).").
+#bias("penalty(1, body(X)) :- in_body(X).").
+"""
+
+
+class IndoorScene(Benchmark):
+    """Is a room in a store, a home, a public space, a place of leisure or a working place?
+
+    Args:
+        scenes: only these scenes, joined by "+" (``bakery+bar``); all 67 by default.
+    """
+
+    version = "1.0.0"
+    description = "Which of five kinds of place does a picture of an indoor scene show?"
+    labels = LabelSpace(SUPER_CLASSES, tuple(f"label({i})" for i in range(len(SUPER_CLASSES))))
+    slots = ("image",)
+    metadata: Mapping[str, str] = MappingProxyType({})
+    background = ""
+    bias = _BIAS
+    repeats = 1
+    sources = ("drawn_rooms", "mit67")
+    named_shifts: Mapping[str, str] = MappingProxyType(
+        {"blur_hue_rotate": "gaussian_blur:9,3+hue:0.5+rotate:180"}
+    )
+
+    def __init__(self, scenes: str | None = None) -> None:
+        wanted = SCENES if scenes is None else tuple(sorted(set(scenes.split("+"))))
+        for name in wanted:
+            if name not in SCENES:
+                raise unknown("scene", name, SCENES)
+        if len(wanted) < 2:
+            raise UserError(f"The benchmark indoor_scene needs two scenes or more, found scenes={scenes}.")
+        kinds = sorted({SUPER_CLASS_OF[name] for name in wanted})
+        if len(kinds) < 2:
+            raise UserError(
+                f"scenes={scenes} gives every picture the same label, {kinds[0]}; add a scene of another "
+                f"kind: {', '.join(kind for kind in SUPER_CLASSES if kind not in kinds)}."
+            )
+        self.name = "indoor_scene" if wanted == SCENES else f"indoor_scene:scenes={'+'.join(wanted)}"
+        self.concept_space = SCENE_SPACE if wanted == SCENES else ConceptSpace("scene", wanted)
+        self.sizes = {"small": _TEST_A_SCENE * len(wanted), "large": _TRAIN_A_SCENE * len(wanted)}
+        self.test_size = _TEST_A_SCENE * len(wanted)
+        self._labels = np.array([SUPER_CLASSES.index(SUPER_CLASS_OF[scene]) for scene in wanted], np.int16)
+        self.true_rule = "".join(
+            f"label({label}) :- image({scene}).\n"
+            for label, scene in zip(self._labels.tolist(), wanted, strict=True)
+        )
+        self.inputs = f"1 {{ image({';'.join(wanted)}) }} 1."
+
+    def generate(
+        self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
+    ) -> Split:
+        """Every scene equally often, in random order."""
+        n = self.test_size if part == "test" else self.size(size)
+        concepts = rng.permutation(np.arange(n) % len(self.concept_space)).astype(np.int16)
+        return Split(part, self.concept_space, concepts[:, None], self._labels[concepts])
+
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        return (f"image({concept})",)

@@ -1,0 +1,337 @@
+"""Sudoku Grid Validity: a partly filled grid of handwritten digits that keeps or breaks the rules.
+
+FFNSL paper (Cunnington et al. 2023), section 5 and appendix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.benchmark import Benchmark, Layout
+from nsl_bench.errors import UserError
+from nsl_bench.registry import Spec
+from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+
+from .follow_suit import read_csv
+
+__all__ = ["Sudoku", "digits", "sudoku_4x4", "sudoku_9x9"]
+
+Knowledge = Literal["grid", "reduced"]
+
+VALID, INVALID = 0, 1
+
+_MOST_SEEDS = 100_000
+"""Seeds in a row that may bring no new grid."""
+
+_GRID_BIAS = """\
+#modeh(invalid).
+#modeb(digit(var(cell), var(num))).
+#modeb(row(var(cell), var(row))).
+#modeb(col(var(cell), var(col))).
+#modeb(block(var(cell), var(block))).
+#modeb(neq(var(cell), var(cell))).
+{negative}#maxv(4).
+#bias("penalty(1, head).").
+#bias("penalty(1, body(X)) :- in_body(X).").
+"""
+
+_NEGATIVE = """\
+#modeb(not row(var(cell), var(row))).
+#modeb(not col(var(cell), var(col))).
+#modeb(not block(var(cell), var(block))).
+"""
+
+_REDUCED_BACKGROUND = """\
+div_same1(X, Y, C) :- (X-1)/C = (Y-1)/C, idx1(X), idx1(Y), X < Y, quotient(C).
+div_same2(X, Y, C) :- (X-1)/C = (Y-1)/C, idx2(X), idx2(Y), X < Y, quotient(C).
+quotient(1..{most}).
+idx1(1..{n}).
+idx2(1..{n}).
+num(1..{n}).
+"""
+
+_REDUCED_BIAS = """\
+#modeh(invalid).
+#modeb(digit(var(idx1), var(idx2), var(num))).
+#modeb(div_same1(var(idx1), var(idx1), const(quotient))).
+#modeb(div_same2(var(idx2), var(idx2), const(quotient))).
+{quotients}
+#maxv(5).
+#ground_without_replacement.
+#bias("penalty(1, head).").
+#bias("penalty(1, body(X)) :- in_body(X).").
+"""
+
+
+def digits(n: int) -> ConceptSpace:
+    """The concepts of an n x n grid: the digits "1".."n"."""
+    return ConceptSpace("digit", tuple(str(d) for d in range(1, n + 1)))
+
+
+class Sudoku(Benchmark):
+    """Is a partly filled grid free of repeated digits in rows, columns and blocks?
+
+    Args:
+        block_rows, block_columns: the shape of a block; the side of the grid is their product.
+        knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"reduced"``:
+            cells have coordinates, and only integer division is known.
+        invalid: per cent of the examples that are invalid.
+        row_share, column_share, block_share: how the invalid ones divide into those in which a row, a column
+            or a block holds a digit twice.
+    """
+
+    version = "1.0.0"
+    description = "A partly filled Sudoku grid of handwritten digits is valid or breaks a rule."
+    metadata: Mapping[str, str] = MappingProxyType({})
+    sources = ("sklearn_digits", "mnist")
+    named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
+
+    def __init__(
+        self,
+        block_rows: int = 2,
+        block_columns: int = 2,
+        knowledge: Knowledge = "grid",
+        invalid: int = 50,
+        row_share: int = 1,
+        column_share: int = 1,
+        block_share: int = 1,
+    ) -> None:
+        """Set up the task.
+
+        Raises:
+            UserError: an option out of range.
+        """
+        n = block_rows * block_columns
+        if not 2 <= block_rows <= 4 or not 2 <= block_columns <= 4:
+            raise UserError(
+                f"A Sudoku block has 2 to 4 rows and columns, found {block_rows} x {block_columns}."
+            )
+        self.invalid, self.shares = invalid, (row_share, column_share, block_share)
+        if not 0 <= invalid <= 100:
+            raise UserError(
+                f"invalid is {invalid}, but is a share of the examples between 0 and 100 per cent."
+            )
+        if min(self.shares) < 0 or not any(self.shares):
+            raise UserError(
+                f"The shares of row, column and block violations are {row_share}, {column_share} and "
+                f"{block_share}, but should be whole numbers from 0, not all of them 0."
+            )
+        self.n, self.block, self.knowledge = n, (block_rows, block_columns), knowledge
+        self.name = self._name()
+        self.labels = LabelSpace(("valid", "invalid"), (None, "invalid"))
+        self.concept_space = digits(n)
+        self.slots = tuple(f"cell_{r}_{c}" for r in range(1, n + 1) for c in range(1, n + 1))
+        self.sizes = {"small": 320, "large": 32_000}
+        self.test_size = 1000
+        self._least = 0 if n <= 9 else n * n // 2
+        if knowledge == "grid":
+            self._grid_knowledge()
+        else:
+            self._reduced_knowledge()
+
+    def _name(self) -> str:
+        """The shortest spec that makes this task."""
+        rows, columns = self.block
+        name, options = f"sudoku_{self.n}x{self.n}", {}
+        if self.block not in ((2, 2), (3, 3)):
+            name, options = "sudoku", {"block_rows": rows, "block_columns": columns}
+        elif self.invalid != 50 or self.shares != (1, 1, 1):
+            name, options = "sudoku", {} if rows == 2 else {"block_rows": rows, "block_columns": columns}
+        given: dict[str, object] = dict(options)
+        if self.knowledge != "grid":
+            given["knowledge"] = self.knowledge
+        if self.invalid != 50:
+            given["invalid"] = self.invalid
+        for kind, share in zip(("row", "column", "block"), self.shares, strict=True):
+            if share != 1:
+                given[f"{kind}_share"] = share
+        return str(Spec(name, (), {key: str(value) for key, value in given.items()}))
+
+    def _grid_knowledge(self) -> None:
+        n, cells = self.n, [(r, c) for r in range(1, self.n + 1) for c in range(1, self.n + 1)]
+        facts = [
+            *(f'row("{r}, {c}", {r}).' for r, c in cells),
+            *(f'col("{r}, {c}", {c}).' for r, c in cells),
+            *(f'block("{r}, {c}", {self._block_of(r, c)}).' for r, c in cells),
+            *(f"{kind}(1..{n})." for kind in ("num", "row", "col", "block")),
+            "cell(C) :- digit(C, _).",
+            "neq(X, Y) :- cell(X), cell(Y), X != Y.",
+        ]
+        self.background = "\n".join(facts) + "\n"
+        self.bias = _GRID_BIAS.format(negative=_NEGATIVE if n <= 4 else "")
+        self.true_rule = "".join(
+            f"invalid :- digit(A, N), digit(B, N), neq(A, B), {kind}(A, G), {kind}(B, G).\n"
+            for kind in ("row", "col", "block")
+        )
+        self.inputs = "{ digit(C, V) : num(V) } 1 :- row(C, _)."
+
+    def _reduced_knowledge(self) -> None:
+        n, (rows, columns) = self.n, self.block
+        self.background = _REDUCED_BACKGROUND.format(n=n, most=n - 1)
+        self.bias = _REDUCED_BIAS.format(
+            quotients="\n".join(f"#constant(quotient, {c})." for c in range(1, n))
+        )
+        self.true_rule = (
+            "invalid :- digit(R, C, V), digit(R, D, V), C != D.\n"
+            "invalid :- digit(R, C, V), digit(S, C, V), R != S.\n"
+            f"invalid :- digit(R, C, V), digit(S, D, V), (R, C) != (S, D), "
+            f"(R-1)/{rows} = (S-1)/{rows}, (C-1)/{columns} = (D-1)/{columns}.\n"
+        )
+        self.inputs = "{ digit(R, C, V) : num(V) } 1 :- idx1(R), idx2(C)."
+
+    def _block_of(self, row: int, column: int) -> int:
+        rows, columns = self.block
+        return (row - 1) // rows * (self.n // columns) + (column - 1) // columns + 1
+
+    def generate(
+        self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
+    ) -> Split:
+        """Valid puzzles and ones with one digit changed, by default half each; thirds of these clash in a
+        row, a column, a block.
+
+        A hash decides of each puzzle whether it may be valid or be changed, so that no changed puzzle is
+        among the valid ones, however few puzzles there are.
+        """
+        total = self.test_size if part == "test" else self.size(size)
+        taken = () if exclude is None else (exclude.concepts + 1).astype(np.int8)
+        forbidden = {row.tobytes() for row in taken}
+        side = rng.integers(1, 2**63, dtype=np.uint64)
+        distinct = part == "test"
+        broken = total * self.invalid // 100
+        grids = [self._collect(total - broken, None, side, rng, forbidden, distinct)]
+        for kind, wanted in enumerate(_divide(broken, self.shares)):
+            grids.append(self._collect(wanted, kind, side, rng, forbidden, distinct))
+        labels = np.repeat(np.array([VALID, INVALID], np.int16), [total - broken, broken])
+        concepts = np.concatenate(grids).astype(np.int16) - 1  # an empty cell, 0, becomes BLANK
+        order = rng.permutation(total)
+        return Split(part, self.concept_space, concepts[order], labels[order])
+
+    def _collect(
+        self,
+        wanted: int,
+        kind: int | None,
+        side: np.uint64,
+        rng: np.random.Generator,
+        forbidden: set[bytes],
+        distinct: bool,
+    ) -> npt.NDArray[np.int8]:
+        """int8 [wanted, cells]: valid grids, or ones that break the rules in one kind of way."""
+        from .sudoku_puzzles import make_puzzles, violate
+
+        seen = set(forbidden)
+        kept: list[npt.NDArray[np.int8]] = []
+        vain = 0
+        while len(kept) < wanted:
+            if vain > _MOST_SEEDS:
+                raise UserError(
+                    f"{self.name} has only {len(kept)} of the {wanted} grids of one kind that a split is to "
+                    "have; take fewer examples."
+                )
+            before = len(kept)
+            seeds = rng.integers(1, 2**63, max(256, int(2.2 * (wanted - len(kept)))), dtype=np.uint64)
+            grids = make_puzzles(seeds, self.block, self._least)
+            chosen = _hash_bit(grids, side) == (kind is not None)
+            grids, seeds = grids[chosen], seeds[chosen]
+            if kind is not None:
+                grids, done = violate(seeds, grids, self.block, np.full(len(grids), kind))
+                grids = grids[done]
+            for grid in grids:
+                key = grid.tobytes()
+                if key in seen:
+                    continue
+                kept.append(grid)
+                if distinct:
+                    seen.add(key)
+                if len(kept) == wanted:
+                    break
+            vain = 0 if len(kept) > before else vain + len(seeds)
+        return np.array(kept, np.int8).reshape(-1, self.n**2)
+
+    def layout(self) -> Layout:
+        return Layout(self.n, self.n, self.block)
+
+    def marked(self, concepts: npt.NDArray[np.int16], label: int) -> tuple[int, ...]:
+        """The cells whose digit occurs again in their row, column or block."""
+        n, (rows, columns) = self.n, self.block
+        r, c = np.divmod(np.arange(n * n), n)
+        block = r // rows * n + c // columns
+        together = (r[:, None] == r) | (c[:, None] == c) | (block[:, None] == block)
+        clash = together & (concepts[:, None] == concepts) & (concepts != BLANK) & ~np.eye(n * n, dtype=bool)
+        return tuple(np.flatnonzero(clash.any(axis=1)).tolist())
+
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        row, column = divmod(slot, self.n)
+        if self.knowledge == "grid":
+            return (f'digit("{row + 1}, {column + 1}",{concept})',)
+        return (f"digit({row + 1},{column + 1},{concept})",)
+
+    def features(
+        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
+    ) -> npt.NDArray[np.float32]:
+        """float32 [n, cells]: the digits row by row, 0 for an empty cell."""
+        return (concepts + 1).astype(np.float32)
+
+    def knowledge_features(
+        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
+    ) -> npt.NDArray[np.float32]:
+        """float32 [n, 3]: does a digit repeat in a row, in a column, in a block?"""
+        n, (rows, columns) = self.n, self.block
+        grids = np.asarray(concepts).reshape(-1, n, n)
+        blocks = grids.reshape(-1, n // rows, rows, n // columns, columns).swapaxes(2, 3).reshape(-1, n, n)
+        repeats = np.zeros((len(grids), 3), np.bool_)
+        for digit in range(n):
+            for k, view in enumerate((grids, grids.swapaxes(1, 2), blocks)):
+                repeats[:, k] |= ((view == digit).sum(axis=2) > 1).any(axis=1)
+        return repeats.astype(np.float32)
+
+    def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
+        return ("same_row", "same_column", "same_block") if knowledge else self.slots
+
+    def read(self, folder: Path, part: Part, size: str, repeat: int) -> Split:
+        path = folder / "test.csv" if part == "test" else folder / size / f"train_{repeat}.csv"
+        grids, labels = [], []
+        for line, row in read_csv(path, ["puzzle", "label"]):
+            cells = ["0" if cell == "_" else cell for cell in row["puzzle"].split()]
+            known = [cell for cell in cells if cell == "0" or cell in self.concept_space.ids]
+            if len(cells) != self.n**2 or len(known) != len(cells):
+                raise UserError(f"{path}, line {line}: expected {self.n**2} digits of 0..{self.n}.")
+            if row["label"] not in self.labels.names:
+                raise UserError(f"{path}, line {line}: label is '{row['label']}', expected valid or invalid.")
+            grids.append([int(cell) - 1 for cell in cells])
+            labels.append(self.labels.names.index(row["label"]))
+        return Split(part, self.concept_space, np.array(grids, np.int16), np.array(labels, np.int16))
+
+
+def _divide(n: int, shares: Sequence[int]) -> list[int]:
+    """n in parts of these shares; what rounding leaves over goes to the largest remainders."""
+    parts = [n * share // sum(shares) for share in shares]
+    rest = sorted(range(len(shares)), key=lambda k: -(n * shares[k] % sum(shares)))
+    for k in rest[: n - sum(parts)]:
+        parts[k] += 1
+    return parts
+
+
+def _hash_bit(grids: npt.NDArray[np.int8], side: np.uint64) -> npt.NDArray[np.bool_]:
+    """bool [m]: one pseudo-random bit of each grid, the same wherever the grid turns up."""
+    state = np.full(len(grids), side, np.uint64)
+    for column in grids.T:
+        state = (state ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        state ^= state >> np.uint64(29)
+    bit: npt.NDArray[np.bool_] = (state >> np.uint64(40)) & np.uint64(1) == 1
+    return bit
+
+
+def sudoku_4x4(knowledge: Knowledge = "grid") -> Sudoku:
+    """4 x 4 grids with 2 x 2 blocks."""
+    return Sudoku(2, 2, knowledge)
+
+
+def sudoku_9x9(knowledge: Knowledge = "grid") -> Sudoku:
+    """9 x 9 grids with 3 x 3 blocks."""
+    return Sudoku(3, 3, knowledge)

@@ -1,0 +1,446 @@
+"""EDL-GEN: a classifier that is uncertain about images unlike its train images.
+
+Sensoy, Kaplan, Cerutti, Saleki: "Uncertainty-Aware Deep Classifiers using Generative Models", AAAI 2020; the
+second kind of network of the FFNSL paper. The classifier's logits give evidence ``e = exp(logit)``, the
+parameters of a Dirichlet distribution ``alpha = e + 1``, probabilities ``alpha / sum(alpha)`` and an
+uncertainty ``K / sum(alpha)``. It learns to tell each concept from fakes (`generative`), which lie around
+the train images.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.perception import training
+from nsl_bench.perception.classifier import ImageClassifier, check_counts
+from nsl_bench.perception.images import collect
+from nsl_bench.perception.network import Option, Renderer
+from nsl_bench.perception.networks.edl_gen_fakes import Generative, Shape
+from nsl_bench.perception.networks.small_cnn import Architecture, Kind, card_shaped, quick_size
+from nsl_bench.perception.networks.softmax import SoftmaxCNN
+from nsl_bench.perception.strange_images import halved
+
+__all__ = ["EDLGen", "best_scale", "loss"]
+
+_OPTIONS = (
+    "preset",
+    "kind",
+    "epochs",
+    "images_per_concept",
+    "dense",
+    "filters",
+    "latent",
+    "fake_every",
+    "coarseness",
+    "decay",
+    "height",
+    "width",
+    "seed",
+)
+
+_FEW = 10_000
+"""With fewer grey images they are moved about, and weights are held down more."""
+
+_WARM_DECAY = 1e-5
+"""The published 0.001 is for LeNet: on the larger network it outweighs the loss's gradients, and Adam, which
+scales both alike, takes all weights to nothing within 200 steps."""
+
+_CALIBRATED_ON, _FEWEST = 1000, 20
+"""Validation images that evidence is scaled on, at most, and how many there have to be."""
+
+_CLIP = 10.0
+"""Logits beyond give no more evidence in training: exp overflows, and 22,000 is certainty enough."""
+
+_MOST_LOGIT = 40.0
+"""And none in predictions. Scaled logits beyond 10 are common, and cut off there they would all be equal."""
+
+
+class EDLGen(ImageClassifier):
+    """An evidential classifier, trained against generated images.
+
+    Two presets. ``quick``, the default, takes minutes on a processor: a decoder with 32 in place of 256
+    filters, a fake for every second image, a learning rate that falls to zero. Digits: at most 4,000 of each,
+    and so many epochs that about 32,000 are seen; where there are fewer than 10,000, about 16,000 are seen,
+    moved at random by up to two pixels, and the squared weights count ten times as much. Cards: 40
+    of each concept, about 25,000 seen, squared weights that count a hundredth, the layers, sizes and first
+    weights of the Softmax CNN in place of LeNet's, fakes at half the height and width, and a divergence
+    whose weight rises to 1 over the first half. Other colour images: the same, but 160 of each concept, about
+    12,500 seen. ``paper`` has the published sizes: LeNet with 500 units, 256 filters, all images in full, 20
+    epochs.
+
+    Args:
+        preset: ``"quick"`` or ``"paper"``; what the options below leave open.
+        kind: the classifier's architecture, see `nsl_bench.perception.networks.small_cnn`.
+        epochs: passes over the train images.
+        images_per_concept: at most so many train images of each concept, the first ones.
+        dense: units of the classifier's hidden dense layer.
+        filters: of the decoder's first layer.
+        latent: numbers in a code.
+        warm: whether the classifier starts from the weights of the Softmax CNN of the same seed and sizes,
+            which is trained first if need be; by default for colour images in the quick preset.
+        fake_every: one fake for every so many images.
+        coarseness: fakes are made at this fraction of the images' height and width, then scaled up.
+        decay: weight of the classifier's squared weights in its loss; 0.001 as published, or see above.
+        height: the network resizes images to this height.
+        width: and to this width.
+        seed: of everything that is random.
+    """
+
+    name = "edl_gen"
+    version = "2"
+    validates = True
+    sizes: ClassVar[type[Architecture]] = Architecture
+
+    def __init__(
+        self,
+        preset: Literal["quick", "paper"] = "quick",
+        kind: Literal["auto", "digits", "cards", "lenet"] = "auto",
+        epochs: int | None = None,
+        images_per_concept: int | None = None,
+        dense: int | None = None,
+        filters: int | None = None,
+        latent: int = 100,
+        warm: bool | None = None,
+        fake_every: int | None = None,
+        coarseness: int | None = None,
+        decay: float | None = None,
+        height: int | None = None,
+        width: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(seed)
+        counts = {
+            "epochs": epochs,
+            "images_per_concept": images_per_concept,
+            "dense": dense,
+            "filters": filters,
+            "latent": latent,
+            "fake_every": fake_every,
+            "coarseness": coarseness,
+            "height": height,
+            "width": width,
+        }
+        check_counts(self.name, counts)
+        if decay is not None and not 0 <= decay < math.inf:
+            raise UserError(
+                f"The option decay of the network edl_gen is {decay}, but is a number of at least 0."
+            )
+        self.preset = preset
+        self.kind = kind
+        self.epochs = epochs
+        self.images_per_concept = images_per_concept
+        self.dense = dense
+        self.filters = filters
+        self.latent = latent
+        self.warm = warm
+        self.fake_every = fake_every
+        self.coarseness = coarseness
+        self.decay = decay
+        self.height = height
+        self.width = width
+
+    @property
+    def options(self) -> Mapping[str, Option]:
+        # An option at its default that came later is left out: weights keep their identity.
+        later: dict[str, Option] = {} if self.warm is None else {"warm": self.warm}
+        return {**{name: getattr(self, name) for name in _OPTIONS}, **later}
+
+    def basis(self, shape: tuple[int, int, int]) -> SoftmaxCNN | None:
+        wanted = self.preset == "quick" and shape[2] == 3 and self.kind in ("auto", "cards")
+        if not (wanted if self.warm is None else self.warm):
+            return None
+        if self.kind == "lenet":
+            raise UserError(
+                "The network edl_gen with kind=lenet cannot be warm: the Softmax CNN has other layers."
+            )
+        return SoftmaxCNN(
+            self.preset, self.kind, dense=self.dense, height=self.height, width=self.width, seed=self.seed
+        )
+
+    def design(self, shape: tuple[int, int, int], outputs: int) -> Architecture:
+        """The sizes of the classifier for images of a shape."""
+        basis = self.basis(shape)
+        if basis is not None:
+            return basis.design(shape, outputs)
+        height, width, channels = shape
+        quick, small = self.preset == "quick", channels == 1 and max(height, width) <= 32
+        kind: Kind = ("lenet" if small or not quick else "cards") if self.kind == "auto" else self.kind
+        if quick and not small:
+            height, width = quick_size(height, width)
+        dense = {"digits": 96 if quick else 128, "cards": 512, "lenet": 500}[kind]
+        return Architecture(
+            kind, self.height or height, self.width or width, channels, self.dense or dense, outputs
+        )
+
+    def check(
+        self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
+    ) -> None:
+        super().check(shape, labels, concepts)
+        self._fakes(self.design(shape, len(concepts)))
+
+    def _fakes(self, design: Architecture) -> tuple[Shape, int]:
+        """The sizes of the generative half, and at what fraction of the images it makes fakes."""
+        quick = self.preset == "quick"
+        part = self.coarseness or (2 if quick and design.channels == 3 else 1)
+        filters = self.filters or (32 if quick else 256)
+        height, width = design.height // part, design.width // part
+        return Shape(height, width, design.channels, self.latent, filters), part
+
+    def fit(
+        self,
+        render: Renderer,
+        labels: npt.NDArray[np.int16],
+        concepts: tuple[str, ...],
+        *,
+        device: str = "auto",
+        progress: bool = False,
+    ) -> Self:
+        shape = render(np.zeros(1, np.int64)).shape[1:]
+        design, basis = self.design(shape, len(concepts)), self.basis(shape)
+        if basis is not None:
+            if not isinstance(self.start, SoftmaxCNN):
+                self.start = basis.fit(render, labels, concepts, device=device, progress=progress)
+            start = dict(self.start.parameters())
+            if isinstance(self.start.architecture, Architecture):
+                design = self.start.architecture  # kept weights may be of other sizes than new ones
+        else:
+            start = {}
+        quick = self.preset == "quick"
+        cards = card_shaped(design.height, design.width)
+        most = 4000 if design.channels == 1 else 40 if cards else 160
+        limit = self.images_per_concept or (most if quick else None)
+        rows = training.first_of_each(labels, limit)
+        images = collect(
+            lambda some: render(rows[some]), len(rows), (design.height, design.width), progress=progress
+        )
+        if start:
+            self._mean, self._deviation = start.pop("mean"), start.pop("deviation")
+        else:
+            self._mean, self._deviation = training.statistics(images)
+        few = quick and design.channels == 1 and len(rows) < _FEW
+        settings = training.Settings(
+            epochs=self.epochs or (_quick_epochs(len(rows), design, bool(start)) if quick else 20),
+            batch=64 if design.channels == 1 else 32,
+            optimiser="adam",
+            learning_rate=3e-4 if start else 1e-3,
+            anneal=quick,
+            jitter=2 if few else 0,
+            seed=self.seed,
+            device=device,
+            progress=progress,
+            threads=1 if quick else None,
+        )
+        fakes, part = self._fakes(design)
+        usual = 0.01 if few else _WARM_DECAY if start else 0.001
+        decay = usual if self.decay is None else self.decay
+        numbers = labels[rows].astype(np.int64)
+        self._module = self._train(design, fakes, start, images, numbers, decay, settings)
+        scale = self._calibrate(design, progress=progress)
+        own = {
+            "filters": fakes.filters,
+            "coarseness": part,
+            "decay": decay,
+            "warm": bool(start),
+            "scale": scale,
+        }
+        self._finish(design, concepts, settings, images=len(rows), **own)
+        return self
+
+    def _train(
+        self,
+        design: Architecture,
+        shape: Shape,
+        start: Mapping[str, npt.NDArray[Any]],
+        images: npt.NDArray[np.uint8],
+        labels: npt.NDArray[np.int64],
+        decay: float,
+        settings: training.Settings,
+    ) -> Any:
+        import torch
+
+        device = training.pick_device(settings.device)
+        order = np.random.default_rng(settings.seed)
+        mean, deviation = (
+            torch.from_numpy(numbers).to(device)[:, None, None] for numbers in (self._mean, self._deviation)
+        )
+        with training.seeded(device, settings.seed):
+            module = design.build()
+            if start:
+                module.load_state_dict({k: torch.from_numpy(v.astype(np.float32)) for k, v in start.items()})
+                self._rescale(module, images, labels)
+            module = module.to(device, memory_format=torch.channels_last)
+            generative = Generative(shape, device)
+            optimiser = torch.optim.Adam(module.parameters(), lr=settings.learning_rate)
+            module.train()
+            every = self.fake_every or (2 if self.preset == "quick" else 1)
+            size, small = (design.height, design.width), (shape.height, shape.width)
+            settled = 0.5 if start else 0.0
+            weights = [p for name, p in module.named_parameters() if name.endswith("weight")]
+
+            def step(rows: npt.NDArray[np.int64], done: float) -> None:
+                chosen = training.moved(images[rows], settings.jitter, order)
+                pixels = torch.from_numpy(chosen).to(device).permute(0, 3, 1, 2).float()
+                target = torch.from_numpy(labels[rows]).to(device)
+                fast = training.is_fast_in_bfloat16(device)
+                with torch.autocast("cpu", torch.bfloat16, enabled=fast):
+                    some = slice(None, None, every)
+                    fake = _resized(generative.step(_resized(pixels[some] / 127.5 - 1, small)), size)
+                    fake_pixels = (fake.float() + 1) * 127.5
+                    both = torch.cat([pixels, fake_pixels])
+                    outputs = module((both - mean) / deviation).float()
+                if settings.anneal:
+                    optimiser.param_groups[0]["lr"] = settings.learning_rate * (1 - done)
+                squares = torch.stack([w.square().sum() for w in weights]).sum()
+                real, against = outputs[: len(rows)], outputs[len(rows) :]
+                strength = min(1.0, done / settled) if settled else 1.0
+                total = loss(real, against, target, target[some], strength) + decay / 2 * squares
+                optimiser.zero_grad()
+                total.backward()
+                optimiser.step()
+
+            parts = {"module": module, "optimiser": optimiser, **generative.parts()}
+            training.epochs(parts, step, order, images, settings, self.checkpoint)
+        return training.finished(module)
+
+    def _calibrate(self, design: Architecture, *, progress: bool) -> float:
+        """Scale the trained network's logits by what is best on validation images; gives the factor."""
+        import torch
+
+        if self.validation is None:
+            return 1.0
+        labels = self.validation.labels
+        rows = training.first_of_each(labels, -(-_CALIBRATED_ON // design.outputs))
+        if len(np.unique(labels[rows])) < 2 or len(rows) < _FEWEST:
+            return 1.0
+        render, size = self.validation.render, (design.height, design.width)
+        images = collect(lambda some: render(rows[some]), len(rows), size, progress=progress)
+        changed = halved(images, labels[rows], np.random.default_rng(self.seed))
+        own, others = (
+            training.logits(self._module, part, self._mean, self._deviation, design.outputs)
+            for part in (images, changed)
+        )
+        scale = best_scale(own, others, labels[rows].astype(np.int64))
+        with torch.no_grad():
+            for parameter in self._module[-1].parameters():
+                parameter.mul_(scale)
+        training.finished(self._module)
+        return scale
+
+    def _rescale(self, module: Any, images: npt.NDArray[np.uint8], labels: npt.NDArray[np.int64]) -> None:
+        """Make a Softmax CNN's logits evidence: only their differences meant anything so far.
+
+        The last layer is scaled and moved so that on train images an own logit is about 6, another about -2.
+        """
+        import torch
+
+        rows = np.arange(0, len(images), max(1, len(images) // 128))
+        module.eval()
+        found = training.logits(module, images[rows], self._mean, self._deviation, module[-1].out_features)
+        own = found[np.arange(len(rows)), labels[rows]].mean()
+        others = (found.sum() / len(rows) - own) / (found.shape[1] - 1)
+        factor = float(8 / max(own - others, 1.0))
+        with torch.no_grad():
+            module[-1].weight *= factor
+            module[-1].bias.mul_(factor).add_(float(6 - factor * own))
+
+    @property
+    def header(self) -> dict[str, Any]:
+        # What is predicted depends on it, so predictions in the cache do.
+        return {**super().header, "most_logit": _MOST_LOGIT}
+
+    def probabilities(self, logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return _shares(logits)
+
+    def uncertainty(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
+        """float64 [m]: ``K / sum(alpha)``, in 0..1, of images, uint8 [m, height, width, channels]."""
+        alpha = _alpha(self.logits(images))
+        return np.asarray(alpha.shape[1] / alpha.sum(axis=1), np.float64)
+
+
+def best_scale(
+    own: npt.NDArray[np.float64], strange: npt.NDArray[np.float64], labels: npt.NDArray[np.int64]
+) -> float:
+    """The factor in 1..8 for logits that is best on images and on strange ones, half and half.
+
+    Best is the least Brier score, where a strange image shows every concept with the same probability.
+    Evidence is never made less. Training leaves it too small: the loss all but vanishes where an output is a
+    few units above 0, but K concepts count as K observations, and to be sure of one of 52 takes 7.
+
+    Args:
+        own: float64 [m, K], logits of images.
+        strange: float64 [n, K], logits of images made strange.
+        labels: int64 [m], the images' concepts.
+    """
+    truth = np.eye(own.shape[1])[labels]
+
+    def brier(scale: float) -> float:
+        far = np.square(_shares(scale * own) - truth).sum(axis=1).mean()
+        return float(far + np.square(_shares(scale * strange) - 1 / own.shape[1]).sum(axis=1).mean())
+
+    # Where evidence is cut off the score is flat, so that all are tried; of equals the least is taken.
+    scales: list[float] = np.geomspace(1, 8, 100).round(3).tolist()
+    return min(scales, key=brier)
+
+
+def _shares(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    alpha = _alpha(logits)
+    return np.asarray(alpha / alpha.sum(axis=1, keepdims=True), np.float64)
+
+
+def _quick_epochs(images: int, design: Architecture, warm: bool) -> int:
+    if design.channels == 3:
+        seen = 25_000 if card_shaped(design.height, design.width) else 12_500
+        return min(max(round((seen if warm else 125_000) / images), 2), 40)
+    return min(max(round((16_000 if images < _FEW else 32_000) / images), 2), 60)
+
+
+def _resized(images: Any, size: tuple[int, int]) -> Any:
+    from torch.nn.functional import interpolate
+
+    if tuple(images.shape[2:]) == size:
+        return images
+    return interpolate(images.float(), size=size, mode="bilinear", antialias=True, align_corners=False)
+
+
+def _alpha(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.exp(np.clip(logits, -_MOST_LOGIT, _MOST_LOGIT)) + 1
+
+
+def loss(real: Any, fake: Any, target: Any, fake_target: Any, strength: float = 1.0) -> Any:
+    """The classifier's loss without weight decay, a scalar (Sensoy et al. 2020, equations 5 to 7).
+
+    Each output tells its concept from fakes, ``-log sigmoid(real_y) - log(1 - sigmoid(fake_y))``; the
+    evidence for wrong concepts is drawn to none, ``KL(Dirichlet(alpha of the others) || Dirichlet(1))``.
+
+    Args:
+        real: float [m, K], logits of images.
+        fake: float [k, K], logits of fakes.
+        target: int64 [m], the images' concepts.
+        fake_target: int64 [k], the concepts of the images that the fakes were made from.
+        strength: weight of the divergence.
+    """
+    import torch
+    from torch.nn.functional import softplus
+
+    own = target[:, None]
+    told = softplus(-real.gather(1, own)).mean() + softplus(fake.gather(1, fake_target[:, None])).mean()
+    alpha = real.clamp(-_CLIP, _CLIP).exp() + 1
+    others = torch.ones_like(real, dtype=torch.bool).scatter(1, own, False)
+    wrong = alpha[others].reshape(len(alpha), -1)
+    return told + strength * _divergence(wrong).mean()
+
+
+def _divergence(alpha: Any) -> Any:
+    """[m]: KL(Dirichlet(alpha) || Dirichlet(1, ..., 1)) for alpha [m, k]."""
+    import torch
+
+    total = alpha.sum(1)
+    k = torch.tensor(float(alpha.shape[1]), device=alpha.device)
+    spread = (alpha - 1) * (torch.digamma(alpha) - torch.digamma(total)[:, None])
+    return spread.sum(1) + torch.lgamma(total) - torch.lgamma(alpha).sum(1) - torch.lgamma(k)

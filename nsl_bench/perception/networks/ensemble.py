@@ -1,0 +1,61 @@
+"""Deep ensembles: the mean of Softmax CNNs from several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.perception.network import Network, Option
+from nsl_bench.perception.networks.of_softmax import OfSoftmaxCNNs
+
+__all__ = ["DeepEnsemble"]
+
+
+class DeepEnsemble(OfSoftmaxCNNs):
+    """Softmax CNNs from several seeds; the mean of their probabilities.
+
+    Lakshminarayanan, Pritzel, Blundell: "Simple and Scalable Predictive Uncertainty Estimation using Deep
+    Ensembles", NeurIPS 2017, without its adversarial training.
+
+    Args:
+        size: how many networks.
+        preset: of the Softmax CNNs.
+        epochs: of the Softmax CNNs.
+        images_per_concept: of the Softmax CNNs.
+        dense: of the Softmax CNNs.
+        height: of the Softmax CNNs.
+        width: of the Softmax CNNs.
+        seed: another seed gives other networks; the first network of seed 0 is the Softmax CNN of seed 0.
+    """
+
+    name = "ensemble"
+
+    def __init__(
+        self,
+        size: int = 5,
+        preset: Literal["quick", "paper"] = "quick",
+        epochs: int | None = None,
+        images_per_concept: int | None = None,
+        dense: int | None = None,
+        height: int | None = None,
+        width: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(preset, epochs, images_per_concept, dense, height, width, seed, size=size)
+        self.size = size
+
+    @property
+    def options(self) -> Mapping[str, Option]:
+        return {**super().options, "size": self.size}
+
+    def members(self) -> tuple[Network, ...]:
+        first = self.seed * self.size
+        return tuple(self._member(first + k) for k in range(self.size))
+
+    def predict_proba(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+        parts = self.trained_parts()
+        total = sum(part.predict_proba(images).astype(np.float64) for part in parts)
+        return np.asarray(total / len(parts), np.float32)

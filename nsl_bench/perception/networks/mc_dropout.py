@@ -1,0 +1,93 @@
+"""MC dropout: a Softmax CNN that goes on dropping units when it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.perception.network import Network, Option
+from nsl_bench.perception.networks.of_softmax import OfSoftmaxCNNs
+from nsl_bench.perception.networks.softmax import SoftmaxCNN
+
+__all__ = ["MCDropout"]
+
+
+class MCDropout(OfSoftmaxCNNs):
+    """A Softmax CNN that goes on dropping units when it predicts; the mean of its probabilities.
+
+    Gal and Ghahramani: "Dropout as a Bayesian Approximation", ICML 2016. The units that are dropped are the
+    same for every image, so that what an image gets does not depend on the images beside it.
+
+    Args:
+        samples: how often each image is predicted.
+        preset: of the Softmax CNN.
+        epochs: of the Softmax CNN.
+        images_per_concept: of the Softmax CNN.
+        dense: of the Softmax CNN.
+        height: of the Softmax CNN.
+        width: of the Softmax CNN.
+        seed: of the Softmax CNN and of the units that are dropped.
+    """
+
+    name = "mc_dropout"
+
+    def __init__(
+        self,
+        samples: int = 20,
+        preset: Literal["quick", "paper"] = "quick",
+        epochs: int | None = None,
+        images_per_concept: int | None = None,
+        dense: int | None = None,
+        height: int | None = None,
+        width: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(preset, epochs, images_per_concept, dense, height, width, seed, samples=samples)
+        self.samples = samples
+
+    @property
+    def options(self) -> Mapping[str, Option]:
+        return {**super().options, "samples": self.samples}
+
+    def members(self) -> tuple[Network, ...]:
+        return (self._member(self.seed),)
+
+    def predict_proba(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+        (inner,) = self.trained_parts()
+        assert isinstance(inner, SoftmaxCNN)
+        sampled = inner.logits(images, lambda module: _sampled(module, self.samples, self.seed))
+        return np.asarray(sampled, np.float32)
+
+
+def _sampled(module: Any, samples: int, seed: int) -> Any:
+    """A module that gives the mean probabilities of a sequence of layers over masks of its dropout layers.
+
+    The layers before the first dropout layer are applied once.
+    """
+    import torch
+    from torch import nn
+
+    class Sampled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = module
+
+        def forward(self, batch: Any) -> Any:
+            chance = torch.Generator().manual_seed(seed)
+            m, apart = len(batch), False
+            for layer in self.layers:
+                if not isinstance(layer, nn.Dropout):
+                    batch = layer(batch)
+                    continue
+                if not apart:
+                    batch, apart = batch.repeat(samples, *[1] * (batch.dim() - 1)), True
+                shape = batch.shape[1:]
+                mask = (torch.rand((samples, 1, *shape), generator=chance) >= layer.p) / (1 - layer.p)
+                batch = (batch.reshape(samples, m, *shape) * mask.to(batch.device)).reshape(batch.shape)
+            times = samples if apart else 1
+            return batch.softmax(dim=1).reshape(times, m, -1).mean(dim=0)
+
+    return Sampled().eval()

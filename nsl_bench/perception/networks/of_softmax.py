@@ -1,0 +1,47 @@
+"""What networks made of Softmax CNNs share: their options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from nsl_bench.perception.classifier import check_counts
+from nsl_bench.perception.network import Option
+from nsl_bench.perception.networks.meta_network import MetaNetwork
+from nsl_bench.perception.networks.softmax import SoftmaxCNN
+
+__all__ = ["OfSoftmaxCNNs"]
+
+
+class OfSoftmaxCNNs(MetaNetwork):
+    """A network made of Softmax CNNs, shipped or cached ones where there are any."""
+
+    def __init__(
+        self,
+        preset: Literal["quick", "paper"],
+        epochs: int | None,
+        images_per_concept: int | None,
+        dense: int | None,
+        height: int | None,
+        width: int | None,
+        seed: int,
+        **counts: int,
+    ) -> None:
+        check_counts(self.name, {**counts, "epochs": epochs, "images_per_concept": images_per_concept})
+        super().__init__(seed)
+        self._options: dict[str, Option] = {
+            "preset": preset,
+            "epochs": epochs,
+            "images_per_concept": images_per_concept,
+            "dense": dense,
+            "height": height,
+            "width": width,
+        }
+
+    @property
+    def options(self) -> Mapping[str, Option]:
+        return {**self._options, "seed": self.seed}
+
+    def _member(self, seed: int, **extra: Any) -> SoftmaxCNN:
+        options: dict[str, Any] = {**self._options, **extra}
+        return SoftmaxCNN(**options, seed=seed)

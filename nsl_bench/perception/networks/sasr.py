@@ -1,0 +1,208 @@
+"""SASR, the FFNSL paper's network for indoor scenes: it recognises a scene by what is in it.
+
+López-Cifuentes et al.: "Semantic-Aware Scene Recognition", Pattern Recognition 2020; the module is in
+`scene_net`. It learns from images and their segmentation maps, and predicts from images alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import cache
+from nsl_bench.errors import UserError
+from nsl_bench.perception import training
+from nsl_bench.perception.classifier import ImageClassifier, blank, check_counts
+from nsl_bench.perception.images import collect
+from nsl_bench.perception.network import Option, Renderer, Segmentation
+from nsl_bench.perception.networks.backbone import read_tensors, take
+from nsl_bench.perception.networks.sasr_module import Model, SceneSizes
+
+__all__ = ["SASR"]
+
+_FREE = ("in_block_sem.0.weight", "fc.", "fc_RGB.", "fc_SEM.")
+"""Parameters whose shapes depend on the segments or the concepts: new where they differ."""
+
+
+class SASR(ImageClassifier):
+    """Semantic-aware scene recognition.
+
+    The published training takes the branches one after the other; here both branches, the whole and the
+    segmenter are trained at once, by the sum of their cross-entropies. The semantic branch sees what the
+    segmenter finds, not the exact maps, as it will when it predicts.
+
+    Args:
+        model: the RGB branch; by default ``small`` in the quick preset, ``resnet18`` in the paper's.
+        published: a safetensors file of the published weights (ResNet-18 or ResNet-50 as `model` says), which
+            training starts from. Layers whose sizes depend on the concepts or on the vocabulary of the
+            segmentation are new where those differ.
+        preset: ``"quick"``: images of at most 64 x 64 pixels, 120 of each concept, and so many epochs (3 to
+            20) that about 40,000 images are seen; ``"paper"``: 224 x 224, all images, 40 epochs.
+        epochs: passes over the train images.
+        images_per_concept: at most so many train images of each concept, the first ones.
+        height: the network resizes images to this height.
+        width: and to this width.
+        seed: of the first weights, the order of the images and dropout.
+    """
+
+    name = "sasr"
+    sizes: ClassVar[type[SceneSizes]] = SceneSizes
+    needs_segmentation = True
+
+    def __init__(
+        self,
+        model: Literal["auto", "small", "resnet18", "resnet50"] = "auto",
+        published: Path | None = None,
+        preset: Literal["quick", "paper"] = "quick",
+        epochs: int | None = None,
+        images_per_concept: int | None = None,
+        height: int | None = None,
+        width: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(seed)
+        limits = {"epochs": epochs, "images_per_concept": images_per_concept}
+        check_counts(self.name, {**limits, "height": height, "width": width})
+        self.model = model
+        self.published = published
+        self.preset = preset
+        self.epochs = epochs
+        self.images_per_concept = images_per_concept
+        self.height = height
+        self.width = width
+        self._segments: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> Mapping[str, Option]:
+        published = self.published
+        if published is not None:
+            # The file's content decides, not where it lies.
+            known = cache.content_key(published) if published.is_file() else str(published)
+        return {
+            "model": self.model,
+            "published": None if published is None else known,
+            "preset": self.preset,
+            "epochs": self.epochs,
+            "images_per_concept": self.images_per_concept,
+            "height": self.height,
+            "width": self.width,
+            "seed": self.seed,
+        }
+
+    def design(self, shape: tuple[int, int, int], outputs: int, segments: int = 2) -> SceneSizes:
+        """The sizes of the network for images of a shape.
+
+        Raises:
+            UserError: the images are grey.
+        """
+        if shape[2] != 3:
+            raise UserError(f"The network sasr sees colour images, found {shape[2]} channel(s).")
+        quick = self.preset == "quick"
+        height, width = (min(64, n) for n in shape[:2]) if quick else (224, 224)
+        fitting: Model = "small" if quick and self.published is None else "resnet18"
+        model = fitting if self.model == "auto" else self.model
+        return SceneSizes(model, self.height or height, self.width or width, 3, segments, outputs)
+
+    def check(
+        self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
+    ) -> None:
+        start = _published(self.published)
+        self._start_from(start, blank(self.design(shape, len(concepts))))
+
+    def _start_from(self, start: Mapping[str, Any], module: Any) -> None:
+        take(module, start, self.published, new=("segmenter.",), free=_FREE)
+
+    def fit(
+        self,
+        render: Renderer,
+        labels: npt.NDArray[np.int16],
+        concepts: tuple[str, ...],
+        *,
+        device: str = "auto",
+        progress: bool = False,
+        segmentation: Segmentation | None = None,
+    ) -> Self:
+        if segmentation is None:
+            raise UserError("The network sasr learns from segmentation maps, but was given none.")
+        maps, quick = segmentation, self.preset == "quick"
+        shape = render(np.zeros(1, np.int64)).shape[1:]
+        design = self.design(shape, len(concepts), len(maps.names))
+        start = _published(self.published)
+        rows = training.first_of_each(labels, self.images_per_concept or (120 if quick else None))
+        size = (design.height, design.width)
+        images = collect(lambda some: render(rows[some]), len(rows), size, progress=progress)
+        shown = collect(
+            lambda some: _nearest(maps.render(rows[some]), size), len(rows), size, progress=progress
+        )
+        self._mean, self._deviation = training.statistics(images)
+        settings = training.Settings(
+            epochs=self.epochs or (min(max(round(40_000 / len(rows)), 3), 20) if quick else 40),
+            batch=32,
+            optimiser="adam",
+            learning_rate=1e-3,
+            anneal=True,
+            jitter=0,
+            seed=self.seed,
+            device=device,
+            progress=progress,
+        )
+        self._module = self._train(design, start, images, shown, labels[rows].astype(np.int64), settings)
+        self._finish(design, concepts, settings, images=len(rows))
+        self.details["segments"] = list(maps.names)
+        return self
+
+    def _train(
+        self,
+        design: SceneSizes,
+        start: Mapping[str, Any],
+        images: npt.NDArray[np.uint8],
+        maps: npt.NDArray[np.uint8],
+        labels: npt.NDArray[np.int64],
+        settings: training.Settings,
+    ) -> Any:
+        import torch
+        from torch.nn.functional import cross_entropy
+
+        device = training.pick_device(settings.device)
+        order = np.random.default_rng(settings.seed)
+        with training.seeded(device, settings.seed):
+            module = design.build()
+            self._start_from(start, module)
+            module = module.to(device, memory_format=torch.channels_last)
+            optimiser = torch.optim.Adam(module.parameters(), lr=settings.learning_rate)
+            module.train()
+
+            def step(rows: npt.NDArray[np.int64], done: float) -> None:
+                batch = training.tensor(images[rows], self._mean, self._deviation).to(device)
+                target = torch.from_numpy(labels[rows]).to(device)
+                shown = torch.from_numpy(maps[rows][..., 0].astype(np.int64)).to(device)
+                with torch.autocast("cpu", torch.bfloat16, enabled=training.is_fast_in_bfloat16(device)):
+                    *scenes, pixels = module.heads(batch)
+                optimiser.param_groups[0]["lr"] = settings.learning_rate * (1 - done)
+                total = cross_entropy(pixels.float(), shown)
+                for scene in scenes:
+                    total = total + cross_entropy(scene.float(), target)
+                optimiser.zero_grad()
+                total.backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+
+            parts = {"module": module, "optimiser": optimiser}
+            training.epochs(parts, step, order, images, settings, self.checkpoint)
+        return training.finished(module)
+
+
+def _nearest(maps: npt.NDArray[np.uint8], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+    """uint8 [m, *size, 1]: maps [m, height, width] at another size, without mixing what pixels show."""
+    rows = (np.arange(size[0]) + 0.5) * maps.shape[1] / size[0]
+    columns = (np.arange(size[1]) + 0.5) * maps.shape[2] / size[1]
+    return maps[:, rows.astype(np.int64)][:, :, columns.astype(np.int64), None]
+
+
+def _published(path: Path | None) -> dict[str, Any]:
+    """The tensors of a file of published weights, whose names a wrapper may have put a word before."""
+    tensors = {} if path is None else read_tensors(path)
+    return {name.removeprefix("module."): tensor for name, tensor in tensors.items()}

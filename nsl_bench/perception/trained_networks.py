@@ -1,0 +1,354 @@
+"""Trained networks: shipped with a package, kept in the cache folder, or trained now.
+
+A trained network is found by what decides it: the network's spec, the image source with its fingerprint,
+and the concepts. Packages ship weights through the entry-point group ``nsl_bench.weights``: a function
+that gives a folder with safetensors files and an ``index.json``, a list of `Entry` objects.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import cache, registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.images import chunks, render
+from nsl_bench.errors import UserError
+from nsl_bench.perception import training
+from nsl_bench.perception.figures import sample
+from nsl_bench.perception.network import (
+    Network,
+    Renderer,
+    Segmentation,
+    Validation,
+    header_of,
+    is_ours,
+)
+from nsl_bench.perception.networks.meta_network import MetaNetwork
+from nsl_bench.registry import Spec
+from nsl_bench.shift import Shift
+from nsl_bench.source import ImageSource
+from nsl_bench.types import PoolPart
+
+__all__ = [
+    "GROUP",
+    "INDEX",
+    "VALIDATION_SHARE",
+    "Entry",
+    "accuracy",
+    "add_to_index",
+    "identity",
+    "network_rows",
+    "train_network",
+    "trained",
+]
+
+GROUP = "nsl_bench.weights"
+"""Entry-point group of folders with weights."""
+
+INDEX = "index.json"
+"""The file in such a folder that says what the weights are."""
+
+VALIDATION_SHARE = 0.1
+"""Of the network's images of each concept: what is chosen for networks (schedules, calibration) is chosen on
+them, by networks that are not trained on them, and never on pools A and B."""
+
+_AT_A_TIME = 64
+"""Images that accuracy is measured on between two words of progress."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One shipped network.
+
+    Attributes:
+        file: its safetensors file in the folder.
+        network: the network's full spec, `Network.spec`.
+        source: name of the image source.
+        source_fingerprint: of the images it was trained on, `ImageSource.network_fingerprint`.
+        concepts: key of the concepts' names.
+    """
+
+    file: str
+    network: str
+    source: str
+    source_fingerprint: str
+    concepts: str
+
+    @property
+    def key(self) -> str:
+        """What the network is looked up by."""
+        return cache.key(self.network, self.source, self.source_fingerprint, self.concepts)
+
+
+def identity(network: Network, source: ImageSource, file: str = "") -> Entry:
+    """What decides a network trained on a source's images."""
+    concepts = cache.key(*source.concept_space.concepts)
+    return Entry(file, network.spec, source.name, source.network_fingerprint(), concepts)
+
+
+def network_rows(
+    network: Network, source: ImageSource
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """int64: the rows of the network's part to train on, and its validation rows, the last of each concept.
+
+    A network that does not validate is trained on all.
+    """
+    share = VALIDATION_SHARE if network.validates else 0.0
+    held_out = training.last_of_each(source.labels("network"), share)
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+
+def trained(
+    spec: str | Spec,
+    benchmark: Benchmark,
+    source: ImageSource,
+    *,
+    seed: int = 0,
+    device: str = "auto",
+    progress: bool = True,
+) -> Network:
+    """The trained network of a spec: a shipped one, a cached one, or, said on standard error, a new one.
+
+    Args:
+        spec: e.g. ``"softmax"`` or ``"softmax:epochs=3"``; ``"softmax:weights=FILE"`` is the network that
+            ``nsl-bench train --out FILE`` wrote, whatever images it was trained on.
+        benchmark: whose concepts it must know.
+        source: the images to train on.
+        seed: of the training.
+        device: where to train.
+        progress: show a bar while training, if standard error is a terminal.
+    """
+    concepts = benchmark.concept_space.concepts
+    asked = spec if isinstance(spec, Spec) else Spec.parse(spec)
+    if "weights" in asked.kwargs and not _is_start(asked):
+        return _from_file(asked, concepts)
+    network: Network = registry.create("network", asked, seed=seed)
+    return _obtain(network, benchmark, source, device=device, progress=progress)
+
+
+def _obtain(
+    network: Network, benchmark: Benchmark, source: ImageSource, *, device: str, progress: bool
+) -> Network:
+    """A network trained: a shipped one, a cached one, or a new one."""
+    concepts = benchmark.concept_space.concepts
+    network.device = device
+    wanted = identity(network, source)
+    shipped = _shipped().get(wanted.key)
+    if shipped is not None:
+        return network.load(shipped, concepts)
+    path = cache.folder("networks") / f"{network.name}-{wanted.key}.safetensors"
+    with cache.lock(path):
+        if path.is_file():
+            return network.load(path, concepts)
+        _check(network, benchmark, source, device, progress=progress)
+        if not isinstance(network, MetaNetwork):
+            print(
+                f"Training the network {_short(network)} for {benchmark.name} on the images of "
+                f"{source.name}; it is kept in {path.parent}.",
+                file=sys.stderr,
+            )
+        _train(network, benchmark, source, device=device, progress=progress)
+        network.save(path)
+    return network
+
+
+def _short(network: Network) -> str:
+    """Name and the options that differ from the defaults."""
+    usual = registry.create("network", network.name).options
+    options = {key: str(value) for key, value in network.options.items() if usual.get(key) != value}
+    return str(Spec(network.name, (), options))
+
+
+def _is_start(asked: Spec) -> bool:
+    """Whether the weights that a spec names are what a network's training starts from, not its result."""
+    if "weights" not in inspect.signature(registry.factory("network", asked.name)).parameters:
+        return False
+    path = Path(asked.kwargs["weights"])
+    return not path.is_file() or not is_ours(path)
+
+
+def _from_file(asked: Spec, concepts: tuple[str, ...]) -> Network:
+    """The network in the weights file that a spec names, with the options that the file tells."""
+    path = Path(asked.kwargs["weights"])
+    if asked.args or len(asked.kwargs) > 1:
+        raise UserError(f"In '{asked}' the weights decide everything; leave out the other options.")
+    header = header_of(path)
+    fits = header["network"] == asked.name
+    options = {key: str(v) for key, v in header["options"].items() if v is not None} if fits else {}
+    try:
+        network: Network = registry.create("network", Spec(asked.name, (), options))
+    except UserError as error:
+        raise UserError(f"The header of {path} names no network that there is: {error}") from error
+    return network.load(path, concepts)
+
+
+def train_network(
+    network: Network | str,
+    benchmark: Benchmark,
+    source: ImageSource,
+    *,
+    images_per_concept: int | None = None,
+    epochs: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    progress: bool = False,
+) -> Network:
+    """Train a network on the network's part of a source's pool, standard images only.
+
+    A training that is interrupted leaves its state in the cache folder; the same call goes on from there.
+    Of a network that is made of others, those that are shipped or cached are taken as they are.
+
+    Args:
+        network: a network, which is trained in place, or a spec.
+        benchmark: the task.
+        source: the images.
+        images_per_concept: at most so many; of a spec only, the network's own option if None.
+        epochs: likewise.
+        seed: likewise.
+        device: where to train.
+        progress: show a bar on standard error, if that is a terminal.
+
+    Raises:
+        UserError: it cannot be trained on these images.
+    """
+    if isinstance(network, str):
+        asked = Spec.parse(network)
+        limits = {"images_per_concept": images_per_concept, "epochs": epochs}
+        given = {key: str(value) for key, value in limits.items() if value is not None}
+        spec = Spec(asked.name, asked.args, {**asked.kwargs, **given})
+        made: Network = registry.create("network", spec, seed=seed)
+    else:
+        made = network
+    _check(made, benchmark, source, device, progress=progress)
+    return _train(made, benchmark, source, device=device, progress=progress)
+
+
+def _check(
+    network: Network, benchmark: Benchmark, source: ImageSource, device: str, *, progress: bool = False
+) -> None:
+    """Raise a UserError if training would, or measuring after it, as far as that shows before it begins."""
+    training.pick_device(device)
+    labels = source.labels("network")
+    space = source.concept_space
+    # A folder of pictures may have none without a thing on it.
+    needed = [i for i, concept in enumerate(space.concepts) if concept != space.background]
+    missing = np.setdiff1d(needed, labels)
+    if len(missing):
+        raise UserError(
+            f"The image source {source.name} has no train images of '{space.concepts[int(missing[0])]}'."
+        )
+    if network.needs_segmentation and not source.segments:
+        raise UserError(
+            f"The network {network.name} learns from segmentation maps, which the image source "
+            f"{source.name} does not have."
+        )
+    network.check(source.shape, labels[network_rows(network, source)[0]], benchmark.concept_space.concepts)
+    source.check_images(progress=progress)
+
+
+def _train(
+    made: Network, benchmark: Benchmark, source: ImageSource, *, device: str, progress: bool
+) -> Network:
+    rows, held_out = network_rows(made, source)
+    labels = source.labels("network")[rows]
+    train_images = _renderer(source, rows)
+    concepts = benchmark.concept_space.concepts
+    if isinstance(made, MetaNetwork):
+        members = [
+            _obtain(member, benchmark, source, device=device, progress=progress) for member in made.members()
+        ]
+        made.device = device
+        made.combine(members, train_images, labels, concepts)
+    else:
+        extra: dict[str, Any] = {}
+        if made.needs_segmentation:
+            extra["segmentation"] = Segmentation(
+                source.segments, lambda some: source.segmentation("network", rows[some])
+            )
+        basis = made.basis(source.shape)
+        if basis is not None:
+            made.start = _obtain(basis, benchmark, source, device=device, progress=progress)
+        if len(held_out):
+            made.validation = Validation(_renderer(source, held_out), source.labels("network")[held_out])
+        made.checkpoint = cache.folder("training") / f"{made.name}-{identity(made, source).key}.safetensors"
+        made.fit(train_images, labels, concepts, device=device, progress=progress, **extra)
+    made.details["source"] = {
+        "name": source.name,
+        "version": source.version,
+        "fingerprint": source.fingerprint(),
+    }
+    return made
+
+
+def _renderer(source: ImageSource, rows: npt.NDArray[np.int64]) -> Renderer:
+    """Standard images of the network's part by their place among some rows."""
+    return lambda some: source.render("network", rows[some], source.variants[0])
+
+
+def accuracy(
+    network: Network,
+    source: ImageSource,
+    shift: Shift | None = None,
+    part: PoolPart = "b",
+    limit: int = 2000,
+    seen: Callable[[int], object] = lambda images: None,
+) -> float:
+    """The share of held-out images whose concept the network sees.
+
+    Args:
+        network: a trained network.
+        source: the images.
+        shift: what they go through.
+        part: the part of the pool.
+        limit: at most so many images, spread evenly over the part.
+        seen: is told of every few images how many they were.
+
+    Raises:
+        UserError: the part is empty.
+    """
+    labels, rows, right = source.labels(part), sample(source, part, limit), 0
+    for some in chunks(rows, _AT_A_TIME):
+        found = network.predict_proba(render(source, shift, part, some)).argmax(axis=1)
+        right += int((found == labels[some]).sum())
+        seen(len(some))
+    return right / len(rows)
+
+
+def add_to_index(folder: Path, entry: Entry) -> None:
+    """Note a weights file in its folder's index, in the place of an older one of the same name."""
+    path = folder / INDEX
+    entries = {**{old.file: old for old in _index(folder)}, entry.file: entry}
+    with cache.replacing(path) as temporary:
+        listed = [asdict(entries[file]) for file in sorted(entries)]
+        temporary.write_text(json.dumps(listed, indent=2) + "\n", encoding="utf-8")
+
+
+def _shipped() -> dict[str, Path]:
+    """The weights files of all installed packages, by the key of what they are."""
+    found: dict[str, Path] = {}
+    for point in entry_points(group=GROUP):
+        place: Any = point.load()
+        folder = Path(place() if callable(place) else place)
+        files = {entry.key: folder / entry.file for entry in _index(folder)}
+        found.update({key: file for key, file in files.items() if file.is_file()})
+    return found
+
+
+def _index(folder: Path) -> list[Entry]:
+    path = folder / INDEX
+    if not path.is_file():
+        return []
+    try:
+        return [Entry(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+    except (ValueError, TypeError) as error:
+        raise UserError(f"The index of weights {path} is broken: {error}.") from error

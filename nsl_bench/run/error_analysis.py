@@ -1,0 +1,230 @@
+"""Where the numbers of framework evaluation come from: label probabilities, and the cause of each error.
+
+A rule learner answers with the label that its rules derive from the most likely concepts. Its label
+probabilities come from probabilistic inference over the network's whole output. Each error is put down to
+what would have repaired it: the true concepts, the true rule, either of them, or only both together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError
+from nsl_bench.inference.query import Answer, Query
+from nsl_bench.isolation.guard import Allowance, Ended
+from nsl_bench.isolation.rules import inferred
+from nsl_bench.run import metrics as measure
+from nsl_bench.run.agreement import Answered, labels_by_rules
+from nsl_bench.types import BLANK, Hypothesis, Predictions, Split
+
+__all__ = ["CAUSES", "ErrorAnalysis", "analyse_errors", "answer_of", "perceived"]
+
+CAUSES = ("concepts", "rule", "either", "both")
+"""What repairs an error: true concepts alone, the true rule alone, either, or only both together."""
+
+_BINS = 10
+_ANSWERS_KEPT = 256
+
+_answers: dict[tuple[Any, ...], Answer | Ended] = {}
+
+
+@dataclass(frozen=True)
+class ErrorAnalysis:
+    """What is known of a learner's answers.
+
+    Attributes:
+        numbers: metrics by name.
+        probabilities: float64 [n, labels], of framework evaluation if there is one; None for labels alone.
+        causes: for each example what would repair its error, one of `CAUSES`, ``""`` where there is none;
+            None without framework evaluation.
+        inference: what a record says of probabilistic inference: the engine, how often it was exact, an
+            interval or sampled, the widest interval and the largest standard error; or why the rules
+            stayed crisp. Empty where a learner's own probabilities were used.
+    """
+
+    numbers: dict[str, float]
+    probabilities: npt.NDArray[np.float64] | None
+    causes: list[str] | None = None
+    inference: dict[str, Any] = field(default_factory=dict)
+
+
+def analyse_errors(
+    benchmark: Benchmark,
+    split: Split,
+    predictions: Predictions | None,
+    hypothesis: Hypothesis | None,
+    answers: Mapping[str, Answered],
+    engine: str = "auto",
+    allowance: Allowance | None = None,
+) -> ErrorAnalysis:
+    """Label probabilities, their metrics, and the causes of errors.
+
+    Args:
+        benchmark: the task.
+        split: the test examples.
+        predictions: what the network sees in them, if there is one.
+        hypothesis: what was learned, if it can be read as rules.
+        answers: what the learner says of the true concepts (``"hypothesis"``) and of what is seen in the
+            images (``"framework"``); one may be missing.
+        engine: of probabilistic inference, a name or spec.
+        allowance: what that may use.
+    """
+    labels = split.labels.astype(np.int64)
+    if "framework" not in answers:
+        own = answers["hypothesis"][1]
+        return ErrorAnalysis(_numbers(own, labels), own)
+    framework, own = answers["framework"]
+    inference = _infer(benchmark, hypothesis, split, predictions, own, engine, allowance)
+    found = _numbers(inference.probabilities, labels)
+    right = framework == labels
+    if inference.probabilities is not None:
+        right = measure.most_probable(inference.probabilities) == labels
+        found["framework_accuracy_probabilistic"] = float(np.mean(right))
+    if "hypothesis" not in answers or predictions is None:
+        return ErrorAnalysis(found, inference.probabilities, None, inference.used)
+    cause = _causes(benchmark, split, predictions, framework, answers["hypothesis"][0])
+    found.update({f"error_{name}": float(np.mean(cause == k)) for k, name in enumerate(CAUSES)})
+    found["error_inference"] = float(np.mean((framework != labels) & right))
+    words = [*CAUSES, ""]
+    return ErrorAnalysis(found, inference.probabilities, [words[c] for c in cause.tolist()], inference.used)
+
+
+@dataclass(frozen=True)
+class _Inference:
+    probabilities: npt.NDArray[np.float64] | None
+    used: dict[str, Any] = field(default_factory=dict)
+
+
+def _infer(
+    benchmark: Benchmark,
+    hypothesis: Hypothesis | None,
+    split: Split,
+    predictions: Predictions | None,
+    own: npt.NDArray[np.float64] | None,
+    engine: str,
+    allowance: Allowance | None,
+) -> _Inference:
+    """The label probabilities of a learner, by probabilistic inference if it is a crisp rule learner.
+
+    Args:
+        benchmark: the task.
+        hypothesis: what was learned.
+        split: the test examples.
+        predictions: what the network sees in them.
+        own: float64 [n, labels], what the learner itself gives; it stays where the learner has no ASP
+            rules, or where its probabilities are not all 0 or 1. None: it gives labels alone.
+        engine: an engine's name or spec.
+        allowance: what inference may use.
+    """
+    crisp = own is not None and bool(np.isin(own, (0.0, 1.0)).all())
+    if hypothesis is None or hypothesis.language != "asp" or predictions is None or not crisp:
+        return _Inference(own)
+    try:
+        answer = answer_of(benchmark, hypothesis.rules, split, predictions, engine, allowance)
+    except UserError as error:
+        # Rules that inference cannot read or ground (several answer sets, say) have their crisp answers.
+        return _Inference(own, {"engine": "crisp", "reason": str(error)})
+    return _Inference(
+        answer.probabilities,
+        {
+            "engine": engine,
+            **Counter(answer.engines),
+            "widest_interval": float(answer.width.max(initial=0.0)),
+            "largest_std_err": float(answer.std_err.max(initial=0.0)),
+        },
+    )
+
+
+def answer_of(
+    benchmark: Benchmark,
+    rules: tuple[str, ...],
+    split: Split,
+    predictions: Predictions,
+    engine: str = "auto",
+    allowance: Allowance | None = None,
+) -> Answer:
+    """An engine's answer for the examples of a split, from a process that may die.
+
+    Raises:
+        UserError: rules or engine cannot be used, or not within the allowance.
+    """
+    query = Query.of(benchmark, rules, strict=False)
+    columns = list(split.metadata.items())
+    facts = [
+        benchmark.metadata_facts({name: column[i].item() for name, column in columns})
+        for i in range(len(split))
+    ]
+    # Repeats share the test set, and often the hypothesis.
+    asked = (engine, query.key, hash(predictions.probabilities.tobytes()), tuple(facts))
+    if asked not in _answers:
+        while len(_answers) >= _ANSWERS_KEPT:
+            _answers.pop(next(iter(_answers)))
+        try:
+            _answers[asked] = inferred(engine, query, predictions.probabilities, facts, allowance=allowance)
+        except Ended as ended:  # it may have taken its time
+            _answers[asked] = ended
+    found = _answers[asked]
+    if isinstance(found, Ended):
+        raise found
+    return found
+
+
+def _numbers(
+    probabilities: npt.NDArray[np.float64] | None, labels: npt.NDArray[np.integer[Any]]
+) -> dict[str, float]:
+    """The metrics that label probabilities have."""
+    if probabilities is None:
+        return {}
+    return {
+        "brier_score": measure.brier_score(probabilities, labels),
+        "probabilistic_accuracy": measure.probabilistic_accuracy(probabilities, labels),
+        "calibration_error": measure.calibration_error(probabilities, labels),
+        "log_loss": measure.log_loss(probabilities, labels),
+        "invalid_mass": measure.invalid_mass(probabilities),
+    }
+
+
+def _causes(
+    benchmark: Benchmark,
+    split: Split,
+    predictions: Predictions,
+    framework: npt.NDArray[np.int16],
+    with_true_concepts: npt.NDArray[np.int16],
+) -> npt.NDArray[np.int8]:
+    """int8 [n]: what repairs the error of each example, an index into `CAUSES`; -1 where there is none.
+
+    Args:
+        benchmark: the task.
+        split: the test examples.
+        predictions: what the network sees in them.
+        framework: the labels predicted from it.
+        with_true_concepts: the labels that the same learner predicts from the true concepts.
+    """
+    labels = split.labels
+    rule = labels_by_rules(benchmark, (benchmark.true_rule,), split, predictions.concepts) == labels
+    concepts = with_true_concepts == labels
+    result = np.where(concepts & rule, 2, np.where(concepts, 0, np.where(rule, 1, 3)))
+    result[framework == labels] = -1
+    return result.astype(np.int8)
+
+
+def perceived(split: Split, predictions: Predictions) -> dict[str, Any]:
+    """What a network saw in a split: how often each concept, and a histogram of its confidence.
+
+    Returns:
+        ``concepts``: concept to count; ``confidence``: counts in ten equal-width bins of 0..1.
+    """
+    shown = split.concepts != BLANK
+    seen = np.bincount(predictions.concepts[shown], minlength=len(split.concept_space))
+    bins = np.minimum((predictions.confidence[shown] * _BINS).astype(int), _BINS - 1)
+    return {
+        "concepts": dict(zip(split.concept_space.concepts, seen.tolist(), strict=True)),
+        "confidence": np.bincount(bins, minlength=_BINS).tolist(),
+    }

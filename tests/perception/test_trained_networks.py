@@ -1,0 +1,424 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from urllib.error import URLError
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save_file as save
+from safetensors.torch import save_file
+from torchvision.models import get_model
+from toy import Patches, PatchSource
+
+from nsl_bench import cache, registry
+from nsl_bench.data.splits import make_source
+from nsl_bench.errors import UserError
+from nsl_bench.perception import trained_networks as library
+from nsl_bench.perception import training
+from nsl_bench.perception.checkpoint import Checkpoint
+from nsl_bench.perception.figures import figures
+from nsl_bench.perception.network import Network, header_of
+from nsl_bench.perception.networks.meta_network import MetaNetwork
+
+SPEC = "softmax:epochs=1,dense=4"
+
+
+def test_a_network_is_trained_once(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    source = PatchSource()
+    first = library.trained(SPEC, Patches(), source)
+    assert "Training the network softmax:epochs=1,dense=4 for patches" in capsys.readouterr().err
+    rendered = source.rendered
+    second = library.trained(SPEC, Patches(), source)
+    assert capsys.readouterr().err == "" and source.rendered == rendered
+    assert first.fingerprint() == second.fingerprint()
+    assert second.details["source"] == {
+        "name": "patches",
+        "version": "1",
+        "fingerprint": source.fingerprint(),
+    }
+
+
+def test_a_weights_file_is_a_network(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    network = library.train_network("softmax:epochs=2,dense=4", Patches(), PatchSource(), seed=2)
+    network.save(path)
+    loaded = library.trained(f"softmax:weights={path}", Patches(), PatchSource(side=20))
+    assert loaded.fingerprint() == network.fingerprint() and loaded.options == network.options
+    with pytest.raises(UserError, match="leave out the other options"):
+        library.trained(f"softmax:weights={path},epochs=1", Patches(), PatchSource())
+    with pytest.raises(UserError, match="There is no weights file"):
+        library.trained(f"softmax:weights={tmp_path / 'none'}", Patches(), PatchSource())
+
+
+def test_what_decides_a_network_tells_it_apart(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    for spec, source, seed in (
+        (SPEC, PatchSource(), 0),
+        ("softmax:epochs=1,dense=5", PatchSource(), 0),
+        (SPEC, PatchSource(side=14), 0),
+        (SPEC, PatchSource(), 1),
+    ):
+        library.trained(spec, Patches(), source, seed=seed)
+    assert len(list((tmp_path / "networks").glob("*.safetensors"))) == 4
+
+
+def test_limits_of_a_training(tmp_path: Path) -> None:
+    network = library.train_network(
+        "softmax:dense=4", Patches(), PatchSource(), images_per_concept=3, epochs=2, seed=5
+    )
+    assert network.details["training"] | {"images": 9, "epochs": 2, "seed": 5} == network.details["training"]
+
+
+def test_a_concept_without_images() -> None:
+    class Dark(PatchSource):
+        def labels(self, part):
+            return super().labels(part) // 2
+
+    with pytest.raises(UserError, match="no train images of 'bright'"):
+        library.train_network(SPEC, Patches(), Dark())
+
+
+def test_the_index_lists_a_file_once(tmp_path: Path) -> None:
+    (tmp_path / library.INDEX).write_text("[]")
+    network = registry.create("network", SPEC)
+    for side in (12, 13):
+        library.add_to_index(tmp_path, library.identity(network, PatchSource(side=side), "b.safetensors"))
+    library.add_to_index(tmp_path, library.identity(network, PatchSource(), "a.safetensors"))
+    listed = json.loads((tmp_path / library.INDEX).read_text())
+    assert [entry["file"] for entry in listed] == ["a.safetensors", "b.safetensors"]
+    assert listed[1]["source_fingerprint"] == PatchSource(side=13).fingerprint()
+
+
+def test_a_broken_index(tmp_path: Path) -> None:
+    (tmp_path / library.INDEX).write_text('[{"file": "x"}]')
+    with pytest.raises(UserError, match=r"index\.json is broken"):
+        library.add_to_index(tmp_path, library.identity(registry.create("network", SPEC), PatchSource(), "x"))
+
+
+def shipped() -> list[Path]:
+    folders = [point.load()() for point in entry_points(group=library.GROUP)]
+    return sorted(path for folder in folders for path in folder.glob("*.safetensors"))
+
+
+@pytest.mark.parametrize("path", shipped(), ids=lambda path: path.stem)
+def test_shipped_weights_are_small_and_say_what_they_are(path: Path) -> None:
+    assert path.stat().st_size <= 2_000_000
+    header = header_of(path)
+    assert header["details"]["accuracy"]["standard"] >= 0.97
+    assert {"source", "training"} <= set(header["details"])
+
+
+@pytest.mark.parametrize("name", ["follow_suit", "sudoku_4x4", "sudoku_9x9"])
+def test_embedded_sources_have_shipped_weights(name: str) -> None:
+    """A change of pixels calls for ``nsl-bench train NAME --out generators/weights/...``."""
+    benchmark = registry.create("benchmark", name)
+    network: Network = registry.create("network", "softmax", seed=0)
+    wanted = library.identity(network, make_source(benchmark))
+    assert wanted.key in library._shipped()
+
+
+def test_training_again_gives_the_shipped_accuracy() -> None:
+    """As `nsl-bench train sudoku_4x4` made them; other processors may round a little differently."""
+    benchmark = registry.create("benchmark", "sudoku_4x4")
+    source = make_source(benchmark)
+    shipped = library.trained("softmax", benchmark, source)
+    again = library.train_network("softmax:epochs=8", benchmark, source)
+    before, after = (library.accuracy(network, source, part="a") for network in (shipped, again))
+    assert before > 0.97 and abs(before - after) < 0.03
+
+
+def test_a_composite_takes_members_that_are_there(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    source = PatchSource()
+    alone = library.trained(SPEC, Patches(), source)
+    capsys.readouterr()
+    both = library.trained("ensemble:size=2,epochs=1,dense=4", Patches(), source)
+    assert capsys.readouterr().err.count("Training the network") == 1
+    assert isinstance(both, MetaNetwork)
+    assert both.parts[0].fingerprint() == alone.fingerprint() != both.parts[1].fingerprint()
+    again = library.trained("ensemble:size=2,epochs=1,dense=4", Patches(), source)
+    assert capsys.readouterr().err == "" and again.fingerprint() == both.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("name", "network"), [(n, w) for n in ("sudoku_4x4", "sudoku_9x9") for w in ("softmax", "edl_gen")]
+)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_three_seeds_of_the_small_networks_are_shipped(name: str, network: str, seed: int) -> None:
+    benchmark = registry.create("benchmark", name)
+    wanted = library.identity(registry.create("network", f"{network}:seed={seed}"), make_source(benchmark))
+    assert wanted.key in library._shipped()
+
+
+def test_a_training_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    write = Checkpoint.write
+
+    def interrupted(self: Checkpoint, epoch: int, *args) -> None:
+        write(self, epoch, *args)
+        if epoch == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            library.trained("softmax:epochs=5,dense=4", Patches(), PatchSource())
+    (kept,) = (tmp_path / "training").glob("softmax-*")
+    size = kept.stat().st_size
+    kept.write_bytes(kept.read_bytes()[: size // 2])
+    torn = library.train_network("softmax:epochs=5,dense=4", Patches(), PatchSource())
+    assert torn.details["training"]["epochs"] == 5 and not kept.exists()
+
+
+def test_a_network_that_segments_needs_maps() -> None:
+    class Blind(PatchSource):
+        segments = ()
+
+    network = registry.create("network", SPEC)
+    monkey = type(network)
+    network.__class__ = type("Segmenting", (monkey,), {"needs_segmentation": True})
+    with pytest.raises(UserError, match="learns from segmentation maps, which the image source patches"):
+        library.train_network(network, Patches(), Blind())
+
+
+def test_weights_that_training_starts_from_are_no_trained_network(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    source = PatchSource(channels=3)
+    spec = "backbone:weights=none,epochs=1,height=20,width=20"
+    made = library.train_network(spec, Patches(), source)
+    made.save(tmp_path / "ours.safetensors")
+    loaded = library.trained(f"backbone:weights={tmp_path / 'ours.safetensors'}", Patches(), source)
+    assert loaded.fingerprint() == made.fingerprint()
+    start = get_model("resnet18", weights=None).state_dict()
+    save_file(start, tmp_path / "start.safetensors")
+    fresh = f"backbone:weights={tmp_path / 'start.safetensors'},epochs=1,height=20,width=20"
+    assert library.trained(fresh, Patches(), source).fingerprint() != made.fingerprint()
+    start["conv1.weight"] = start["conv1.weight"][:3].clone()
+    save_file(start, tmp_path / "other.safetensors")
+    with pytest.raises(UserError, match=r"other\.safetensors holds weights of another architecture: 'conv1"):
+        library.trained(f"backbone:weights={tmp_path / 'other.safetensors'}", Patches(), source)
+    with pytest.raises(UserError, match="There is no weights file"):
+        library.trained(f"backbone:weights={tmp_path / 'nowhere'}", Patches(), source)
+
+
+def test_imagenet_weights_that_cannot_be_loaded(monkeypatch, capsys) -> None:
+    def offline(*args, **kwargs):
+        print("Downloading ...")
+        raise URLError("no route to host")
+
+    monkeypatch.setattr("torchvision.models.get_model", offline)
+    with pytest.raises(UserError, match=r"ImageNet weights of resnet18 cannot be loaded .*weights=none"):
+        library.trained("backbone", Patches(), PatchSource(channels=3))
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "sentence"),
+    [
+        ("resnet34", {}, r"'layer1\.2\..*' is no part of the network"),
+        ("resnet18", {"conv1.weight": torch.full((64, 3, 7, 7), torch.nan)}, "are no finite numbers: 'conv1"),
+        ("resnet18", {"conv1.weight": torch.ones((64, 3, 7, 7), dtype=torch.int32)}, r"7\) of torch\.int32"),
+    ],
+)
+def test_a_start_of_other_weights_is_refused_before_training(
+    model: str, change: dict[str, torch.Tensor], sentence: str, tmp_path: Path, capsys
+) -> None:
+    path = tmp_path / "start.safetensors"
+    save_file({**get_model(model, weights=None).state_dict(), **change}, path)
+    with pytest.raises(UserError, match=rf"start\.safetensors holds weights .*{sentence}"):
+        library.trained(f"backbone:weights={path}", Patches(), PatchSource(channels=3))
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("spec", "channels", "sentence"),
+    [
+        ("backbone:weights=none,model=squeezenet1_1,height=8,width=8", 3, "8 x 8 do not fit the network"),
+        ("temperature:images_per_concept=5", 1, "less than one image"),
+        ("softmax:kind=cards", 1, "12 x 12 are too small for the cards network"),
+        ("edl_gen:height=28,width=28,coarseness=2", 1, "Fakes of 14 x 14 pixels are too small"),
+        ("edl_gen:height=28,width=28,coarseness=50", 1, "Fakes of 0 x 0 pixels are too small"),
+        ("sasr:published=nowhere.safetensors", 3, "no weights file nowhere"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_before_training(
+    spec: str, channels: int, sentence: str, capsys, recwarn
+) -> None:
+    source = PatchSource(channels=channels)
+    with pytest.raises(UserError, match=sentence):
+        library.trained(spec, Patches(), source)
+    assert source.rendered == 0 and capsys.readouterr().err == "" and not recwarn.list
+
+
+def test_a_part_without_images_measures_nothing() -> None:
+    class Few(PatchSource):
+        def labels(self, part):
+            return super().labels(part)[: 0 if part == "b" else None]
+
+    network = library.train_network(SPEC, Patches(), Few())
+    for measure in (library.accuracy, figures):
+        with pytest.raises(UserError, match="patches has no images in part 'b' of its pool"):
+            measure(network, Few())
+
+
+def test_a_training_without_finite_weights_keeps_nothing(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(
+        training, "tensor", lambda images, *args: torch.full((len(images), 1, 12, 12), torch.nan)
+    )
+    with pytest.raises(UserError, match="weights that are no finite numbers, so nothing is kept"):
+        library.trained(SPEC, Patches(), PatchSource())
+    assert not [*tmp_path.rglob("*.safetensors")]
+
+
+def _written(path: Path, header: object, arrays: dict[str, np.ndarray] | None = None) -> Path:
+    save(arrays or {"a": np.zeros(3, np.float32)}, path, metadata={"nsl_bench": json.dumps(header)})
+    return path
+
+
+_SIZES = {"kind": "digits", "height": 28, "width": 28, "channels": 1, "dense": 96, "outputs": 3}
+
+
+@pytest.mark.parametrize(
+    ("network", "change", "sentence"),
+    [
+        ("softmax", {"options": None}, "'options' in its header should be an object, found None"),
+        ("softmax", {"options": []}, "'options' in its header should be an object"),
+        ("softmax", {"options": {"epochs": [3]}}, "'options' in its header should hold single values"),
+        ("softmax", {"options": {"epohcs": 3}}, "has no option 'epohcs'"),
+        ("softmax", {"options": {"seed": -1}}, "seed of the network softmax is -1"),
+        ("softmax", {"concepts": 5}, "'concepts' in its header should be a list, found 5"),
+        ("softmax", {"details": 7}, "'details' in its header should be an object"),
+        ("softmax", {}, "its header names no sizes"),
+        ("softmax", {"architecture": {**_SIZES, "height": "a"}}, "'height' .* of type int, found 'a'"),
+        ("softmax", {"architecture": {**_SIZES, "kind": "foo"}}, "'kind' .* one of digits, cards, lenet"),
+        ("softmax", {"architecture": {**_SIZES, "height": 30_000, "dense": 960_000}}, r"'0\.weight' should"),
+        ("softmax", {"architecture": {**_SIZES, "height": 3}}, "3 x 28 are too small"),
+        ("ensemble", {}, "names no networks"),
+        ("ensemble", {"parts": "abc"}, "names no networks"),
+        ("ensemble", {"parts": [{}]}, "'network' in its header should be a text, found nothing"),
+    ],
+)
+def test_a_damaged_header(network: str, change: dict[str, object], sentence: str, tmp_path: Path) -> None:
+    concepts = list(Patches.concept_space.concepts)
+    header = {
+        "network": network,
+        "version": "1",
+        "format": "1",
+        "options": {},
+        "concepts": concepts,
+        **change,
+    }
+    path = _written(tmp_path / "w.safetensors", header)
+    with pytest.raises(UserError, match=rf"w\.safetensors.*{sentence}"):
+        library.trained(f"{network}:weights={path}", Patches(), PatchSource())
+
+
+@pytest.mark.parametrize("header", [[], "x", 5])
+def test_a_header_that_is_none(header: object, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"w\.safetensors .* was not written by nsl-bench"):
+        header_of(_written(tmp_path / "w.safetensors", header))
+
+
+def test_a_composite_is_made_of_its_own_kinds(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    made = library.trained("ensemble:size=2,epochs=1,dense=4", Patches(), PatchSource())
+    assert isinstance(made, MetaNetwork)
+    made.parts = made.parts[:1]
+    made.save(tmp_path / "w.safetensors")
+    with pytest.raises(UserError, match="made of softmax, not of softmax and softmax"):
+        library.trained(f"ensemble:weights={tmp_path / 'w.safetensors'}", Patches(), PatchSource())
+
+
+@pytest.mark.parametrize("seed", [-1, 10**23])
+@pytest.mark.parametrize("name", ["softmax", "edl_gen", "ensemble", "backbone", "sasr"])
+def test_a_seed_out_of_range(name: str, seed: int) -> None:
+    with pytest.raises(UserError, match=f"option seed of the network {name} is {seed}, but lies in 0"):
+        registry.create("network", f"{name}:seed={seed}")
+
+
+TRAIN = """
+from toy import Patches, PatchSource
+from nsl_bench.perception import trained_networks
+print(trained_networks.trained("softmax:epochs=3,dense=4", Patches(), PatchSource()).fingerprint())
+"""
+
+
+def test_two_processes_train_one_network_once(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", TRAIN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    found = [process.communicate() for process in both]
+    assert found[0][0] == found[1][0] != ""
+    assert sum(err.count("Training the network") for _, err in found) == 1
+
+
+@pytest.mark.parametrize("name", ["follow_suit", "sudoku_4x4", "sudoku_9x9"])
+def test_embedded_sources_have_shipped_weights_of_edl_gen(name: str) -> None:
+    """A change of pixels or of training calls for ``nsl-bench train NAME --network edl_gen --out ...``."""
+    benchmark = registry.create("benchmark", name)
+    source = make_source(benchmark)
+    network: Network = registry.create("network", "edl_gen", seed=0)
+    assert library.identity(network, source).key in library._shipped()
+    assert library.accuracy(library.trained("edl_gen", benchmark, source), source, limit=200) >= 0.97
+
+
+def test_a_network_that_validates_is_not_trained_on_a_tenth() -> None:
+    source = PatchSource()
+    plain, validating = registry.create("network", SPEC), registry.create("network", SPEC)
+    validating.__class__ = type("Validating", (type(validating),), {"validates": True})
+    rows, held_out = library.network_rows(validating, source)
+    labels = source.labels("network")
+    assert np.bincount(labels[held_out]).tolist() == [2, 2, 2] and len(rows) + len(held_out) == len(labels)
+    library.train_network(validating, Patches(), source)
+    assert validating.details["training"]["images"] == len(rows)
+    assert np.array_equal(validating.validation.labels, labels[held_out])
+    assert np.array_equal(
+        validating.validation.render(np.arange(3)), source.render("network", held_out[:3], "standard")
+    )
+    assert len(library.network_rows(plain, source)[1]) == 0
+
+
+def test_images_are_checked_before_training() -> None:
+    class Torn(PatchSource):
+        def check_images(self, *, progress: bool = False) -> None:
+            raise UserError("an image cannot be read")
+
+    source = Torn()
+    for train in (library.train_network, library.trained):
+        with pytest.raises(UserError, match="cannot be read"):
+            train(SPEC, Patches(), source)
+    assert source.rendered == 0
+
+
+def test_held_out_images_do_not_decide_a_network(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+
+    class Repaired(PatchSource):
+        def fingerprint(self) -> str:
+            return "repaired"
+
+        def network_fingerprint(self) -> str:
+            return PatchSource().network_fingerprint()
+
+    first = library.trained(SPEC, Patches(), PatchSource())
+    source = Repaired()
+    assert library.trained(SPEC, Patches(), source).fingerprint() == first.fingerprint()
+    assert source.rendered == 0
+
+
+def test_accuracy_tells_of_its_progress() -> None:
+    network, told = library.train_network(SPEC, Patches(), PatchSource()), []
+    library.accuracy(network, PatchSource(), limit=30, seen=told.append)
+    assert sum(told) == 30

@@ -1,0 +1,120 @@
+"""Label probabilities of learned rules, and what would have repaired each error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from toy import Patches, patches
+
+from nsl_bench import registry
+from nsl_bench.run import error_analysis as subject
+from nsl_bench.run import metrics
+from nsl_bench.run.error_analysis import CAUSES, analyse_errors, perceived
+from nsl_bench.types import BLANK, Hypothesis, Predictions
+
+
+@pytest.fixture(autouse=True)
+def _patches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The toy task is found by its name."""
+    real = registry.create
+
+    def create(kind: str, spec: object, **extra: object) -> object:
+        return Patches() if (kind, str(spec)) == ("benchmark", "patches") else real(kind, spec, **extra)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(registry, "create", create)
+
+
+def seen(split, rng: np.random.Generator) -> Predictions:
+    """Dim sight: wrong about a third of the time."""
+    certain = Predictions.certain(split.concepts, 3).probabilities
+    noise = rng.dirichlet(np.ones(3), split.concepts.shape).astype(np.float32)
+    blank = split.concepts == BLANK
+    return Predictions(np.where(blank[..., None], 0, 0.3 * certain + 0.7 * noise), blank)
+
+
+def answers(rule: str, split, predictions: Predictions):
+    from nsl_bench.inference.crisp import crisp_labels
+
+    task = Patches()
+    found = {}
+    for name, concepts in (("hypothesis", split.concepts), ("framework", predictions.concepts)):
+        contexts = [task.context(row, {"shelf": 1}) for row in concepts]
+        labels = crisp_labels([rule], task.background, contexts, task.labels)
+        found[name] = labels, np.eye(2)[labels]
+    return found
+
+
+def test_probabilities_and_causes_of_a_rule_learner() -> None:
+    split = patches("test")
+    predictions = seen(split, np.random.default_rng(0))
+    rule = "differ :- patch(left,X), patch(right,Y), X != Y, X != dark."
+    told = analyse_errors(
+        Patches(), split, predictions, Hypothesis((rule,), 4), found := answers(rule, split, predictions)
+    )
+    assert told.inference["engine"] == "auto" and told.inference["exact"] == len(split)
+    left, right = (predictions.probabilities[:, k].astype(float) for k in (0, 1))
+    differ = sum(left[:, x] * right[:, y] for x in (1, 2) for y in range(3) if x != y)
+    np.testing.assert_allclose(told.probabilities, np.column_stack([1 - differ, differ]), atol=2e-5)
+    framework = found["framework"][0]
+    wrong = framework != split.labels
+    assert [cause != "" for cause in told.causes or []] == wrong.tolist()
+    shares = [told.numbers[f"error_{cause}"] for cause in CAUSES]
+    assert sum(shares) == pytest.approx(wrong.mean()) and min(shares) >= 0 and np.count_nonzero(shares) == 4
+    true = np.where(predictions.blank[:, 1], 0, predictions.concepts[:, 0] != predictions.concepts[:, 1])
+    for i in np.flatnonzero(wrong):
+        repaired = found["hypothesis"][0][i] == split.labels[i], true[i] == split.labels[i]
+        expected = {(True, False): "concepts", (False, True): "rule", (True, True): "either"}
+        assert (told.causes or [])[i] == expected.get(repaired, "both")
+
+
+def test_a_learners_own_probabilities_stay() -> None:
+    split = patches("test")
+    predictions = seen(split, np.random.default_rng(1))
+    own = np.full((len(split), 2), 0.5)
+    found = {name: (np.zeros(len(split), np.int16), own) for name in ("framework", "hypothesis")}
+    for hypothesis in (None, Hypothesis(("differ.",), 1), Hypothesis(("x1 > 2 -> same",), 1, "tree")):
+        told = analyse_errors(Patches(), split, predictions, hypothesis, found)
+        assert told.probabilities is own and not told.inference
+        assert told.numbers["brier_score"] == pytest.approx(0.5)
+        assert told.numbers["log_loss"] == pytest.approx(np.log(2))
+
+
+def test_rules_that_inference_cannot_read_stay_crisp() -> None:
+    split = patches("test")
+    predictions = seen(split, np.random.default_rng(2))
+    crisp = {"framework": (np.ones(len(split), np.int16), np.eye(2)[np.ones(len(split), int)])}
+    told = analyse_errors(
+        Patches(), split, predictions, Hypothesis(("a :- not b. b :- not a. differ.",), 1), crisp
+    )
+    assert told.inference["engine"] == "crisp" and "stratified" in told.inference["reason"]
+    assert told.probabilities is crisp["framework"][1] and told.causes is None
+
+
+def test_symbolic_answers_have_no_causes() -> None:
+    split = patches("test")
+    crisp = {"hypothesis": (split.labels, np.eye(2)[split.labels])}
+    told = analyse_errors(Patches(), split, None, Hypothesis(("differ.",), 1), crisp)
+    assert told.numbers["brier_score"] == 0 and not any(k.startswith("error") for k in told.numbers)
+    assert "framework_accuracy_probabilistic" not in told.numbers
+
+
+def test_what_was_perceived() -> None:
+    split = patches("test")
+    found = perceived(split, seen(split, np.random.default_rng(3)))
+    shown = int((split.concepts != BLANK).sum())
+    assert sum(found["concepts"].values()) == sum(found["confidence"]) == shown
+    assert list(found["concepts"]) == ["dark", "grey", "bright"]
+
+
+def test_metrics_of_probabilities() -> None:
+    labels = np.array([0, 1, 1])
+    given = np.array([[0.75, 0.25], [0.0, 0.5], [0.0, 0.0]])
+    assert metrics.invalid_mass(given) == pytest.approx(0.5)
+    assert metrics.log_loss(given, labels) == pytest.approx(-np.log([0.75, 0.5, 1e-15]).mean())
+    assert metrics.most_probable(given).tolist() == [0, 1, -1]
+    assert metrics.most_probable(np.array([[0.5, 0.5]])).tolist() == [0]
+    count, confidence, right = metrics.reliability(given, labels, bins=4)
+    assert count.tolist() == [1, 1, 1, 0] and right.tolist() == [0, 1, 1, 0]
+    assert confidence.tolist() == [0, 0.5, 0.75, 0]
+    assert metrics.calibration_error(given, labels, bins=4) == pytest.approx((0 + 0.5 + 0.25) / 3)
+    assert subject.CAUSES == ("concepts", "rule", "either", "both")
