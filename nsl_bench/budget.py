@@ -146,21 +146,23 @@ class _Late(Budget):
 
 
 def _resident_memory() -> int:
-    """Bytes that this process holds; where the system does not say, the most that it held."""
+    """Bytes that this process holds."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        import resource
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, AttributeError):
+        import psutil
 
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+        return int(psutil.Process().memory_info().rss)
 
 
 def _machine_memory() -> int:
     try:
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        machine = 8 << 30
+        import psutil
+
+        machine = int(psutil.virtual_memory().total)
     try:
         import resource
 

@@ -8,6 +8,7 @@ keeps two processes from merging into one file at the same time.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -29,6 +30,10 @@ KINDS = ("datasets", "digests", "hub", "networks", "predictions", "training")
 """Its subfolders; what else there is in the folder is not ours."""
 
 _STALE_SECONDS = 600.0
+"""After so long a temporary file is one that a killed process left behind."""
+
+_POLL_SECONDS = 0.01
+"""How often a process that waits for a lock looks."""
 
 
 def folder(*parts: str) -> Path:
@@ -121,43 +126,25 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def lock(path: Path) -> Iterator[None]:
-    """Hold `path` for oneself while the block runs; other processes that ask for it wait.
+    """Hold `path` for oneself while the block runs; other threads and processes that ask for it wait.
 
-    The lock is the system's where it has `flock`, which a killed process cannot leave behind; elsewhere
-    it is a file's existence, given up by a holder who has not touched it for ten minutes.
+    The lock is that of the library filelock: the system's own, which ends with the process that holds it.
+    Its file ``.NAME.lock`` stays. Where the system has none, it is a file that names its holder.
 
     Raises:
         UserError: the folder cannot be written.
     """
-    name = path.with_name(f".{path.name}.lock")
+    from filelock import FileLock
+
+    held = FileLock(path.with_name(f".{path.name}.lock"), poll_interval=_POLL_SECONDS)
     try:
-        import fcntl
-    except ImportError:
-        yield from _exclusive_file(name)
-        return
-    try:
-        handle = name.open("w")
+        if not path.parent.is_dir():  # the library would make it
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        held.acquire()
     except OSError as error:
-        raise UserError(f"The folder {name.parent} cannot be written: {error.strerror}.") from error
-    with handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(handle, fcntl.LOCK_UN)
-
-
-def _exclusive_file(name: Path) -> Iterator[None]:
-    while True:
-        try:
-            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-            break
-        except FileExistsError:
-            with contextlib.suppress(OSError):
-                if time.time() - name.stat().st_mtime > _STALE_SECONDS:
-                    name.unlink(missing_ok=True)
-            time.sleep(0.05)
+        reason = error.strerror or error
+        raise UserError(f"The folder {path.parent} cannot be written: {reason}.") from error
     try:
         yield
     finally:
-        name.unlink(missing_ok=True)
+        held.release()

@@ -85,8 +85,9 @@ def starting_processes(*trackers: Any) -> Iterator[None]:
     Args:
         trackers: modules ``resource_tracker`` that they use; starting one lets Ctrl-C through.
     """
-    for tracker in trackers:
-        tracker.ensure_running()
+    if hasattr(signal, "pthread_sigmask"):
+        for tracker in trackers:
+            tracker.ensure_running()
     with uninterrupted():
         yield
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,14 +41,6 @@ def test_only_its_own_is_cleared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     cache.clear("hub")
     assert [path.name for path in cache.folder("hub").iterdir()] == [".new.tmp"]
     assert (tmp_path / "other" / "file").is_file() and (cache.folder("mine") / "file").is_file()
-
-
-def test_a_lock_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with (
-        pytest.raises(UserError, match=r"missing cannot be written"),
-        cache.lock(tmp_path / "missing" / "file"),
-    ):
-        pass
 
 
 def test_keys() -> None:
@@ -96,14 +90,57 @@ def test_a_lock_keeps_processes_apart(tmp_path: Path) -> None:
     assert path.read_text() == "300"
 
 
-def test_a_lock_of_existence_works_where_the_system_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "fcntl", None)
-    with cache.lock(tmp_path / "x"):
-        assert (tmp_path / ".x.lock").exists()
-    assert not (tmp_path / ".x.lock").exists()
-    (tmp_path / ".x.lock").write_text("")
-    monkeypatch.setattr(cache, "_STALE_SECONDS", -1.0)
-    with cache.lock(tmp_path / "x"):
+def test_a_lock_keeps_threads_apart(tmp_path: Path) -> None:
+    held: list[bool] = []
+
+    def hold(_: int) -> None:
+        with cache.lock(tmp_path / "file"):
+            assert not any(held)
+            held.append(True)
+            time.sleep(0.01)
+            held.pop()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(hold, range(8)))
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from nsl_bench import cache
+
+with cache.lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+WITHOUT = """
+import sys
+sys.modules["fcntl"] = None
+"""
+
+
+@pytest.mark.parametrize("system", ["", WITHOUT], ids=["the system's lock", "no lock of the system"])
+def test_a_killed_holder_does_not_block(tmp_path: Path, system: str) -> None:
+    path = tmp_path / "count"
+    path.write_text("0")
+    with subprocess.Popen(
+        [sys.executable, "-c", system + HOLD, str(path)], stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+        waiter = subprocess.Popen([sys.executable, "-c", system + COUNT, str(path)])
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiter.wait(0.5)
+        assert path.read_text() == "0"
+        holder.kill()
+    assert waiter.wait(60) == 0
+    assert path.read_text() == "100"
+
+
+def test_a_lock_makes_no_folder(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UserError, match=r"missing cannot be written"),
+        cache.lock(tmp_path / "missing" / "file"),
+    ):
         pass
+    assert not (tmp_path / "missing").exists()

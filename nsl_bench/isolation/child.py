@@ -7,7 +7,6 @@ is asked for over the channel, and the harness answers what the view's track all
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import random
 import socket
@@ -48,7 +47,11 @@ _BATCH = 64
 
 
 class _Channel:
-    """Questions to the harness; learners may ask from several threads and processes."""
+    """Questions to the harness; learners may ask from several threads and processes.
+
+    Processes of a learner take turns by the system's own lock and not by `nsl_bench.cache.lock`, which polls:
+    a question would wait for the next poll. This runs only where processes can be forked, so `fcntl` exists.
+    """
 
     def __init__(self, descriptor: int, scratch: Path) -> None:
         self.socket = socket.socket(fileno=descriptor)
@@ -57,6 +60,8 @@ class _Channel:
         self._turn = scratch / ".turn"
 
     def ask(self, what: str, **given: Any) -> Any:
+        import fcntl
+
         with self._threads, self._turn.open("w") as turn:
             fcntl.lockf(turn, fcntl.LOCK_EX)
             wire.send(self.socket, {"ask": what, **given})

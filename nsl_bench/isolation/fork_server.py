@@ -43,7 +43,10 @@ class ForkServer:
 
     def __init__(self, network: bool, threads: int) -> None:
         if not hasattr(os, "fork"):
-            raise UserError("Learners can be isolated on Linux and macOS only; use --isolation none.")
+            raise UserError(
+                "The sandbox for learners needs Linux or macOS; on this system, --isolation none runs "
+                "learners without one."
+            )
         self._line, theirs = socket.socketpair()
         self._heard = b""
         self._preloaded: set[str] = set()

@@ -6,7 +6,7 @@ end the process that reads it. `guarded` therefore calls a function in a child p
 wall time and to memory and is kept for the next call. Rules and tables are no code: the child is not shut
 in as a learner's process is (`nsl_bench.isolation.sandbox`).
 
-Where the system knows no process groups, functions run in this process.
+Where processes cannot be forked (Windows), functions run in this process and only heed their own limits.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _POLL = (0.01, 0.1)
 _START_SECONDS = 120.0
 """What importing a function may take, on a machine that does much else."""
 
-_POSIX = os.name == "posix"
+_CHILDREN = hasattr(os, "fork")
+"""Whether a child process can be held to limits; Windows has neither sockets to inherit nor groups to end."""
 
 _KILLED = "somebody else killed it; was there enough memory?"
 
@@ -130,7 +131,7 @@ def guarded(
         UserError: the function raised it.
         Ended: the process used up what it was allowed, or died.
     """
-    if not _POSIX or _in_place or guard_worker.inside():
+    if not _CHILDREN or _in_place or guard_worker.inside():
         with guard_worker.told_to(heard):
             return function(*arguments, **named)
     call = pickle.dumps((function, arguments, named), pickle.HIGHEST_PROTOCOL)
@@ -142,7 +143,7 @@ def guarded(
 
 def prepare() -> None:
     """Start a child now, that it is there when it is needed."""
-    if _POSIX and not _in_place and not guard_worker.inside():
+    if _CHILDREN and not _in_place and not guard_worker.inside():
         with _pool.child():
             pass
 

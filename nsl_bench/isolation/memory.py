@@ -29,5 +29,5 @@ def _pages(process: str, column: int) -> int:
     try:
         fields = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()
         return int(fields[column]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError, ValueError):
+    except (OSError, IndexError, ValueError, AttributeError):
         return 0

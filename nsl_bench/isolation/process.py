@@ -73,6 +73,7 @@ class Process:
         scratch: Path | None = None,
     ) -> None:
         self.limits = limits
+        self._warm = pool.get(limits)
         self.output = Output()
         self._own_scratch = scratch is None
         self.scratch = scratch or Path(tempfile.mkdtemp(prefix="nsl-bench-"))
@@ -97,7 +98,6 @@ class Process:
             "writable": [str(path) for path in reach.writable],
             "folders": [str(path.resolve()) for path in (self.scratch, *limits.write)],
         }
-        self._warm = pool.get(limits)
         try:
             self._process = self._warm.spawn(request, theirs, self.output.sink)
         except OSError as error:

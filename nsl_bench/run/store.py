@@ -41,6 +41,8 @@ __all__ = ["SCHEMA", "NoPredictions", "Record", "Store"]
 _FLAT = ("key", "status", "started", "seconds", "message", "timed_out")
 """The columns of compacted records besides the job's, the metrics' and the whole record as JSON."""
 
+_APPENDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+
 _SHOWN = 5
 """So many lines that are left out are named one by one."""
 
@@ -112,7 +114,7 @@ class Store:
             self._mark()
         try:
             with uninterrupted(), cache.lock(self.records_file):
-                descriptor = os.open(self.records_file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+                descriptor = os.open(self.records_file, _APPENDING, 0o666)
                 try:
                     _append(descriptor, line)
                 finally:
@@ -322,8 +324,10 @@ class Store:
 
 def _append(descriptor: int, line: bytes) -> None:
     end = os.lseek(descriptor, 0, os.SEEK_END)
-    if end and os.pread(descriptor, 1, end - 1) != b"\n":
-        line = b"\n" + line  # the last record was cut short
+    if end:
+        os.lseek(descriptor, end - 1, os.SEEK_SET)
+        if os.read(descriptor, 1) != b"\n":
+            line = b"\n" + line  # the last record was cut short
     try:
         left = memoryview(line)
         while left:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -269,8 +268,8 @@ def _communicate(
         text=True,
         start_new_session=True,
     ) as process:
-        if memory_limit is not None and hasattr(resource, "prlimit"):
-            resource.prlimit(process.pid, resource.RLIMIT_AS, (memory_limit, memory_limit))
+        if memory_limit is not None:
+            _hold(process.pid, memory_limit)
         try:
             output, errors = process.communicate(timeout=time_limit)
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
@@ -281,6 +280,15 @@ def _communicate(
         last = (errors.strip() or output.strip() or "it printed nothing").splitlines()[-1]
         raise UserError(f"{program.name} failed with code {process.returncode}: {last}")
     return output
+
+
+def _hold(process: int, memory_limit: int) -> None:
+    """Refuse a process more memory than this, in bytes, where the system can do so (Linux)."""
+    try:
+        from resource import RLIMIT_AS, prlimit
+    except ImportError:
+        return
+    prlimit(process, RLIMIT_AS, (memory_limit, memory_limit))
 
 
 def _kill_group(group: int) -> None:
