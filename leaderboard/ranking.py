@@ -68,15 +68,15 @@ def p_value(first: Matrix, second: Matrix) -> float:
 
 def _p_values(differences: Matrix) -> Matrix:
     """float64 [m]: `p_value` of paired differences [m, repeats]."""
-    from scipy.special import stdtr
+    from scipy.stats import ttest_1samp
 
     m, n = differences.shape
     if n < 2:
         return np.ones(m)
-    error = differences.std(axis=1, ddof=1) / np.sqrt(n)
-    constant = error <= _NOTHING
-    statistic = np.abs(differences.mean(axis=1)) / np.where(constant, 1.0, error)
-    result: Matrix = np.where(constant, 0.0, 2 * stdtr(n - 1, -statistic))
+    varied = differences.std(axis=1, ddof=1) / np.sqrt(n) > _NOTHING
+    result = np.zeros(m)
+    if varied.any():
+        result[varied] = ttest_1samp(differences[varied], 0.0, axis=1).pvalue
     result[np.abs(differences).max(axis=1) <= _NOTHING] = 1.0
     return result
 
@@ -134,11 +134,12 @@ def difference_interval(first: Matrix, second: Matrix, level: float = _LEVEL) ->
     n = len(difference)
     if n < 2:
         return -np.inf, np.inf
-    from scipy.stats import t
+    if np.ptp(difference) <= _NOTHING:  # scipy gives no interval of no length
+        return float(difference.mean()), float(difference.mean())
+    from scipy.stats import ttest_1samp
 
-    mean = float(difference.mean())
-    reach = float(t.ppf(1 - level / 2, n - 1) * difference.std(ddof=1) / np.sqrt(n))
-    return mean - reach, mean + reach
+    found = ttest_1samp(difference, 0.0).confidence_interval(1 - level)
+    return float(found.low), float(found.high)
 
 
 def _order(values: Matrix, higher_is_better: bool) -> list[int]:

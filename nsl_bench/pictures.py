@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -55,11 +56,16 @@ def check_ending(path: Path) -> str:
     return kind
 
 
-def save(picture: Image.Image, path: Path) -> None:
+def save(picture: Image.Image, path: Path, **options: Any) -> None:
     """Write a picture in the format of its ending, whole or not at all.
+
+    Args:
+        picture: what to write.
+        path: where; its ending names the format.
+        options: of Pillow's encoder, e.g. ``optimize=True``.
 
     Raises:
         UserError: pictures cannot be written with such an ending, or not in this place.
     """
     with cache.replacing(path) as temporary:
-        picture.save(temporary, check_ending(path))
+        picture.save(temporary, check_ending(path), **options)

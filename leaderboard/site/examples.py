@@ -90,6 +90,8 @@ def _save(
 ) -> Picture:
     from PIL import Image
 
+    from nsl_bench.pictures import save
+
     from ..submission import slug
 
     space = 8
@@ -104,5 +106,5 @@ def _save(
     if width > most:
         page = page.resize((most, round(height * most / width)), Image.Resampling.LANCZOS)
     name = f"{contest.name}-{slug(shift)}.png"
-    page.quantize(64).save(folder / name, optimize=True)
+    save(page.quantize(64), folder / name, optimize=True)
     return Picture(shift, name, page.width, page.height, f"{shift}: {words}")

@@ -32,9 +32,10 @@ __all__ = ["command"]
 )
 def command(benchmark: str, source: str | None, concepts: bool, images: int | None, out: Path) -> None:
     """Draw a contact sheet of BENCHMARK's images: every shift and severity, or every concept."""
-    from nsl_bench import cache, registry
+    from nsl_bench import registry
     from nsl_bench.data.splits import make_source
     from nsl_bench.errors import UserError
+    from nsl_bench.pictures import save
     from nsl_bench.report.gallery import concepts_sheet, shifts_sheet
 
     if out.suffix.lower() != ".png":
@@ -44,6 +45,5 @@ def command(benchmark: str, source: str | None, concepts: bool, images: int | No
     task = registry.create("benchmark", benchmark)
     pool = make_source(task, source)
     page = concepts_sheet(pool, images or 3) if concepts else shifts_sheet(task, pool, images or 5)
-    with cache.replacing(out) as temporary:
-        page.save(temporary, "PNG")
+    save(page, out)
     click.echo(f"{out}  {page.width} x {page.height}")

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from nsl_bench.errors import UserError
+from nsl_bench.report.style import save, subplots
 from nsl_bench.report.tables import file_name, short_names, with_standard
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
@@ -238,20 +239,13 @@ def draw_perceived(frequent: pd.DataFrame, folder: Path) -> list[Path]:
 
 
 def _panels(shares: pd.DataFrame, folder: Path, name: str, panel: Any, *, legend: bool = True) -> list[Path]:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for (benchmark, size), task in shares.groupby(["benchmark", "size"], sort=True):
         parts = list(task.groupby(["shift", "learner", "network", "source"], sort=True))
         columns = min(4, len(parts))
         down = -(-len(parts) // columns)
-        figure, axes = plt.subplots(
-            down, columns, figsize=(1 + 3.2 * columns, 1.2 + 2.6 * down), squeeze=False, layout="constrained"
-        )
+        figure, axes = subplots(down, columns, figsize=(1 + 3.2 * columns, 1.2 + 2.6 * down))
         for axis in axes.flat[len(parts) :]:
             axis.set_visible(False)
         several = task["source"].nunique() > 1
@@ -268,7 +262,6 @@ def _panels(shares: pd.DataFrame, folder: Path, name: str, panel: Any, *, legend
             figure.legend(handles, labels, loc="outside lower center", ncols=4)
         figure.suptitle(f"{benchmark} ({size})")
         path = folder / file_name(f"{name}-{benchmark}-{size}")
-        figure.savefig(path, dpi=110)
-        plt.close(figure)
+        save(figure, path)
         written.append(path)
     return written

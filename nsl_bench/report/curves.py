@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsl_bench.report.style import COLOURS, MARKERS, save, subplots
 from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, file_name, short_names, summarise
 from nsl_bench.run.metrics import METRICS
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _LOGARITHMIC = frozenset({"atoms", "rules", "learning_time"})
 _UNIT = frozenset({"hypothesis_accuracy", "framework_accuracy", "probabilistic_accuracy"})
 
@@ -40,11 +39,7 @@ def draw(
     Returns:
         The files written.
     """
-    import matplotlib
     import pandas as pd
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
 
     table = summarise(runs, metrics)
     folder.mkdir(parents=True, exist_ok=True)
@@ -54,14 +49,12 @@ def draw(
         group = group.replace({"network": short_names(group["network"].unique())})
         lines = group[["learner", "network", "track"]].drop_duplicates().itertuples(index=False)
         style = {tuple(line): i for i, line in enumerate(sorted(lines))}
-        figure, axes = plt.subplots(
+        figure, axes = subplots(
             len(shown),
             len(shifts),
             figsize=(1.2 + 3.6 * len(shifts), 0.9 + 2.5 * len(shown)),
-            squeeze=False,
             sharex=True,
             sharey="row",
-            layout="constrained",
         )
         for (row, metric), (column, shift) in (
             ((r, m), (c, s)) for r, m in enumerate(shown) for c, s in enumerate(shifts)
@@ -75,7 +68,7 @@ def draw(
                 mine = mine.sort_values("percent")
                 if mine.empty:
                     continue
-                colour, marker = _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
+                colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
                 error = mine["std_err"].fillna(0)
                 axis.plot(
                     mine["percent"],
@@ -113,8 +106,7 @@ def draw(
         path = folder / file_name(name)
         if path in written:
             path = path.with_stem(f"{path.stem}-{len(written)}")
-        figure.savefig(path, dpi=120)
-        plt.close(figure)
+        save(figure, path)
         written.append(path)
     return written
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nsl_bench.report.style import save, subplots
 from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, comparable, file_name
 from nsl_bench.run.metrics import METRICS
 from nsl_bench.shift import STANDARD
@@ -75,18 +76,11 @@ def _is_grid(part: pd.DataFrame) -> bool:
 
 
 def _draw(lines: dict[str, pd.DataFrame], metrics: Sequence[str], folder: Path, title: str) -> Path:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
     folder.mkdir(parents=True, exist_ok=True)
-    figure, axes = plt.subplots(
+    figure, axes = subplots(
         len(metrics),
         len(lines),
         figsize=(1 + 3.4 * len(lines), 1 + 2.9 * len(metrics)),
-        squeeze=False,
-        layout="constrained",
     )
     for row, metric in enumerate(metrics):
         tables = {name: grid(part, metric) for name, part in lines.items()}
@@ -97,8 +91,7 @@ def _draw(lines: dict[str, pd.DataFrame], metrics: Sequence[str], folder: Path, 
             axis.set_title(f"{name}\n{METRICS[metric].title}", fontsize=9)
     figure.suptitle(title)
     path = folder / file_name(f"grid-{title}")
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save(figure, path)
     return path
 
 

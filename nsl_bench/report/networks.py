@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsl_bench.perception.figures import BINS, Figures
+from nsl_bench.report.style import COLOURS, HATCHES, save, subplots
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["draw_histograms", "frame", "markdown"]
-
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
-_HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "++", "--")
 
 
 def frame(found: Mapping[tuple[str, str], Figures]) -> pd.DataFrame:
@@ -48,21 +46,14 @@ def draw_histograms(found: Mapping[tuple[str, str], Figures], path: Path) -> Non
 
     Networks differ in colour and in hatching; a panel's legend gives their accuracies.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
     networks = list(dict.fromkeys(network for network, _ in found))
     shifts = list(dict.fromkeys(shift for _, shift in found))
     width = 0.8 / len(networks)
-    figure, axes = plt.subplots(
+    figure, axes = subplots(
         1,
         len(shifts),
         figsize=(1 + 3.6 * len(shifts), 3.4),
-        squeeze=False,
         sharey=True,
-        layout="constrained",
     )
     for axis, shift in zip(axes[0], shifts, strict=True):
         for i, network in enumerate(networks):
@@ -71,8 +62,8 @@ def draw_histograms(found: Mapping[tuple[str, str], Figures], path: Path) -> Non
                 [k + (i - (len(networks) - 1) / 2) * width for k in range(len(BINS))],
                 figures.histogram,
                 width,
-                color=_COLOURS[i % len(_COLOURS)],
-                hatch=_HATCHES[i % len(_HATCHES)],
+                color=COLOURS[i % len(COLOURS)],
+                hatch=HATCHES[i % len(HATCHES)],
                 edgecolor="white",
                 label=f"{network} ({figures.accuracy:.3f} right)",
             )
@@ -84,5 +75,4 @@ def draw_histograms(found: Mapping[tuple[str, str], Figures], path: Path) -> Non
         axis.legend(fontsize=7)
     axes[0][0].set_ylabel("share of predictions")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    save(figure, path)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
+from nsl_bench.report.style import COLOURS, save, subplots
 from nsl_bench.report.tables import file_name, short_names
 from nsl_bench.run.job import Job
 from nsl_bench.run.metrics import reliability
@@ -19,7 +20,6 @@ __all__ = ["draw_reliability"]
 
 _BINS = 15
 _COLUMNS = 4
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
 
 Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
@@ -35,11 +35,6 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
     Returns:
         The files written.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
     panels: dict[tuple[str, str], dict[float, dict[str, Counts]]] = defaultdict(lambda: defaultdict(dict))
     records = store.latest()
     short = short_names({record.job.network for record in records.values() if record.job.network})
@@ -80,13 +75,11 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
         lines = sorted({label for known in by_percent.values() for label in known})
         columns = min(_COLUMNS, len(percents))
         down = -(-len(percents) // columns)
-        figure, axes = plt.subplots(
+        figure, axes = subplots(
             down,
             columns,
             figsize=(1 + 3 * columns, 0.8 + 3 * down),
-            squeeze=False,
             sharey=True,
-            layout="constrained",
         )
         for axis in axes.flat[len(percents) :]:
             axis.set_visible(False)
@@ -100,7 +93,7 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
                 axis.plot(
                     confidence[full] / count[full],
                     right[full] / count[full],
-                    color=_COLOURS[k % len(_COLOURS)],
+                    color=COLOURS[k % len(COLOURS)],
                     marker="o",
                     markersize=3,
                     lw=1,
@@ -110,7 +103,7 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
                     confidence[full] / count[full],
                     right[full] / count[full],
                     s=200 * count[full] / count.sum(),
-                    color=_COLOURS[k % len(_COLOURS)],
+                    color=COLOURS[k % len(COLOURS)],
                     alpha=0.25,
                     lw=0,
                 )
@@ -128,8 +121,7 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
         figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=3)
         figure.suptitle(f"{setting}, shift: {shift}")
         path = folder / file_name(f"reliability-{setting}-{shift}")
-        figure.savefig(path, dpi=110)
-        plt.close(figure)
+        save(figure, path)
         written.append(path)
     return written
 

@@ -14,7 +14,6 @@ What is left out is as on the command line.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -144,23 +143,21 @@ def jobs_of(
 
 def write(grids: Sequence[Grid]) -> str:
     """Grids as a TOML file."""
-    pieces = ["# A plan of nsl-bench: each grid is every combination of its lists.\n"]
-    for grid in grids:
-        lines = ["[[grid]]"]
-        for f in fields(Grid):
-            value = getattr(grid, f.name)
-            if value not in ((), ""):
-                lines.append(f"{f.name} = {_toml(value)}")
-        pieces.append("\n".join(lines) + "\n")
-    return "\n".join(pieces)
+    import tomli_w
+
+    tables = [
+        {f.name: _plain(value) for f in fields(Grid) if (value := getattr(grid, f.name)) not in ((), "")}
+        for grid in grids
+    ]
+    heading = "# A plan of nsl-bench: each grid is every combination of its lists.\n"
+    return f"{heading}{tomli_w.dumps({'grid': tables})}"
 
 
-def _toml(value: Any) -> str:
+def _plain(value: Any) -> Any:
+    """A value as TOML has it; a share without a fraction as a whole number."""
     if isinstance(value, tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, float):
-        return f"{value:g}"
-    return json.dumps(value, ensure_ascii=False)
+        return [_plain(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def read(path: Path) -> list[Grid]:

@@ -23,7 +23,6 @@ ASP rules, if any were learned. Without ``predictions.parquet`` the rules answer
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -131,13 +130,11 @@ def _nested(values: npt.NDArray[np.float32]) -> Any:
 
 def _png(image: npt.NDArray[np.uint8], known: dict[bytes, bytes]) -> bytes:
     """A PNG file of an image of a source; those that were made before are known by their pixels."""
-    from PIL import Image
+    from nsl_bench.data.images import png
 
     pixels = image.tobytes()
     if pixels not in known:
-        buffer = io.BytesIO()
-        Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image).save(buffer, "PNG")
-        known[pixels] = buffer.getvalue()
+        known[pixels] = png(image)
     return known[pixels]
 
 

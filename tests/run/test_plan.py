@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -25,11 +26,18 @@ def test_a_plan_comes_back_as_it_went(tmp_path: Path) -> None:
     assert {job.track for job in jobs} == {"pretrained", "label_only"}
 
 
+def test_any_text_can_be_written(tmp_path: Path) -> None:
+    grid = Grid("sudoku_4x4", ("command[label_only]:./a \x7f \x00 \U0001f3b2 \\u \n",))
+    (tmp_path / "plan.toml").write_text(write([grid]), encoding="utf-8")
+    assert read(tmp_path / "plan.toml") == [grid]
+
+
 def test_the_command_line_writes_one(tmp_path: Path) -> None:
     words = ["plan", "sudoku_4x4", "--learner", "majority", "--shift", "rotate90", "--percents", "0-100/50"]
     result = CliRunner().invoke(main, words)
-    assert result.exit_code == 0 and "percents = [0, 50, 100]" in result.stdout and "15 runs" in result.stderr
+    assert result.exit_code == 0 and "15 runs" in result.stderr
     (tmp_path / "plan.toml").write_text(result.stdout)
+    assert tomllib.loads(result.stdout)["grid"][0]["percents"] == [0, 50, 100]
     assert len(jobs_of(read(tmp_path / "plan.toml"))) == 15
 
 
