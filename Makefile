@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 SETUP  := $(VENV)/.installed
 OUT    ?= results/bench
 
-.PHONY: bench test test-wheel lint build nightly results reference clean
+.PHONY: bench test test-wheel lint build lock nightly results reference clean
 
 $(SETUP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -34,6 +34,12 @@ lint: $(SETUP)
 build: $(SETUP)
 	rm -rf dist build/lib
 	$(BIN)/python -m build --quiet --outdir dist .
+
+## The versions that `pip install -r requirements.lock` gives developers; nothing here installs from it.
+lock: $(SETUP)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --no-annotate \
+		--upgrade --quiet --custom-compile-command 'make lock' --output-file requirements.lock
 
 ## The studies of docs/results/, which need the folder of real data.
 SHARED ?= ../shared
