@@ -18,6 +18,7 @@ from studies import number, table
 
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source
+from nsl_bench.metrics import METRICS
 from nsl_bench.perception.figures import figures
 from nsl_bench.perception.trained_networks import trained
 from nsl_bench.report import analysis
@@ -25,7 +26,6 @@ from nsl_bench.report.curves import draw
 from nsl_bench.report.networks import draw_histograms, frame, markdown
 from nsl_bench.report.reliability import draw_reliability
 from nsl_bench.report.tables import area_under_shift, short_names, summarise
-from nsl_bench.run.metrics import METRICS
 from nsl_bench.run.store import Store
 from nsl_bench.shift import STANDARD, resolve
 

@@ -77,8 +77,8 @@ def command(
     from nsl_bench.inference.examples import from_folder, from_table
     from nsl_bench.inference.query import Query
     from nsl_bench.isolation.rules import doubt, inferred
+    from nsl_bench.metrics.predictions import most_probable
     from nsl_bench.perception.trained_networks import trained
-    from nsl_bench.run.metrics import most_probable
 
     if (probabilities is None) == (images is None):
         raise UserError("Give either --probabilities (a CSV file) or --images (a folder).")

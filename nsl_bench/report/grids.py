@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nsl_bench.metrics import METRICS
 from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, comparable, file_name
-from nsl_bench.run.metrics import METRICS
 from nsl_bench.shift import STANDARD
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
+from nsl_bench.metrics.predictions import reliability
 from nsl_bench.report.tables import file_name, short_names
 from nsl_bench.run.job import Job
-from nsl_bench.run.metrics import reliability
 from nsl_bench.run.store import NoPredictions, Store
 
 __all__ = ["draw_reliability"]

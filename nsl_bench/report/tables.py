@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from nsl_bench.errors import UserError, unknown
+from nsl_bench.metrics import METRICS
 from nsl_bench.registry import Spec
 from nsl_bench.run.job import PROTOCOL, source_identity
-from nsl_bench.run.metrics import METRICS
 from nsl_bench.shift import STANDARD
 
 __all__ = [
