@@ -23,8 +23,10 @@ def draw(
     folder: Path,
     metrics: Sequence[str] = DEFAULT_METRICS,
     published: pd.DataFrame | None = None,
+    *,
+    format: str = "png",
 ) -> list[Path]:
-    """Draw one PNG a setting: a row of curves a metric, a column a shift.
+    """Draw one picture a setting: a row of curves a metric, a column a shift.
 
     Learners differ in colour and in marker. Bands are one standard error of the mean.
 
@@ -34,6 +36,7 @@ def draw(
         metrics: names of columns.
         published: other people's means, drawn as dashed lines in the colour of the same learner and network:
             columns learner, network, shift, percent, metric, mean.
+        format: of the pictures: png, svg or pdf.
 
     Returns:
         The files written.
@@ -108,7 +111,7 @@ def draw(
         figure.suptitle(f"{values['benchmark']} ({values['size']}, {_short(str(values['source']))})")
         source = str(values["source"] or "").partition(":")[0]
         name = "-".join(part for part in (str(values["benchmark"]), source, str(values["size"])) if part)
-        path = folder / file_name(name)
+        path = folder / file_name(name, format)
         if path in written:
             path = path.with_stem(f"{path.stem}-{len(written)}")
         figure.savefig(path, dpi=120)
