@@ -67,6 +67,7 @@ def submit(
     description: str = "",
     url: str = "",
     date: str | None = None,
+    tuning_trials: int | None = None,
     board: str | Path | None = None,
 ) -> Submission:
     """Make a submission to the leaderboard of one learner's runs.
@@ -85,6 +86,8 @@ def submit(
         description: what the learner does, a sentence.
         url: of a paper or of code.
         date: ISO 8601; today by default.
+        tuning_trials: how many settings were tried to choose the learner's options; by default what the runs
+            say.
         board: the board's file; the project's own by default.
 
     Raises:
@@ -112,6 +115,7 @@ def submit(
         description=description,
         url=url,
         date=today() if date is None else date,
+        tuning_trials=tuning_trials,
     )
     with opened(place) as made:
         read_manifest(made)

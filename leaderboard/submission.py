@@ -94,6 +94,7 @@ class Manifest(Open):
         date: ISO 8601, of the submission.
         nsl_bench: version that wrote it.
         round: the sealed round that it is for; empty: the board's public contests.
+        tuning_trials: how many settings were tried to choose the learner's options; 0: they were not tuned.
         files: file name to its SHA-256.
         schema: version of this form.
     """
@@ -113,6 +114,7 @@ class Manifest(Open):
     date: Annotated[str, _line(30)] = ""
     nsl_bench: Annotated[str, _line(40)] = __version__
     round: Annotated[str, _line(30)] = ""
+    tuning_trials: Annotated[int, Is("a whole number from 0 to 1,000,000", least=0, most=1_000_000)] = 0
     files: Mapping[str, Annotated[str, Is("64 hexadecimal digits", test=_SHA256.fullmatch)]] = field(
         default_factory=dict
     )
@@ -156,6 +158,7 @@ def write_submission(
     description: str = "",
     url: str = "",
     date: str = "",
+    tuning_trials: int | None = None,
 ) -> tuple[Manifest, dict[str, int], int]:
     """Make a submission of one learner's finished runs.
 
@@ -165,6 +168,8 @@ def write_submission(
         contests: the board's; other runs are left out.
         learner: whose runs, where the results hold several.
         track: in which track, where they hold several.
+        tuning_trials: how many settings were tried to choose the learner's options; by default what the runs
+            say.
 
     Returns:
         The manifest, the number of runs by contest, and how many runs belong to no contest.
@@ -190,7 +195,17 @@ def write_submission(
     words = {"name": name, "licence": licence, "authors": authors, "description": description, "url": url}
     job = records[0].job
     sealed_round = chosen[0][1].sealed_round
-    given = {**words, "date": date, "learner": job.learner, "track": job.track, "round": sealed_round}
+    if tuning_trials is None:
+        told = (record.tuning.get("trials", 0) for record, _, _ in chosen)
+        tuning_trials = max((trials for trials in told if isinstance(trials, int)), default=0)
+    given = {
+        **words,
+        "date": date,
+        "learner": job.learner,
+        "track": job.track,
+        "round": sealed_round,
+        "tuning_trials": tuning_trials,
+    }
     chosen.sort(key=lambda item: (item[1].name, item[0].job.network or "", item[2]))
     runs = (
         (_run(record, contest.hashes(cell)), _stored_rows(store, record) if record.status == "ok" else ())
