@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,7 +31,7 @@ from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.run.store import Record, Store
 from nsl_bench.types import AMBIGUOUS, UNDECIDED, Track
 
-from .contests import Contest, contest_of
+from .contests import Contest, contest_of, incomplete
 from .names import invisible, normalised, skeleton
 
 if TYPE_CHECKING:
@@ -159,6 +159,7 @@ def write_submission(
     url: str = "",
     date: str = "",
     tuning_trials: int | None = None,
+    heard: Callable[[str], None] = lambda sentence: None,
 ) -> tuple[Manifest, dict[str, int], int]:
     """Make a submission of one learner's finished runs.
 
@@ -170,6 +171,7 @@ def write_submission(
         track: in which track, where they hold several.
         tuning_trials: how many settings were tried to choose the learner's options; by default what the runs
             say.
+        heard: is told what is missing, a sentence a contest and network, before anything is written.
 
     Returns:
         The manifest, the number of runs by contest, and how many runs belong to no contest.
@@ -192,6 +194,10 @@ def write_submission(
             f"None of the {len(records)} finished runs in {store.folder} belongs to a contest of the board; "
             "`nsl-bench leaderboard contests` prints the commands that make them."
         )
+    for sentence in incomplete(
+        ((c, r.job.network or "", cell) for r, c, cell in chosen), records[0].job.track
+    ):
+        heard(sentence)
     words = {"name": name, "licence": licence, "authors": authors, "description": description, "url": url}
     job = records[0].job
     sealed_round = chosen[0][1].sealed_round
