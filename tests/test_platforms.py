@@ -46,7 +46,7 @@ def test_a_command_works(told: dict[str, Any], name: str) -> None:
 
 def test_learning_needs_no_child_process(told: dict[str, Any]) -> None:
     answer = json.loads(told["done"]["learn"]["out"])
-    assert (answer["status"], answer["hypothesis"]) == ("optimal", ["win :- drawn(1)."])
+    assert (answer["status"], sorted(answer["hypothesis"])) == ("optimal", ["p :- r.", "q :- not r."])
 
 
 def test_the_sandbox_says_what_it_needs(told: dict[str, Any]) -> None:
