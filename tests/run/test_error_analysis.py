@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from toy import Patches, patches
 
 from nsl_bench import registry
 from nsl_bench.run import error_analysis as subject
 from nsl_bench.run import metrics
 from nsl_bench.run.error_analysis import CAUSES, analyse_errors, perceived
+from nsl_bench.testing.toy import Patches, patches
 from nsl_bench.types import BLANK, Hypothesis, Predictions
 
 
