@@ -25,7 +25,7 @@ from nsl_bench.types import Part
 if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset
 
-__all__ = ["Options", "load"]
+__all__ = ["LoadOptions", "load"]
 
 _REPOSITORY = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")
 
@@ -50,7 +50,7 @@ _ALLOWED = {
 }
 
 
-class Options(TypedDict, total=False):
+class LoadOptions(TypedDict, total=False):
     """The options of `load` but `streaming`."""
 
     split: str
@@ -67,13 +67,13 @@ class Options(TypedDict, total=False):
 
 @overload
 def load(
-    benchmark: str | Path, *, streaming: Literal[False] = ..., **options: Unpack[Options]
+    benchmark: str | Path, *, streaming: Literal[False] = ..., **options: Unpack[LoadOptions]
 ) -> Dataset: ...
 
 
 @overload
 def load(
-    benchmark: str | Path, *, streaming: Literal[True], **options: Unpack[Options]
+    benchmark: str | Path, *, streaming: Literal[True], **options: Unpack[LoadOptions]
 ) -> IterableDataset: ...
 
 

@@ -10,7 +10,7 @@ Each kind of part that a package can add has a class here: `TaskTests`, `SourceT
         spec = "my_task"
 
 ``spec`` is what you would write on the command line: a registered name with its options. A task, an image
-source or a learner without an entry point overrides ``make`` instead, which returns the object. The attributes
+source or a learner without an entry point overrides ``make`` instead and returns the object. The attributes
 of each class are in its docstring. You can add tests of your own to the class; they can use its fixtures.
 
 The classes need pytest (``pip install nsl-bench[testing]``).
