@@ -14,7 +14,7 @@ from nsl_bench.data.arrow import COLUMNS, About, kept, save, schema, streamed
 from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.rows import example_features, example_references
 from nsl_bench.data.splits import no_shift
-from nsl_bench.data.verify import mixed_rows
+from nsl_bench.data.verify import metadata_types, mixed_rows
 from nsl_bench.errors import UserError
 from nsl_bench.shift import STANDARD
 from nsl_bench.types import Part, n_of_percent
@@ -92,12 +92,7 @@ class _Mix:
     @cached_property
     def features(self) -> Features:
         """The columns: those of the shift's configuration."""
-        import pyarrow.parquet as pq
-        from datasets import Features
-
-        file = self.folder / self.manifest.split(self.configs[0], self.split).files[0]
-        there = Features.from_arrow_schema(pq.read_schema(file))
-        metadata = {name: there[name].dtype for name in self.manifest.metadata}
+        metadata = metadata_types(self.folder, self.manifest, self.configs[0], self.split)
         references = example_references(self.config)
         return example_features(self.manifest.labels, self.manifest.concepts, metadata, references)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from nsl_bench.types import n_of_percent
 if TYPE_CHECKING:
     from datasets import Features
 
-__all__ = ["Digests", "checked_rows", "mixed_rows", "verify"]
+__all__ = ["Digests", "checked_rows", "metadata_types", "mixed_rows", "verify"]
 
 _BATCH = 256
 
@@ -222,23 +223,46 @@ def _marks(folder: Path, manifest: Manifest, path: str) -> list[str]:
     return file.read_text(encoding="ascii", errors="replace").split()
 
 
-def _rows(file: Path, manifest: Manifest, config: str, upgrade: Upgrade | None) -> Iterator[dict[str, Any]]:
-    """The rows of a parquet file of a configuration, in today's columns."""
-    import pyarrow as pa
+def metadata_types(folder: Path, manifest: Manifest, config: str, split: str) -> dict[str, str]:
+    """Name and type of each meta-datum, as the first file of a split has them.
+
+    Raises:
+        UserError: the file cannot be read, or has other columns than the manifest says.
+    """
     import pyarrow.parquet as pq
     from datasets import Features
 
+    file = folder / manifest.split(config, split).files[0]
+    with _readable(file):
+        found = Features.from_arrow_schema(pq.read_schema(file))
+        _check_columns(file, found, manifest, config)
+        return {name: found[name].dtype for name in manifest.metadata}
+
+
+def _rows(file: Path, manifest: Manifest, config: str, upgrade: Upgrade | None) -> Iterator[dict[str, Any]]:
+    """The rows of a parquet file of a configuration, in today's columns."""
+    import pyarrow.parquet as pq
+    from datasets import Features
+
+    with _readable(file), pq.ParquetFile(file) as table:
+        _check_columns(file, Features.from_arrow_schema(table.schema_arrow), manifest, config)
+        for batch in table.iter_batches(_BATCH):
+            yield from batch.to_pylist() if upgrade is None else map(upgrade, batch.to_pylist())
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    """What reading a parquet file can raise, as a sentence."""
+    import pyarrow as pa
+
     try:
-        with pq.ParquetFile(file) as table:
-            _check_columns(file, Features.from_arrow_schema(table.schema_arrow), manifest, config)
-            for batch in table.iter_batches(_BATCH):
-                yield from batch.to_pylist() if upgrade is None else map(upgrade, batch.to_pylist())
+        yield
     except FileNotFoundError:
         raise UserError(f"The file {file} is not there; generate the data set again.") from None
     except PermissionError as error:
         raise UserError(f"The file {file} cannot be read: {error.strerror}.") from error
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise UserError(f"The file {file} is damaged ({reason}); generate the data set again.") from error
 
 

@@ -63,7 +63,12 @@ def test_the_first_row_that_differs_is_named(
 ) -> None:
     monkeypatch.setenv("NSL_BENCH_CACHE", str(tmp_path / "cache"))
     change(copied, TURNED, lambda rows: [repaint(rows, i, 1) for i in (9, 5)] and None)
-    for look in (verify, lambda folder: nsl_bench.load(folder, shift="rotate90")):
+    looks: list[Callable[[Path], object]] = [
+        verify,
+        lambda folder: nsl_bench.load(folder, shift="rotate90"),
+        lambda folder: list(nsl_bench.load(folder, shift="rotate90", streaming=True)),
+    ]
+    for look in looks:
         with pytest.raises(UserError, match=r"^Row 5 \(train-5\) of rotate90/train in .* differs"):
             look(copied)
     with pytest.raises(UserError, match="Row 5 "):
