@@ -74,14 +74,11 @@ class LearnerTests(Tests):
 
     def test_leaves_torch_and_numpy_alone(self) -> None:
         benchmark, train, _ = self.splits()
-        before, threads, state = (
-            torch.get_rng_state(),
-            torch.get_num_threads(),
-            np.random.get_state()[1].copy(),
-        )
+        before, threads = torch.get_rng_state(), torch.get_num_threads()
+        state = np.random.get_state(legacy=False)["state"]["key"].copy()
         self.make().fit(view(train, benchmark=benchmark))
         assert torch.equal(before, torch.get_rng_state()) and threads == torch.get_num_threads()
-        assert np.array_equal(state, np.random.get_state()[1])
+        assert np.array_equal(state, np.random.get_state(legacy=False)["state"]["key"])
 
     def test_needs_no_test_labels(self, fitted: Learner) -> None:
         benchmark, _, test = self.splits()

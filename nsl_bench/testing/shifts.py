@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from nsl_bench.testing.cases import Tests
 __all__ = ["ShiftTests"]
 
 
-class ShiftTests(Tests):
+class ShiftTests(Tests, ABC):
     """Tests of a shift, which must have an entry point::
 
         class TestNegative(ShiftTests):

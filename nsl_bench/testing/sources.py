@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from concurrent.futures import ProcessPoolExecutor
 from typing import ClassVar
 
@@ -28,7 +28,7 @@ def _render(source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64],
     return source.render(part, indices, variant).tobytes()
 
 
-class SourceTests(Tests):
+class SourceTests(Tests, ABC):
     """Tests of an image source::
 
         class TestMyImages(SourceTests):

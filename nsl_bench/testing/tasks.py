@@ -15,7 +15,7 @@ from nsl_bench.inference.crisp import crisp_labels
 from nsl_bench.las.bias.hypothesis import count_atoms
 from nsl_bench.shift import resolve
 from nsl_bench.testing.cases import Tests
-from nsl_bench.types import BLANK, Split
+from nsl_bench.types import BLANK, Part, Split
 
 __all__ = ["TaskTests"]
 
@@ -128,7 +128,8 @@ class TaskTests(Tests):
 
     def test_images_show_the_concepts(self, task: Benchmark) -> None:
         source = make_source(task)
-        for part in ("train", "test"):
+        parts: tuple[Part, ...] = ("train", "test")
+        for part in parts:
             split = make_split(task, source, part, str(self.size))
             shown = split.images != BLANK
             assert np.array_equal(shown, split.concepts != BLANK)

@@ -24,11 +24,6 @@ class TestCropYield(TaskTests):
     few = True
 
 
-class TestCropYieldOfVersion1(TaskTests):
-    spec = "crop_yield@1.0.0"
-    few = True
-
-
 class TestIndoorScene(TaskTests):
     spec = "indoor_scene"
     few = True
