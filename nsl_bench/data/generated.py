@@ -161,7 +161,7 @@ class _Encoded:
         self.blank = blank(source.shape)
         self.png: dict[tuple[bool, int], bytes] = {}
         by_image: dict[tuple[bool, int], bytes] = {}
-        asked = np.zeros(len(examples), np.bool_)
+        asked: npt.NDArray[np.bool_] = np.zeros(len(examples), np.bool_)
         asked[rows.start : rows.stop] = True
         shown = (examples.images != BLANK) & asked[:, None]
         for shifted in (False, True):
