@@ -84,6 +84,16 @@ def test_the_readme_python_example_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_pytorch_page_learns_concepts(tmp_path: Path) -> None:
+    (example,) = python_blocks("docs/pytorch.md")
+    assert len(example.splitlines()) < 40
+    (tmp_path / "example.py").write_text(example)
+    done = subprocess.run([sys.executable, str(tmp_path / "example.py")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    standard, shifted = (float(line.rpartition(" ")[2]) for line in done.stdout.splitlines())
+    assert standard > 0.9 > 0.6 > shifted
+
+
 def test_the_python_page_runs(tmp_path: Path) -> None:
     (tmp_path / "page.py").write_text("\n".join(python_blocks("docs/python.md")))
     done = subprocess.run([sys.executable, str(tmp_path / "page.py")], capture_output=True, text=True)

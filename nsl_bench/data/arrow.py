@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -15,9 +15,12 @@ from nsl_bench import cache
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from datasets import Dataset
+    from datasets import Dataset, Features, IterableDataset
 
-__all__ = ["About", "kept", "save", "schema"]
+__all__ = ["COLUMNS", "About", "kept", "save", "schema", "streamed"]
+
+COLUMNS = 2
+"""Version of the columns of the kept files; others are not found again."""
 
 _ROWS_A_BATCH = 100
 _NAME_LENGTH = 100
@@ -27,40 +30,52 @@ _UNREADABLE = (OSError, ValueError, KeyError, TypeError)
 
 @dataclass(frozen=True)
 class About:
-    """What a data set says about itself: text, licence, citation, content hash."""
+    """What a data set says about itself: description, licence, citation, and content hash if it is known."""
 
     description: str
     licence: str
     citation: str
-    content_hash: str
+    content_hash: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The description, which ends with the content hash."""
+        if self.content_hash is None:
+            return self.description
+        return f"{self.description} Content hash: {self.content_hash}"
 
 
-def schema(labels: Sequence[str], metadata: Mapping[str, str], about: About) -> pa.Schema:
-    """The columns of examples with decoded images.
-
-    Args:
-        labels: their names.
-        metadata: name and type of each symbolic meta-datum.
-        about: kept in the schema.
-    """
-    import datasets
-
-    features = datasets.Features(
-        {
-            "id": datasets.Value("string"),
-            "images": datasets.List(datasets.Image()),
-            "concepts": datasets.List(datasets.Value("string")),
-            "label": datasets.ClassLabel(names=list(labels)),
-            "shifted": datasets.Value("bool"),
-            **{name: datasets.Value(kind) for name, kind in metadata.items()},
-        }
-    )
+def schema(features: Features, about: About) -> pa.Schema:
+    """The columns with decoded images, and what the data set is, which stands in their meta-data."""
     columns = features.arrow_schema
     header = json.loads(columns.metadata[b"huggingface"])
-    header["info"]["description"] = f"{about.description} Content hash: {about.content_hash}"
+    header["info"]["description"] = about.text
     header["info"]["license"] = about.licence
     header["info"]["citation"] = about.citation
     return columns.with_metadata({b"huggingface": json.dumps(header).encode()})
+
+
+def streamed(
+    features: Features,
+    about: About,
+    rows: Callable[..., Iterator[Mapping[str, Any]]],
+    **arguments: Any,
+) -> IterableDataset:
+    """An `IterableDataset` of rows that are made when they are asked for.
+
+    Args:
+        features: the columns.
+        about: what the data set is.
+        rows: gives the rows, in Arrow's terms.
+        arguments: of `rows`; lists are divided among a `DataLoader`'s workers.
+    """
+    import datasets
+
+    stream = datasets.IterableDataset.from_generator(rows, features=features, gen_kwargs=arguments)
+    stream.info.description = about.text
+    stream.info.license = about.licence
+    stream.info.citation = about.citation
+    return stream
 
 
 def save(path: Path, columns: pa.Schema, rows: Iterable[Mapping[str, Any]]) -> None:

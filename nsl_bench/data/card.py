@@ -142,11 +142,12 @@ images of an example, never its concepts or its label.
 
 | column | |
 |---|---|
-| `images` | one image a slot, null for a blank |
-| `concepts` | what each image shows |
+| `images` | one image a slot; a blank slot has a black one |
+| `concepts` | the class of each image, -1 for a blank slot |
 | `label` | {", ".join(manifest.labels)} |
+| `shifted` | whether the images are shifted |
 {metadata}| `rank` | place in the order in which examples become shifted |
-| `standard_images`, `shifted_images` | ids of the images in the pool |
+| `standard_images`, `shifted_images` | ids of the images in the pool, empty for a blank slot |
 
 ```python
 from datasets import load_dataset

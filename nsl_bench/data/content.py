@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.rows import OWN
 from nsl_bench.types import BLANK, Split
 
 if TYPE_CHECKING:
-    from datasets import Dataset
+    from datasets import Dataset, IterableDataset
     from PIL import Image
 
 __all__ = ["canonical_row", "canonical_rows", "content_hash", "dataset_hash", "image_digest", "pixels"]
@@ -87,18 +88,20 @@ def content_hash(split: Split, benchmark: Benchmark, digests: npt.NDArray[np.uin
     return total.hexdigest()
 
 
-def dataset_hash(dataset: Dataset) -> str:
-    """The hash of a `Dataset` that `nsl_bench.load` made, from its decoded pixels."""
+def dataset_hash(dataset: Dataset | IterableDataset) -> str:
+    """The hash of what `nsl_bench.load` gives, from its decoded pixels."""
     total = hashlib.sha256()
-    names = dataset.features["label"].names
-    known = {"id", "images", "concepts", "label", "shifted"}
+    labels = dataset.features["label"].names
+    names = dataset.features["concepts"].feature.names
+    metadata = [name for name in dataset.features if name not in OWN]
     for row in dataset:
-        metadata = {key: value for key, value in row.items() if key not in known}
+        concepts = [None if c == BLANK else names[c] for c in row["concepts"]]
         digests = [
-            None if image is None else image_digest(pixels(image)).hex() for image in row.get("images", ())
+            None if concept is None else image_digest(pixels(image)).hex()
+            for concept, image in zip(concepts, row["images"], strict=True)
         ]
-        label = names[row["label"]]
-        total.update(canonical_row(row["concepts"], label, metadata, row["shifted"], digests) + b"\n")
+        values = {name: row[name] for name in metadata}
+        total.update(canonical_row(concepts, labels[row["label"]], values, row["shifted"], digests) + b"\n")
     return total.hexdigest()
 
 

@@ -176,7 +176,8 @@ def _responsible(manifest: Manifest) -> dict[str, Any]:
         "rai:dataCollection": "Examples are simulated by a program from a seed; no person took part. Images: "
         f"{source['name']} {source['version']}. {source['citation']}",
         "rai:dataCollectionType": "Simulations",
-        "rai:dataCollectionMissingData": "Blank slots of an example have no image; nothing else is missing.",
+        "rai:dataCollectionMissingData": "A blank slot of an example has the concept -1 and a black image; "
+        "nothing is missing.",
         "rai:dataPreprocessingProtocol": "Images are rendered at the size of the image source and kept as "
         "PNG files without loss; shifts are deterministic functions of an image and its index.",
         "rai:dataManipulationProtocol": "Shifts: " + (", ".join(manifest.shifts.values()) or "none") + ".",

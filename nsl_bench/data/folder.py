@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench import cache
-from nsl_bench.data.arrow import About, kept, save, schema
+from nsl_bench.data.arrow import COLUMNS, About, kept, save, schema, streamed
 from nsl_bench.data.manifest import Manifest
-from nsl_bench.data.verify import mixed_rows
+from nsl_bench.data.rows import example_features, example_references
+from nsl_bench.data.splits import no_shift
+from nsl_bench.data.verify import metadata_types, mixed_rows
 from nsl_bench.errors import UserError
 from nsl_bench.shift import STANDARD
 from nsl_bench.types import Part, n_of_percent
 
 if TYPE_CHECKING:
-    from datasets import Dataset
+    from datasets import Dataset, Features, IterableDataset
 
 __all__ = ["from_folder"]
 
 
 def from_folder(
-    folder: Path, part: Part, repeat: int, size: str | None, shift: str, percent: float
-) -> Dataset:
+    folder: Path, part: Part, repeat: int, size: str | None, shift: str, percent: float, streaming: bool
+) -> Dataset | IterableDataset:
     """A split of a generated data set with a share of its examples shifted.
 
     Args:
@@ -34,6 +37,7 @@ def from_folder(
         size: the train size that is expected; None: whatever it is.
         shift: configuration, short name or spec of a shift.
         percent: 0..100.
+        streaming: whether rows are read, and checked, when they are asked for.
 
     Raises:
         UserError: it has no such split, size or shift, or it is not as it was generated.
@@ -42,54 +46,70 @@ def from_folder(
     own = manifest.recipe.get("size") or str(manifest.recipe.get("train"))
     if size not in (None, own):
         raise UserError(f"The data set {folder} holds train sets of the size '{own}', not '{size}'.")
+    if percent and shift == STANDARD:
+        raise no_shift(percent, list(manifest.shifts))
+    config = None if shift == STANDARD else manifest.config_of(shift)
     split = manifest.split_name(part, repeat)
-    config = STANDARD if shift == STANDARD else manifest.config_of(shift)
-    rows = manifest.split(config, split).rows
+    rows = manifest.split(config or STANDARD, split).rows
     n_shifted = n_of_percent(rows, percent, floor=manifest.rounding == "floor")
-    configs = [c for c, n in ((STANDARD, rows - n_shifted), (config, n_shifted)) if n]
-    hashes = [manifest.files[manifest.split(c, split).marks].sha256 for c in configs]
+    configs = [c for c, n in ((STANDARD, rows - n_shifted), (config, n_shifted)) if c and n]
     source = manifest.source
     about = About(
         f"{manifest.benchmark} {manifest.version}: {manifest.description} "
         f"Images: {source['name']} {source['version']}.",
         source["licence"],
         source["citation"],
-        "",
     )
-    identity = cache.key(asdict(about), split, n_shifted, hashes, manifest.labels, manifest.metadata)
-    return kept(
-        manifest.benchmark,
-        identity,
-        lambda path: _copy(path, folder, manifest, split, configs, n_shifted, about),
-    )
+    mix = _Mix(folder, manifest, split, config, configs, n_shifted)
+    if streaming:
+        return streamed(mix.features, about, mix.rows)
+    hashes = [manifest.files[manifest.split(c, split).marks].sha256 for c in configs]
+    words = (COLUMNS, asdict(about), split, n_shifted, config, hashes)
+    identity = cache.key(*words, manifest.labels, manifest.concepts, manifest.metadata)
+    return kept(manifest.benchmark, identity, lambda path: mix.copy(path, about))
 
 
-def _copy(
-    path: Path,
-    folder: Path,
-    manifest: Manifest,
-    split: str,
-    configs: Sequence[str],
-    n_shifted: int,
-    about: About,
-) -> None:
-    """Read the rows twice: the hash, which says what the file holds, stands before them."""
+@dataclass(frozen=True, eq=False)
+class _Mix:
+    """A split with some of its examples shifted.
 
-    def mixed() -> Iterator[tuple[dict[str, Any], bytes]]:
-        return mixed_rows(folder, manifest, configs, split, n_shifted)
+    Attributes:
+        folder: of the data set.
+        manifest: of the data set.
+        split: its name.
+        config: of the shift, if one is named.
+        configs: those that rows are read from: of standard rows, of shifted ones, or both.
+        n_shifted: how many are shifted.
+    """
 
-    total = hashlib.sha256()
-    for _, canonical in mixed():
-        total.update(canonical + b"\n")
-    types = _types(folder / manifest.split(configs[0], split).files[0], manifest.metadata)
-    columns = schema(manifest.labels, types, replace(about, content_hash=total.hexdigest()))
-    names = columns.names
-    save(path, columns, ({name: row[name] for name in names} for row, _ in mixed()))
+    folder: Path
+    manifest: Manifest
+    split: str
+    config: str | None
+    configs: Sequence[str]
+    n_shifted: int
 
+    @cached_property
+    def features(self) -> Features:
+        """The columns: those of the shift's configuration."""
+        metadata = metadata_types(self.folder, self.manifest, self.configs[0], self.split)
+        references = example_references(self.config)
+        return example_features(self.manifest.labels, self.manifest.concepts, metadata, references)
 
-def _types(file: Path, names: Sequence[str]) -> dict[str, str]:
-    import pyarrow.parquet as pq
-    from datasets import Features
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows, every one checked."""
+        names = list(self.features)
+        for row, _ in self._mixed():
+            if self.config is not None and "shifted_images" not in row:
+                row["shifted_images"] = [one and f"{self.config}_{one}" for one in row["standard_images"]]
+            yield {name: row[name] for name in names}
 
-    features = Features.from_arrow_schema(pq.read_schema(file))
-    return {name: features[name].dtype for name in names}
+    def copy(self, path: Path, about: About) -> None:
+        """Write the rows to an Arrow file, reading them twice: the hash stands before them."""
+        total = hashlib.sha256()
+        for _, canonical in self._mixed():
+            total.update(canonical + b"\n")
+        save(path, schema(self.features, replace(about, content_hash=total.hexdigest())), self.rows())
+
+    def _mixed(self) -> Iterator[tuple[dict[str, Any], bytes]]:
+        return mixed_rows(self.folder, self.manifest, self.configs, self.split, self.n_shifted)

@@ -30,7 +30,7 @@ from nsl_bench.data.croissant import write_croissant
 from nsl_bench.data.manifest import Manifest, SplitEntry, file_entry, partial
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Plan, Recipe, split_name, without_folders
 from nsl_bench.data.reuse import reuse
-from nsl_bench.data.rows import example_schema, image_ids, pool_row, pool_schema, row_mark
+from nsl_bench.data.rows import example_features, image_ids, metadata_types, pool_features, pool_row, row_mark
 from nsl_bench.data.shards import BYTES_KEY, Examples, Pool, Shard, Shared, pool_split, ranges, write
 from nsl_bench.data.splits import make_split, task_of_split
 from nsl_bench.errors import UserError
@@ -152,13 +152,19 @@ def prepare(plan: Plan, work: Path) -> Shared:
                 references |= {f"{name}_images": pool for name, pool in shifted.items()}
             elif config != STANDARD:
                 references["shifted_images"] = shifted[config]
-            schema = example_schema(
-                plan.task.labels, examples.metadata, list(references), images=config != SYMBOLIC
+            features = example_features(
+                plan.task.labels.names,
+                plan.task.concept_space.concepts,
+                metadata_types(examples.metadata),
+                list(references),
+                images=config != SYMBOLIC,
             )
             bounds = ranges(len(examples), 0 if config == SYMBOLIC else shown_a_row, shape)
             pool = None if config == SYMBOLIC else shifted.get(config, standard)
-            tables[config, split] = Examples(config, split, pool, references, schema, bounds)
-    return Shared(work, plan.source, pool_schema(plan.task.concept_space), pools, splits, tables)
+            tables[config, split] = Examples(config, split, pool, references, features.arrow_schema, bounds)
+    return Shared(
+        work, plan.source, pool_features(plan.task.concept_space.concepts).arrow_schema, pools, splits, tables
+    )
 
 
 def _examples(plan: Plan, work: Path, name: str) -> Split:

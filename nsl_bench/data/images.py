@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
 from nsl_bench.types import PoolPart
 
-__all__ = ["CHUNK", "chunks", "decode", "encode", "png", "render"]
+__all__ = ["CHUNK", "blank", "chunks", "decode", "encode", "png", "render"]
 
 CHUNK = 256
 """Images rendered at a time."""
@@ -58,6 +58,11 @@ def png(image: npt.NDArray[np.uint8]) -> bytes:
     picture = Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image)
     picture.save(buffer, "PNG", compress_level=_LEVEL)
     return buffer.getvalue()
+
+
+def blank(shape: Sequence[int]) -> bytes:
+    """The PNG file that stands in a blank slot: all black, of the shape [height, width, channels]."""
+    return png(np.zeros(tuple(shape), np.uint8))
 
 
 def encode(image: npt.NDArray[np.uint8]) -> tuple[bytes, bytes]:

@@ -1,47 +1,88 @@
-"""`nsl_bench.load`: a benchmark's examples as a Hugging Face `Dataset`.
+"""`nsl_bench.load`: a benchmark's examples as a Hugging Face `Dataset`, or as a stream of them.
 
-They come from a generated folder, from a repository on the Hugging Face Hub, or are generated here. In each
-case the data set is made once and kept as an Arrow file in the cache folder, which holds nothing whose
-content hash was not checked or computed.
+They come from a generated folder, from a repository on the Hugging Face Hub, or are generated here. A
+`Dataset` is made once and kept as an Arrow file in the cache folder, which holds nothing whose content hash
+was not checked or computed. A stream is made as it is read, and nothing is kept.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast, get_args, overload
 
-import numpy as np
-import numpy.typing as npt
-
-from nsl_bench import cache, registry
+from nsl_bench import registry
+from nsl_bench.arguments import Allowed, checked_arguments, number, of, whole
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.data.arrow import About, kept, save, schema
-from nsl_bench.data.content import DIGEST_BYTES, content_hash
 from nsl_bench.data.folder import from_folder
-from nsl_bench.data.images import chunks, encode, render
+from nsl_bench.data.generated import Generated
 from nsl_bench.data.manifest import is_folder, partial
-from nsl_bench.data.splits import check_percent, make_source, make_split
+from nsl_bench.data.splits import make_source, make_split, no_shift
 from nsl_bench.errors import UserError, unknown
-from nsl_bench.shift import STANDARD, Shift, resolve
-from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, Part, PoolPart, Split
-from nsl_bench.workers import spread
+from nsl_bench.shift import STANDARD, named_shifts, resolve
+from nsl_bench.types import Part
 
 if TYPE_CHECKING:
-    from datasets import Dataset
+    from datasets import Dataset, IterableDataset
 
-__all__ = ["load"]
+__all__ = ["LoadOptions", "load"]
 
-_CHUNK = 64
 _REPOSITORY = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")
 
+_TEXT = Allowed("a text", of(str))
+_PLACE = Allowed("a text or a path", of(str, Path))
+_ALLOWED = {
+    "benchmark": _PLACE,
+    "split": Allowed("'train', 'validation' or 'test'", of(str)),
+    "size": Allowed(
+        "the name of a size, such as 'small', or a number of examples",
+        lambda value: isinstance(value, str) or whole(1)(value),
+    ),
+    "repeat": Allowed("a whole number of 1 or more", whole(1)),
+    "shift": _TEXT,
+    "percent": Allowed("a number from 0 to 100", number(0, 100)),
+    "source": _TEXT,
+    "seed": Allowed("a whole number from 0 to 2**63 - 1", whole(0, 2**63 - 1)),
+    "splits": _PLACE,
+    "workers": Allowed("a whole number of 1 or more", whole(1)),
+    "revision": _TEXT,
+    "streaming": Allowed("True or False", of(bool)),
+}
 
+
+class LoadOptions(TypedDict, total=False):
+    """The options of `load` but `streaming`."""
+
+    split: str
+    size: str | int | None
+    repeat: int
+    shift: str
+    percent: float | None
+    source: str | None
+    seed: int
+    splits: str | Path | None
+    workers: int
+    revision: str | None
+
+
+@overload
+def load(
+    benchmark: str | Path, *, streaming: Literal[False] = ..., **options: Unpack[LoadOptions]
+) -> Dataset: ...
+
+
+@overload
+def load(
+    benchmark: str | Path, *, streaming: Literal[True], **options: Unpack[LoadOptions]
+) -> IterableDataset: ...
+
+
+@checked_arguments(_ALLOWED)
 def load(
     benchmark: str | Path,
     *,
     split: str = "train",
-    size: str | None = None,
+    size: str | int | None = None,
     repeat: int = 1,
     shift: str = STANDARD,
     percent: float | None = None,
@@ -50,42 +91,47 @@ def load(
     splits: str | Path | None = None,
     workers: int = 1,
     revision: str | None = None,
-) -> Dataset:
-    """Examples with decoded images.
+    streaming: bool = False,
+) -> Dataset | IterableDataset:
+    """Examples with decoded images, standard or shifted.
+
+    ``load("follow_suit", shift="noir", percent=60)`` gives train examples of which 60 % are shifted; it takes
+    the same arguments for a generated folder, ``load("./tricks", shift="noir", percent=60)``.
 
     Args:
         benchmark: name of a benchmark, with options if need be (``"follow_suit"``), whose examples are
             generated here; a folder that ``nsl-bench generate`` made (``"./tricks"``); or a repository on
             the Hub, pinned by a revision (``"owner/name"``, ``"owner/name@v1.0.0"``).
         split: ``"train"``, ``"validation"`` or ``"test"``.
-        size: size of the train set, ``"small"`` or what the folder holds by default.
+        size: name of a size of the train set, or a number of examples; ``"small"`` or what the folder holds
+            by default.
         repeat: which of the independent train sets, from 1.
         shift: name or spec of a shift, e.g. ``"noir"``, ``"rotate:90"``.
-        percent: share of the examples that are shifted; 100 if a shift is named, else 0.
+        percent: share of the examples that are shifted, from 0 to 100; 100 if a shift is named, else 0.
         source: spec of an image source; the benchmark's embedded one by default. A folder has its own.
         seed: another seed gives other examples. A folder has its own.
         splits: folder of splits made elsewhere, to be used in place of generated ones.
-        workers: processes that render; the rows do not depend on it.
+        workers: processes that render; the rows do not depend on it. A stream is rendered by whoever reads
+            it, for example by the workers of a PyTorch `DataLoader`.
         revision: tag or commit of a repository on the Hub.
+        streaming: whether to give an `IterableDataset`, whose rows are made as they are read.
 
     Returns:
-        A `Dataset` with the columns ``id``, ``images`` (a list with one image a slot, None for a blank),
-        ``concepts`` (likewise, their names), ``label``, ``shifted``, and one a meta-datum. Its
-        ``info.description`` ends with the content hash.
+        A `Dataset` with the columns of `datasets.load_dataset` on a generated folder: ``id``; ``images``, a
+        list with one image a slot; ``concepts``, the class of each image; ``label``; ``shifted``; one
+        column a meta-datum; ``rank``, the place in the order in which examples become shifted;
+        ``standard_images`` and, if a shift is named, ``shifted_images``, ids of the images in the pool. A
+        blank slot has the concept -1 and a black image. ``info.description`` ends with the content hash
+        (not that of a stream).
 
     Raises:
-        UserError: an unknown name, a percentage out of range, a folder that is not as it was generated, or
-            a Hub that cannot be reached.
+        UserError: an unknown name, an argument out of range, a folder that is not as it was generated, or a
+            Hub that cannot be reached.
     """
-    if split not in get_args(Part):
-        raise unknown("split", split, get_args(Part))
-    part = cast(Part, split)
+    part = _part(split)
     if percent is None:
         percent = 0.0 if shift == STANDARD else 100.0
-    if check_percent(percent) and shift == STANDARD:
-        raise UserError(f"{percent:g} % of the examples cannot be shifted without a shift; name one.")
-    if repeat < 1:
-        raise UserError(f"Repeats are numbered from 1, found {repeat}.")
+    size = None if size is None else str(size)
     text = str(benchmark)
     here = registry.Spec.parse(text).name.partition("@")[0] in registry.names("benchmark")
     folder = Path(benchmark)
@@ -95,6 +141,8 @@ def load(
         task: Benchmark = registry.create("benchmark", text)
         images = make_source(task, source)
         change = resolve(shift, task, images)
+        if percent and change is None:
+            raise no_shift(percent, list(named_shifts(task, images)))
         examples = make_split(
             task,
             images,
@@ -105,7 +153,8 @@ def load(
             seed=seed,
             splits=None if splits is None else Path(splits),
         )
-        return _generated(task, images, change, examples, workers)
+        generated = Generated(task, images, change, examples)
+        return generated.streamed() if streaming else generated.kept(workers)
     for option, given in (("source", source), ("seed", seed), ("splits", splits)):
         if given:
             raise UserError(f"{text} is generated already and has its own {option}; leave {option} out.")
@@ -114,94 +163,14 @@ def load(
 
         pinned = revision or repository["revision"]
         folder = fetch(repository["name"], pinned, shift if percent else STANDARD, part, repeat)
-    return from_folder(folder, part, repeat, size, shift, percent)
+    return from_folder(folder, part, repeat, size, shift, percent, streaming)
 
 
-def _generated(
-    task: Benchmark, source: ImageSource, shift: Shift | None, examples: Split, workers: int
-) -> Dataset:
-    identity = cache.key(
-        task.name,
-        task.version,
-        source.name,
-        source.fingerprint(),
-        shift.spec if shift and examples.n_shifted else STANDARD,
-        content_hash(examples, task),
-        cache.key(examples.images.tobytes().hex()),
-    )
-
-    def write(path: Path) -> None:
-        encoded = _Encoded(source, shift, examples, workers)
-        about = About(
-            f"{task.name} {task.version}: {task.description} Images: {source.name} {source.version}.",
-            source.licence,
-            source.citation,
-            content_hash(examples, task, encoded.digests),
-        )
-        types = {
-            name: "string" if column.dtype.kind == "U" else str(column.dtype)
-            for name, column in examples.metadata.items()
-        }
-        save(
-            path,
-            schema(task.labels.names, types, about),
-            (_row(examples, i, encoded) for i in range(len(examples))),
-        )
-
-    return kept(task.name, identity, write)
-
-
-def _row(examples: Split, i: int, encoded: _Encoded) -> dict[str, Any]:
-    example = examples[i]
-    images = [
-        None if ref is None else {"bytes": encoded.png[ref.shifted, ref.index], "path": None}
-        for ref in example.images
-    ]
-    return {
-        "id": example.id,
-        "images": images,
-        "concepts": list(example.concepts),
-        "label": example.label,
-        "shifted": example.shifted,
-        **example.metadata,
-    }
-
-
-class _Encoded:
-    """The PNG files of the images that a split refers to, and their digests.
-
-    Attributes:
-        png: (shifted, image's index) to the bytes of a PNG file.
-        digests: uint8 [n, slots, 16].
-    """
-
-    def __init__(self, source: ImageSource, shift: Shift | None, examples: Split, workers: int) -> None:
-        self.png: dict[tuple[bool, int], bytes] = {}
-        by_image: dict[tuple[bool, int], bytes] = {}
-        shown = examples.images != BLANK
-        for shifted in (False, True):
-            wanted = (examples.shifted == shifted)[:, None] & shown
-            indices = np.unique(examples.images[wanted]).astype(np.int64)
-            change = shift if shifted else None
-            jobs: list[_Chunk] = [(change, rows) for rows in chunks(indices, _CHUNK)]
-            for (_, chunk), files in zip(
-                jobs, spread(_encode, (source, examples.pool), jobs, workers), strict=True
-            ):
-                for index, (png, digest) in zip(chunk.tolist(), files, strict=True):
-                    self.png[shifted, index] = png
-                    by_image[shifted, index] = digest
-        self.digests = np.zeros((*examples.images.shape, DIGEST_BYTES), np.uint8)
-        shifted_rows = examples.shifted.tolist()
-        for i, slot in np.argwhere(shown).tolist():
-            digest = by_image[shifted_rows[i], int(examples.images[i, slot])]
-            self.digests[i, slot] = np.frombuffer(digest, np.uint8)
-
-
-_Shared = tuple[ImageSource, PoolPart]
-_Chunk = tuple[Shift | None, npt.NDArray[np.int64]]
-
-
-def _encode(shared: _Shared, chunk: _Chunk) -> list[tuple[bytes, bytes]]:
-    source, part = shared
-    shift, indices = chunk
-    return [encode(image) for image in render(source, shift, part, indices)]
+def _part(split: str) -> Part:
+    parts = get_args(Part)
+    part, _, number = split.rpartition("_")
+    if part in parts and number.isdecimal():
+        raise UserError(f"Unknown split '{split}'; write split='{part}', repeat={int(number)}.")
+    if split not in parts:
+        raise unknown("split", split, parts)
+    return cast(Part, split)

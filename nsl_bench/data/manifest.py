@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from types import UnionType
@@ -22,8 +22,11 @@ from nsl_bench.types import BLANK, Part
 
 __all__ = ["FORMAT", "MANIFEST", "FileEntry", "Manifest", "SplitEntry", "file_entry", "is_folder", "partial"]
 
-FORMAT = 1
+FORMAT = 2
 """Version of the folder's layout."""
+
+FORMATS = (1, FORMAT)
+"""Those that can be read; `nsl_bench.data.format_1` has the first."""
 
 MANIFEST = "manifest.json"
 
@@ -124,8 +127,14 @@ class Manifest:
         own = any(name.startswith("test_") for splits in self.configs.values() for name in splits)
         return split_name(part, repeat if part != "test" or own else 1)
 
-    def shown(self, concepts: list[int]) -> list[str | None]:
-        """Names of concepts, None for a blank."""
+    def shown(self, concepts: Sequence[int]) -> list[str | None]:
+        """Names of concepts, None for a blank.
+
+        Raises:
+            IndexError: there is no such concept.
+        """
+        if min(concepts, default=0) < BLANK:
+            raise IndexError(f"there is no concept {min(concepts)}")
         return [None if c == BLANK else self.concepts[c] for c in concepts]
 
     def config_of(self, shift: str) -> str:
@@ -178,11 +187,12 @@ class Manifest:
         except (OSError, ValueError, RecursionError) as error:
             raise UserError(f"The manifest {path} cannot be read ({error}); generate it again.") from error
         found = values.get("format") if isinstance(values, dict) else None
-        if found != FORMAT:
+        if found not in FORMATS:
             writer = values.get("generator") if isinstance(values, dict) else None
             raise UserError(
                 f"The manifest {path} is of format {found!r}, written by {writer}, but this nsl-bench "
-                f"reads format {FORMAT}; use a version that fits, or generate the data set again."
+                f"reads formats {' and '.join(map(str, FORMATS))}; use a version that fits, or generate the "
+                "data set again."
             )
         try:
             manifest: Manifest = _typed(values, cls)

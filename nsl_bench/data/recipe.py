@@ -32,7 +32,7 @@ from nsl_bench.shift import STANDARD, Shift, named_shifts, resolve, short_name
 from nsl_bench.source import ImageSource
 from nsl_bench.types import Part
 
-__all__ = ["IMAGES", "SYMBOLIC", "Plan", "Recipe", "split_name", "without_folders"]
+__all__ = ["IMAGES", "SYMBOLIC", "Plan", "Recipe", "config_name", "split_name", "without_folders"]
 
 IMAGES, SYMBOLIC = "images", "symbolic"
 """The configurations of a data set beside the standard and the shifted ones."""
@@ -194,7 +194,7 @@ class Plan:
         for text in asked:
             shift = resolve(text, task, source)
             if shift is not None:
-                shifts[_config(shift, task, source, shifts)] = shift
+                shifts[config_name(shift, task, source, shifts)] = shift
         full = replace(
             recipe,
             benchmark=registry.pinned(recipe.benchmark, task.version),
@@ -245,11 +245,17 @@ def _last_part(text: str) -> str:
     return path.name if path.is_absolute() or text.startswith("~") else text
 
 
-def _config(shift: Shift, task: Benchmark, source: ImageSource, taken: Mapping[str, Shift]) -> str:
-    """The name of a shift's configuration: letters, digits and underscores, as the Hub wants it."""
+def config_name(
+    shift: Shift, task: Benchmark, source: ImageSource, taken: Mapping[str, Shift] | None = None
+) -> str:
+    """The name of a shift's configuration: letters, digits and underscores, as the Hub wants it.
+
+    Raises:
+        UserError: it is one of the names that every data set has, or that of a shift in `taken`.
+    """
     name = re.sub(r"\W+", "_", short_name(shift, task, source), flags=re.ASCII).strip("_") or "shift"
-    if name in (IMAGES, SYMBOLIC, STANDARD) or name in taken:
-        taker = f" by '{taken[name].spec}'" if name in taken else ""
+    if name in (IMAGES, SYMBOLIC, STANDARD) or name in (taken or {}):
+        taker = f" by '{taken[name].spec}'" if taken and name in taken else ""
         raise UserError(
             f"The shift '{shift.spec}' cannot be a configuration of its own: '{name}' is taken{taker}."
         )

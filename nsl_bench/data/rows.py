@@ -1,7 +1,9 @@
 """The rows of a data set's parquet files: columns, how they are filled, and the mark of each row.
 
 Every configuration has plain columns that `datasets` reads without this package: images of the pool,
-symbolic examples, and examples with their images, standard or shifted.
+symbolic examples, and examples with their images, standard or shifted. No column holds nulls, so that
+every format of `datasets` gives tensors, and a PyTorch `DataLoader` batches: a blank slot has the concept -1,
+a black image of the usual shape, and ``""`` as the id of its image.
 """
 
 from __future__ import annotations
@@ -15,74 +17,93 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
-from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Split
+from nsl_bench.types import BLANK, Split
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from datasets import Features
 
 __all__ = [
     "OWN",
-    "example_schema",
+    "example_features",
+    "example_references",
     "examples_table",
     "image_ids",
     "images_table",
+    "metadata_types",
+    "pool_features",
     "pool_row",
-    "pool_schema",
     "row_mark",
 ]
 
-OWN = ("id", "images", "concepts", "label", "rank", "standard_images", "shifted_images")
+OWN = ("id", "images", "concepts", "label", "shifted", "rank", "standard_images", "shifted_images")
 """Columns of the examples; the others are references to shifted images, and meta-data."""
 
 
-def pool_schema(concepts: ConceptSpace) -> pa.Schema:
+def pool_features(concepts: Sequence[str]) -> Features:
     """Columns of the images of the pool: id, image, concept, digest of the pixels."""
     import datasets
 
-    features = datasets.Features(
+    return datasets.Features(
         {
             "id": datasets.Value("string"),
             "image": datasets.Image(),
-            "concept": datasets.ClassLabel(names=list(concepts.concepts)),
+            "concept": datasets.ClassLabel(names=list(concepts)),
             "digest": datasets.Value("string"),
         }
     )
-    return features.arrow_schema
 
 
-def example_schema(
-    labels: LabelSpace, metadata: Mapping[str, npt.NDArray[Any]], references: Sequence[str], *, images: bool
-) -> pa.Schema:
+def example_features(
+    labels: Sequence[str],
+    concepts: Sequence[str],
+    metadata: Mapping[str, str],
+    references: Sequence[str],
+    *,
+    images: bool = True,
+) -> Features:
     """Columns of examples.
 
     Args:
         labels: their names.
-        metadata: a column each.
+        concepts: their names.
+        metadata: name and type of each symbolic meta-datum.
         references: names of the columns that refer to images of the pool.
-        images: whether there is a column of decoded images.
+        images: whether there are decoded images, and whether each example's are shifted.
+
+    Raises:
+        UserError: a meta-datum has the name of another column.
     """
     import datasets
 
     clash = [name for name in metadata if name in OWN or name in references]
     if clash:
         raise UserError(f"A meta-datum cannot be called '{clash[0]}': the data set has such a column.")
-    texts = datasets.List(datasets.Value("string"))
-    features = datasets.Features(
+    text = datasets.Value("string")
+    return datasets.Features(
         {
-            "id": datasets.Value("string"),
+            "id": text,
             **({"images": datasets.List(datasets.Image())} if images else {}),
-            "concepts": texts,
-            "label": datasets.ClassLabel(names=list(labels.names)),
-            **{name: datasets.Value(_type(column)) for name, column in metadata.items()},
+            "concepts": datasets.List(datasets.ClassLabel(names=list(concepts))),
+            "label": datasets.ClassLabel(names=list(labels)),
+            **({"shifted": datasets.Value("bool")} if images else {}),
+            **{name: datasets.Value(kind) for name, kind in metadata.items()},
             "rank": datasets.Value("int32"),
-            **dict.fromkeys(references, texts),
+            **dict.fromkeys(references, datasets.List(text)),
         }
     )
-    return features.arrow_schema
 
 
-def _type(column: npt.NDArray[Any]) -> str:
-    return "string" if column.dtype.kind == "U" else str(column.dtype)
+def example_references(config: str | None) -> list[str]:
+    """The columns of a configuration with images that refer to the pool; None: no shift."""
+    return ["standard_images"] if config is None else ["standard_images", "shifted_images"]
+
+
+def metadata_types(metadata: Mapping[str, npt.NDArray[Any]]) -> dict[str, str]:
+    """What `datasets` calls the type of each column."""
+    return {
+        name: "string" if column.dtype.kind == "U" else str(column.dtype) for name, column in metadata.items()
+    }
 
 
 def image_ids(pool_split: str, indices: Iterable[int]) -> list[str]:
@@ -124,49 +145,51 @@ def examples_table(
     Args:
         examples: n examples.
         rows: which of them.
-        schema: from `example_schema`.
+        schema: of `example_features`.
         references: column of references to the split of the pool that it refers to.
-        images: indices into the pool, ascending, and the image file of each.
+        images: indices [m] into the pool, ascending, and image files [m + 1]: one of each, and last the
+            one of a blank slot.
     """
     import pyarrow as pa
 
     which = slice(rows.start, rows.stop)
     shown = examples.images[which].astype(np.int64)
-    used, place = np.unique(shown, return_inverse=True)
-    place = place.reshape(shown.shape)
     blank = shown == BLANK
+    used = np.unique(shown[~blank])
+    place = np.where(blank, len(used), np.searchsorted(used, shown))
     columns: dict[str, Any] = {
         "id": pa.array([f"{examples.part}-{i}" for i in rows]),
-        "concepts": _lists(
-            pa.array(examples.concept_space.concepts), examples.concepts[which], examples.concepts[which] < 0
-        ),
+        "concepts": _lists(pa.array(examples.concepts[which].astype(np.int64).reshape(-1)), shown.shape),
         "label": pa.array(examples.labels[which].astype(np.int64)),
         "rank": pa.array(examples.ranks[which].astype(np.int32)),
         **{name: pa.array(column[which]) for name, column in examples.metadata.items()},
         **{
-            name: _lists(pa.array(image_ids(pool_split, used.tolist())), place, blank)
+            name: _taken(pa.array([*image_ids(pool_split, used.tolist()), ""]), place)
             for name, pool_split in references.items()
         },
     }
     if images is not None:
         indices, files = images
-        columns["images"] = _lists(files, np.searchsorted(indices, shown), blank, image=True)
+        place = np.where(blank, len(indices), np.searchsorted(indices, shown))
+        pictures = pa.StructArray.from_arrays([files, pa.nulls(len(files), pa.string())], ["bytes", "path"])
+        columns["images"] = _taken(pictures, place)
+        columns["shifted"] = pa.array(np.full(len(rows), "shifted_images" in references))
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
-def _lists(
-    values: pa.Array, place: npt.NDArray[Any], blank: npt.NDArray[np.bool_], *, image: bool = False
-) -> pa.ListArray:
-    """A list a row: the values at these places [m, slots], null where a slot is blank."""
+def _taken(values: pa.Array, place: npt.NDArray[np.int64]) -> pa.ListArray:
+    """A list a row: the values at these places [m, slots]."""
     import pyarrow as pa
 
-    rows, slots = place.shape
-    taken = values.take(pa.array(np.where(blank, 0, place).reshape(-1), mask=blank.reshape(-1)))
-    if image:
-        parts = [taken, pa.nulls(len(taken), pa.string())]
-        taken = pa.StructArray.from_arrays(parts, ["bytes", "path"], mask=pa.array(blank.reshape(-1)))
-    offsets = pa.array(np.arange(rows + 1, dtype=np.int32) * slots)
-    return pa.ListArray.from_arrays(offsets, taken)
+    return _lists(values.take(pa.array(place.reshape(-1))), place.shape)
+
+
+def _lists(values: pa.Array, shape: tuple[int, ...]) -> pa.ListArray:
+    """Values [rows x slots] as a list a row."""
+    import pyarrow as pa
+
+    rows, slots = shape
+    return pa.ListArray.from_arrays(pa.array(np.arange(rows + 1, dtype=np.int32) * slots), values)
 
 
 def pool_row(concept: str, digest: str) -> bytes:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench import cache
-from nsl_bench.data.images import CHUNK, chunks, encode, render
+from nsl_bench.data.images import CHUNK, blank, chunks, encode, render
 from nsl_bench.data.recipe import IMAGES
 from nsl_bench.data.rows import examples_table, images_table
 from nsl_bench.errors import UserError
@@ -225,6 +225,8 @@ def _images(shared: Shared, shard: Shard) -> Iterator[pa.Table]:
 
 
 def _examples(shared: Shared, shard: Shard) -> Iterator[pa.Table]:
+    import pyarrow as pa
+
     table = shared.tables[shard.config, shard.split]
     examples = shared.splits[shard.split]
     start, stop = shard.rows
@@ -233,7 +235,8 @@ def _examples(shared: Shared, shard: Shard) -> Iterator[pa.Table]:
     group = _GROUP_ROWS
     if table.pool is not None:
         wanted = np.unique(shown[shown != BLANK]).astype(np.int64)
-        images = wanted, _files(shared, table.pool, wanted)
+        files = _files(shared, table.pool, wanted)
+        images = wanted, pa.concat_arrays([files, pa.array([blank(shared.source.shape)], files.type)])
         group = _group(float((shown != BLANK).sum() / max(1, len(shown))), shared.source.shape)
     for first in range(start, stop, group):
         rows = range(first, min(first + group, stop))

@@ -7,6 +7,7 @@ every higher percentage.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError
+from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.seeding import generator
 from nsl_bench.source import ImageSource
 from nsl_bench.types import BLANK, Part, Split
@@ -27,6 +28,7 @@ __all__ = [
     "check_percent",
     "make_source",
     "make_split",
+    "no_shift",
     "symbolic_split",
     "task_of_split",
 ]
@@ -57,8 +59,15 @@ def check_percent(percent: float) -> float:
         UserError: it is not in 0..100.
     """
     if not 0 <= percent <= 100:
-        raise UserError(f"A share of shifted examples lies between 0 and 100 percent, found {percent:g}.")
+        raise UserError(f"A share of shifted examples must be from 0 to 100 percent; got {percent:g}.")
     return percent
+
+
+def no_shift(percent: float, known: Sequence[str]) -> UserError:
+    """The error for a share of shifted examples where no shift is named."""
+    fix = f"add shift='{known[0]}'" if known else "name one"
+    others = did_you_mean("", known) if len(known) > 1 else ""
+    return UserError(f"percent={percent:g} needs a shift: {fix}.{others}")
 
 
 def symbolic_split(

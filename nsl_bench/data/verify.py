@@ -9,14 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.data.content import canonical_row, image_digest
+from nsl_bench.data.format_1 import Upgrade, former_features
 from nsl_bench.data.images import decode
-from nsl_bench.data.manifest import Manifest, file_entry
+from nsl_bench.data.manifest import FORMAT, Manifest, SplitEntry, file_entry
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Recipe
-from nsl_bench.data.rows import pool_row, row_mark
+from nsl_bench.data.rows import example_features, example_references, pool_features, pool_row, row_mark
 from nsl_bench.data.splits import check_percent
 from nsl_bench.errors import UserError
 from nsl_bench.shift import STANDARD
@@ -25,7 +27,7 @@ from nsl_bench.types import n_of_percent
 if TYPE_CHECKING:
     from datasets import Features
 
-__all__ = ["Digests", "checked_rows", "mixed_rows", "verify"]
+__all__ = ["Digests", "checked_rows", "metadata_types", "mixed_rows", "verify"]
 
 _BATCH = 256
 
@@ -35,6 +37,7 @@ class Digests:
 
     def __init__(self) -> None:
         self._known: dict[bytes, str] = {}
+        self._black: dict[bytes, bool] = {}
 
     def of(self, file: bytes) -> str:
         """The digest of the pixels of an image file.
@@ -46,6 +49,16 @@ class Digests:
         if key not in self._known:
             self._known[key] = image_digest(decode(file)).hex()
         return self._known[key]
+
+    def black(self, file: bytes) -> bool:
+        """Whether every pixel of an image file is 0.
+
+        Raises:
+            OSError: it is not whole.
+        """
+        if file not in self._black:
+            self._black[file] = not decode(file).any()
+        return self._black[file]
 
 
 def verify(folder: Path, *, progress: bool = False) -> Manifest:
@@ -178,12 +191,13 @@ def checked_rows(
     marks = _marks(folder, manifest, entry.marks)
     where = f"{config}/{split} in {folder}"
     number = 0
+    upgrade = _upgrade(folder, manifest, config, entry)
     for path in entry.files:
-        for row in _rows(folder / path, manifest, config):
+        for row in _rows(folder / path, manifest, config, upgrade):
             name = f"Row {number} ({row['id']}) of {where}"
             try:
                 canonical, mark = _canonical(row, config, manifest, digests)
-            except (OSError, KeyError, IndexError, TypeError) as error:
+            except (OSError, KeyError, IndexError, TypeError, ValueError) as error:
                 raise UserError(f"{name} cannot be read ({error}); generate the data set again.") from error
             if number >= len(marks):
                 raise UserError(f"{name} is one too many: the manifest lists {len(marks)} rows.")
@@ -195,6 +209,13 @@ def checked_rows(
         raise UserError(f"{where} ends after {number} rows, but the manifest states {entry.rows}.")
 
 
+def _upgrade(folder: Path, manifest: Manifest, config: str, entry: SplitEntry) -> Upgrade | None:
+    if manifest.format == FORMAT or config == IMAGES:
+        return None
+    files = [folder / path for path in entry.files]
+    return Upgrade(files, manifest.concepts, _references(manifest, config), config in manifest.shifts)
+
+
 def _marks(folder: Path, manifest: Manifest, path: str) -> list[str]:
     file = folder / path
     if file_entry(file) != manifest.files[path]:
@@ -202,43 +223,64 @@ def _marks(folder: Path, manifest: Manifest, path: str) -> list[str]:
     return file.read_text(encoding="ascii", errors="replace").split()
 
 
-def _rows(file: Path, manifest: Manifest, config: str) -> Iterator[dict[str, Any]]:
-    """The rows of a parquet file of a configuration."""
-    import pyarrow as pa
+def metadata_types(folder: Path, manifest: Manifest, config: str, split: str) -> dict[str, str]:
+    """Name and type of each meta-datum, as the first file of a split has them.
+
+    Raises:
+        UserError: the file cannot be read, or has other columns than the manifest says.
+    """
     import pyarrow.parquet as pq
     from datasets import Features
 
+    file = folder / manifest.split(config, split).files[0]
+    with _readable(file):
+        found = Features.from_arrow_schema(pq.read_schema(file))
+        _check_columns(file, found, manifest, config)
+        return {name: found[name].dtype for name in manifest.metadata}
+
+
+def _rows(file: Path, manifest: Manifest, config: str, upgrade: Upgrade | None) -> Iterator[dict[str, Any]]:
+    """The rows of a parquet file of a configuration, in today's columns."""
+    import pyarrow.parquet as pq
+    from datasets import Features
+
+    with _readable(file), pq.ParquetFile(file) as table:
+        _check_columns(file, Features.from_arrow_schema(table.schema_arrow), manifest, config)
+        for batch in table.iter_batches(_BATCH):
+            yield from batch.to_pylist() if upgrade is None else map(upgrade, batch.to_pylist())
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    """What reading a parquet file can raise, as a sentence."""
+    import pyarrow as pa
+
     try:
-        with pq.ParquetFile(file) as table:
-            _check_columns(file, Features.from_arrow_schema(table.schema_arrow), manifest, config)
-            for batch in table.iter_batches(_BATCH):
-                yield from batch.to_pylist()
+        yield
     except FileNotFoundError:
         raise UserError(f"The file {file} is not there; generate the data set again.") from None
     except PermissionError as error:
         raise UserError(f"The file {file} cannot be read: {error.strerror}.") from error
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise UserError(f"The file {file} is damaged ({reason}); generate the data set again.") from error
 
 
 def _check_columns(file: Path, found: Features, manifest: Manifest, config: str) -> None:
     """The columns are those of the configuration, with the manifest's labels, concepts and meta-data."""
-    from datasets import ClassLabel, Image, List, Value
+    from datasets import Value
 
-    text = Value("string")
-    expected: dict[str, Any]
     if config == IMAGES:
-        concept = ClassLabel(names=list(manifest.concepts))
-        expected = {"id": text, "image": Image(), "concept": concept, "digest": text}
+        expected = pool_features(manifest.concepts)
     else:
         kinds = {name: found.get(name) for name in manifest.metadata}
-        expected = {name: kind if isinstance(kind, Value) else text for name, kind in kinds.items()}
-        expected |= {"id": text, "concepts": List(text), "rank": Value("int32")}
-        expected |= {"label": ClassLabel(names=list(manifest.labels))}
-        expected |= dict.fromkeys(_references(manifest, config), List(text))
-        if config != SYMBOLIC:
-            expected["images"] = List(Image())
+        types = {name: kind.dtype if isinstance(kind, Value) else "string" for name, kind in kinds.items()}
+        references = _references(manifest, config)
+        expected = example_features(
+            manifest.labels, manifest.concepts, types, references, images=config != SYMBOLIC
+        )
+        if manifest.format == 1:
+            expected = former_features(expected)
     for name in [*expected, *found]:
         if found.get(name) != expected.get(name):
             there, right = found.get(name, "not there"), expected.get(name, "not there")
@@ -252,7 +294,7 @@ def _references(manifest: Manifest, config: str) -> list[str]:
     """Names of the columns that refer to images of the pool."""
     if config == SYMBOLIC:
         return ["standard_images", *(f"{name}_images" for name in manifest.shifts)]
-    return ["standard_images", "shifted_images"] if config in manifest.shifts else ["standard_images"]
+    return example_references(config if config in manifest.shifts else None)
 
 
 def _canonical(row: dict[str, Any], config: str, manifest: Manifest, digests: Digests) -> tuple[bytes, str]:
@@ -263,11 +305,19 @@ def _canonical(row: dict[str, Any], config: str, manifest: Manifest, digests: Di
             raise OSError("its digest is not that of its pixels")
         canonical = pool_row(_name(manifest.concepts, row["concept"]), digest)
         return canonical, row_mark(canonical, row["id"])
-    images = [None if image is None else digests.of(image["bytes"]) for image in row.get("images", ())]
+    concepts = manifest.shown(row["concepts"])
+    images: list[str | None] = []
+    if config != SYMBOLIC:
+        if row["shifted"] != (config in manifest.shifts):
+            raise OSError(f"shifted is {row['shifted']}")
+        for concept, image in zip(concepts, row["images"], strict=True):
+            if concept is None and not digests.black(image["bytes"]):
+                raise OSError("there is an image in a blank slot")
+            images.append(None if concept is None else digests.of(image["bytes"]))
     metadata = {name: row[name] for name in manifest.metadata}
     label = _name(manifest.labels, row["label"])
-    canonical = canonical_row(row["concepts"], label, metadata, config in manifest.shifts, images)
-    references = [row[name] for name in _references(manifest, config)]
+    canonical = canonical_row(concepts, label, metadata, config in manifest.shifts, images)
+    references = [[one or None for one in row[name]] for name in _references(manifest, config)]
     return canonical, row_mark(canonical, row["id"], row["rank"], *references)
 
 

@@ -40,7 +40,9 @@ class Nothing:
 
 sys.meta_path.insert(0, Nothing())
 import numpy as np
+import torch
 from datasets import get_dataset_config_names, load_dataset
+from torch.utils.data import DataLoader
 
 folder = sys.argv[1]
 print(get_dataset_config_names(folder))
@@ -54,15 +56,21 @@ for row, twin, streamed in zip(turned, plain, stream, strict=True):
         assert row[name] == twin[name] == streamed[name]
     for slot, concept in enumerate(row["concepts"]):
         images = [r["images"][slot] for r in (row, twin, streamed)]
-        if concept is None:
-            assert images == [None, None, None] and row["shifted_images"][slot] is None
+        if concept == -1:
+            assert not np.any(images) and row["shifted_images"][slot] == row["standard_images"][slot] == ""
             continue
         after, before, again = map(np.asarray, images)
         assert np.array_equal(after, np.rot90(before, -1)) and np.array_equal(after, again)
         split, _, index = row["shifted_images"][slot].rpartition("-")
         kept = pool[split][int(index)]
         assert np.array_equal(np.asarray(kept["image"]), after)
-        assert pool[split].features["concept"].int2str(kept["concept"]) == concept
+        assert kept["concept"] == concept and row["shifted"] and not twin["shifted"]
+assert turned.features["concepts"].feature == pool["a"].features["concept"]
+for data in (turned, plain, stream):
+    (batch,) = DataLoader(data.with_format("torch"), batch_size=24)
+    assert batch["images"].shape == (24, 16, 1, 28, 28) and batch["images"].dtype == torch.uint8
+    assert batch["concepts"].shape == (24, 16) and batch["concepts"].dtype == torch.int64
+    assert batch["concepts"].min() == -1 and batch["concepts"].max() == 3
 parts = ("train", "train_2", "validation", "validation_2", "test")
 assert set(load_dataset(folder)) == set(parts)
 """
@@ -400,7 +408,8 @@ def test_facts_of_the_rules_folder_and_the_true_rule_give_the_labels(benchmark: 
         facts = {(row["input"], row["value"]): row["facts"] for row in csv.DictReader(file)}
     rules = "".join((out / "rules" / name).read_text() for name in ("background.lp", "true_rule.lp"))
     for row in datasets.load_dataset(str(out), "symbolic", split="train", cache_dir=str(tmp_path / "cache")):
-        shown = [(s, c) for s, c in zip(task.slots, row["concepts"], strict=True) if c is not None]
+        names = task.concept_space.concepts
+        shown = [(s, names[c]) for s, c in zip(task.slots, row["concepts"], strict=True) if c >= 0]
         shown += [(name, str(row[name])) for name in task.metadata]
         control = clingo.Control(["--warn=none"])
         control.add("base", [], rules + " ".join(facts[key] for key in shown))

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
-from toy import SHADES
 
 from nsl_bench import registry
 from nsl_bench.data.reuse import distinct_images, reuse
 from nsl_bench.data.splits import make_source, make_split
+from nsl_bench.testing.toy import SHADES
 from nsl_bench.types import BLANK, Split
 
 

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from nsl_bench.generators.tasks.follow_suit import FollowSuit
 from nsl_bench.generators.tasks.sudoku import Sudoku
 from PIL import Image
-from toy import Negative, Patches, PatchSource, patches
 
 from nsl_bench import registry
 from nsl_bench.cli import main
@@ -18,6 +17,7 @@ from nsl_bench.data.show import sheet
 from nsl_bench.data.splits import make_source, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.shift import named_shifts
+from nsl_bench.testing.toy import Negative, Patches, PatchSource, patches
 
 BENCHMARKS = [
     name

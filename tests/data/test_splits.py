@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,17 +77,14 @@ def test_load_gives_decoded_images_concepts_labels_and_flags() -> None:
     assert len(data) == 320 and sum(data["shifted"]) == 192
     row = data[0]
     assert len(row["images"]) == len(row["concepts"]) == 16
-    assert all(
-        (image is None) == (concept is None)
-        for image, concept in zip(row["images"], row["concepts"], strict=True)
-    )
+    for image, concept in zip(row["images"], row["concepts"], strict=True):
+        assert np.any(image) == (concept >= 0)
     plain = nsl_bench.load("sudoku_4x4")
     for after, before in zip(data.select(range(20)), plain.select(range(20)), strict=True):
         assert after["concepts"] == before["concepts"] and after["label"] == before["label"]
         for a, b in zip(after["images"], before["images"], strict=True):
-            if a is not None:
-                turned = np.rot90(np.asarray(b), -1) if after["shifted"] else np.asarray(b)
-                assert np.array_equal(np.asarray(a), turned)
+            turned = np.rot90(np.asarray(b), -1) if after["shifted"] else np.asarray(b)
+            assert np.array_equal(np.asarray(a), turned)
 
 
 def test_the_content_hash_is_the_same_for_any_number_of_workers(tmp_path: Path) -> None:
@@ -112,19 +112,47 @@ def test_the_content_hash_is_the_same_for_any_number_of_workers(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"split": "dev"}, "Unknown split 'dev'"),
-        ({"size": "smal"}, "Did you mean 'small'"),
-        ({"shift": "rotate9", "percent": 10}, "Did you mean 'rotate90'"),
-        ({"shift": "rotate90", "percent": 101}, "between 0 and 100 percent, found 101"),
-        ({"percent": 10}, "without a shift"),
-        ({"source": "mnst"}, "Did you mean 'mnist'"),
+        ({"split": "dev"}, "Unknown split 'dev'. Known: test, train, validation."),
+        ({"split": "trian"}, "Unknown split 'trian'. Did you mean 'train'?"),
+        ({"split": "train_2"}, "Unknown split 'train_2'; write split='train', repeat=2."),
+        ({"split": 1}, "split must be 'train', 'validation' or 'test'; got 1."),
+        ({"size": "smal"}, "Unknown size of sudoku_4x4 'smal'. Did you mean 'small'?"),
+        ({"size": 0}, "size must be the name of a size, such as 'small', or a number of examples; got 0."),
+        (
+            {"size": 1.5},
+            "size must be the name of a size, such as 'small', or a number of examples; got 1.5.",
+        ),
+        ({"shift": "rotate9", "percent": 10}, "Unknown shift 'rotate9'. Did you mean 'rotate90'?"),
+        ({"shift": None}, "shift must be a text; got None."),
+        ({"shift": "rotate90", "percent": 101}, "percent must be a number from 0 to 100; got 101."),
+        ({"shift": "rotate90", "percent": "fifty"}, "percent must be a number from 0 to 100; got 'fifty'."),
+        ({"shift": "rotate90", "percent": math.nan}, "percent must be a number from 0 to 100; got nan."),
+        ({"shift": "rotate90", "percent": True}, "percent must be a number from 0 to 100; got True."),
+        ({"percent": 10}, "percent=10 needs a shift: add shift='rotate90'."),
+        ({"source": "mnst"}, "Unknown source 'mnst'. Did you mean 'mnist'?"),
         ({"source": "drawn_decks"}, "drawn_decks has no images of '1'"),
-        ({"repeat": 0}, "from 1, found 0"),
+        ({"repeat": 0}, "repeat must be a whole number of 1 or more; got 0."),
+        ({"repeat": 1.5}, "repeat must be a whole number of 1 or more; got 1.5."),
+        ({"repeat": True}, "repeat must be a whole number of 1 or more; got True."),
+        ({"seed": -1}, "seed must be a whole number from 0 to 2**63 - 1; got -1."),
+        ({"workers": 0}, "workers must be a whole number of 1 or more; got 0."),
+        ({"splits": 3}, "splits must be a text or a path; got 3."),
+        ({"streaming": 1}, "streaming must be True or False; got 1."),
+        ({"repeats": 2}, "load has no argument 'repeats'. Did you mean 'repeat'?"),
+        ({"benchmark": "sudoku_4x4"}, "load: multiple values for argument 'benchmark'."),
     ],
 )
-def test_bad_arguments_get_one_sentence(options: dict[str, object], sentence: str) -> None:
-    with pytest.raises(UserError, match=sentence):
-        nsl_bench.load("sudoku_4x4", **options)  # type: ignore[arg-type]
+def test_bad_arguments_get_one_sentence(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        nsl_bench.load("sudoku_4x4", **options)
+
+
+def test_numpy_numbers_are_numbers() -> None:
+    twice = [
+        nsl_bench.load("sudoku_4x4", size=10, shift="rotate90", percent=percent, repeat=repeat)
+        for percent, repeat in ((50, 2), (np.float32(50), np.int64(2)))
+    ]
+    assert dataset_hash(twice[0]) == dataset_hash(twice[1]) and sum(twice[0]["shifted"]) == 5
 
 
 def test_the_hash_covers_pixels() -> None:

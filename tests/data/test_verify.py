@@ -33,9 +33,14 @@ def change(
     pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), folder / path)
 
 
+def first_image(row: dict[str, Any]) -> dict[str, Any]:
+    """The first image of a row that is not the black one of a blank slot."""
+    return next(image for image, c in zip(row["images"], row["concepts"], strict=True) if c >= 0)
+
+
 def repaint(rows: list[dict[str, Any]], row: int, by: int) -> None:
     """Another level for one pixel of the first image of a row."""
-    image = next(image for image in rows[row]["images"] if image)
+    image = first_image(rows[row])
     pixels = np.asarray(Image.open(io.BytesIO(image["bytes"]))).copy()
     pixels[3, 5] ^= by
     buffer = io.BytesIO()
@@ -58,7 +63,12 @@ def test_the_first_row_that_differs_is_named(
 ) -> None:
     monkeypatch.setenv("NSL_BENCH_CACHE", str(tmp_path / "cache"))
     change(copied, TURNED, lambda rows: [repaint(rows, i, 1) for i in (9, 5)] and None)
-    for look in (verify, lambda folder: nsl_bench.load(folder, shift="rotate90")):
+    looks: list[Callable[[Path], object]] = [
+        verify,
+        lambda folder: nsl_bench.load(folder, shift="rotate90"),
+        lambda folder: list(nsl_bench.load(folder, shift="rotate90", streaming=True)),
+    ]
+    for look in looks:
         with pytest.raises(UserError, match=r"^Row 5 \(train-5\) of rotate90/train in .* differs"):
             look(copied)
     with pytest.raises(UserError, match="Row 5 "):
@@ -73,7 +83,7 @@ def test_the_first_row_that_differs_is_named(
         ("label", 1),
         ("id", "train-0"),
         ("standard_images", ["a-1"] * 16),
-        ("concepts", ["1"] * 16),
+        ("concepts", [0] * 16),
     ],
 )
 def test_every_column_counts(copied: Path, field: str, value: object) -> None:
@@ -89,6 +99,21 @@ def test_every_column_counts(copied: Path, field: str, value: object) -> None:
 def test_a_label_below_zero_is_none(copied: Path) -> None:
     change(copied, TURNED, lambda rows: [row.update(label=row["label"] - 2) for row in rows] and None)
     with pytest.raises(UserError, match=r"Row 0 \(train-0\) .* cannot be read \(there is no label -"):
+        verify(copied)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("concepts", [-1] * 16, "there is an image in a blank slot"),
+        ("concepts", [-2] * 16, "there is no concept -2"),
+        ("shifted", False, "shifted is False"),
+        ("images", [None] * 16, "NoneType"),
+    ],
+)
+def test_a_row_that_says_two_things(copied: Path, field: str, value: object, sentence: str) -> None:
+    change(copied, TURNED, lambda rows: rows[3].update({field: value}))
+    with pytest.raises(UserError, match=rf"^Row 3 \(train-3\) of .* cannot be read \(.*{sentence}"):
         verify(copied)
 
 
@@ -121,7 +146,7 @@ def negative(picture: Image.Image) -> tuple[Image.Image, dict[str, Any]]:
 )
 def test_an_image_is_what_datasets_shows(copied: Path, save: Any, sentence: str) -> None:
     def edit(rows: list[dict[str, Any]]) -> None:
-        image = next(image for image in rows[0]["images"] if image)
+        image = first_image(rows[0])
         buffer = io.BytesIO()
         picture, options = save(Image.open(io.BytesIO(image["bytes"])))
         picture.save(buffer, **options)
@@ -214,7 +239,7 @@ FILE = {"bytes": 1, "sha256": HASH}
         ("configs standard train percents", {"50": HASH}, "standard/train has percents without a shift"),
         ("configs rotate90 train percents", {"50": HASH}, "not of the content hash in the manifest"),
         ("configs rotate90 train percents", {"x": HASH}, "states a share of 'x' %"),
-        ("configs rotate90 train percents", {"nan": HASH}, "between 0 and 100 percent, found nan"),
+        ("configs rotate90 train percents", {"nan": HASH}, "from 0 to 100 percent; got nan"),
         (f"files {TURNED}", None, f"'files' lacks '{TURNED}'"),
         ("files images/more.parquet", FILE, "'images/more.parquet' is in no configuration"),
         ("files /etc/hostname", FILE, "'/etc/hostname' is no path of a file in the folder"),
@@ -313,7 +338,7 @@ def test_files_missing_changed_or_too_many(copied: Path) -> None:
         ({"size": "small"}, "holds train sets of the size '24', not 'small'"),
         ({"source": "mnist"}, "has its own source; leave source out"),
         ({"seed": 3}, "has its own seed"),
-        ({"percent": 10}, "without a shift"),
+        ({"percent": 10}, r"percent=10 needs a shift: add shift='rotate90'\."),
     ],
 )
 def test_a_folder_takes_no_other_options(grids: Path, options: dict[str, Any], sentence: str) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from abstract import PARTS, SourceCase
 from hypothesis import given
 from hypothesis import strategies as st
 from nsl_bench.generators.sources.cards import ink
@@ -20,12 +19,14 @@ from PIL import Image
 from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.report.gallery import contact_sheet
+from nsl_bench.testing import SourceTests
+from nsl_bench.testing.sources import PARTS
 from nsl_bench.types import ConceptSpace
 
 SOME = ConceptSpace("card", ("as", "10h", "2d", "kc", "7s"))
 
 
-class TestDrawnDecks(SourceCase):
+class TestDrawnDecks(SourceTests):
     total = {"network": 70, "a": 20, "b": 10}  # noqa: RUF012
 
     @classmethod
@@ -51,7 +52,7 @@ def two_decks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class TestDeckFolder(SourceCase):
+class TestDeckFolder(SourceTests):
     total = {"network": 35, "a": 10, "b": 5}  # noqa: RUF012
     path: Path
 

@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from abstract import ShiftCase
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nsl_bench.generators.shifts.augment import Augment
@@ -20,6 +19,7 @@ from torchvision.transforms.v2 import functional
 from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.shift import PixelShift, Sequence, resolve
+from nsl_bench.testing import ShiftTests
 
 
 def leaves() -> DrawnLeaves:
@@ -32,28 +32,28 @@ def smooth(seed: int, side: int) -> np.ndarray:
     return np.asarray(Image.fromarray(coarse).resize((side, side), Image.Resampling.BICUBIC))
 
 
-class TestHue(ShiftCase):
+class TestHue(ShiftTests):
     spec = "hue:0.5"
 
     def source(self) -> DrawnLeaves:
         return leaves()
 
 
-class TestGaussianBlur(ShiftCase):
+class TestGaussianBlur(ShiftTests):
     spec = "gaussian_blur:9,3"
 
     def source(self) -> DrawnLeaves:
         return leaves()
 
 
-class TestGaussianBlurOfDigits(ShiftCase):
+class TestGaussianBlurOfDigits(ShiftTests):
     spec = "gaussian_blur:5,1.1"
 
     def source(self) -> SklearnDigits:
         return SklearnDigits()
 
 
-class TestAugment(ShiftCase):
+class TestAugment(ShiftTests):
     spec = "augment:0"
 
     def source(self) -> DrawnLeaves:
@@ -80,7 +80,7 @@ class TestAugment(ShiftCase):
             assert abs(ours - lit.clip(0, 255))[12:29, 12:29].mean() < 12
 
 
-class CorruptionCase(ShiftCase):
+class CorruptionCase(ShiftTests):
     def source(self) -> DrawnLeaves:
         return leaves()
 

@@ -4,15 +4,15 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from abstract import SourceCase
 from nsl_bench.generators.sources.leaves.drawn import DrawnLeaves
 from nsl_bench.generators.sources.leaves.names import BACKGROUND, CROPS
 
 from nsl_bench.errors import UserError
+from nsl_bench.testing import SourceTests
 from nsl_bench.types import ConceptSpace, PoolPart
 
 
-class TestDrawnLeaves(SourceCase):
+class TestDrawnLeaves(SourceTests):
     total: ClassVar[dict[PoolPart, int]] = {"network": 7 * 39, "a": 2 * 39, "b": 39}
 
     @classmethod

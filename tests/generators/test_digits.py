@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from abstract import PARTS, SourceCase
 from nsl_bench.generators.sources.digits import Mnist, SklearnDigits
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
+from nsl_bench.testing import SourceTests
+from nsl_bench.testing.sources import PARTS
 from nsl_bench.types import ConceptSpace
 
 
@@ -18,7 +19,7 @@ def digits(last: int, first: int = 1) -> ConceptSpace:
     return ConceptSpace("digit", tuple(str(d) for d in range(first, last + 1)))
 
 
-class TestSklearnDigits(SourceCase):
+class TestSklearnDigits(SourceTests):
     total = {"network": 432, "a": 202, "b": 89}  # noqa: RUF012
 
     @classmethod
@@ -52,7 +53,7 @@ def small_mnist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class TestMnist(SourceCase):
+class TestMnist(SourceTests):
     total = {"network": 60, "a": 42, "b": 18}  # noqa: RUF012
     root: Path
 

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from abstract import SourceCase
 from nsl_bench.generators.sources.leaves.folder import PlantFolder, crop_of
 from nsl_bench.generators.sources.leaves.names import BACKGROUND, CROPS
 from nsl_bench.generators.sources.rooms.folder import Mit67
@@ -22,6 +21,7 @@ from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
 from nsl_bench.perception.trained_networks import train_network
 from nsl_bench.shift import resolve
+from nsl_bench.testing import SourceTests
 from nsl_bench.types import PoolPart
 
 PARTS: tuple[PoolPart, ...] = ("network", "a", "b")
@@ -49,7 +49,7 @@ def peppers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return classes(tmp_path_factory.mktemp("peppers"), PEPPERS)
 
 
-class TestPlantFolder(SourceCase):
+class TestPlantFolder(SourceTests):
     total: ClassVar[dict[PoolPart, int]] = {"network": 14, "a": 4, "b": 2}
     root: ClassVar[Path]
 

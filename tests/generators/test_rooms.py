@@ -3,16 +3,16 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from abstract import SourceCase
 from nsl_bench.generators.sources.rooms.drawn import DrawnRooms
 from nsl_bench.generators.sources.rooms.furnishing import ROOMS, SEGMENTS
 from nsl_bench.generators.sources.rooms.names import SCENES
 from nsl_bench.generators.sources.rooms.things import COLOURS, THINGS
 
+from nsl_bench.testing import SourceTests
 from nsl_bench.types import PoolPart
 
 
-class TestDrawnRooms(SourceCase):
+class TestDrawnRooms(SourceTests):
     total: ClassVar[dict[PoolPart, int]] = {"network": 7 * 67, "a": 2 * 67, "b": 67}
 
     @classmethod

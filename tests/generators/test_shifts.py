@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from abstract import ShiftCase
 from hypothesis import given
 from hypothesis import strategies as st
 from nsl_bench.generators.shifts.adversarial import Adversarial
@@ -14,13 +13,14 @@ from PIL import Image
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
+from nsl_bench.testing import ShiftTests
 
 
 def decks() -> DrawnDecks:
     return DrawnDecks(images_per_card=4, image_height=56, image_width=36)
 
 
-class TestDeckSwap(ShiftCase):
+class TestDeckSwap(ShiftTests):
     spec = "deck_swap:noir"
 
     def source(self) -> DrawnDecks:
@@ -47,7 +47,7 @@ class TestDeckSwap(ShiftCase):
             DeckSwap("noir").check(SklearnDigits())
 
 
-class TestAdversarial(ShiftCase):
+class TestAdversarial(ShiftTests):
     spec = "adversarial:standard"
 
     def source(self) -> DrawnDecks:
@@ -62,7 +62,7 @@ class TestAdversarial(ShiftCase):
             Adversarial("standard").check(SklearnDigits())
 
 
-class TestRotate(ShiftCase):
+class TestRotate(ShiftTests):
     spec = "rotate:90"
 
     def source(self) -> SklearnDigits:
@@ -76,14 +76,14 @@ class TestRotate(ShiftCase):
         assert turned.sum() == 200
 
 
-class TestRotateOblique(ShiftCase):
+class TestRotateOblique(ShiftTests):
     spec = "rotate:30"
 
     def source(self) -> SklearnDigits:
         return SklearnDigits()
 
 
-class TestRotateCards(ShiftCase):
+class TestRotateCards(ShiftTests):
     spec = "rotate:90"
 
     def source(self) -> DrawnDecks:

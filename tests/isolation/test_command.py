@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy import PatchSource, patches, view
 
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.command import CommandLearner
 from nsl_bench.isolation.limits import Failure, Limits
 from nsl_bench.learners.base import InvalidOutput, Unanswered, hypothesis_of, labels_of, probabilities_of
 from nsl_bench.learners.command import command_of, spec_of, version_of_command
+from nsl_bench.testing.toy import PatchSource, patches, view
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
 

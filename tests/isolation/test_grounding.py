@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy import Patches, patches, view
 
 from nsl_bench import registry
 from nsl_bench.cli import equivalent as comparing
@@ -26,6 +25,7 @@ from nsl_bench.report.analysis import holds
 from nsl_bench.run import task_folders, true_rule
 from nsl_bench.run.error_analysis import analyse_errors
 from nsl_bench.run.store import Store
+from nsl_bench.testing.toy import Patches, patches, view
 from nsl_bench.types import Hypothesis, Predictions, WeightedExample
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")

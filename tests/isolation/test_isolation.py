@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from toy import PatchSource, patches, view
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
@@ -21,6 +20,7 @@ from nsl_bench.isolation import kernel
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import GIB, Failure, Limits, memory_size
 from nsl_bench.learners.base import InvalidOutput, hypothesis_of, labels_of, probabilities_of
+from nsl_bench.testing.toy import PatchSource, patches, view
 
 HERE = Path(__file__).parent
 BAD, HOSTILE = HERE / "bad.py", HERE / "hostile.py"

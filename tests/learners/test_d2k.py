@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toy import Patches, patches
 
 from nsl_bench.learners.d2k import confidence, weighted_examples
 from nsl_bench.learners.view import View
+from nsl_bench.testing.toy import Patches, patches
 from nsl_bench.types import BLANK, ConceptSpace, Predictions
 
 

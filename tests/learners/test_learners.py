@@ -5,52 +5,52 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import LearnerCase
-from toy import patches, view
 
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of
+from nsl_bench.testing import LearnerTests
+from nsl_bench.testing.toy import patches, view
 from nsl_bench.types import Split
 
 
-class TestMajority(LearnerCase):
+class TestMajority(LearnerTests):
     spec = "majority"
     least = 0.4
 
 
-class TestRandomForest(LearnerCase):
+class TestRandomForest(LearnerTests):
     spec = "random_forest:trees=20"
     least = 0.9
 
 
-class TestRandomForestWithKnowledge(LearnerCase):
+class TestRandomForestWithKnowledge(LearnerTests):
     spec = "random_forest_knowledge:trees=5"
     least = 0.7
 
 
-class TestFCN(LearnerCase):
+class TestFCN(LearnerTests):
     spec = "fcn:epochs=60,learning_rate=0.005"
     least = 0.85
 
 
-class TestCNNLSTM(LearnerCase):
+class TestCNNLSTM(LearnerTests):
     spec = "cnn_lstm:epochs=40,learning_rate=0.005"
     least = 0.8
 
 
-class TestCNNLSTMOfThePublishedCode(LearnerCase):
+class TestCNNLSTMOfThePublishedCode(LearnerTests):
     spec = "cnn_lstm:epochs=40,learning_rate=0.005,published=true"
     least = 0.7
 
 
-class TestFFNSL(LearnerCase):
+class TestFFNSL(LearnerTests):
     spec = "ffnsl"
     least = 1.0
 
 
-class TestFFNSLOnFollowSuit(LearnerCase):
+class TestFFNSLOnFollowSuit(LearnerTests):
     spec = "ffnsl:penalty=constant"
     least = 1.0
 
@@ -60,7 +60,7 @@ class TestFFNSLOnFollowSuit(LearnerCase):
         return benchmark, train, benchmark.generate("test", "small", 1, np.random.default_rng(1))
 
 
-class TestCNNLSTMOnGrids(LearnerCase):
+class TestCNNLSTMOnGrids(LearnerTests):
     spec = "cnn_lstm:epochs=1"
 
     def splits(self) -> tuple[Benchmark, Split, Split]:

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from toy import Negative, Patches, PatchSource, patches, view
 
 from nsl_bench.errors import UserError
 from nsl_bench.learners.view import TrackError, View
+from nsl_bench.testing.toy import Negative, Patches, PatchSource, patches, view
 from nsl_bench.types import BLANK, Track
 
 TRACKS: tuple[Track, ...] = ("symbolic", "pretrained", "label_only", "end_to_end")

@@ -42,9 +42,9 @@ def test_an_error_leaves_the_block() -> None:
 
 def test_small_networks_are_trained_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
-    from toy import Patches, PatchSource
 
     from nsl_bench.perception import trained_networks, training
+    from nsl_bench.testing.toy import Patches, PatchSource
 
     seen: list[int] = []
     tensor = training.tensor

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import NetworkCase
-from toy import Patches, PatchSource
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
@@ -14,42 +12,44 @@ from nsl_bench.perception.images import resize
 from nsl_bench.perception.networks.edl_gen import EDLGen
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
 from nsl_bench.perception.networks.temperature import _best_temperature
+from nsl_bench.testing import NetworkTests
+from nsl_bench.testing.toy import Patches, PatchSource
 
 
-class TestDigits(NetworkCase):
+class TestDigits(NetworkTests):
     spec = "softmax:epochs=8,dense=16"
     other = "softmax:epochs=8,dense=17"
 
 
-class TestCards(NetworkCase):
+class TestCards(NetworkTests):
     spec = "softmax:epochs=10,dense=32,height=48,width=48"
     other = "softmax:epochs=10,dense=32,height=48,width=64"
     side = 50
     channels = 3
 
 
-class TestTemperature(NetworkCase):
+class TestTemperature(NetworkTests):
     spec = "temperature:epochs=8,dense=16"
     other = "temperature:epochs=8,dense=17"
 
 
-class TestEnsemble(NetworkCase):
+class TestEnsemble(NetworkTests):
     spec = "ensemble:epochs=8,dense=16,size=2"
     other = "ensemble:epochs=8,dense=16,size=3"
 
 
-class TestMCDropout(NetworkCase):
+class TestMCDropout(NetworkTests):
     spec = "mc_dropout:epochs=12,dense=16"
     other = "mc_dropout:epochs=12,dense=16,samples=3"
 
 
-class TestBackbone(NetworkCase):
+class TestBackbone(NetworkTests):
     spec = "backbone:weights=none,epochs=6,height=20,width=20"
     other = "backbone:model=resnet34,weights=none,epochs=6,height=20,width=20"
     channels = 3
 
 
-class TestEDLGen(NetworkCase):
+class TestEDLGen(NetworkTests):
     spec = "edl_gen:epochs=60,dense=32,height=16,width=16,filters=4,latent=8"
     other = "edl_gen:epochs=60,dense=32,height=16,width=16,filters=4,latent=9"
 

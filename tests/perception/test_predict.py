@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from toy import Negative, Patches, PatchSource, patches
 
 from nsl_bench import cache
 from nsl_bench.data.content import image_digest
 from nsl_bench.errors import UserError
 from nsl_bench.perception import predict, trained_networks
 from nsl_bench.perception.network import Network
+from nsl_bench.testing.toy import Negative, Patches, PatchSource, patches
 from nsl_bench.types import BLANK
 from nsl_bench.workers import spread
 

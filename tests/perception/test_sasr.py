@@ -5,17 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from cases import NetworkCase
 from safetensors.torch import save_file
-from toy import Patches, PatchSource
 
 from nsl_bench.errors import UserError
 from nsl_bench.perception import trained_networks
 from nsl_bench.perception.networks.sasr import SASR, _nearest
 from nsl_bench.perception.networks.sasr_module import SceneSizes
+from nsl_bench.testing import NetworkTests
+from nsl_bench.testing.toy import Patches, PatchSource
 
 
-class TestSASR(NetworkCase):
+class TestSASR(NetworkTests):
     spec = "sasr:epochs=5,height=20,width=20"
     other = "sasr:epochs=5,height=20,width=24"
     channels = 3

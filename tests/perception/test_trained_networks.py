@@ -13,7 +13,6 @@ import torch
 from safetensors.numpy import save_file as save
 from safetensors.torch import save_file
 from torchvision.models import get_model
-from toy import Patches, PatchSource
 
 from nsl_bench import cache, registry
 from nsl_bench.data.splits import make_source
@@ -24,6 +23,7 @@ from nsl_bench.perception.checkpoint import Checkpoint
 from nsl_bench.perception.figures import figures
 from nsl_bench.perception.network import Network, header_of
 from nsl_bench.perception.networks.meta_network import MetaNetwork
+from nsl_bench.testing.toy import Patches, PatchSource
 
 SPEC = "softmax:epochs=1,dense=4"
 
@@ -344,7 +344,7 @@ def test_a_seed_out_of_range(name: str, seed: int) -> None:
 
 
 TRAIN = """
-from toy import Patches, PatchSource
+from nsl_bench.testing.toy import Patches, PatchSource
 from nsl_bench.perception import trained_networks
 print(trained_networks.trained("softmax:epochs=3,dense=4", Patches(), PatchSource()).fingerprint())
 """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from toy import Patches, patches
 
 from nsl_bench import registry
 from nsl_bench.run.error_analysis import CAUSES, analyse_errors, perceived
+from nsl_bench.testing.toy import Patches, patches
 from nsl_bench.types import BLANK, Hypothesis, Predictions
 
 

@@ -1,7 +1,4 @@
-"""Abstract test cases: what every implementation of an interface passes, first-party or not.
-
-A test module derives a class from a case and says how to make the thing; pytest collects the rest.
-"""
+"""What every image source must do."""
 
 from __future__ import annotations
 
@@ -19,7 +16,10 @@ from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
+from nsl_bench.testing.cases import Tests
 from nsl_bench.types import PoolPart
+
+__all__ = ["PARTS", "SourceTests"]
 
 PARTS: tuple[PoolPart, ...] = ("network", "a", "b")
 
@@ -28,12 +28,21 @@ def _render(source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64],
     return source.render(part, indices, variant).tobytes()
 
 
-class SourceCase(ABC):
-    """What an image source must do.
+class SourceTests(Tests, ABC):
+    """Tests of an image source::
+
+        class TestMyImages(SourceTests):
+            total = {"network": 120, "a": 42, "b": 18}
+
+            @classmethod
+            def make(cls):
+                return MyImages(images_per_class=20)
 
     Attributes:
         total: number of images in each part of the pool of `make()`.
     """
+
+    __test__ = False
 
     total: ClassVar[dict[PoolPart, int]]
 
@@ -148,49 +157,3 @@ class SourceCase(ABC):
     def test_fingerprint(self, source: ImageSource) -> None:
         assert source.fingerprint() == self.make().fingerprint()
         assert 8 <= len(source.fingerprint()) <= 64
-
-
-class ShiftCase(ABC):
-    """What a shift must do."""
-
-    spec: ClassVar[str]
-    """A canonical spec."""
-
-    @abstractmethod
-    def source(self) -> ImageSource:
-        """A small source that it fits."""
-
-    @pytest.fixture
-    def shift(self) -> Shift:
-        shift: Shift = registry.create("shift", self.spec)
-        return shift
-
-    def test_its_spec_makes_it_again(self, shift: Shift) -> None:
-        assert shift.spec == self.spec
-        assert registry.create("shift", shift.spec).spec == self.spec
-
-    def test_it_fits(self, shift: Shift) -> None:
-        shift.check(self.source())
-
-    def test_it_changes_pixels_only(self, shift: Shift) -> None:
-        source, rows = self.source(), np.array([3, 0, 5])
-        images = shift.render(source, "a", rows)
-        assert images.dtype == np.uint8
-        assert images.shape == (3, *source.shape)
-        standard = source.render("a", rows)
-        assert all(not np.array_equal(a, b) for a, b in zip(images, standard, strict=True))
-
-    def test_images_are_shifted_one_by_one(self, shift: Shift) -> None:
-        source, rows = self.source(), np.array([3, 0, 5])
-        together = shift.render(source, "a", rows)
-        for k, row in enumerate(rows):
-            assert np.array_equal(shift.render(source, "a", np.array([row]))[0], together[k])
-
-    def test_no_images(self, shift: Shift) -> None:
-        source = self.source()
-        assert shift.render(source, "a", np.empty(0, np.int64)).shape == (0, *source.shape)
-
-    def test_it_can_be_pickled(self, shift: Shift) -> None:
-        source, rows = self.source(), np.arange(2)
-        again = pickle.loads(pickle.dumps(shift))
-        assert np.array_equal(again.render(source, "b", rows), shift.render(source, "b", rows))

@@ -1,41 +1,45 @@
-"""Abstract test cases of networks and learners: what every implementation passes, first-party or not.
-
-A test module derives a class from a case and says how to make the thing; pytest collects the rest.
-"""
+"""What every network must do: it is trained on a toy task's images, noisy patches of three shades."""
 
 from __future__ import annotations
 
-import pickle
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
-from toy import Patches, PatchSource, patches, view
 
 from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
-from nsl_bench.learners.base import Learner, hypothesis_of, labels_of, probabilities_of, track_of
 from nsl_bench.perception.checkpoint import Checkpoint
 from nsl_bench.perception.network import Network, Segmentation
-from nsl_bench.types import Hypothesis, Split
+from nsl_bench.testing.cases import Tests
+from nsl_bench.testing.toy import PatchSource
+
+__all__ = ["NetworkTests"]
 
 
-class NetworkCase:
-    """What a network must do.
+class NetworkTests(Tests):
+    """Tests of a network, which must have an entry point::
+
+        class TestMyNetwork(NetworkTests):
+            spec = "my_network:epochs=8,dense=16"
+            other = "my_network:epochs=8,dense=17"
 
     Attributes:
-        spec: of a network that trains in seconds on the toy task's images.
+        spec: of a network that learns 60 images of three shades in seconds.
         other: a spec with another architecture.
-        shape: side and channels of the images.
+        side: height and width of the images in pixels.
+        channels: of the images, 1 or 3.
     """
 
-    spec: str
-    other: str
-    side: int = 12
-    channels: int = 1
+    __test__ = False
+
+    spec: ClassVar[str]
+    other: ClassVar[str]
+    side: ClassVar[int] = 12
+    channels: ClassVar[int] = 1
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -134,95 +138,3 @@ class NetworkCase:
         network: Network = registry.create("network", self.spec)
         with pytest.raises(UserError, match="not trained"):
             network.predict_proba(np.zeros((1, self.side, self.side, self.channels), np.uint8))
-
-
-class LearnerCase:
-    """What a learner must do.
-
-    Attributes:
-        spec: the learner.
-        least: accuracy that it reaches on the toy task's test set.
-    """
-
-    spec: str
-    least: float = 0.0
-
-    def make(self) -> Learner:
-        learner: Learner = registry.create("learner", self.spec, seed=0)
-        return learner
-
-    def splits(self) -> tuple[Benchmark, Split, Split]:
-        """A benchmark, a train and a test set."""
-        return Patches(), patches("train"), patches("test")
-
-    @pytest.fixture
-    def fitted(self) -> Learner:
-        benchmark, train, _ = self.splits()
-        learner = self.make()
-        return learner.fit(view(train, benchmark=benchmark)) or learner
-
-    def test_declares_a_track(self) -> None:
-        assert track_of(self.make()) in ("symbolic", "pretrained", "label_only", "end_to_end")
-
-    def test_gives_probabilities_and_labels(self, fitted: Learner) -> None:
-        benchmark, _, test = self.splits()
-        seen = view(test, benchmark=benchmark, labelled=False)
-        probabilities = probabilities_of(fitted, seen)
-        predicted = labels_of(fitted, seen, probabilities)
-        assert probabilities.shape == (len(test), len(benchmark.labels))
-        assert (predicted == test.labels).mean() >= self.least
-        decided = predicted >= 0
-        assert np.array_equal(probabilities[decided].argmax(axis=1), predicted[decided])
-
-    def test_the_same_seed_gives_the_same_answers(self, fitted: Learner) -> None:
-        benchmark, train, test = self.splits()
-        again = self.make()
-        again = again.fit(view(train, benchmark=benchmark)) or again
-        seen = view(test, benchmark=benchmark, labelled=False)
-        assert np.array_equal(probabilities_of(fitted, seen), probabilities_of(again, seen))
-        assert hypothesis_of(fitted) == hypothesis_of(again)
-
-    def test_leaves_torch_and_numpy_alone(self) -> None:
-        benchmark, train, _ = self.splits()
-        before, threads, state = (
-            torch.get_rng_state(),
-            torch.get_num_threads(),
-            np.random.get_state()[1].copy(),
-        )
-        self.make().fit(view(train, benchmark=benchmark))
-        assert torch.equal(before, torch.get_rng_state()) and threads == torch.get_num_threads()
-        assert np.array_equal(state, np.random.get_state()[1])
-
-    def test_needs_no_test_labels(self, fitted: Learner) -> None:
-        benchmark, _, test = self.splits()
-        hidden = view(test, benchmark=benchmark, labelled=False)
-        assert not hasattr(hidden, "labels")
-        assert len(probabilities_of(fitted, hidden)) == len(test)
-
-    def test_answers_for_no_examples(self, fitted: Learner) -> None:
-        benchmark, _, test = self.splits()
-        none = view(test.take(np.arange(0)), benchmark=benchmark, labelled=False)
-        assert probabilities_of(fitted, none).shape == (0, len(benchmark.labels))
-
-    def test_learns_from_one_label(self) -> None:
-        benchmark, train, test = self.splits()
-        one = train.take(np.flatnonzero(train.labels == train.labels[0]))
-        learner = self.make()
-        learner = learner.fit(view(one, benchmark=benchmark)) or learner
-        predicted = labels_of(learner, view(test, benchmark=benchmark, labelled=False))
-        assert set(predicted.tolist()) <= {-2, -1, *range(len(benchmark.labels))}
-        hypothesis_of(learner)
-
-    def test_travels_between_processes(self, fitted: Learner) -> None:
-        benchmark, _, test = self.splits()
-        seen = view(test, benchmark=benchmark, labelled=False)
-        again = pickle.loads(pickle.dumps((fitted, seen)))
-        assert np.array_equal(probabilities_of(fitted, seen), probabilities_of(*again))
-
-    def test_rules(self, fitted: Learner) -> None:
-        hypothesis = hypothesis_of(fitted)
-        assert hypothesis is None or isinstance(hypothesis, Hypothesis)
-        if hypothesis is not None:
-            assert hypothesis.atoms >= 0
-            assert all(rule.strip() for rule in hypothesis.rules)
-            assert hypothesis.language != "asp" or all(rule.endswith(".") for rule in hypothesis.rules)

@@ -1,0 +1,55 @@
+"""Tests that every part passes: derive a class, say what the part is, and run pytest.
+
+Each kind of part that a package can add has a class here: `TaskTests`, `SourceTests`, `ShiftTests`,
+`NetworkTests`, `LearnerTests`. The parts of nsl-bench pass the same tests. A whole test module for a task::
+
+    from nsl_bench.testing import TaskTests
+
+
+    class TestMyTask(TaskTests):
+        spec = "my_task"
+
+``spec`` is what you would write on the command line: a registered name with its options. A task, an image
+source or a learner without an entry point overrides ``make`` instead and returns the object. The attributes
+of each class are in its docstring. You can add tests of your own to the class; they can use its fixtures.
+
+The classes need pytest (``pip install nsl-bench[testing]``).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+try:
+    import pytest
+except ModuleNotFoundError:
+    raise ModuleNotFoundError(
+        "nsl_bench.testing needs pytest; install it with `pip install nsl-bench[testing]`.", name="pytest"
+    ) from None
+
+if TYPE_CHECKING:
+    from nsl_bench.testing.learners import LearnerTests
+    from nsl_bench.testing.networks import NetworkTests
+    from nsl_bench.testing.shifts import ShiftTests
+    from nsl_bench.testing.sources import SourceTests
+    from nsl_bench.testing.tasks import TaskTests
+
+__all__ = ["LearnerTests", "NetworkTests", "ShiftTests", "SourceTests", "TaskTests"]
+
+_MODULES = {
+    "LearnerTests": "nsl_bench.testing.learners",
+    "NetworkTests": "nsl_bench.testing.networks",
+    "ShiftTests": "nsl_bench.testing.shifts",
+    "SourceTests": "nsl_bench.testing.sources",
+    "TaskTests": "nsl_bench.testing.tasks",
+}
+
+# So that a failed assertion shows its values, as in a test module.
+pytest.register_assert_rewrite(*_MODULES.values())
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:  # a test of a task need not import torch
+        return getattr(import_module(_MODULES[name]), name)
+    raise AttributeError(f"module 'nsl_bench.testing' has no attribute '{name}'")

@@ -1,0 +1,115 @@
+"""What every learner must do: it learns whether two grey patches differ, from concepts that are certain."""
+
+from __future__ import annotations
+
+import pickle
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import torch
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.learners.base import Learner, hypothesis_of, labels_of, probabilities_of, track_of
+from nsl_bench.testing.cases import Tests
+from nsl_bench.testing.toy import Patches, patches, view
+from nsl_bench.types import Hypothesis, Split
+
+__all__ = ["LearnerTests"]
+
+
+class LearnerTests(Tests):
+    """Tests of a learner, which is fitted to 60 examples of a toy task::
+
+        class TestMyLearner(LearnerTests):
+            spec = "my_learner:trees=20"    # or "path/to/file.py:MyLearner"
+            least = 0.9
+
+    Attributes:
+        spec: of the learner.
+        least: accuracy that it must reach on the test set of `splits()`.
+    """
+
+    __test__ = False
+
+    spec: ClassVar[str]
+    least: ClassVar[float] = 0.0
+
+    def make(self) -> Learner:
+        """A learner that is not fitted; called again for an equal one."""
+        learner: Learner = registry.create("learner", self.spec, seed=0)
+        return learner
+
+    def splits(self) -> tuple[Benchmark, Split, Split]:
+        """A benchmark, a train and a test set."""
+        return Patches(), patches("train"), patches("test")
+
+    @pytest.fixture
+    def fitted(self) -> Learner:
+        benchmark, train, _ = self.splits()
+        learner = self.make()
+        return learner.fit(view(train, benchmark=benchmark)) or learner
+
+    def test_declares_a_track(self) -> None:
+        assert track_of(self.make()) in ("symbolic", "pretrained", "label_only", "end_to_end")
+
+    def test_gives_probabilities_and_labels(self, fitted: Learner) -> None:
+        benchmark, _, test = self.splits()
+        seen = view(test, benchmark=benchmark, labelled=False)
+        probabilities = probabilities_of(fitted, seen)
+        predicted = labels_of(fitted, seen, probabilities)
+        assert probabilities.shape == (len(test), len(benchmark.labels))
+        assert (predicted == test.labels).mean() >= self.least
+        decided = predicted >= 0
+        assert np.array_equal(probabilities[decided].argmax(axis=1), predicted[decided])
+
+    def test_the_same_seed_gives_the_same_answers(self, fitted: Learner) -> None:
+        benchmark, train, test = self.splits()
+        again = self.make()
+        again = again.fit(view(train, benchmark=benchmark)) or again
+        seen = view(test, benchmark=benchmark, labelled=False)
+        assert np.array_equal(probabilities_of(fitted, seen), probabilities_of(again, seen))
+        assert hypothesis_of(fitted) == hypothesis_of(again)
+
+    def test_leaves_torch_and_numpy_alone(self) -> None:
+        benchmark, train, _ = self.splits()
+        before, threads = torch.get_rng_state(), torch.get_num_threads()
+        state = np.random.get_state(legacy=False)["state"]["key"].copy()
+        self.make().fit(view(train, benchmark=benchmark))
+        assert torch.equal(before, torch.get_rng_state()) and threads == torch.get_num_threads()
+        assert np.array_equal(state, np.random.get_state(legacy=False)["state"]["key"])
+
+    def test_needs_no_test_labels(self, fitted: Learner) -> None:
+        benchmark, _, test = self.splits()
+        hidden = view(test, benchmark=benchmark, labelled=False)
+        assert not hasattr(hidden, "labels")
+        assert len(probabilities_of(fitted, hidden)) == len(test)
+
+    def test_answers_for_no_examples(self, fitted: Learner) -> None:
+        benchmark, _, test = self.splits()
+        none = view(test.take(np.arange(0)), benchmark=benchmark, labelled=False)
+        assert probabilities_of(fitted, none).shape == (0, len(benchmark.labels))
+
+    def test_learns_from_one_label(self) -> None:
+        benchmark, train, test = self.splits()
+        one = train.take(np.flatnonzero(train.labels == train.labels[0]))
+        learner = self.make()
+        learner = learner.fit(view(one, benchmark=benchmark)) or learner
+        predicted = labels_of(learner, view(test, benchmark=benchmark, labelled=False))
+        assert set(predicted.tolist()) <= {-2, -1, *range(len(benchmark.labels))}
+        hypothesis_of(learner)
+
+    def test_travels_between_processes(self, fitted: Learner) -> None:
+        benchmark, _, test = self.splits()
+        seen = view(test, benchmark=benchmark, labelled=False)
+        again = pickle.loads(pickle.dumps((fitted, seen)))
+        assert np.array_equal(probabilities_of(fitted, seen), probabilities_of(*again))
+
+    def test_rules(self, fitted: Learner) -> None:
+        hypothesis = hypothesis_of(fitted)
+        assert hypothesis is None or isinstance(hypothesis, Hypothesis)
+        if hypothesis is not None:
+            assert hypothesis.atoms >= 0
+            assert all(rule.strip() for rule in hypothesis.rules)
+            assert hypothesis.language != "asp" or all(rule.endswith(".") for rule in hypothesis.rules)

@@ -1,0 +1,153 @@
+"""What every task must do."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.splits import make_source, make_split, symbolic_split, task_of_split
+from nsl_bench.inference.crisp import crisp_labels
+from nsl_bench.las.bias.hypothesis import count_atoms
+from nsl_bench.shift import resolve
+from nsl_bench.testing.cases import Tests
+from nsl_bench.types import BLANK, Part, Split
+
+__all__ = ["TaskTests"]
+
+_INPUTS_ASKED = 3
+"""Examples that are looked for among the inputs."""
+
+
+class TaskTests(Tests):
+    """Tests of a task::
+
+        class TestMyTask(TaskTests):
+            spec = "my_task"
+
+    Attributes:
+        spec: of the task; without an entry point, override `make`.
+        size: number of train examples that the tests look at.
+        few: whether there are so few different examples that train examples may occur in the test set.
+    """
+
+    __test__ = False
+
+    spec: ClassVar[str]
+    size: ClassVar[int] = 40
+    few: ClassVar[bool] = False
+
+    @classmethod
+    def make(cls) -> Benchmark:
+        """The task; called again for an equal one."""
+        task: Benchmark = registry.create("benchmark", cls.spec)
+        return task
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def task(cls) -> Benchmark:
+        """The task of the first train set."""
+        return task_of_split(cls.make(), 1)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def train(cls, task: Benchmark) -> Split:
+        """The first train set, without images."""
+        return symbolic_split(task, "train", str(cls.size))
+
+    def test_says_what_it_is(self, task: Benchmark) -> None:
+        for text in (task.name, task.version, task.description, task.inputs, task.true_rule):
+            assert isinstance(text, str) and text.strip()
+        assert len(task.labels) >= 2
+        for names in (task.slots, task.labels.names, task.concept_space.concepts, task.sources):
+            assert len(set(names)) == len(names) > 0
+        assert all(count > 0 for count in (*task.sizes.values(), task.test_size, task.repeats))
+        layout = task.layout()
+        assert layout.rows * layout.columns >= len(task.slots)
+
+    def test_examples_have_the_declared_columns(self, task: Benchmark, train: Split) -> None:
+        assert train.part == "train" and len(train) == self.size
+        assert train.concept_space.concepts == task.concept_space.concepts
+        assert train.concepts.dtype == train.labels.dtype == np.int16
+        assert train.concepts.shape == (self.size, len(task.slots))
+        assert train.concepts.min() >= BLANK and train.concepts.max() < len(task.concept_space)
+        assert set(train.labels.tolist()) <= set(range(len(task.labels)))
+        assert set(train.metadata) == set(task.metadata)
+
+    def test_every_label_occurs(self, task: Benchmark, train: Split) -> None:
+        test = symbolic_split(task, "test")
+        assert set(train.labels.tolist()) | set(test.labels.tolist()) == set(range(len(task.labels)))
+        assert len(test) == task.test_size
+
+    def test_the_seed_decides_the_examples(self, train: Split) -> None:
+        assert _rows(symbolic_split(self.make(), "train", str(self.size))) == _rows(train)
+        others = [
+            symbolic_split(self.make(), "train", str(self.size), repeat, seed=seed)
+            for repeat, seed in ((2, 0), (1, 1))
+        ]
+        assert all(_rows(other) != _rows(train) for other in others)
+
+    def test_train_validation_and_test_sets_share_nothing(self, task: Benchmark, train: Split) -> None:
+        validation = symbolic_split(task, "validation", str(self.size))
+        assert validation.part == "validation" and len(validation) > 0
+        sets = [set(_rows(split)) for split in (train, validation, symbolic_split(task, "test"))]
+        assert self.few or sum(map(len, sets)) == len(set.union(*sets))
+
+    def test_the_true_rule_gives_the_labels(self, task: Benchmark, train: Split) -> None:
+        contexts = task.contexts(train.concepts, train.metadata)
+        found = crisp_labels([task.true_rule], task.background, contexts, task.labels)
+        assert np.array_equal(found, train.labels)
+
+    def test_the_true_rule_needs_the_examples(self, task: Benchmark, train: Split) -> None:
+        """The background knowledge alone labels nothing right that is not the default label."""
+        contexts = task.contexts(train.concepts, train.metadata)
+        found = crisp_labels([], task.background, contexts, task.labels)
+        assert not np.array_equal(found, train.labels)
+
+    def test_the_inputs_hold_the_examples(self, task: Benchmark, train: Split) -> None:
+        import clingo
+
+        for context in task.contexts(train.concepts, train.metadata)[:_INPUTS_ASKED]:
+            control = clingo.Control(["--warn=none"])
+            wanted = "".join(f":- not {fact}.\n" for fact in context)
+            control.add("base", [], f"{task.background}\n{task.inputs}\n{wanted}")
+            control.ground([("base", [])])
+            assert control.solve().satisfiable, f"no answer set of `inputs` holds {' '.join(context)}"
+
+    def test_the_language_bias_can_be_read(self, task: Benchmark) -> None:
+        assert count_atoms(task, [task.true_rule]) > 0
+
+    def test_features_have_names(self, task: Benchmark, train: Split) -> None:
+        features = task.features(train.concepts, train.metadata)
+        assert features.dtype == np.float32 and len(features) == self.size
+        assert len(task.feature_names()) in (0, features.shape[1])
+
+    def test_images_show_the_concepts(self, task: Benchmark) -> None:
+        source = make_source(task)
+        parts: tuple[Part, ...] = ("train", "test")
+        for part in parts:
+            split = make_split(task, source, part, str(self.size))
+            shown = split.images != BLANK
+            assert np.array_equal(shown, split.concepts != BLANK)
+            assert np.array_equal(source.labels(split.pool)[split.images[shown]], split.concepts[shown])
+
+    def test_its_shifts_fit_its_source(self, task: Benchmark) -> None:
+        source = make_source(task)
+        for name in task.named_shifts:
+            shift = resolve(name, task, source)
+            assert shift is not None
+            assert shift.render(source, "b", np.arange(2)).shape == (2, *source.shape)
+
+    def test_it_can_be_pickled(self, task: Benchmark, train: Split) -> None:
+        again: Any = pickle.loads(pickle.dumps(task))
+        assert _rows(symbolic_split(again, "train", str(self.size))) == _rows(train)
+
+
+def _rows(split: Split) -> list[tuple[Any, ...]]:
+    """What tells examples apart: concepts and meta-data."""
+    columns = [split.concepts.tolist(), *(column.tolist() for column in split.metadata.values())]
+    return [(tuple(concepts), *values) for concepts, *values in zip(*columns, strict=True)]
