@@ -119,7 +119,7 @@ def command(
     With --run, the run's own answer is shown as it was stored, apart from what its rules say now.
     """
     from nsl_bench.asp.text import read_text
-    from nsl_bench.isolation.guard import prepare
+    from nsl_bench.guarded.call import prepare
     from nsl_bench.pictures import check_ending
 
     prepare()
@@ -266,8 +266,8 @@ def _mark(shown: _Example, label: int) -> str:
 
 def _show_rules(shown: _Example, setting: _Setting, engine: str) -> None:
     """Print what the rules say of the example, computed now."""
+    from nsl_bench.guarded.rules import crisp, doubt, fired, inferred
     from nsl_bench.inference.query import Query
-    from nsl_bench.isolation.rules import crisp, doubt, fired, inferred
 
     task = shown.task
     if not setting.whose:

@@ -68,15 +68,15 @@ def command(
     Probabilities are those of the worlds in which exactly that label is derived, over everything that the
     images may show; what is missing to 1 has no label, or several.
     """
-    from nsl_bench.isolation.guard import Allowance, prepare
+    from nsl_bench.guarded.call import Allowance, prepare
 
     prepare()
     from nsl_bench import registry
     from nsl_bench.asp.text import read_text
     from nsl_bench.data.splits import make_source
+    from nsl_bench.guarded.rules import doubt, inferred
     from nsl_bench.inference.examples import from_folder, from_table
     from nsl_bench.inference.query import Query
-    from nsl_bench.isolation.rules import doubt, inferred
     from nsl_bench.perception.trained_networks import trained
     from nsl_bench.run.metrics import most_probable
 

@@ -95,7 +95,7 @@ def _try(spec: str, limits: Limits, benchmark: Any) -> _Trial:
 
 
 def _parsed(hypothesis: Hypothesis) -> None:
-    from nsl_bench.isolation.rules import one_by_one
+    from nsl_bench.guarded.rules import one_by_one
 
     for i, rule in enumerate(hypothesis.rules, 1):
         one_by_one(rule, f"rule {i} of the learner ('{rule[:60]}')")

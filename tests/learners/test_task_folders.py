@@ -14,7 +14,7 @@ import pytest
 from toy import PatchSource, patches, view
 
 from nsl_bench.learners.base import InvalidOutput
-from nsl_bench.run.task_folders import read_predictions, read_rules, write
+from nsl_bench.learners.task_folders import read_predictions, read_rules, write
 from nsl_bench.types import Track
 
 IDS = [f"test-{i}" for i in range(6)]
