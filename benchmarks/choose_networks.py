@@ -19,11 +19,11 @@ import pandas as pd
 
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source
+from nsl_bench.metrics.predictions import calibration_error
 from nsl_bench.perception import trained_networks, training
 from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Network
 from nsl_bench.perception.strange_images import halved
-from nsl_bench.run.metrics import calibration_error
 from nsl_bench.source import ImageSource
 
 SETTINGS: Mapping[str, tuple[str, tuple[str, ...]]] = {

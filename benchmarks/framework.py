@@ -29,7 +29,7 @@ from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
-from nsl_bench.run.sweep import Engine, sweep
+from nsl_bench.run.sweep import Executor, sweep
 
 PERCENTS = (*range(0, 100, 10), 95, 100)
 REPEATS = 5
@@ -139,7 +139,7 @@ def main() -> int:
     for name, repeat, jobs in [] if options.page else rounds(tasks, options.repeats, options.shared):
         if not jobs:
             continue
-        tally = sweep(jobs, Store(options.results / name), bench, say, engine=Engine(options.jobs))
+        tally = sweep(jobs, Store(options.results / name), bench, say, executor=Executor(options.jobs))
         took = time.perf_counter() - clock
         print(f"{name} {repeat}: {tally.done} done, {tally.failed} failed; {took:.0f} s", flush=True)
     stores = {task.benchmark: Store(options.results / task.benchmark) for task in tasks}

@@ -17,7 +17,9 @@ from nsl_bench.leaderboard.published import table as published_table
 from studies import number, table
 
 from nsl_bench import registry
+from nsl_bench.api.results import Results
 from nsl_bench.data.splits import make_source
+from nsl_bench.metrics import METRICS
 from nsl_bench.perception.figures import figures
 from nsl_bench.perception.trained_networks import trained
 from nsl_bench.report import analysis
@@ -25,7 +27,6 @@ from nsl_bench.report.curves import draw
 from nsl_bench.report.networks import draw_histograms, frame, markdown
 from nsl_bench.report.reliability import draw_reliability
 from nsl_bench.report.tables import area_under_shift, short_names, summarise
-from nsl_bench.run.metrics import METRICS
 from nsl_bench.run.store import Store
 from nsl_bench.shift import STANDARD, resolve
 
@@ -105,9 +106,9 @@ def write(benchmark: str, seen: Seen, store: Store, others: Store, docs: Path) -
     used = set(store.frame()["network"])
     known = replace(seen, networks=tuple(spec for spec in seen.networks if spec in used))
     pieces += ["## Networks", networks(benchmark, known, folder)]
-    errors = _short(analysis.error_shares(store))
-    frequent = _short(analysis.frequent_shares(analysis.perceived_shares(store)))
-    rules = _short(analysis.rule_shares(store, words.predicates))
+    errors = _short(analysis.error_shares(Results(store.folder)))
+    frequent = _short(analysis.frequent_shares(analysis.perceived_shares(Results(store.folder))))
+    rules = _short(analysis.rule_shares(Results(store.folder), words.predicates))
     curves = draw(runs, folder, _CURVES, beside if words.paper else None)
     pieces += ["## Curves", "Dashed: the paper's, where it has them." if words.paper else "", shown(curves)]
     for shift in seen.shifts:
@@ -119,7 +120,7 @@ def write(benchmark: str, seen: Seen, store: Store, others: Store, docs: Path) -
     pieces += [shown(analysis.draw_shares(rules, words.predicates, folder, "rules"))]
     pieces += ["## What the train images are taken for", perceived(frequent)]
     pieces += [shown(analysis.draw_perceived(frequent, folder))]
-    pieces += ["## Reliability", shown(draw_reliability(store, folder))]
+    pieces += ["## Reliability", shown(draw_reliability(Results(store.folder), folder))]
     path = docs / f"{benchmark}.md"
     path.write_text("\n\n".join(piece for piece in pieces if piece) + "\n", encoding="utf-8")
     return path

@@ -23,7 +23,7 @@ from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.measuring import measure_learner
 from nsl_bench.run.store import Store
-from nsl_bench.run.sweep import Engine, sweep
+from nsl_bench.run.sweep import Executor, sweep
 
 
 def wall(call: Any) -> tuple[float, float]:
@@ -63,13 +63,13 @@ def main() -> None:
     jobs = plan("sudoku_4x4", ["majority"], symbolic=True, repeats=range(1, options.runs + 1))
     with tempfile.TemporaryDirectory() as place:
         store = Store(Path(place) / "results")
-        engine = Engine(os.cpu_count() or 1)
+        executor = Executor(os.cpu_count() or 1)
         before = os.times()
-        seconds, _ = wall(lambda: sweep(jobs, store, Bench("cpu", limits=Limits()), engine=engine))
+        seconds, _ = wall(lambda: sweep(jobs, store, Bench("cpu", limits=Limits()), executor=executor))
         spent = os.times()
         cpu = spent.user + spent.system - before.user - before.system
         print(
-            f"{len(store.done())} isolated runs of the majority learner, {engine.jobs} at once: "
+            f"{len(store.done())} isolated runs of the majority learner, {executor.jobs} at once: "
             f"{seconds:.1f} s (the driver computed for {cpu:.1f} s; wanted: below 120 s for 1000 on 2 cores)"
         )
 

@@ -28,7 +28,7 @@ from nsl_bench.leaderboard.submission import slug, write_submission
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
 from nsl_bench.run.store import Store
-from nsl_bench.run.sweep import Engine, sweep
+from nsl_bench.run.sweep import Executor, sweep
 from nsl_bench.types import Track
 
 
@@ -166,7 +166,7 @@ def main() -> int:
             store,
             bench,
             lambda record: print(record.job, record.message, file=sys.stderr),
-            engine=Engine(options.jobs),
+            executor=Executor(options.jobs),
         )
         failed += tally.failed + tally.failed_before
         took = time.perf_counter() - clock

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
+from nsl_bench.metrics import METRICS
 from nsl_bench.run.dials import Dials
 from nsl_bench.run.job import PROTOCOL
-from nsl_bench.run.metrics import METRICS
 
 from .accepted import SUBMISSIONS
 from .contests import BOARD, Contest, read_contests

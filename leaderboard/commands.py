@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,7 +17,6 @@ from .options import (
     Progress,
     about_options,
     seconds,
-    today,
     writing,
 )
 from .rounds.commands import enter, rerun, reveal, run_entry, seal, verify_round
@@ -44,51 +42,22 @@ __all__ = ["leaderboard", "reproduce", "score_submission", "submit"]
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to make.")
 @BOARD
-def submit(
-    results: Path,
-    name: str,
-    licence: str,
-    learner: str | None,
-    track: str | None,
-    authors: str,
-    description: str,
-    url: str,
-    out: Path,
-    board: Path | None,
-) -> None:
+def submit(results: Path, out: Path, **options: Any) -> None:
     """Make a submission to the leaderboard of one learner's RESULTS.
 
     It holds predictions, rules, job descriptions and versions, never scores; `nsl-bench score-submission`
     computes those.
     """
-    from nsl_bench.run.store import Store
+    from .interface import submit as write
 
-    from .contests import BOARD as OWN
-    from .contests import read_contests
-    from .reading import read_manifest
-    from .safe_files import opened
-    from .submission import write_submission
-
-    manifest, counts, outside = write_submission(
-        Store(results, must_exist=True),
-        out,
-        read_contests(board or OWN),
-        name=name,
-        licence=licence,
-        learner=learner,
-        track=track,  # type: ignore[arg-type]
-        authors=authors,
-        description=description,
-        url=url,
-        date=today(),
-    )
-    with opened(out) as folder:
-        read_manifest(folder)
-    for contest, count in counts.items():
+    made = write(results, out, **options)
+    for contest, count in made.runs.items():
         click.echo(f"{contest}: {count} runs")
-    if outside:
-        click.echo(f"{outside} runs belong to no contest of the board and are left out.", err=True)
-    click.echo(f"The submission of {manifest.name} is in {out}; check it: nsl-bench score-submission {out}")
+    if made.left_out:
+        click.echo(f"{made.left_out} runs belong to no contest of the board and are left out.", err=True)
+    click.echo(
+        f"The submission of {made.manifest.name} is in {out}; check it: nsl-bench score-submission {out}"
+    )
 
 
 @click.command(
@@ -150,23 +119,16 @@ def score_submission(
     """
     from nsl_bench.isolation.limits import memory_size
 
-    from .accepted import put, take, with_name
+    from .accepted import put, take
     from .contests import BOARD as OWN
-    from .contests import read_contests
+    from .interface import score_submission as score
     from .rounds.model import read_rounds
     from .safe_files import Limits
     from .score_report import comment, write_scores
-    from .scoring import score
-    from .standing import standing_of
 
     limits = Limits(solver_seconds=solver_seconds, seconds=time_limit, memory=memory_size(memory_limit))
     file = board or OWN
-    rounds = read_rounds(file)
-    report = score(submission, read_contests(file), limits, Progress(), rounds=rounds)
-    if report.accepted:
-        report = with_name(report, accept)
-    if report.manifest is not None and report.runs:
-        report = replace(report, standing=f"{standing_of(report.manifest, rounds)}.")
+    report = score(submission, limits=limits, board=file, accepted=accept, heard=Progress())
     text = comment(report)
     click.echo(text, nl=False)
     if comment_file is not None:
@@ -178,7 +140,7 @@ def score_submission(
         write_scores(report, scores)
     if accept is not None:
         assert report.manifest is not None
-        if report.manifest.round in {found.name for found in rounds if not found.is_revealed}:
+        if report.manifest.round in {found.name for found in read_rounds(file) if not found.is_revealed}:
             place = take(report, submission, accept, "predictions", file)
         else:
             place = put(report, submission, accept)
@@ -235,22 +197,17 @@ def contests(learner: str, network: str, out: str, board: Path | None) -> None:
 @BOARD
 def build(out: Path, submissions: Path | None, pictures: bool, board: Path | None) -> None:
     """Make the static site of all accepted submissions; it works from any folder or static host."""
-    from .accepted import SUBMISSIONS as OWN
-    from .board import read_board
-    from .contests import BOARD as OWN_BOARD
-    from .likeness import outdated
-    from .site.build import build_site
+    from .interface import build_site
 
-    whole = read_board(submissions or OWN, board or OWN_BOARD)
-    if old := outdated(whole):
-        named = f"{old[0].name}{', ...' * (len(old) > 1)}"
+    made = build_site(out, submissions=submissions, board=board, pictures=pictures)
+    if made.outdated:
+        named = f"{made.outdated[0]}{', ...' * (len(made.outdated) > 1)}"
         click.echo(
-            f"{len(old)} submissions have scores of an earlier version ({named}): their predictions are read "
-            "again. `nsl-bench leaderboard rescore` writes their scores anew.",
+            f"{len(made.outdated)} submissions have scores of an earlier version ({named}): their "
+            "predictions were read again. `nsl-bench leaderboard rescore` writes their scores anew.",
             err=True,
         )
-    written = build_site(whole, out, pictures=pictures, workers=os.cpu_count() or 1)
-    click.echo(f"{len(whole.entries)} entries, {whole.n_runs:,} runs: {written} files in {out}.")
+    click.echo(f"{made.entries} entries, {made.runs:,} runs: {made.files} files in {made.folder}.")
 
 
 @leaderboard.command(
@@ -340,7 +297,7 @@ def reproduce(
     """
     from nsl_bench.run.evaluate import Bench
     from nsl_bench.run.store import Store
-    from nsl_bench.run.sweep import Engine, sweep
+    from nsl_bench.run.sweep import Executor, sweep
 
     from .reproduce import PRESETS, TASKS, compare, grid
     from .reproduced import summary, write_report
@@ -357,7 +314,7 @@ def reproduce(
         store,
         Bench(device),
         lambda record: click.echo(f"{record.status}: {record.job}: {record.message}", err=True),
-        engine=Engine(jobs),
+        executor=Executor(jobs),
     )
     figures = compare(todo, store)
     words = ["nsl-bench", "reproduce", paper, *(word for task in tasks for word in ("--task", task))]

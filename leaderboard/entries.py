@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nsl_bench.declared import checked, parse_json
 from nsl_bench.errors import UserError
-from nsl_bench.run.metrics import METRICS
+from nsl_bench.metrics import METRICS
 
 from .contests import Cell, Contest
 from .reading import Run, read_runs

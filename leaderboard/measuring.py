@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench import registry
-from nsl_bench.run import metrics as measure
+from nsl_bench.metrics import METRICS, Answers, compute
 from nsl_bench.run.statistics import interval
-from nsl_bench.types import AMBIGUOUS, UNDECIDED, one_hot
+from nsl_bench.types import Hypothesis, one_hot
 
 from .contests import Cell, Contest
 from .entries import contest_weights
@@ -24,65 +24,17 @@ from .predictions import Predicted
 from .reading import Run
 from .score_report import Look, Spread
 from .shown import packed, shown
-from .truth import images_shown, majority, test_number, truth
+from .truth import images_shown, majority, shifted, test_number, truth
 
-__all__ = ["PROBABILISTIC", "Numbers", "measured"]
+__all__ = ["PROBABILISTIC", "Numbers"]
 
-PROBABILISTIC = frozenset(
-    {
-        "brier_score",
-        "probabilistic_accuracy",
-        "calibration_error",
-        "log_loss",
-        "invalid_mass",
-        "framework_accuracy_probabilistic",
-    }
-)
+PROBABILISTIC = frozenset(name for name, metric in METRICS.items() if "probabilities" in metric.needs)
 """The numbers of label probabilities."""
 
-_BOUNDS = {"brier_score": (0.0, 2.0)}
+SPREAD = frozenset(name for name, metric in METRICS.items() if metric.per_example is not None)
+"""The numbers whose spread is kept: means over test examples."""
 
 Labels = npt.NDArray[np.int64]
-
-
-def measured(evaluation: str, predicted: Predicted, labels: Labels, last: str) -> dict[str, float]:
-    """The numbers of a row; those of the probabilities are of the track's last evaluation.
-
-    Args:
-        evaluation: which.
-        predicted: labels, and probabilities if there are any.
-        labels: int64 [n], the true ones.
-        last: the track's last evaluation.
-    """
-    codes, given = predicted
-    found = {f"{evaluation}_accuracy": measure.accuracy(codes, labels)}
-    if evaluation != last:
-        return found
-    if given is not None:
-        probabilities = given.astype(np.float64)
-        found["brier_score"] = measure.brier_score(probabilities, labels)
-        found["probabilistic_accuracy"] = measure.probabilistic_accuracy(probabilities, labels)
-        found["calibration_error"] = measure.calibration_error(probabilities, labels)
-        found["log_loss"] = measure.log_loss(probabilities, labels)
-        found["invalid_mass"] = measure.invalid_mass(probabilities)
-        if evaluation == "framework":
-            best = measure.most_probable(probabilities)
-            found["framework_accuracy_probabilistic"] = measure.accuracy(best, labels)
-    found["undecided"] = float(np.mean(codes == UNDECIDED))
-    found["ambiguous"] = float(np.mean(codes == AMBIGUOUS))
-    return found
-
-
-def _scores(
-    evaluation: str, predicted: Predicted, labels: Labels, last: str
-) -> dict[str, npt.NDArray[np.float64]]:
-    """What each example contributes to the numbers whose spread is kept."""
-    codes, probabilities = predicted
-    found = {f"{evaluation}_accuracy": (codes == labels).astype(np.float64)}
-    if evaluation == last and probabilities is not None:
-        errors = probabilities.astype(np.float64) - np.eye(probabilities.shape[1])[labels]
-        found["brier_score"] = (errors**2).sum(axis=1)
-    return found
 
 
 def _always(label: int, n: int, n_labels: int) -> Predicted:
@@ -124,6 +76,20 @@ class Numbers:
         if look.contrary > 0:
             self.unsure.add(run.id)
 
+    def add_rules(self, run: Run, rules: Hypothesis) -> None:
+        """Take the rules that a run's learner answers with, and count what needs them."""
+        contest, cell = self._places[run.id]
+        evaluation = contest.evaluations(run.job.track)[-1]
+        mine = self.metrics[run.id]
+        answered = Answers(
+            truth(run.job, contest, cell),
+            self.answers[run.id][evaluation],
+            registry.create("benchmark", run.job.task).labels.names,
+            rules=rules,
+            record=mine,
+        )
+        mine.update(compute({name: m for name, m in METRICS.items() if "rules" in m.needs}, answered))
+
     def impute(self, run: Run) -> None:
         """Take a run that failed."""
         contest, cell = self._places[run.id]
@@ -134,10 +100,23 @@ class Numbers:
 
     def _count(self, run: Run, evaluation: str, predicted: Predicted) -> None:
         contest, cell = self._places[run.id]
-        labels, last = truth(run.job, contest, cell), contest.evaluations(run.job.track)[-1]
-        self.metrics[run.id].update(measured(evaluation, predicted, labels, last))
+        codes, given = predicted
+        answered = Answers(
+            truth(run.job, contest, cell),
+            codes,
+            registry.create("benchmark", run.job.task).labels.names,
+            evaluation,
+            evaluation == contest.evaluations(run.job.track)[-1],
+            None if given is None else given.astype(np.float64),
+            shifted(run.job, contest, cell, evaluation),
+        )
+        self.metrics[run.id].update(compute(METRICS, answered))
         shown = images_shown(run.job, contest, cell, evaluation)
-        scores = _scores(evaluation, predicted, labels, last)
+        scores = {
+            name: metric.per_example(answered)
+            for name, metric in METRICS.items()
+            if metric.per_example is not None and metric.applies(answered)
+        }
         self._means.add((contest, cell), run.job.network or "", scores, test_number(run.job), shown)
 
     def spreads(self, finished: Sequence[Run]) -> list[Spread]:
@@ -145,12 +124,8 @@ class Numbers:
         lacking = set()
         for run in finished:
             of = self._places[run.id][0].name, run.job.network or ""
-            lacking |= {(*of, metric) for metric in _KEPT - self.metrics[run.id].keys()}
+            lacking |= {(*of, metric) for metric in SPREAD - self.metrics[run.id].keys()}
         return [s for s in self._means.spreads() if (s.contest, s.network, s.metric) not in lacking]
-
-
-_KEPT = frozenset({"hypothesis_accuracy", "framework_accuracy", "brier_score"})
-"""The numbers whose spread is kept."""
 
 
 class _Means:
@@ -211,6 +186,6 @@ class _Means:
             table,
             images=images if images.shape[-1] else None,
             shared_test=shared,
-            bounds=_BOUNDS.get(metric, (0.0, 1.0)),
+            bounds=METRICS[metric].bounds,
         )
         return Spread(*key, found.low, found.high, found.std_err, dict(found.components))

@@ -18,12 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.run.statistics import holm
+
 __all__ = [
     "Placing",
     "adjusted_p_values",
     "difference_interval",
     "groups",
-    "holm",
     "mean_ranks",
     "p_value",
     "place",
@@ -79,19 +80,6 @@ def _p_values(differences: Matrix) -> Matrix:
     result: Matrix = np.where(constant, 0.0, 2 * stdtr(n - 1, -statistic))
     result[np.abs(differences).max(axis=1) <= _NOTHING] = 1.0
     return result
-
-
-def holm(p_values: Matrix) -> Matrix:
-    """float64 [m]: p values corrected for being m, by Holm's step-down method.
-
-    Holm: "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 1979.
-    """
-    m = len(p_values)
-    order = np.argsort(p_values, kind="stable")
-    stepped = np.maximum.accumulate(p_values[order] * np.arange(m, 0, -1))
-    corrected = np.empty(m)
-    corrected[order] = np.minimum(stepped, 1.0)
-    return corrected
 
 
 def adjusted_p_values(tables: Sequence[Matrix]) -> list[Matrix]:

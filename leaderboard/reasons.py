@@ -19,8 +19,8 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.learners.base import hypothesis_of, labels_of
 from nsl_bench.learners.view import View
+from nsl_bench.metrics.predictions import accuracy
 from nsl_bench.run.job import Job
-from nsl_bench.run.metrics import accuracy
 from nsl_bench.seeding import generator
 from nsl_bench.types import BLANK, Predictions, Split
 

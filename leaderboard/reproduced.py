@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from nsl_bench import cache
-from nsl_bench.run.metrics import METRICS
+from nsl_bench.metrics import METRICS
 
 from .equivalence import LEVEL, POWER
 from .margins import MARGINS, Margin

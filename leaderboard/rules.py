@@ -13,8 +13,9 @@ import numpy.typing as npt
 from nsl_bench import registry
 from nsl_bench.declared import quoted
 from nsl_bench.guarded.worker import stage, tell
-from nsl_bench.run import metrics as measure
+from nsl_bench.metrics import predictions as measure
 from nsl_bench.run.agreement import BOUND
+from nsl_bench.types import Hypothesis
 
 from .contests import Cell, Contest
 from .measuring import PROBABILISTIC, Numbers
@@ -75,6 +76,7 @@ def judge_rules(
         if mine.get("agreement", 0.0) >= BOUND:
             mine["hypothesis_accuracy"] = measure.accuracy(labels, truth(run.job, contest, cell))
             mine["rules"], mine["atoms"] = float(rules), float(atoms)
+            counted.add_rules(run, Hypothesis(run.rules, atoms))
         else:
             for name in PROBABILISTIC & mine.keys() if run.id in counted.unsure else ():
                 del mine[name]

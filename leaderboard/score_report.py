@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nsl_bench.errors import UserError
-from nsl_bench.run import metrics as measure
+from nsl_bench.metrics import METRICS
 from nsl_bench.types import Status
 
 from .contests import Cell
@@ -198,7 +198,7 @@ def _table(runs: Sequence[ScoredRun]) -> str:
     table = frame.groupby(["contest", "network"], as_index=False).agg(
         {"runs": "count", **dict.fromkeys(columns, "mean")}
     )
-    titles = {name: measure.METRICS[name].title for name in columns}
+    titles = {name: METRICS[name].title for name in columns}
     return str(
         table.rename(columns=titles).to_markdown(
             index=False, tablefmt="github", floatfmt=".3f", disable_numparse=[0, 1]

@@ -118,14 +118,20 @@ def images_shown(job: Job, contest: Contest, cell: Cell, evaluation: str) -> npt
     """
     if evaluation == "hypothesis" or job.track == "symbolic":
         return np.empty((len(truth(job, contest, cell)), 0), np.int32)
-    return _test_images(job.benchmark, job.source, contest.data_seed(cell), *_test_of(job))
+    return _test_split(job.benchmark, job.source, contest.data_seed(cell), *_test_of(job)).images
+
+
+def shifted(job: Job, contest: Contest, cell: Cell, evaluation: str) -> npt.NDArray[np.bool_] | None:
+    """bool [n]: which of a run's test examples are shifted; None where concepts are asked about."""
+    if evaluation == "hypothesis" or job.track == "symbolic":
+        return None
+    split = _test_split(job.benchmark, job.source, contest.data_seed(cell), *_test_of(job))
+    return split.shift(float(job.test_percent)).shifted
 
 
 @cache
-def _test_images(
-    benchmark: str, source: str, seed: int | str, size: str, number: int
-) -> npt.NDArray[np.int32]:
-    return make_split(*_parts(benchmark, source), "test", size, number, seed=seed).images
+def _test_split(benchmark: str, source: str, seed: int | str, size: str, number: int) -> Split:
+    return make_split(*_parts(benchmark, source), "test", size, number, seed=seed)
 
 
 @cache

@@ -1,22 +1,74 @@
-"""nsl-bench: the benchmark for neural-symbolic learning under distributional shift."""
+"""nsl-bench: the benchmark for neural-symbolic learning under distributional shift.
+
+The Python interface is what this module offers by name; each is imported when it is first asked for.
+"""
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.errors import UserError
 
 if TYPE_CHECKING:
+    from nsl_bench.api.evaluation import Options, evaluate
+    from nsl_bench.api.explanation import explain
+    from nsl_bench.api.networks import train_network
+    from nsl_bench.api.results import Results, compare, results
+    from nsl_bench.api.rules import predict
+    from nsl_bench.api.tasks import list_tasks
     from nsl_bench.data.load import load
+    from nsl_bench.isolation.limits import Limits
+    from nsl_bench.leaderboard.interface import (  # type: ignore[import-not-found]
+        build_site,
+        score_submission,
+        submit,
+    )
 
-__all__ = ["UserError", "__version__", "load"]
+__all__ = [
+    "Limits",
+    "Options",
+    "Results",
+    "UserError",
+    "__version__",
+    "build_site",
+    "compare",
+    "evaluate",
+    "explain",
+    "list_tasks",
+    "load",
+    "predict",
+    "results",
+    "score_submission",
+    "submit",
+    "train_network",
+]
 
 __version__ = "0.1.0"
 
+_HOME = {
+    "Limits": "nsl_bench.isolation.limits",
+    "Options": "nsl_bench.api.evaluation",
+    "Results": "nsl_bench.api.results",
+    "build_site": "nsl_bench.leaderboard.interface",
+    "compare": "nsl_bench.api.results",
+    "evaluate": "nsl_bench.api.evaluation",
+    "explain": "nsl_bench.api.explanation",
+    "list_tasks": "nsl_bench.api.tasks",
+    "load": "nsl_bench.data.load",
+    "predict": "nsl_bench.api.rules",
+    "results": "nsl_bench.api.results",
+    "score_submission": "nsl_bench.leaderboard.interface",
+    "submit": "nsl_bench.leaderboard.interface",
+    "train_network": "nsl_bench.api.networks",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name == "load":
-        from nsl_bench.data.load import load
-
-        return load
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'nsl_bench' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -168,7 +168,7 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
     from nsl_bench.learners.command import spec_of
     from nsl_bench.run.evaluate import Bench
     from nsl_bench.run.store import Store
-    from nsl_bench.run.sweep import Engine
+    from nsl_bench.run.sweep import Executor
     from nsl_bench.sealing import check_limits
 
     from ..accepted import SUBMISSIONS as ACCEPTED
@@ -200,7 +200,7 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
         store,
         Bench(options.pop("device"), limits=limits),
         partial(about, limits=limits),
-        engine=Engine(options.pop("jobs")),
+        executor=Executor(options.pop("jobs")),
         on_failure=say,
     )
     click.echo(f"{tally}; results in {out}.")

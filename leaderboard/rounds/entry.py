@@ -20,7 +20,7 @@ from nsl_bench.run.exchange import jobs_in
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
-from nsl_bench.run.sweep import Engine, Tally, sweep
+from nsl_bench.run.sweep import Executor, Tally, sweep
 from nsl_bench.sealing import DataSeed
 from nsl_bench.types import Track
 
@@ -151,7 +151,7 @@ def run_learner(
     bench: Bench,
     describe: Callable[[str], About],
     *,
-    engine: Engine | None = None,
+    executor: Executor | None = None,
     on_failure: Callable[[Record], None] = lambda record: None,
 ) -> Tally:
     """Run a learner on the sealed data, place after place; what is in the store is not done again.
@@ -163,7 +163,7 @@ def run_learner(
         store: where runs are kept.
         bench: does them; its seed is set to that of each place in turn.
         describe: asks a learner what it is, in a process of its own.
-        engine: where runs are done.
+        executor: where runs are done.
         on_failure: told of every failed run.
 
     Raises:
@@ -173,7 +173,7 @@ def run_learner(
     track = learner.track(describe)
     for contest, place, jobs in _sealed_jobs(found, learner, track, describe):
         bench.data_seed = place_data_seed(seed, found.name, contest.base, place)
-        tallies.append(sweep(jobs, store, bench, on_failure, engine=engine))
+        tallies.append(sweep(jobs, store, bench, on_failure, executor=executor))
     return Tally(**{f.name: sum(getattr(tally, f.name) for tally in tallies) for f in fields(Tally)})
 
 

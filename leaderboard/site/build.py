@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsl_bench import __version__, registry
 from nsl_bench.errors import UserError
-from nsl_bench.run.metrics import METRICS
+from nsl_bench.metrics import METRICS
 from nsl_bench.workers import spread
 
 from ..board import AREAS, FRONT, Board
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["build_site"]
 
 _HERE = Path(__file__).parent
-_LOGARITHMIC = frozenset({"atoms", "learning_time"})
-_UNIT = frozenset({"hypothesis_accuracy", "framework_accuracy"})
 _MOST_LINES = STYLES
 _MOST_BARS = _MOST_DOTS = 24
 _FEWEST_CONTESTS = 3
@@ -136,7 +134,7 @@ def _environment() -> Environment:
         version=__version__,
         swatch=swatch,
         marks=marks(),
-        log_metrics=_LOGARITHMIC,
+        log_metrics={name for name, metric in METRICS.items() if metric.logarithmic},
     )
     return environment
 
@@ -329,8 +327,8 @@ def _curves(board: Board, contest: Contest, folder: Path) -> Iterator[_Curve]:
                 series=series,
                 title=METRICS[metric].title,
                 heading=f"{contest.benchmark}, shift {shift}",
-                unit=metric in _UNIT,
-                logarithmic=metric in _LOGARITHMIC,
+                unit=METRICS[metric].bounds == (0.0, 1.0),
+                logarithmic=METRICS[metric].logarithmic,
                 base=folder / f"{contest.name}-{slug(shift)}-{metric}",
             )
             svg = curve(series, picture.title, picture.unit, picture.logarithmic)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nsl_bench.run.metrics import METRICS
+from nsl_bench.metrics import METRICS
 from nsl_bench.shift import STANDARD
 
 from ..board import AREAS, Board

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nsl_bench.metrics import METRICS
 from nsl_bench.report.tables import DEFAULT_METRICS, render, summarise
-from nsl_bench.run.metrics import METRICS
 
 from ..board import AREAS, Board
 from ..contests import Contest

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from nsl_bench import registry
+from nsl_bench.api.tasks import task_info
 from nsl_bench.cli import Command
 from nsl_bench.errors import UserError, unknown
 
@@ -44,8 +45,4 @@ def _summary(kind: registry.Kind, name: str) -> str:
     except UserError as error:
         return str(error)
     summary = (inspect.getdoc(part) or "").split("\n\n")[0].replace("\n", " ")
-    if kind != "benchmark":
-        return summary
-    task = registry.create("benchmark", name)
-    sizes = ", ".join(f"{size} {n}" for size, n in task.sizes.items())
-    return f"{task.description} Train {sizes}; test {task.test_size}. Sources: {', '.join(task.sources)}."
+    return summary if kind != "benchmark" else str(task_info(name))

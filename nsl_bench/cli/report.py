@@ -1,17 +1,40 @@
-"""``nsl-bench report``: tables and curves of a results folder."""
+"""``nsl-bench report``: tables and pictures of results folders."""
 
 from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from nsl_bench.cli import Command
+from nsl_bench.cli.grid import percentages
 from nsl_bench.errors import UserError, did_you_mean
 
+if TYPE_CHECKING:
+    from nsl_bench.api.results import Format, PictureFormat, Results
+
 __all__ = ["command"]
+
+_FILTERS = ("benchmark", "learner", "network", "track", "shift", "size", "source")
+
+
+def _names(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        spec, _, name = text.rpartition("=")
+        if not spec or not name:
+            raise UserError(f"--name must be LEARNER=NAME, e.g. ffnsl=FFNSL; got '{text}'.")
+        found[spec] = name
+    return found
+
+
+def _filters(function: Any) -> Any:
+    for name in reversed(_FILTERS):
+        option = click.option(f"--{name}", name, multiple=True, help=f"Only runs of this {name}; repeatable.")
+        function = option(function)
+    return function
 
 
 @click.command(
@@ -19,20 +42,33 @@ __all__ = ["command"]
     examples=[
         "nsl-bench report results/",
         "nsl-bench report results/ --format csv > results.csv",
-        "nsl-bench report results/ --metric hypothesis_accuracy --metric equivalent --no-curves",
+        "nsl-bench report results/ --layout wide --format latex --metric framework_accuracy",
+        "nsl-bench report results/ --against random_forest --shift noir",
+        "nsl-bench report results/ others/ --name my.py:Mine=Mine --picture-format pdf",
         "nsl-bench report results/ --holds rank_higher --holds suit --perceived",
     ],
 )
-@click.argument("results", type=click.Path(path_type=Path))
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["markdown", "csv", "latex"]),
+    type=click.Choice(["markdown", "csv", "latex", "html"]),
     default="markdown",
     show_default=True,
     help="Tables for people, or numbers.",
 )
-@click.option("--metric", "metrics", multiple=True, help="Which columns; repeatable.")
+@click.option(
+    "--layout",
+    type=click.Choice(["long", "wide"]),
+    default="long",
+    show_default=True,
+    help="wide: as in papers, a row a learner, a column a share, the best in bold.",
+)
+@click.option("--metric", "metrics", multiple=True, help="Which metrics; repeatable.")
+@_filters
+@click.option("--shares", callback=percentages, help="Only runs at these shares (%): 0,50,90 or 0-100/10.")
+@click.option("--name", "names", multiple=True, callback=_names, help="LEARNER=NAME to show; repeatable.")
+@click.option("--against", help="Paired differences of every other learner to this one.")
 @click.option("--holds", "predicates", multiple=True, help="Repeats with a rule about this; repeatable.")
 @click.option(
     "--intervals",
@@ -41,71 +77,161 @@ __all__ = ["command"]
 )
 @click.option("--interventions", is_flag=True, help="Accuracy given true concepts (run --interventions).")
 @click.option("--perceived", is_flag=True, help="What the network takes the train images for.")
-@click.option("--curves/--no-curves", default=True, show_default=True, help="Draw RESULTS/curves/*.png.")
-def command(
-    results: Path,
-    form: Literal["markdown", "csv", "latex"],
-    metrics: tuple[str, ...],
-    predicates: tuple[str, ...],
-    intervals: bool,
-    interventions: bool,
-    perceived: bool,
-    curves: bool,
-) -> None:
-    """Print mean and standard error over repeats, and draw curves over the share of shift.
+@click.option("--runs", is_flag=True, help="List the runs with their keys in place of tables.")
+@click.option("--curves/--no-curves", default=True, show_default=True, help="Draw pictures.")
+@click.option(
+    "--picture-format",
+    type=click.Choice(["png", "svg", "pdf"]),
+    default="png",
+    show_default=True,
+    help="Of the curves.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the pictures; curves/ in the first results folder by default.",
+)
+def command(results: tuple[Path, ...], names: dict[str, str], shares: list[float], **options: Any) -> None:
+    """Print mean and standard error over train splits, and draw curves over the share of shifted examples.
 
-    The curves are those of the metrics, of the causes of errors, and reliability diagrams.
+    RESULTS are results folders; of a run that is in several, the last one counts. The curves are those of the
+    metrics, of the causes of errors, and reliability diagrams.
     """
-    from nsl_bench.report import analysis
-    from nsl_bench.report.curves import draw
-    from nsl_bench.report.grids import draw_grids
-    from nsl_bench.report.reliability import draw_reliability
-    from nsl_bench.report.tables import DEFAULT_METRICS, as_text, render, superseded
-    from nsl_bench.run.store import Store
+    from nsl_bench.api.results import Results
 
-    store = Store(results, must_exist=True)
-    runs = store.frame()
-    shown = metrics or DEFAULT_METRICS
-    if runs.empty or not (runs["status"] == "ok").any():
-        click.echo(f"No finished runs in {results}.", err=True)
-        return
-    click.echo(render(runs, form, shown), nl=False)
+    found = Results(*results, names=names)
+    where: dict[str, Any] = {name: list(value) for name in _FILTERS if (value := options.pop(name))}
+    if shares:
+        where["share"] = shares
+    if where and len(found):
+        found = found.where(**where)
+    if found.frame.empty or not (found.frame["status"] == "ok").any():
+        click.echo(f"No finished runs in {' and '.join(map(str, results))}.", err=True)
+    elif options.pop("runs"):
+        click.echo(_listed(found), nl=False)
+    else:
+        _report(found, **options)
+
+
+def _report(
+    found: Results,
+    form: Format,
+    layout: Literal["long", "wide"],
+    metrics: tuple[str, ...],
+    *,
+    curves: bool,
+    picture_format: PictureFormat,
+    out: Path | None,
+    **more: Any,
+) -> None:
+    """Print the tables that are asked for, and draw."""
+    click.echo(found.table(metrics or None, form, layout), nl=False)
+    _say_what_counts(found)
+    if more["against"] is not None:
+        _differences(found, more["against"], metrics, form)
+    if more["intervals"]:
+        title = "95 % intervals of accuracy, and what its standard error is made of"
+        _print_table(title, found.intervals(), form)
+    if more["interventions"]:
+        from nsl_bench.report.tables import interventions as with_true_concepts
+
+        _print_table("Accuracy given true concepts", with_true_concepts(found.frame), form)
+    folder = out or found.folder / "curves"
+    drawn = _analysed(found, more["predicates"], more["perceived"], form, folder if curves else None)
+    if curves:
+        drawn += [*found.curves(folder, metrics or None, picture_format), *_more_pictures(found, folder)]
+    for path in drawn:
+        click.echo(f"Curves: {path}", err=True)
+
+
+def _listed(found: Results) -> str:
+    """Every run with its key."""
+    columns = ["key", "status", "benchmark", "learner", "network", "shift", "percent", "size", "repeat"]
+    table = found.frame[columns].rename(columns={"percent": "shifted (%)"})
+    return f"{table.to_string(index=False)}\n"
+
+
+def _say_what_counts(found: Results) -> None:
+    """Say on standard error what is left out or counts as something else."""
+    from nsl_bench.report.tables import superseded
+
+    runs = found.frame
     failed = runs.loc[runs["status"] != "ok", "status"].value_counts()
     if len(failed):
         kinds = ", ".join(f"{count} {status}" for status, count in failed.items())
         click.echo(f"{failed.sum()} runs failed and count as the majority class: {kinds}.", err=True)
     if others := superseded(runs):
         click.echo(f"{others} runs of other versions of their learner or network are left out.", err=True)
-    late = int(runs["timed_out"].sum())
-    if late:
+    if late := int(runs["timed_out"].sum()):
         click.echo(f"{late} runs reached the time limit: their best hypothesis so far counts.", err=True)
-    if intervals:
-        from nsl_bench.report.intervals import intervals as of_accuracies
 
-        title = "95 % intervals of accuracy, and what its standard error is made of"
-        click.echo(f"\n## {title}\n\n{as_text(of_accuracies(store), form)}", nl=False)
-    if interventions:
-        from nsl_bench.report.tables import interventions as with_true_concepts
 
-        told = as_text(with_true_concepts(runs), form)
-        click.echo(f"\n## Accuracy given true concepts\n\n{told}", nl=False)
-    folder = results / "curves"
+def _print_table(title: str, table: Any, form: Format) -> None:
+    from nsl_bench.report.tables import as_text
+
+    click.echo(f"\n## {title}\n\n{as_text(table, form)}", nl=False)
+
+
+def _differences(found: Results, against: str, metrics: tuple[str, ...], form: Format) -> None:
+    """Print paired differences of every other learner to a named one."""
+    from nsl_bench.api.results import compare
+    from nsl_bench.errors import unknown
+
+    spec = {name: spec for spec, name in found.names.items()}.get(against, against)
+    learners = found.frame[["learner", "network"]].drop_duplicates()
+    if spec not in set(learners["learner"]):
+        raise unknown("learner in these results", against, set(learners["learner"]))
+    columns = [
+        "benchmark",
+        "shift",
+        "percent",
+        "first",
+        "second",
+        "difference",
+        "low",
+        "high",
+        "p_value",
+        "n",
+    ]
+    for learner, network in learners.itertuples(index=False, name=None):
+        if learner == spec:
+            continue
+        where = {"network": network} if network else {}
+        first, second = (found.where(learner=one, **where) for one in (learner, spec))
+        for metric in metrics or (None,):
+            table = compare(first, second, metric=metric)
+            shown = found.names.get(learner, learner)
+            title = f"{shown} minus {against}, {table['metric'].iloc[0].replace('_', ' ')}"
+            _print_table(title, table[columns].rename(columns={"first": shown, "second": against}), form)
+
+
+def _analysed(
+    found: Results, predicates: tuple[str, ...], perceived: bool, form: Format, folder: Path | None
+) -> list[Path]:
+    """Print what rules are about and what networks see; the pictures of it, if there is a folder for them."""
+    from nsl_bench.report import analysis
+
     drawn: list[Path] = []
     if predicates:
-        shares = analysis.rule_shares(store, predicates)
-        known = analysis.subjects(store)
+        shares = analysis.rule_shares(found, predicates)
+        known = analysis.subjects(found)
         for name in (name for name in predicates if name not in known):
             click.echo(f"Note: no hypothesis has a rule about {name}.{did_you_mean(name, known)}", err=True)
-        click.echo(f"\n## Share of repeats with a rule about\n\n{as_text(shares, form)}", nl=False)
-        drawn += analysis.draw_shares(shares, predicates, folder, "rules") if curves else []
+        _print_table("Share of repeats with a rule about", shares, form)
+        drawn += analysis.draw_shares(shares, predicates, folder, "rules") if folder else []
     if perceived:
-        seen = analysis.perceived_shares(store)
-        click.echo(f"\n## What the train images are taken for\n\n{as_text(seen, form)}", nl=False)
-        drawn += analysis.draw_perceived(analysis.frequent_shares(seen), folder) if curves else []
-    if curves:
-        drawn += [*draw(runs, folder, shown), *draw_grids(runs, folder, shown)]
-        drawn += draw_reliability(store, folder)
-        with contextlib.suppress(UserError):  # runs of older versions say nothing of their errors' causes
-            drawn += analysis.draw_errors(analysis.error_shares(store), folder)
-    for path in drawn:
-        click.echo(f"Curves: {path}", err=True)
+        seen = analysis.perceived_shares(found)
+        _print_table("What the train images are taken for", seen, form)
+        drawn += analysis.draw_perceived(analysis.frequent_shares(seen), folder) if folder else []
+    return drawn
+
+
+def _more_pictures(found: Results, folder: Path) -> list[Path]:
+    """Reliability diagrams and the causes of errors."""
+    from nsl_bench.report import analysis
+    from nsl_bench.report.reliability import draw_reliability
+
+    drawn = draw_reliability(found, folder)
+    with contextlib.suppress(UserError):  # runs of older versions say nothing of their errors' causes
+        drawn += analysis.draw_errors(analysis.error_shares(found), folder)
+    return drawn

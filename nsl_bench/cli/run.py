@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsl_bench import registry
 from nsl_bench.cli import Command
 from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of, whole_numbers
 from nsl_bench.errors import Interrupted, UserError
 
 if TYPE_CHECKING:
     from nsl_bench.isolation.limits import Limits
-    from nsl_bench.run.plan import Grid
     from nsl_bench.run.record import Record
+    from nsl_bench.run.sweep import Rerun
     from nsl_bench.sealing import DataSeed
 
 __all__ = ["command", "limit_options", "limits_of", "say"]
@@ -53,7 +53,7 @@ def limit_options(function: Any) -> Any:
     return function
 
 
-def limits_of(options: dict[str, Any], hidden: list[Path]) -> Limits | None:
+def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | None:
     """The limits that the options say; takes them out of `options`. None without isolation.
 
     Args:
@@ -89,24 +89,15 @@ def limits_of(options: dict[str, Any], hidden: list[Path]) -> Limits | None:
     )
 
 
-def secrets_of(grids: list[Grid]) -> list[Path]:
-    """Files and folders with labels that the runs of some grids read."""
-    found = [Path(grid.splits) for grid in grids if grid.splits]
-    for source in (source for grid in grids for source in grid.sources):
-        spec = registry.Spec.parse(source)
-        found += [Path(word) for word in (*spec.args, *spec.kwargs.values()) if Path(word).exists()]
-    return found
-
-
 @click.command(
     cls=Command,
     examples=[
         "nsl-bench run follow_suit --learner ffnsl --learner random_forest --shift noir "
-        "--percents 0,50,90 --out results/",
-        "nsl-bench run sudoku_9x9 --source mnist:data/ --learner ffnsl --shift rotate90 --percents 0-100/10 "
+        "--shares 0,50,90 --out results/",
+        "nsl-bench run sudoku_9x9 --source mnist:data/ --learner ffnsl --shift rotate90 --shares 0-100/10 "
         "--out results/",
         "nsl-bench run sudoku_4x4 --track symbolic --learner mine.py:Mine --time-limit 60 --out results/",
-        "nsl-bench run plan.toml --engine dask --scheduler tcp://127.0.0.1:8786 --out results/",
+        "nsl-bench run plan.toml --executor dask --scheduler tcp://127.0.0.1:8786 --out results/",
     ],
 )
 @grid_options
@@ -120,7 +111,9 @@ def secrets_of(grids: list[Grid]) -> list[Path]:
 @click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
 @click.option("--jobs", type=click.IntRange(1), help="Runs at once; default: one a core.")
 @click.option(
+    "--executor",
     "--engine",
+    "executor",
     type=click.Choice(["processes", "dask"]),
     default="processes",
     show_default=True,
@@ -134,57 +127,62 @@ def secrets_of(grids: list[Grid]) -> list[Path]:
     show_default=True,
     help="Do only runs without a record, also those that failed, or all of them.",
 )
+@click.option("--dry-run", is_flag=True, help="Print which runs there are to do, and do none.")
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path), help="Results folder; resumed if it is there."
 )
-def command(out: Path, device: str, jobs: int | None, data_seed: DataSeed | None, **options: Any) -> int:
-    """Run learners on BENCHMARK, or what a plan (PLAN.toml) says, and keep a record a run.
+def command(
+    out: Path,
+    device: str,
+    jobs: int | None,
+    data_seed: DataSeed | None,
+    executor: str,
+    scheduler: str | None,
+    rerun: Rerun,
+    interventions: tuple[int, ...],
+    dry_run: bool,
+    **options: Any,
+) -> int:
+    """Score learners on BENCHMARK, or on what a plan (PLAN.toml) says.
 
-    A record is written as soon as its run ends; the same command again does only what is missing. Each
-    learner runs in a process of its own, without network, and can read nothing but its own code and what is
-    installed.
+    Each result is saved as soon as its run finishes. Run the same command again to resume. Each learner runs
+    in a process of its own, without network, and can read nothing but its own code and what is installed.
     """
-    from functools import partial
+    from nsl_bench.api.evaluation import Evaluation, Options
 
-    from nsl_bench.isolation.host import about
-    from nsl_bench.run.evaluate import Bench
-    from nsl_bench.run.plan import jobs_of
-    from nsl_bench.run.store import Store
-    from nsl_bench.run.sweep import Engine, sweep
-    from nsl_bench.sealing import check_limits
-
-    interventions = options.pop("interventions")
-    engine, scheduler, rerun = (options.pop(name) for name in ("engine", "scheduler", "rerun"))
-    if (engine == "dask") != (scheduler is not None):
-        raise UserError("--engine dask and --scheduler ADDRESS go together.")
+    if (executor == "dask") != (scheduler is not None):
+        raise UserError("--executor dask and --scheduler ADDRESS go together.")
     grids = grids_of(options)
-    secrets = [] if data_seed is None else [data_seed.file]
-    limits = limits_of(options, [out, *secrets_of(grids), *secrets])
-    if data_seed is not None:
-        check_limits(limits)
-    sealed = "" if data_seed is None else data_seed.commitment
-    todo = jobs_of(grids, None if limits is None else partial(about, limits=limits), sealed)
-    store = Store(out)
-    before = len(store.statuses())
-    cores = os.cpu_count() or 1
-    parallel = min(jobs or cores, max(1, len(todo)))
-    bench = Bench(
-        device,
-        workers=max(1, cores // parallel),
-        limits=limits,
-        data_seed=data_seed,
-        interventions=interventions,
+    evaluation = Evaluation(
+        grids,
+        out,
+        Options(limits_of(options), device, jobs, scheduler, rerun, data_seed, interventions),
     )
+    todo = evaluation.todo
+    if dry_run:
+        for job in todo:
+            click.echo(str(job))
+    if dry_run or not sys.stderr.isatty():
+        click.echo(f"{len(todo)} of {len(evaluation.jobs)} runs to do.", err=True)
+    if dry_run:
+        return 0
+    before = len(evaluation.store.statuses())
     try:
-        tally = sweep(todo, store, bench, say, engine=Engine(parallel, scheduler), rerun=rerun)
+        tally = evaluation.run(say, _count)
     except KeyboardInterrupt:
-        kept = len(store.statuses())
+        kept = len(evaluation.store.statuses())
         raise Interrupted(
             f"Interrupted; {kept} runs are kept in {out} ({kept - before} new), "
             "the same command goes on from there."
         ) from None
     click.echo(f"{tally}; results in {out}.")
     return tally.exit_code
+
+
+def _count(record: Record, done: int, total: int) -> None:
+    """Without a terminal, a line a run in place of the bar."""
+    if not sys.stderr.isatty():
+        click.echo(f"[{done}/{total}] {record.status}: {record.job} ({record.seconds:.1f} s)", err=True)
 
 
 def say(record: Record) -> None:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from nsl_bench.cli import Command
-
-if TYPE_CHECKING:
-    from nsl_bench.perception.network import Network
-    from nsl_bench.shift import Shift
-    from nsl_bench.source import ImageSource
 
 __all__ = ["command"]
 
@@ -46,17 +40,7 @@ __all__ = ["command"]
     type=click.Path(path_type=Path, dir_okay=False),
     help="Weights file to write; by default one in the cache, where runs find it.",
 )
-def command(
-    benchmark: str,
-    source: str | None,
-    network: str,
-    images_per_concept: int | None,
-    epochs: int | None,
-    seed: int,
-    held_out: int,
-    device: str,
-    out: Path | None,
-) -> int:
+def command(benchmark: str, network: str, held_out: int, **options: Any) -> None:
     """Train a network for BENCHMARK on the network's part of the image pool.
 
     Prints its accuracy on held-out images (pool B), standard and under each named shift. Held-out images that
@@ -64,64 +48,21 @@ def command(
     softmax:weights=FILE. If its folder has an index.json of weights, the file is listed there, so that runs
     find it by itself. Ctrl-C loses the present epoch only.
     """
-    from nsl_bench import cache, registry
-    from nsl_bench.data.splits import make_source
-    from nsl_bench.errors import Interrupted, UserError
-    from nsl_bench.perception import trained_networks
-    from nsl_bench.shift import STANDARD, named_shifts, resolve
+    from nsl_bench import cache
+    from nsl_bench.api.networks import train_network
+    from nsl_bench.errors import Interrupted
 
-    task = registry.create("benchmark", benchmark)
-    images = make_source(task, source)
-    if out is not None and not out.parent.is_dir():
-        raise UserError(f"--out: there is no folder {out.parent}.")
-    shifts = {name: resolve(name, task, images) for name in (STANDARD, *named_shifts(task, images))}
     try:
-        trained = trained_networks.train_network(
-            network,
-            task,
-            images,
-            images_per_concept=images_per_concept,
-            epochs=epochs,
-            seed=seed,
-            device=device,
-            progress=True,
-        )
+        told = train_network(network, benchmark, held_out=held_out, **options)
     except KeyboardInterrupt:
         raise Interrupted(
             "Interrupted; the state after the last whole epoch is kept in "
             f"{cache.folder('training')}, the same command goes on from there."
         ) from None
-    entry = trained_networks.identity(trained, images, out.name if out else "")
-    path = out or cache.folder("networks") / f"{trained.name}-{entry.key}.safetensors"
-    # Saved before it is measured too: Ctrl-C while measuring must not lose the training.
-    trained.save(path)
-    if not len(images.labels("b")):
-        click.echo(f"The image source {images.name} has no held-out images (part b) to measure accuracy on.")
-        held_out = 0
-    accuracies = _measured(trained, images, shifts, held_out) if held_out else {}
-    trained.details["accuracy"] = {name: round(value, 4) for name, value in accuracies.items()}
-    trained.save(path)
-    if out is not None and (out.parent / trained_networks.INDEX).is_file():
-        trained_networks.add_to_index(out.parent, entry)
-    width = max(map(len, accuracies), default=0)
-    for name, value in accuracies.items():
+    if held_out and not told.accuracies:
+        source = told.network.details["source"]["name"]
+        click.echo(f"The image source {source} has no held-out images (part b) to measure accuracy on.")
+    width = max(map(len, told.accuracies), default=0)
+    for name, value in told.accuracies.items():
         click.echo(f"{name:<{width}}  {value:.4f}")
-    click.echo(f"{path}  {path.stat().st_size / 1e6:.2f} MB")
-    return 0
-
-
-def _measured(
-    network: Network, images: ImageSource, shifts: Mapping[str, Shift | None], limit: int
-) -> dict[str, float]:
-    """The accuracy on held-out images under each shift, with a bar."""
-    from tqdm import tqdm
-
-    from nsl_bench.perception.trained_networks import accuracy
-
-    total = len(shifts) * min(limit, len(images.labels("b")))
-    found = {}
-    with tqdm(total=total, desc="measuring", unit="image", disable=None, leave=False) as bar:
-        for name, shift in shifts.items():
-            bar.set_postfix_str(name)
-            found[name] = accuracy(network, images, shift, limit=limit, seen=bar.update)
-    return found
+    click.echo(f"{told.file}  {told.file.stat().st_size / 1e6:.2f} MB")

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
+from nsl_bench.metrics.predictions import calibration_error
 from nsl_bench.perception.network import Network
 from nsl_bench.perception.predict import predict
-from nsl_bench.run.metrics import calibration_error
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
 from nsl_bench.types import PoolPart

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from nsl_bench.errors import UserError
+from nsl_bench.report.completed import Runs
 from nsl_bench.report.tables import file_name, short_names, with_standard
 from nsl_bench.run.record import Record
-from nsl_bench.run.store import Store
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,24 +74,24 @@ def _subjects(rules: tuple[str, ...]) -> frozenset[str]:
         return frozenset()
 
 
-def subjects(store: Store) -> frozenset[str]:
+def subjects(results: Runs) -> frozenset[str]:
     """The predicates that some run's hypothesis has a rule about."""
-    found = [record.hypothesis for record in store.latest().values() if record.hypothesis]
+    found = [record.hypothesis for record in results.latest().values() if record.hypothesis]
     return frozenset().union(*(_subjects(tuple(h.rules)) for h in found if h.language == "asp"))
 
 
-def _frame(store: Store, columns: Mapping[str, Any]) -> pd.DataFrame:
+def _frame(results: Runs, columns: Mapping[str, Any]) -> pd.DataFrame:
     """A row a finished run with extra columns, each a function of its record."""
-    records: dict[str, Record] = store.latest()
-    runs = store.frame()
+    records: dict[str, Record] = results.latest()
+    runs = results.frame
     if runs.empty:
-        raise UserError(f"There are no runs in {store.folder}.")
+        raise UserError(f"There are no runs in {results.folder}.")
     for name, value in columns.items():
         runs[name] = [value(records[key]) if key in records else np.nan for key in runs["key"]]
     return with_standard(runs)
 
 
-def rule_shares(store: Store, predicates: Sequence[str]) -> pd.DataFrame:
+def rule_shares(results: Runs, predicates: Sequence[str]) -> pd.DataFrame:
     """Share of repeats whose hypothesis holds a rule about each predicate.
 
     Returns:
@@ -108,13 +108,13 @@ def rule_shares(store: Store, predicates: Sequence[str]) -> pd.DataFrame:
 
         return of
 
-    runs = _frame(store, {p: value(p) for p in predicates})
+    runs = _frame(results, {p: value(p) for p in predicates})
     runs = runs.dropna(subset=list(predicates))
     grouped = runs.groupby(_BY, sort=True)
     return grouped[list(predicates)].mean().assign(n=grouped.size()).reset_index()
 
 
-def perceived_shares(store: Store, part: str = "train") -> pd.DataFrame:
+def perceived_shares(results: Runs, part: str = "train") -> pd.DataFrame:
     """What the network takes a part's images for: the share of each concept, pooled over repeats.
 
     Returns:
@@ -124,7 +124,7 @@ def perceived_shares(store: Store, part: str = "train") -> pd.DataFrame:
         UserError: there are no runs, or their records are older than such numbers.
     """
     by = ["benchmark", "source", "size", "network", "shift", "percent"]
-    runs = _frame(store, {"seen": lambda record: record.perception.get(part)})
+    runs = _frame(results, {"seen": lambda record: record.perception.get(part)})
     runs = runs.dropna(subset="seen").drop_duplicates([*by, "repeat"])
     rows = []
     for place, group in runs.groupby(by, sort=True):
@@ -132,7 +132,7 @@ def perceived_shares(store: Store, part: str = "train") -> pd.DataFrame:
         for concept, share in (total / max(1, total.sum())).items():
             rows.append([*place, concept, share])
     if not rows:
-        raise UserError(f"The runs in {store.folder} say nothing of what a network saw.")
+        raise UserError(f"The runs in {results.folder} say nothing of what a network saw.")
     return pd.DataFrame(rows, columns=[*by, "concept", "share"])
 
 
@@ -162,15 +162,15 @@ def frequent_shares(shares: pd.DataFrame, most: int = 8) -> pd.DataFrame:
     return found[[*(c for c in found.columns if c not in last), *last]]
 
 
-def error_shares(store: Store) -> pd.DataFrame:
+def error_shares(results: Runs) -> pd.DataFrame:
     """Mean share of test examples by cause of error, over repeats.
 
     Raises:
         UserError: there are no runs, or none with causes.
     """
-    runs = _frame(store, {})
+    runs = _frame(results, {})
     if ERRORS[0] not in runs:
-        raise UserError(f"The runs in {store.folder} say nothing of the causes of errors.")
+        raise UserError(f"The runs in {results.folder} say nothing of the causes of errors.")
     runs = runs.dropna(subset=list(ERRORS))
     return runs.groupby(_BY, sort=True)[[*ERRORS, "error_inference"]].mean().reset_index()
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsl_bench.metrics import METRICS
 from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, file_name, short_names, summarise
-from nsl_bench.run.metrics import METRICS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,8 +16,6 @@ __all__ = ["draw"]
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_LOGARITHMIC = frozenset({"atoms", "rules", "learning_time"})
-_UNIT = frozenset({"hypothesis_accuracy", "framework_accuracy", "probabilistic_accuracy"})
 
 
 def draw(
@@ -25,8 +23,10 @@ def draw(
     folder: Path,
     metrics: Sequence[str] = DEFAULT_METRICS,
     published: pd.DataFrame | None = None,
+    *,
+    format: str = "png",
 ) -> list[Path]:
-    """Draw one PNG a setting: a row of curves a metric, a column a shift.
+    """Draw one picture a setting: a row of curves a metric, a column a shift.
 
     Learners differ in colour and in marker. Bands are one standard error of the mean.
 
@@ -36,6 +36,7 @@ def draw(
         metrics: names of columns.
         published: other people's means, drawn as dashed lines in the colour of the same learner and network:
             columns learner, network, shift, percent, metric, mean.
+        format: of the pictures: png, svg or pdf.
 
     Returns:
         The files written.
@@ -94,9 +95,9 @@ def draw(
                     theirs = theirs.sort_values("percent")
                     axis.plot(theirs["percent"], theirs["mean"], color=colour, ls="--", lw=1)
             axis.grid(alpha=0.3)
-            if metric in _LOGARITHMIC and (part["mean"] > 0).any():
+            if METRICS[metric].logarithmic and (part["mean"] > 0).any():
                 axis.set_yscale("log")
-            elif metric in _UNIT:
+            elif METRICS[metric].bounds == (0.0, 1.0):
                 axis.set_ylim(-0.03, 1.03)
             if column == 0:
                 axis.set_ylabel(METRICS[metric].title)
@@ -110,7 +111,7 @@ def draw(
         figure.suptitle(f"{values['benchmark']} ({values['size']}, {_short(str(values['source']))})")
         source = str(values["source"] or "").partition(":")[0]
         name = "-".join(part for part in (str(values["benchmark"]), source, str(values["size"])) if part)
-        path = folder / file_name(name)
+        path = folder / file_name(name, format)
         if path in written:
             path = path.with_stem(f"{path.stem}-{len(written)}")
         figure.savefig(path, dpi=120)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nsl_bench.metrics import METRICS
 from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, comparable, file_name
-from nsl_bench.run.metrics import METRICS
 from nsl_bench.shift import STANDARD
 
 if TYPE_CHECKING:
@@ -30,8 +30,14 @@ def grid(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     return runs.pivot_table(index="train_percent", columns="test_percent", values=metric, aggfunc="mean")
 
 
-def draw_grids(runs: pd.DataFrame, folder: Path, metrics: Sequence[str] = DEFAULT_METRICS) -> list[Path]:
-    """Draw a PNG a setting and pair of shifts: a heat map a metric and learner.
+def draw_grids(
+    runs: pd.DataFrame,
+    folder: Path,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    *,
+    format: str = "png",
+) -> list[Path]:
+    """Draw a picture a setting and pair of shifts: a heat map a metric and learner.
 
     Settings without two shares of train and two of test examples, all of whose combinations were run, are
     left out.
@@ -40,6 +46,7 @@ def draw_grids(runs: pd.DataFrame, folder: Path, metrics: Sequence[str] = DEFAUL
         runs: `Store.frame`.
         folder: made if it is not there.
         metrics: names of columns.
+        format: of the pictures: png, svg or pdf.
 
     Returns:
         The files written.
@@ -63,7 +70,7 @@ def draw_grids(runs: pd.DataFrame, folder: Path, metrics: Sequence[str] = DEFAUL
             if lines and shown:
                 about = dict(zip(SETTING, setting, strict=True)) if isinstance(setting, tuple) else {}
                 title = f"{about.get('benchmark')} ({about.get('size')}): {train} -> {test}"
-                written.append(_draw(lines, shown, folder, title))
+                written.append(_draw(lines, shown, folder / file_name(f"grid-{title}", format), title))
     return written
 
 
@@ -74,13 +81,13 @@ def _is_grid(part: pd.DataFrame) -> bool:
     return min(rows, columns) > 1 and len(cells) == rows * columns
 
 
-def _draw(lines: dict[str, pd.DataFrame], metrics: Sequence[str], folder: Path, title: str) -> Path:
+def _draw(lines: dict[str, pd.DataFrame], metrics: Sequence[str], path: Path, title: str) -> Path:
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    folder.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure, axes = plt.subplots(
         len(metrics),
         len(lines),
@@ -96,7 +103,6 @@ def _draw(lines: dict[str, pd.DataFrame], metrics: Sequence[str], folder: Path, 
             _fill(axis, table, bounds, METRICS[metric].digits)
             axis.set_title(f"{name}\n{METRICS[metric].title}", fontsize=9)
     figure.suptitle(title)
-    path = folder / file_name(f"grid-{title}")
     figure.savefig(path, dpi=110)
     plt.close(figure)
     return path

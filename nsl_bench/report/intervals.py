@@ -17,10 +17,10 @@ from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.errors import UserError
+from nsl_bench.report.completed import Runs
 from nsl_bench.report.tables import SETTING, with_standard
 from nsl_bench.run.record import Record
 from nsl_bench.run.statistics import SPLITS, interval
-from nsl_bench.run.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ _REUSED = 2.0
 """Images count as the sampled units where each is shown so often on average."""
 
 
-def intervals(store: Store) -> pd.DataFrame:
+def intervals(results: Runs) -> pd.DataFrame:
     """The 95 % intervals of all accuracies.
 
     Returns:
@@ -46,22 +46,22 @@ def intervals(store: Store) -> pd.DataFrame:
     """
     import pandas as pd
 
-    runs = store.frame()
-    records = store.latest()
+    runs = results.frame
+    records = results.latest()
     rows = []
     for place, group in (with_standard(runs) if len(runs) else runs).groupby(_LINE, sort=True):
-        found = _row(store, records, group)
+        found = _row(results, records, group)
         if found is not None:
             about = dict(zip(_LINE, place, strict=True)) if isinstance(place, tuple) else {}
             rows.append({**{name: about[name] for name in _SHOWN}, **found})
     if not rows:
-        raise UserError(f"There are no runs with predictions in {store.folder}.")
+        raise UserError(f"There are no runs with predictions in {results.folder}.")
     table = pd.DataFrame(rows)
     first = [*_SHOWN, "accuracy", "low", "high", "std_err", "runs"]
     return table[[*first, *(column for column in table if column not in first)]]
 
 
-def _row(store: Store, records: dict[str, Record], group: pd.DataFrame) -> dict[str, Any] | None:
+def _row(results: Runs, records: dict[str, Record], group: pd.DataFrame) -> dict[str, Any] | None:
     """The interval of one line at one share; None without predictions."""
     axes = [sorted(group[name].unique()) for name in _AXES]
     by_place = {
@@ -70,7 +70,7 @@ def _row(store: Store, records: dict[str, Record], group: pd.DataFrame) -> dict[
     places = [(a, b, c) for a in axes[0] for b in axes[1] for c in axes[2]]
     if any(place not in by_place for place in places):
         return None  # not all combinations of splits and seeds were run
-    scores = [_scores(store, by_place[place]) for place in places]
+    scores = [_scores(results, by_place[place]) for place in places]
     if any(one is None or len(one) != len(scores[0] or ()) for one in scores):
         return None
     table = np.array(scores, np.float64).reshape(*map(len, axes), -1)
@@ -93,10 +93,10 @@ def _row(store: Store, records: dict[str, Record], group: pd.DataFrame) -> dict[
     return {**numbers, "runs": len(places), **found.components}
 
 
-def _scores(store: Store, key: str) -> list[bool] | None:
+def _scores(results: Runs, key: str) -> list[bool] | None:
     """Which examples a run answered right, in the order of the test set."""
     try:
-        frame = store.predictions(key)
+        frame = results.predictions(key)
     except UserError:
         return None
     if "label" not in frame:

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
+from nsl_bench.metrics.predictions import reliability
+from nsl_bench.report.completed import Runs
 from nsl_bench.report.tables import file_name, short_names
 from nsl_bench.run.job import Job
-from nsl_bench.run.metrics import reliability
-from nsl_bench.run.store import NoPredictions, Store
+from nsl_bench.run.store import NoPredictions
 
 __all__ = ["draw_reliability"]
 
@@ -24,11 +25,11 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 
-def draw_reliability(store: Store, folder: Path) -> list[Path]:
+def draw_reliability(results: Runs, folder: Path) -> list[Path]:
     """Draw one PNG a setting: a panel a share of shift, a line a learner, all repeats pooled.
 
     Args:
-        store: the runs and what they predicted; runs without framework evaluation, and those of versions
+        results: the runs and what they predicted; runs without framework evaluation, and those of versions
             that did not keep the labels, are left out. Damaged predictions are named on standard error.
         folder: made if it is not there.
 
@@ -41,19 +42,20 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
     from matplotlib import pyplot as plt
 
     panels: dict[tuple[str, str], dict[float, dict[str, Counts]]] = defaultdict(lambda: defaultdict(dict))
-    records = store.latest()
+    records = results.latest()
     short = short_names({record.job.network for record in records.values() if record.job.network})
     for key, record in records.items():
         job = record.job
         if record.status != "ok" or job.track == "symbolic":
             continue
         try:
-            frame = store.predictions(key)
+            frame = results.predictions(key)
         except NoPredictions:
             continue
         except UserError as error:
             print(
-                f"{store.folder}: the run {key} is left out of reliability diagrams: {error}", file=sys.stderr
+                f"{results.folder}: the run {key} is left out of reliability diagrams: {error}",
+                file=sys.stderr,
             )
             continue
         own = frame[frame["evaluation"] == "framework"]
@@ -64,7 +66,7 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
             continue
         labels = own["label"].map({name.removeprefix("p_"): k for k, name in enumerate(names)})
         counts = reliability(own[names].to_numpy(np.float64), labels.to_numpy(np.int64), _BINS)
-        for shift in _shifts(store, job):
+        for shift in _shifts(results, job):
             known = panels[(f"{job.benchmark}-{job.size}", shift)][job.percent]
             label = f"{job.learner} ({short[job.network] if job.network else job.track})"
             if label in known:
@@ -134,13 +136,13 @@ def draw_reliability(store: Store, folder: Path) -> list[Path]:
     return written
 
 
-def _shifts(store: Store, job: Job) -> list[str]:
+def _shifts(results: Runs, job: Job) -> list[str]:
     """The shifts whose curves a run is a point of: all of them at 0 %."""
     if job.percent:
         return [job.shift]
     others = {
         record.job.shift
-        for record in store.latest().values()
+        for record in results.latest().values()
         if record.job.percent and (record.job.benchmark, record.job.size) == (job.benchmark, job.size)
     }
     return sorted(others) or [job.shift]

@@ -6,6 +6,7 @@ seed, splits, and the protocol's version. Each makes one table with a row for ea
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from nsl_bench.errors import UserError, unknown
+from nsl_bench.metrics import METRICS
 from nsl_bench.registry import Spec
 from nsl_bench.run.job import PROTOCOL, source_identity
-from nsl_bench.run.metrics import METRICS
 from nsl_bench.shift import STANDARD
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "as_text",
     "comparable",
     "file_name",
+    "heading_of",
     "interventions",
     "render",
     "short_names",
@@ -46,9 +48,9 @@ _SEEDS = ("network_seed", "learner_draw")
 _ANSWERED = ["hypothesis_accuracy", "framework_accuracy"]
 
 
-def file_name(words: str) -> str:
+def file_name(words: str, format: str = "png") -> str:
     """The name of a picture: words with dashes in place of what file names are better without."""
-    return f"{re.sub(r'[^A-Za-z0-9_.]+', '-', words)}.png"
+    return f"{re.sub(r'[^A-Za-z0-9_.]+', '-', words)}.{format}"
 
 
 def short_names(specs: Iterable[str]) -> dict[str, str]:
@@ -221,7 +223,8 @@ def _cell(mean: float, error: float, metric: str) -> str:
     return text if np.isnan(error) else f"{text} ± {error:.{digits}f}"
 
 
-def _heading(setting: Sequence[object]) -> str:
+def heading_of(setting: Sequence[object]) -> str:
+    """A setting in words."""
     values = dict(zip(SETTING, setting, strict=True))
     text = f"{values['benchmark']} {values['benchmark_version']}, {values['source']}, {values['size']}"
     if values["protocol"] != PROTOCOL:
@@ -233,8 +236,10 @@ def _heading(setting: Sequence[object]) -> str:
     return text if not values["seed"] else f"{text}, seed {values['seed']}"
 
 
-def as_text(table: pd.DataFrame, format: Literal["markdown", "csv", "latex"]) -> str:
+def as_text(table: pd.DataFrame, format: Literal["markdown", "csv", "latex", "html"]) -> str:
     """A table of shares as text."""
+    if format == "html":
+        return str(table.to_html(index=False, border=0, float_format="{:.3f}".format)) + "\n"
     if format == "csv":
         return table.to_csv(index=False)
     style = "github" if format == "markdown" else "latex_booktabs"
@@ -243,7 +248,7 @@ def as_text(table: pd.DataFrame, format: Literal["markdown", "csv", "latex"]) ->
 
 def render(
     runs: pd.DataFrame,
-    format: Literal["markdown", "csv", "latex"] = "markdown",
+    format: Literal["markdown", "csv", "latex", "html"] = "markdown",
     metrics: Sequence[str] = DEFAULT_METRICS,
 ) -> str:
     """The tables of all settings as text.
@@ -281,8 +286,11 @@ def render(
         wide["percent"] = [f"{p:g}" for p in wide["percent"]]
         titles = {name: METRICS[name].title for name in wide.columns if name in METRICS}
         wide = wide.rename(columns={**titles, "percent": "shifted (%)", "n": "repeats"})
+        heading = heading_of(setting if isinstance(setting, tuple) else (setting,))
+        if format == "html":
+            pieces.append(f"<h3>{html.escape(heading)}</h3>\n{wide.to_html(index=False, border=0)}")
+            continue
         style = "github" if format == "markdown" else "latex_booktabs"
         body = wide.to_markdown(index=False, tablefmt=style, disable_numparse=True)
-        heading = _heading(setting if isinstance(setting, tuple) else (setting,))
         pieces.append(f"## {heading}\n\n{body}" if format == "markdown" else f"% {heading}\n{body}")
     return "\n\n".join(pieces) + "\n" if pieces else "No finished runs.\n"

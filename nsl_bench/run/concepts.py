@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.learners.base import InvalidOutput
-from nsl_bench.run import metrics as measure
+from nsl_bench.metrics import predictions as measure
 from nsl_bench.types import BLANK, Predictions, Split
 
 __all__ = ["concept_collapse", "concept_metrics", "intervened"]

@@ -1,4 +1,4 @@
-"""Where the numbers of framework evaluation come from: label probabilities, and the cause of each error.
+"""Label probabilities of framework evaluation, and the cause of each error.
 
 A rule learner answers with the label that its rules derive from the most likely concepts. Its label
 probabilities come from probabilistic inference over the network's whole output. Each error is put down to
@@ -20,7 +20,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.guarded.call import Allowance, Ended
 from nsl_bench.guarded.rules import inferred
 from nsl_bench.inference.query import Answer, Query
-from nsl_bench.run import metrics as measure
+from nsl_bench.metrics import predictions as measure
 from nsl_bench.run.agreement import Answered, labels_by_rules
 from nsl_bench.types import BLANK, Hypothesis, Predictions, Split
 
@@ -40,7 +40,7 @@ class ErrorAnalysis:
     """What is known of a learner's answers.
 
     Attributes:
-        numbers: metrics by name.
+        numbers: shares of errors by cause.
         probabilities: float64 [n, labels], of framework evaluation if there is one; None for labels alone.
         causes: for each example what would repair its error, one of `CAUSES`, ``""`` where there is none;
             None without framework evaluation.
@@ -64,7 +64,7 @@ def analyse_errors(
     engine: str = "auto",
     allowance: Allowance | None = None,
 ) -> ErrorAnalysis:
-    """Label probabilities, their metrics, and the causes of errors.
+    """Label probabilities, and the causes of errors.
 
     Args:
         benchmark: the task.
@@ -78,19 +78,16 @@ def analyse_errors(
     """
     labels = split.labels.astype(np.int64)
     if "framework" not in answers:
-        own = answers["hypothesis"][1]
-        return ErrorAnalysis(_numbers(own, labels), own)
+        return ErrorAnalysis({}, answers["hypothesis"][1])
     framework, own = answers["framework"]
     inference = _infer(benchmark, hypothesis, split, predictions, own, engine, allowance)
-    found = _numbers(inference.probabilities, labels)
+    if "hypothesis" not in answers or predictions is None:
+        return ErrorAnalysis({}, inference.probabilities, None, inference.used)
     right = framework == labels
     if inference.probabilities is not None:
         right = measure.most_probable(inference.probabilities) == labels
-        found["framework_accuracy_probabilistic"] = float(np.mean(right))
-    if "hypothesis" not in answers or predictions is None:
-        return ErrorAnalysis(found, inference.probabilities, None, inference.used)
     cause = _causes(benchmark, split, predictions, framework, answers["hypothesis"][0])
-    found.update({f"error_{name}": float(np.mean(cause == k)) for k, name in enumerate(CAUSES)})
+    found = {f"error_{name}": float(np.mean(cause == k)) for k, name in enumerate(CAUSES)}
     found["error_inference"] = float(np.mean((framework != labels) & right))
     words = [*CAUSES, ""]
     return ErrorAnalysis(found, inference.probabilities, [words[c] for c in cause.tolist()], inference.used)
@@ -174,21 +171,6 @@ def answer_of(
     if isinstance(found, Ended):
         raise found
     return found
-
-
-def _numbers(
-    probabilities: npt.NDArray[np.float64] | None, labels: npt.NDArray[np.integer[Any]]
-) -> dict[str, float]:
-    """The metrics that label probabilities have."""
-    if probabilities is None:
-        return {}
-    return {
-        "brier_score": measure.brier_score(probabilities, labels),
-        "probabilistic_accuracy": measure.probabilistic_accuracy(probabilities, labels),
-        "calibration_error": measure.calibration_error(probabilities, labels),
-        "log_loss": measure.log_loss(probabilities, labels),
-        "invalid_mass": measure.invalid_mass(probabilities),
-    }
 
 
 def _causes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -79,6 +79,7 @@ class Bench:
         limits: each learner runs in a process of its own, held to these; None: in this process.
         data_seed: the secret seed that sealed jobs' data follow.
         interventions: numbers of slots whose true concepts learners are given, in evaluations of their own.
+        own: learners that exist in this process alone: their name, and what makes one from a seed.
     """
 
     def __init__(
@@ -89,7 +90,9 @@ class Bench:
         limits: Limits | None = None,
         data_seed: DataSeed | None = None,
         interventions: Sequence[int] = (),
+        own: Mapping[str, Callable[[int], Any]] | None = None,
     ) -> None:
+        self.own = dict(own or {})
         self.device = device
         self.workers = workers
         self.limits = limits
@@ -205,6 +208,11 @@ class Bench:
         """The learner of a job, in this process or in one of its own."""
         if given is not None or is_command(job.learner):
             yield given or CommandLearner(job.learner, job.learner_seed(), self.limits)
+            return
+        if job.learner in self.own:
+            with blaming("make"):
+                made = self.own[job.learner](job.learner_seed())
+            yield made
             return
         if self.limits is None:
             with blaming("make"):

@@ -29,13 +29,13 @@ from nsl_bench.learners.base import (
     tuning_of,
 )
 from nsl_bench.learners.view import View
-from nsl_bench.run import metrics as measure
+from nsl_bench.metrics import METRICS, Answers, compute
+from nsl_bench.metrics import predictions as measure
 from nsl_bench.run.agreement import Answered, agreement
 from nsl_bench.run.concepts import concept_metrics, intervened
 from nsl_bench.run.effort import Effort
 from nsl_bench.run.error_analysis import analyse_errors, perceived
 from nsl_bench.run.true_rule import example_quality, is_true_rule
-from nsl_bench.run.uncertainty import aurc, detection_auroc, fpr_at_95, least_confidence
 from nsl_bench.seeding import generator
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
@@ -170,7 +170,6 @@ def measure_learner(
     own = hypothesis  # whose probabilities and atoms are the learner's
     if hypothesis is not None and hypothesis.language == "asp":
         own, hypothesis = _counting(hypothesis, material, answers, found.numbers, allowance)
-    _count(found, material, own, answers, allowance)
     found.hypothesis = hypothesis
     if hypothesis is not None and hypothesis.fidelity is not None:
         found.numbers["fidelity"] = hypothesis.fidelity
@@ -181,6 +180,7 @@ def measure_learner(
             with contextlib.suppress(UserError):
                 same = is_true_rule(own.rules, material.benchmark, allowance.memory)
                 found.numbers["equivalent"] = float(same)
+    _count(found, material, own, answers, allowance)
     if hasattr(learner, "examples_"):
         with blaming("examples_"):
             found.numbers.update(example_quality(learner.examples_, material.benchmark))
@@ -269,19 +269,26 @@ def _count(
     benchmark, test = material.benchmark, material.test
     labels = test.split.labels.astype(np.int64)
     told = analyse_errors(benchmark, test.split, test.predictions, hypothesis, answers, allowance=allowance)
+    last = next(iter(answers))
     frames = []
     for name in reversed(answers):
-        predicted, probabilities = answers[name]
-        found.numbers[f"{name}_accuracy"] = measure.accuracy(predicted, labels)
-        if name == "framework":
-            frames.append(_frame(name, benchmark, test.split, predicted, told.probabilities, told.causes))
-        else:
-            frames.append(_frame(name, benchmark, test.split, predicted, probabilities))
+        predicted, own = answers[name]
+        probabilities, causes = (told.probabilities, told.causes) if name == last else (own, None)
+        frames.append(_frame(name, benchmark, test.split, predicted, probabilities, causes))
+        answered = Answers(
+            labels,
+            predicted,
+            benchmark.labels.names,
+            name,
+            name == last,
+            probabilities,
+            shifted=test.split.shifted,
+            network_uncertainty=_network_uncertainty(test),
+            rules=hypothesis,
+            record=found.numbers,
+        )
+        found.numbers.update(compute(METRICS, answered))
     found.numbers.update(told.numbers)
-    found.numbers["macro_f1"] = measure.macro_f1(predicted, labels, len(benchmark.labels))
-    found.numbers.update(_uncertainty(test, told.probabilities, predicted == labels))
-    found.numbers["undecided"] = float(np.mean(predicted == UNDECIDED))
-    found.numbers["ambiguous"] = float(np.mean(predicted == AMBIGUOUS))
     found.predictions = pd.concat(frames, ignore_index=True)
     found.inference = told.inference
     for part, data in (("train", material.train), ("test", test)):
@@ -290,24 +297,12 @@ def _count(
             found.perception[part] = perceived(data.split, data.predictions)
 
 
-def _uncertainty(
-    test: Data, probabilities: npt.NDArray[np.float64] | None, right: npt.NDArray[np.bool_]
-) -> dict[str, float]:
-    """How well the uncertainty of learner and network tells which answers are wrong, and what is shifted."""
-    found: dict[str, float] = {}
-    unsure = {}
-    if probabilities is not None:
-        unsure[""] = least_confidence(probabilities)
-        found["aurc"] = aurc(unsure[""], right)
-    if test.predictions is not None and test.shift is not None:
-        # An example is as sure as the least sure of its images.
-        unsure["network_"] = 1.0 - test.predictions.confidence.min(axis=1).astype(np.float64)
-    shifted = test.split.shifted
-    if 0 < shifted.sum() < len(shifted):
-        for whose, uncertainty in unsure.items():
-            found[f"{whose}shift_auroc"] = detection_auroc(uncertainty, shifted)
-            found[f"{whose}shift_fpr95"] = fpr_at_95(uncertainty, shifted)
-    return found
+def _network_uncertainty(data: Data) -> npt.NDArray[np.float64] | None:
+    """float64 [n]: an example is as sure as the least sure of its images; None without images."""
+    if data.predictions is None or data.shift is None:
+        return None
+    least: npt.NDArray[np.float64] = data.predictions.confidence.min(axis=1).astype(np.float64)
+    return 1.0 - least
 
 
 def imputed(material: Material) -> Measured:

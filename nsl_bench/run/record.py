@@ -44,7 +44,7 @@ class Record(Written):
     Attributes:
         job: what was run.
         status: how it ended; version 1 knows ok and failed.
-        metrics: every number by name (`nsl_bench.run.metrics.METRICS`).
+        metrics: every number by name (`nsl_bench.metrics.METRICS`).
         hypothesis: what was learned, if it can be read as rules.
         content_hash: of the train and the test set.
         versions: of nsl-bench, Python and the libraries that matter.

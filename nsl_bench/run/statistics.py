@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SPLITS", "Interval", "image_std_err", "interval", "nested_bootstrap"]
+__all__ = ["SPLITS", "Interval", "holm", "image_std_err", "interval", "nested_bootstrap"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -237,3 +237,16 @@ def image_std_err(scores: npt.ArrayLike, images: npt.ArrayLike) -> float:
     variance = float((sums**2).sum() - (too_often * deviations**2).sum()) / n**2
     others = max(m - pairs.shape[1] / n, (m - 1) / 2)  # images that an example does not show
     return math.sqrt(max(variance * m * (m - 1) / others**2, usual))
+
+
+def holm(p_values: Floats) -> Floats:
+    """float64 [m]: p values corrected for being m, by Holm's step-down method.
+
+    Holm: "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 1979.
+    """
+    m = len(p_values)
+    order = np.argsort(p_values, kind="stable")
+    stepped = np.maximum.accumulate(p_values[order] * np.arange(m, 0, -1))
+    corrected = np.empty(m)
+    corrected[order] = np.minimum(stepped, 1.0)
+    return corrected

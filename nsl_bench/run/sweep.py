@@ -1,6 +1,6 @@
 """Many runs: those that are missing from a results folder, each kept when known.
 
-Where they are done is an *engine*: this process, processes of this machine, or a Dask cluster, the latter
+Where they are done is an *executor*: this process, processes of this machine, or a Dask cluster, the latter
 two through joblib. A run is a function of its job alone, so results are the same everywhere; this process
 is the only one that writes them. Workers that are killed cost the runs they were in, which are done again.
 """
@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,7 +26,7 @@ from nsl_bench.run.store import Store
 if TYPE_CHECKING:
     from nsl_bench.run.evaluate import Bench, Outcome, Setup
 
-__all__ = ["Engine", "Rerun", "Tally", "keep", "sweep"]
+__all__ = ["Executor", "Rerun", "Tally", "keep", "sweep"]
 
 Rerun = Literal["missing", "failed", "all"]
 """Which jobs are done: those without a record, also those whose last record is a failure, or all."""
@@ -38,7 +38,7 @@ _MOST_DEATHS = 3
 
 
 @dataclass(frozen=True)
-class Engine:
+class Executor:
     """Where runs are done.
 
     Attributes:
@@ -72,6 +72,10 @@ class Tally:
             said += f", {self.failed_before} had failed before (--rerun failed does them again)"
         return said
 
+    def __add__(self, other: Tally) -> Tally:
+        """Of two sweeps together."""
+        return Tally(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
     @property
     def exit_code(self) -> int:
         """1 if any of the runs failed, now or before."""
@@ -84,43 +88,47 @@ def sweep(
     bench: Bench,
     on_failure: Callable[[Record], None] = lambda record: None,
     *,
-    engine: Engine | None = None,
+    executor: Executor | None = None,
     rerun: Rerun = "missing",
+    heard: Callable[[Record, int, int], None] = lambda record, done, total: None,
 ) -> Tally:
-    """Do the jobs that the store lacks, with a progress bar on a terminal.
+    """Do the jobs that the store lacks, with a progress bar on a terminal and in a notebook.
 
     Args:
         jobs: what to do.
         store: where records go.
-        bench: does them, or says how they are done where an engine does.
+        bench: does them, or says how they are done elsewhere.
         on_failure: told of every failed record.
-        engine: where they are done; None: here, one after the other.
+        executor: where they are done; None: here, one after the other.
         rerun: which jobs that have a record are done again.
+        heard: told of every record, of how many runs are done and how many there are to do.
 
     Raises:
         UserError: the data or the network of a job cannot be made, or workers keep dying; what was done
             before is kept.
     """
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
-    engine = engine or Engine()
+    executor = executor or Executor()
     statuses = {} if rerun == "all" else store.statuses()
     skipped = {"ok"} if rerun == "failed" else set(statuses.values())
     missing = {job.key(): job for job in jobs if statuses.get(job.key()) not in skipped}
     kept = [statuses[key] for key in {job.key() for job in jobs} - missing.keys()]
     before_now = kept.count("ok"), len(kept) - kept.count("ok")
     total, failed, deaths = len(missing), 0, 0
-    show = tqdm(total=total, unit="run", disable=not sys.stderr.isatty(), dynamic_ncols=True)
+    visible = sys.stderr.isatty() or "ipykernel" in sys.modules
+    show = tqdm(total=total, unit="run", disable=not visible, dynamic_ncols=True)
     with patient(), show as bar:
         while missing:
             before = len(missing)
             try:
-                for outcome in _outcomes(list(missing.values()), bench, engine):
+                for outcome in _outcomes(list(missing.values()), bench, executor):
                     keep(store, outcome)
                     del missing[outcome.record.job.key()]
                     if outcome.record.status != "ok":
                         failed += 1
                         on_failure(outcome.record)
+                    heard(outcome.record, total - len(missing), total)
                     bar.set_postfix_str(f"{failed} failed, {outcome.record.job}", refresh=False)
                     bar.update()
             except _deaths() as error:
@@ -128,7 +136,7 @@ def sweep(
                 if deaths >= _MOST_DEATHS:
                     raise UserError(
                         f"The workers keep dying before they finish a run, {len(missing)} runs are missing: "
-                        f"{type(error).__name__}; is there enough memory for {engine.jobs} at once?"
+                        f"{type(error).__name__}; is there enough memory for {executor.jobs} at once?"
                     ) from error
     return Tally(total - failed, failed, *before_now)
 
@@ -145,23 +153,23 @@ def keep(store: Store, outcome: Outcome) -> None:
     store.add(record)
 
 
-def _outcomes(jobs: Sequence[Job], bench: Bench, engine: Engine) -> Iterator[Outcome]:
-    if engine.scheduler is None and min(engine.jobs, len(jobs)) == 1:
+def _outcomes(jobs: Sequence[Job], bench: Bench, executor: Executor) -> Iterator[Outcome]:
+    if executor.scheduler is None and min(executor.jobs, len(jobs)) == 1:
         yield from map(bench.run, jobs)
         return
     import joblib
     from joblib.externals.loky.backend import resource_tracker as lokys
 
     with contextlib.ExitStack() as stack:
-        if engine.scheduler is None:
-            stack.enter_context(joblib.parallel_config("loky", n_jobs=min(engine.jobs, len(jobs))))
+        if executor.scheduler is None:
+            stack.enter_context(joblib.parallel_config("loky", n_jobs=min(executor.jobs, len(jobs))))
             stack.callback(_stop_workers)
         else:
-            client = stack.enter_context(_client(engine.scheduler))
+            client = stack.enter_context(_client(executor.scheduler))
             stack.enter_context(joblib.parallel_config("dask", client=client, n_jobs=-1))
         # One job a batch and results as they come: what is known is on the disk at once.
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        parent = os.getpid() if engine.scheduler is None else None
+        parent = os.getpid() if executor.scheduler is None else None
         with starting_processes(resource_tracker, lokys):
             outcomes = parallel(joblib.delayed(_run)(job, bench.setup, parent) for job in jobs)
         yield from outcomes
@@ -179,7 +187,7 @@ def _client(scheduler: str) -> Any:
         from distributed import Client
     except ImportError as error:
         raise UserError(
-            "The engine dask needs the package distributed: pip install 'nsl-bench[dask]'."
+            "The executor dask needs the package distributed: pip install 'nsl-bench[dask]'."
         ) from error
     try:
         return Client(scheduler, timeout=_DASK_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]

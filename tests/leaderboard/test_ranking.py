@@ -11,12 +11,13 @@ from nsl_bench.leaderboard.ranking import (
     adjusted_p_values,
     difference_interval,
     groups,
-    holm,
     mean_ranks,
     p_value,
     place,
 )
 from scipy.stats import ttest_rel
+
+from nsl_bench.run.statistics import holm
 
 values = arrays.arrays(
     np.float64, st.tuples(st.integers(1, 6), st.integers(2, 5)), elements=st.floats(0, 1, width=16)

@@ -10,9 +10,9 @@ from toy import Negative, Patches, PatchSource
 
 from nsl_bench import cache
 from nsl_bench.cli.networks import command
+from nsl_bench.metrics.predictions import calibration_error
 from nsl_bench.perception import trained_networks
 from nsl_bench.perception.figures import BINS, figures, histogram
-from nsl_bench.run.metrics import calibration_error
 
 
 def test_the_histogram_has_the_papers_bins() -> None:

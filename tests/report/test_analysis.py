@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nsl_bench.api.results import Results
 from nsl_bench.errors import UserError
 from nsl_bench.report import analysis
 from nsl_bench.report.reliability import draw_reliability
@@ -46,7 +47,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_the_predicates_that_rules_are_about(store: Store) -> None:
-    assert analysis.subjects(store) == {"suit", "rank_higher"}
+    assert analysis.subjects(Results(store.folder)) == {"suit", "rank_higher"}
 
 
 def test_rules_are_found_by_predicate() -> None:
@@ -58,22 +59,22 @@ def test_rules_are_found_by_predicate() -> None:
 
 
 def test_shares(store: Store, tmp_path: Path) -> None:
-    table = analysis.rule_shares(store, ["rank_higher", "suit", "nothing"])
+    table = analysis.rule_shares(Results(store.folder), ["rank_higher", "suit", "nothing"])
     assert table["n"].tolist() == [2, 2, 2] and set(table["shift"]) == {"noir"}
     assert table["rank_higher"].tolist() == [0.5] * 3 and table["suit"].tolist() == [1.0] * 3
     assert table["nothing"].tolist() == [0.0] * 3
-    seen = analysis.perceived_shares(store)
+    seen = analysis.perceived_shares(Results(store.folder))
     assert seen[seen["concept"] == "10h"]["share"].tolist() == [0.75] * 3
     frequent = analysis.frequent_shares(seen, most=1)
     assert frequent["10h"].tolist() == [0.75] * 3 and frequent["others"].tolist() == [0.25] * 3
     assert frequent["entropy"].tolist() == pytest.approx([0.8113] * 3, abs=1e-4)
-    errors = analysis.error_shares(store)
+    errors = analysis.error_shares(Results(store.folder))
     assert errors.sort_values("percent")["error_rule"].tolist() == pytest.approx([0, 0.05, 0.1])
     drawn = [
         *analysis.draw_errors(errors, tmp_path / "curves"),
         *analysis.draw_shares(table, ["rank_higher", "suit"], tmp_path / "curves", "rules"),
         *analysis.draw_perceived(frequent, tmp_path / "curves"),
-        *draw_reliability(store, tmp_path / "curves"),
+        *draw_reliability(Results(store.folder), tmp_path / "curves"),
     ]
     assert [p.name for p in drawn] == [
         "errors-b-small.png",
@@ -87,7 +88,7 @@ def test_shares(store: Store, tmp_path: Path) -> None:
 def test_old_records_say_nothing(tmp_path: Path) -> None:
     kept = Store(tmp_path / "old")
     with pytest.raises(UserError, match="no runs"):
-        analysis.rule_shares(kept, ["suit"])
+        analysis.rule_shares(Results(kept.folder), ["suit"])
     kept.add(
         Record(
             Job("b", "1", "s", "f", "standard", 0.0, "standard", 0.0, "small", 1, "x", "pretrained", "n"),
@@ -96,7 +97,7 @@ def test_old_records_say_nothing(tmp_path: Path) -> None:
         )
     )
     with pytest.raises(UserError, match="causes of errors"):
-        analysis.error_shares(kept)
+        analysis.error_shares(Results(kept.folder))
     with pytest.raises(UserError, match="what a network saw"):
-        analysis.perceived_shares(kept)
-    assert draw_reliability(kept, tmp_path / "curves") == []
+        analysis.perceived_shares(Results(kept.folder))
+    assert draw_reliability(Results(kept.folder), tmp_path / "curves") == []

@@ -13,6 +13,7 @@ import pytest
 from matplotlib.axes import Axes
 from PIL import Image
 
+from nsl_bench.api.results import Results
 from nsl_bench.errors import UserError
 from nsl_bench.report.curves import draw
 from nsl_bench.report.intervals import intervals
@@ -76,7 +77,7 @@ def test_intervals_name_what_varied(tmp_path: Path) -> None:
     bench = Bench("cpu")
     for one in jobs:
         keep(store, bench.run(one))
-    (row,) = intervals(store).to_dict("records")
+    (row,) = intervals(Results(store.folder)).to_dict("records")
     assert row["accuracy"] == 0.5 and row["runs"] == 2 and row["train splits"] == 0.0
     # The digits are few, so that their images are what was sampled.
     assert row["test images"] == row["std_err"] > 0.016 and row["low"] < 0.5 < row["high"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsl_bench.run.metrics import accuracy, brier_score, calibration_error, probabilistic_accuracy
+from nsl_bench.metrics import predictions as metrics
+from nsl_bench.metrics.predictions import accuracy, brier_score, calibration_error, probabilistic_accuracy
 
 
 def test_accuracy_counts_undecided_and_ambiguous_as_wrong() -> None:
@@ -31,3 +32,16 @@ def test_calibration_error() -> None:
     sure = np.tile([0.9, 0.1], (10, 1))
     assert calibration_error(sure, np.array([0] * 9 + [1])) == pytest.approx(0.0)
     assert calibration_error(sure, np.array([0] * 4 + [1] * 6)) == pytest.approx(0.5)
+
+
+def test_metrics_of_probabilities() -> None:
+    labels = np.array([0, 1, 1])
+    given = np.array([[0.75, 0.25], [0.0, 0.5], [0.0, 0.0]])
+    assert metrics.invalid_mass(given) == pytest.approx(0.5)
+    assert metrics.log_loss(given, labels) == pytest.approx(-np.log([0.75, 0.5, 1e-15]).mean())
+    assert metrics.most_probable(given).tolist() == [0, 1, -1]
+    assert metrics.most_probable(np.array([[0.5, 0.5]])).tolist() == [0]
+    count, confidence, right = metrics.reliability(given, labels, bins=4)
+    assert count.tolist() == [1, 1, 1, 0] and right.tolist() == [0, 1, 1, 0]
+    assert confidence.tolist() == [0, 0.5, 0.75, 0]
+    assert metrics.calibration_error(given, labels, bins=4) == pytest.approx((0 + 0.5 + 0.25) / 3)

@@ -1,4 +1,4 @@
-"""Results are the same whatever engine does the runs: this process, others, or a Dask cluster."""
+"""Results are the same whatever executor does the runs: this process, others, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
-from nsl_bench.run.sweep import Engine, Tally, sweep
+from nsl_bench.run.sweep import Executor, Tally, sweep
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
 
@@ -59,22 +59,22 @@ def same(record: Record) -> tuple[Any, ...]:
     return record.key, record.status, numbers, record.hypothesis, record.content_hash
 
 
-def test_every_engine_gives_the_same(cluster: Any, tmp_path: Path) -> None:
+def test_every_executor_gives_the_same(cluster: Any, tmp_path: Path) -> None:
     (tmp_path / "gate").touch()
     (tmp_path / "mine.py").write_text(LEARNER.format(here=str(tmp_path)))
     learners = ["majority", "random_forest:trees=3", f"{tmp_path}/mine.py:Gated"]
     jobs = plan("sudoku_4x4", learners, shifts=["rotate90"], percents=[50], repeats=[1, 2])
     limits = Limits(time=600, write=(tmp_path,), read=(tmp_path,))
     found = {}
-    for name, engine in {
-        "here": Engine(),
-        "processes": Engine(2),
-        "dask": Engine(2, cluster.scheduler_address),
+    for name, executor in {
+        "here": Executor(),
+        "processes": Executor(2),
+        "dask": Executor(2, cluster.scheduler_address),
     }.items():
         store = Store(tmp_path / name)
-        tally = sweep(jobs, store, Bench("cpu", limits=limits), engine=engine)
+        tally = sweep(jobs, store, Bench("cpu", limits=limits), executor=executor)
         assert tally == Tally(6, 0, 0, 0)
-        assert sweep(jobs, store, Bench("cpu", limits=limits), engine=engine).before == 6
+        assert sweep(jobs, store, Bench("cpu", limits=limits), executor=executor).before == 6
         found[name] = {key: same(record) for key, record in store.latest().items()}
         for key in found[name]:
             assert len(store.predictions(key)) == 2000
@@ -89,9 +89,9 @@ def test_a_dask_worker_dies(cluster: Any, tmp_path: Path) -> None:
     limits = Limits(time=600, write=(tmp_path,), read=(tmp_path,))
     store = Store(tmp_path / "results")
     tallies: list[Any] = []
-    engine = Engine(2, cluster.scheduler_address)
+    executor = Executor(2, cluster.scheduler_address)
     work = threading.Thread(
-        target=lambda: tallies.append(sweep(jobs, store, Bench("cpu", limits=limits), engine=engine))
+        target=lambda: tallies.append(sweep(jobs, store, Bench("cpu", limits=limits), executor=executor))
     )
     work.start()
     deadline = time.monotonic() + 300
@@ -109,14 +109,14 @@ def test_a_dask_worker_dies(cluster: Any, tmp_path: Path) -> None:
     assert len(records) == len({record.key for record in records}) == 10
 
 
-def test_an_engine_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_executor_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from nsl_bench.errors import UserError
 
     pytest.importorskip("distributed")
     monkeypatch.setattr("nsl_bench.run.sweep._DASK_SECONDS", 1)
     jobs = plan("sudoku_4x4", ["majority"], symbolic=True)
     with pytest.raises(UserError, match="There is no Dask scheduler at tcp"):
-        sweep(jobs, Store(tmp_path / "r"), Bench(), engine=Engine(1, "tcp://127.0.0.1:9"))
+        sweep(jobs, Store(tmp_path / "r"), Bench(), executor=Executor(1, "tcp://127.0.0.1:9"))
 
 
 @pytest.mark.slow

@@ -1,18 +1,14 @@
-"""How predictions become numbers (protocol: metrics)."""
+"""Numbers of predictions, as functions of arrays (protocol: metrics)."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "METRICS",
-    "Metric",
     "accuracy",
     "brier_score",
+    "brier_scores",
     "calibration_error",
     "f1_scores",
     "invalid_mass",
@@ -41,8 +37,14 @@ def brier_score(probabilities: Probabilities, labels: Labels) -> float:
         probabilities: [n, labels]; a row may sum to less than 1 (no label, or several, were derived).
         labels: [n].
     """
+    return float(np.mean(brier_scores(probabilities, labels)))
+
+
+def brier_scores(probabilities: Probabilities, labels: Labels) -> npt.NDArray[np.float64]:
+    """float64 [n]: each example's ``sum_k (p_k - y_k)^2``."""
     truth = np.eye(probabilities.shape[1])[labels]
-    return float(np.mean(np.sum((probabilities - truth) ** 2, axis=1)))
+    scores: npt.NDArray[np.float64] = np.sum((probabilities - truth) ** 2, axis=1)
+    return scores
 
 
 def probabilistic_accuracy(probabilities: Probabilities, labels: Labels) -> float:
@@ -124,57 +126,3 @@ def f1_scores(predicted: Labels, labels: Labels, n_labels: int) -> npt.NDArray[n
 def macro_f1(predicted: Labels, labels: Labels, n_labels: int) -> float:
     """The mean of `f1_scores` over the labels that are there or predicted; each counts alike."""
     return float(np.nanmean(f1_scores(predicted, labels, n_labels)))
-
-
-@dataclass(frozen=True)
-class Metric:
-    """What a column of a table is: its title, whether more is better, and its digits."""
-
-    title: str
-    higher_is_better: bool | None
-    digits: int
-
-
-METRICS = MappingProxyType(
-    {
-        "hypothesis_accuracy": Metric("hypothesis accuracy", True, 3),
-        "framework_accuracy": Metric("framework accuracy", True, 3),
-        "brier_score": Metric("Brier score", False, 3),
-        "probabilistic_accuracy": Metric("probabilistic accuracy", True, 3),
-        "calibration_error": Metric("calibration error", False, 3),
-        "log_loss": Metric("log loss", False, 3),
-        "invalid_mass": Metric("invalid mass", False, 3),
-        "framework_accuracy_probabilistic": Metric("accuracy of the most probable label", True, 3),
-        "macro_f1": Metric("macro F1", True, 3),
-        "aurc": Metric("area under the risk-coverage curve", False, 3),
-        "shift_auroc": Metric("AUROC, learner's uncertainty finds shifted examples", True, 3),
-        "shift_fpr95": Metric("FPR at 95 % of shifted examples found, learner", False, 3),
-        "network_shift_auroc": Metric("AUROC, network's uncertainty finds shifted examples", True, 3),
-        "network_shift_fpr95": Metric("FPR at 95 % of shifted examples found, network", False, 3),
-        "learner_concept_accuracy": Metric("accuracy of the learner's concepts", True, 3),
-        "learner_concept_calibration_error": Metric("calibration error of the learner's concepts", False, 3),
-        "concept_collapse": Metric("concept collapse", False, 3),
-        "atoms": Metric("atoms", False, 1),
-        "rules": Metric("rules", False, 1),
-        "agreement": Metric("agreement of rules and answers", True, 3),
-        "fidelity": Metric("surrogate fidelity", True, 3),
-        "learning_time": Metric("learning time (s)", False, 2),
-        "learning_cpu_time": Metric("learning, CPU time (s)", False, 2),
-        "prediction_time": Metric("prediction time (s)", False, 2),
-        "prediction_cpu_time": Metric("prediction, CPU time (s)", False, 2),
-        "peak_memory": Metric("peak memory (MiB)", False, 0),
-        "weight_penalty_ratio": Metric("weight penalty ratio", True, 3),
-        "incorrect_examples": Metric("incorrect examples", False, 3),
-        "concept_accuracy_train": Metric("concept accuracy, train images", True, 3),
-        "concept_accuracy_test": Metric("concept accuracy, test images", True, 3),
-        "equivalent": Metric("equivalent to the true rule", True, 2),
-        "undecided": Metric("undecided", False, 3),
-        "ambiguous": Metric("ambiguous", False, 3),
-        "error_concepts": Metric("errors that true concepts repair", False, 3),
-        "error_rule": Metric("errors that the true rule repairs", False, 3),
-        "error_either": Metric("errors that either repairs", False, 3),
-        "error_both": Metric("errors that only both repair", False, 3),
-        "error_inference": Metric("errors that the most probable label repairs", False, 3),
-    }
-)
-"""The metrics of a run by name, in the order in which tables show them."""

@@ -1,0 +1,186 @@
+"""The board from Python: making a submission, scoring one, building the site."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nsl_bench.types import Track
+
+from .accepted import SUBMISSIONS
+from .contests import BOARD, read_contests
+from .safe_files import LIMITS, Limits
+from .score_report import ScoreReport
+from .submission import Manifest
+
+__all__ = ["Site", "Submission", "build_site", "score_submission", "submit"]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submission that was made.
+
+    Attributes:
+        folder: where it is.
+        manifest: who submits what.
+        runs: number of runs by contest.
+        left_out: runs that belong to no contest of the board.
+    """
+
+    folder: Path
+    manifest: Manifest
+    runs: dict[str, int]
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Site:
+    """A site that was built.
+
+    Attributes:
+        folder: where it is.
+        entries: how many rows its tables have.
+        runs: how many scored runs it shows.
+        files: how many files it has.
+        outdated: accepted submissions whose scores are of an earlier version.
+    """
+
+    folder: Path
+    entries: int
+    runs: int
+    files: int
+    outdated: tuple[str, ...]
+
+
+def submit(
+    results: str | Path | Any,
+    out: str | Path,
+    *,
+    name: str,
+    licence: str,
+    learner: str | None = None,
+    track: Track | None = None,
+    authors: str = "",
+    description: str = "",
+    url: str = "",
+    date: str | None = None,
+    board: str | Path | None = None,
+) -> Submission:
+    """Make a submission to the leaderboard of one learner's runs.
+
+    It holds predictions, rules, job descriptions and versions, never scores; `score_submission` computes
+    those.
+
+    Args:
+        results: a results folder, or `nsl_bench.Results` of one.
+        out: folder to make; must not hold files.
+        name: on the board.
+        licence: of the submission, e.g. ``"CC-BY-4.0"``.
+        learner: whose runs, where the results hold several.
+        track: in which track, where they hold several.
+        authors: who did it.
+        description: what the learner does, a sentence.
+        url: of a paper or of code.
+        date: ISO 8601; today by default.
+        board: the board's file; the project's own by default.
+
+    Raises:
+        UserError: runs that a contest needs are missing, runs of several learners, or words that a manifest
+            does not take.
+    """
+    from nsl_bench.run.store import Store
+
+    from .options import today
+    from .reading import read_manifest
+    from .safe_files import opened
+    from .submission import write_submission
+
+    place = Path(out)
+    folder = results if isinstance(results, str | Path) else results.folder
+    manifest, counts, outside = write_submission(
+        Store(Path(folder), must_exist=True),
+        place,
+        read_contests(Path(board) if board else BOARD),
+        name=name,
+        licence=licence,
+        learner=learner,
+        track=track,
+        authors=authors,
+        description=description,
+        url=url,
+        date=today() if date is None else date,
+    )
+    with opened(place) as made:
+        read_manifest(made)
+    return Submission(place, manifest, counts, outside)
+
+
+def score_submission(
+    submission: str | Path,
+    *,
+    limits: Limits = LIMITS,
+    board: str | Path | None = None,
+    accepted: str | Path | None = None,
+    heard: Callable[[str], None] | None = None,
+) -> ScoreReport:
+    """Check a submission and compute every number again, in a process that may die.
+
+    Args:
+        submission: a folder or a zip file.
+        limits: what it may cost.
+        board: the board's file; the project's own by default.
+        accepted: folder of accepted submissions, whose names are taken.
+        heard: is told what is being done, a sentence before each thing that may take long.
+
+    Returns:
+        The scored runs, or the problems for which it is not taken.
+
+    Raises:
+        UserError: there is nothing at the path.
+    """
+    from .accepted import with_name
+    from .rounds.model import read_rounds
+    from .scoring import score
+    from .standing import standing_of
+
+    file = Path(board) if board else BOARD
+    rounds = read_rounds(file)
+    report = score(Path(submission), read_contests(file), limits, heard, rounds=rounds)
+    if report.accepted:
+        report = with_name(report, Path(accepted) if accepted else None)
+    if report.manifest is not None and report.runs:
+        report = replace(report, standing=f"{standing_of(report.manifest, rounds)}.")
+    return report
+
+
+def build_site(
+    out: str | Path,
+    *,
+    submissions: str | Path | None = None,
+    board: str | Path | None = None,
+    pictures: bool = True,
+    workers: int | None = None,
+) -> Site:
+    """Write the static site of all accepted submissions; it works from any folder or static host.
+
+    Args:
+        out: folder of the site; an older site there is replaced at the end.
+        submissions: folder of accepted submissions; the project's own by default.
+        board: the board's file; the project's own by default.
+        pictures: whether to draw every curve as PNG, SVG and PDF.
+        workers: processes; one a processor core by default. The site does not depend on it.
+
+    Raises:
+        UserError: the folder holds something else or cannot be written, or a submission cannot be read.
+    """
+    from .board import read_board
+    from .likeness import outdated
+    from .site.build import build_site as write
+
+    whole = read_board(Path(submissions) if submissions else SUBMISSIONS, Path(board) if board else BOARD)
+    old = tuple(folder.name for folder in outdated(whole))
+    files = write(whole, Path(out), pictures=pictures, workers=workers or os.cpu_count() or 1)
+    return Site(Path(out), len(whole.entries), whole.n_runs, files, old)

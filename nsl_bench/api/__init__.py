@@ -1,0 +1,1 @@
+"""The Python interface: what `nsl_bench` offers by name, and what every command line calls."""

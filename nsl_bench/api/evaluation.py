@@ -1,0 +1,342 @@
+"""Scoring learners: which runs there are to do, and doing those that a results folder lacks."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsl_bench import cache, registry
+from nsl_bench.api.results import Results
+from nsl_bench.errors import UserError
+from nsl_bench.isolation.limits import Limits
+from nsl_bench.learners.base import About, track_of
+from nsl_bench.run.plan import Grid, jobs_of
+from nsl_bench.run.record import STATUSES
+from nsl_bench.run.sweep import Executor, Rerun, Tally, sweep
+
+if TYPE_CHECKING:
+    from nsl_bench.run.job import Job
+    from nsl_bench.run.record import Record
+    from nsl_bench.sealing import DataSeed
+
+__all__ = ["Evaluation", "Options", "evaluate"]
+
+_FAILURES = tuple(status for status in STATUSES if status != "ok")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How runs are done, whatever is run.
+
+    Attributes:
+        limits: what each learner may use, in a process of its own; None: learners run in this process,
+            without limits.
+        device: of networks: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        jobs: runs at once; None: one a processor core.
+        scheduler: address of a Dask scheduler that does the runs; None: this machine.
+        rerun: which runs with a record are done again.
+        data_seed: a secret seed, which the data follow in place of the public one.
+        interventions: numbers of slots whose true concepts learners are given, in evaluations of their own.
+    """
+
+    limits: Limits | None = field(default_factory=Limits)
+    device: str = "auto"
+    jobs: int | None = None
+    scheduler: str | None = None
+    rerun: Rerun = "missing"
+    data_seed: DataSeed | None = None
+    interventions: tuple[int, ...] = ()
+
+
+class Evaluation:
+    """Runs to do, and where their results go.
+
+    Args:
+        grids: which runs.
+        out: results folder, made if it is not there.
+        options: how they are done.
+        own: learners that exist in this process alone: the name in the grids, and what makes one from a seed.
+
+    Attributes:
+        jobs: every run, once.
+
+    Raises:
+        UserError: an unknown name, or an option out of range.
+    """
+
+    def __init__(
+        self,
+        grids: Sequence[Grid],
+        out: Path,
+        options: Options,
+        own: Mapping[str, Callable[[int], Any]] | None = None,
+    ) -> None:
+        from nsl_bench.isolation.host import about
+        from nsl_bench.run.store import Store
+        from nsl_bench.sealing import check_limits
+
+        self.own = dict(own or {})
+        secrets = [] if options.data_seed is None else [options.data_seed.file]
+        hidden = [path.resolve() for path in (out, *_labels_of(grids), *secrets) if path.exists()]
+        if options.limits is not None:
+            options = replace(options, limits=replace(options.limits, hidden=tuple(hidden)))
+        if options.data_seed is not None:
+            check_limits(options.limits)
+            if self.own:
+                raise UserError(
+                    "A secret data seed needs learners that run in a process of their own; give the name of "
+                    "a file or module, e.g. my.py:MyLearner, in place of a class or an object."
+                )
+        self.options = options
+        ask = None if options.limits is None else partial(about, limits=options.limits)
+        sealed = "" if options.data_seed is None else options.data_seed.commitment
+        self.jobs = jobs_of(grids, self._describe(ask) if self.own else ask, sealed)
+        self.store = Store(out)
+
+    def _describe(self, ask: Callable[[str], About] | None) -> Callable[[str], About]:
+        from nsl_bench.learners.base import describe_here
+
+        def describe(learner: str) -> About:
+            if learner not in self.own:
+                return (ask or describe_here)(learner)
+            made = self.own[learner](0)
+            version = str(getattr(made, "version", ""))
+            return About(track_of(made), f"{version}+{_source_key(made)}")
+
+        return describe
+
+    @property
+    def todo(self) -> list[Job]:
+        """The runs that `run` will do."""
+        known = {} if self.options.rerun == "all" else self.store.statuses()
+        again = self.options.rerun == "failed"
+        return [job for job in self.jobs if known.get(job.key(), "") in ("", *(_FAILURES if again else ()))]
+
+    def run(
+        self,
+        on_failure: Callable[[Record], None] = lambda record: None,
+        heard: Callable[[Record, int, int], None] = lambda record, done, total: None,
+    ) -> Tally:
+        """Do the runs that are missing; what is done is kept at once.
+
+        Args:
+            on_failure: told of every failed record.
+            heard: told of every record, of how many runs are done and how many there are to do.
+
+        Raises:
+            UserError: the data or the network of a run cannot be made.
+        """
+        from nsl_bench.run.evaluate import Bench
+
+        options = self.options
+        cores = os.cpu_count() or 1
+        inside = [job for job in self.jobs if job.learner in self.own]
+        apart = [job for job in self.jobs if job.learner not in self.own]
+        parallel = min(options.jobs or cores, max(1, len(apart)))
+        bench = Bench(
+            options.device,
+            workers=max(1, cores // parallel),
+            limits=options.limits,
+            data_seed=options.data_seed,
+            interventions=options.interventions,
+        )
+        executor = Executor(parallel, options.scheduler)
+        more: dict[str, Any] = {"rerun": options.rerun, "heard": heard}
+        told = sweep(apart, self.store, bench, on_failure, executor=executor, **more)
+        if inside:
+            here = Bench(options.device, workers=cores, interventions=options.interventions, own=self.own)
+            told += sweep(inside, self.store, here, on_failure, **more)
+        return told
+
+
+def evaluate(
+    learners: Any,
+    tasks: str | Sequence[str],
+    *,
+    shift: str | Sequence[str] = "standard",
+    shares: float | Iterable[float] = (0,),
+    train_shift: str | Sequence[str] = (),
+    train_shares: float | Iterable[float] = (),
+    test_shift: str | Sequence[str] = (),
+    test_shares: float | Iterable[float] = (),
+    repeats: int | Iterable[int] = 5,
+    size: str | Sequence[str] = "small",
+    source: str | Sequence[str] = (),
+    network: str | Sequence[str] = "softmax",
+    network_seeds: Iterable[int] = (),
+    learner_seeds: Iterable[int] = (0,),
+    symbolic: bool = False,
+    seed: int = 0,
+    splits: str | Path | None = None,
+    out: str | Path | None = None,
+    options: Options | None = None,
+) -> Results:
+    """Score learners on tasks, at several shares of shifted examples.
+
+    Args:
+        learners: one or several of: a name (``"ffnsl"``, ``"random_forest:trees=50"``), a file or module and
+            a class in it (``"my.py:MyLearner"``), a class, or an object with ``fit`` and ``predict_proba``.
+            A mapping gives them display names. Names and files run in a process of their own, held to limits;
+            so do classes of modules that can be imported. Objects, and classes of notebooks, run in this
+            process.
+        tasks: one or several names (`nsl_bench.list_tasks`).
+        shift: shifts of train and test images, short names or specs.
+        shares: shares of shifted examples in train and test sets alike, 0..100.
+        train_shift, test_shift: of one part, in place of `shift`.
+        train_shares, test_shares: of one part, in place of `shares`; each meets each.
+        repeats: how many train splits, or which, from 1.
+        size: of the train splits.
+        source: image sources; the task's embedded one by default.
+        network: perception networks.
+        network_seeds: seeds of each network; its own by default.
+        learner_seeds: which seeds of each learner, from 0.
+        symbolic: hand true concepts to learners in place of a network's predictions.
+        seed: of the data, and what learners' seeds are derived from.
+        splits: folder of splits to use in place of generated ones.
+        out: results folder; only what it lacks is run. A temporary one by default, which lives as long as the
+            results.
+        options: limits, devices, parallel runs.
+
+    Returns:
+        The results of these runs; a failed run counts as the majority class and is said on standard error.
+
+    Raises:
+        UserError: an unknown name, an option out of range, or a learner that cannot be made.
+    """
+    names, own, shown = _named(learners)
+    temporary = tempfile.TemporaryDirectory(prefix="nsl-bench-results-") if out is None else None
+    folder = Path(out) if out is not None else Path(temporary.name if temporary else "")
+    grids = [
+        Grid(
+            benchmark=task,
+            learners=tuple(names),
+            shifts=_texts(shift),
+            percents=_numbers(shares),
+            train_shifts=_texts(train_shift),
+            train_percents=_numbers(train_shares),
+            test_shifts=_texts(test_shift),
+            test_percents=_numbers(test_shares),
+            sizes=_texts(size),
+            repeats=_repeats(repeats),
+            sources=_texts(source),
+            networks=_texts(network),
+            network_seeds=tuple(network_seeds),
+            learner_draws=tuple(learner_seeds),
+            track="symbolic" if symbolic else "own",
+            seed=seed,
+            splits="" if splits is None else str(splits),
+        )
+        for task in _texts(tasks)
+    ]
+    evaluation = Evaluation(grids, folder, options or Options(), own)
+    evaluation.run(_say)
+    found = Results(folder, names=shown)
+    found.keep(frozenset(job.key() for job in evaluation.jobs), temporary)
+    return found
+
+
+def _say(record: Record) -> None:
+    print(f"{record.status}: {record.job}: {record.message}", file=sys.stderr)
+
+
+def _texts(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _numbers(value: float | Iterable[float]) -> tuple[float, ...]:
+    several = (value,) if isinstance(value, int | float) else tuple(value)
+    for share in several:
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 100:
+            raise UserError(f"shares must be numbers between 0 and 100; got {share!r}.")
+    return several
+
+
+def _repeats(value: int | Iterable[int]) -> tuple[int, ...]:
+    several = tuple(range(1, value + 1)) if isinstance(value, int) else tuple(value)
+    if not several or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in several):
+        raise UserError(f"repeats must be a whole number from 1, or several; got {value!r}.")
+    return several
+
+
+def _named(learners: Any) -> tuple[list[str], dict[str, Callable[[int], Any]], dict[str, str]]:
+    """The learners' specs, how those of this process are made, and what tables call them."""
+    if isinstance(learners, Mapping):
+        pairs: list[tuple[str | None, Any]] = [(str(name), one) for name, one in learners.items()]
+    elif isinstance(learners, str | type) or hasattr(learners, "fit"):
+        pairs = [(None, learners)]
+    else:
+        pairs = [(None, one) for one in learners]
+    if not pairs:
+        raise UserError("There is no learner to evaluate.")
+    specs: list[str] = []
+    own: dict[str, Callable[[int], Any]] = {}
+    shown: dict[str, str] = {}
+    for title, one in pairs:
+        spec = one if isinstance(one, str) else _importable(one)
+        if spec is None:
+            spec = (title or _class_of(one).__name__).replace(":", " ")
+            if spec in own or spec in registry.names("learner"):
+                raise UserError(
+                    f"Two learners are called '{spec}'; give them names: evaluate({{'mine': ..., ...}}, ...)."
+                )
+            own[spec] = partial(_make, one)
+        if title is not None and title != spec:
+            shown[spec] = title
+        specs.append(spec)
+    return specs, own, shown
+
+
+def _class_of(learner: Any) -> type:
+    return learner if isinstance(learner, type) else type(learner)
+
+
+def _importable(learner: Any) -> str | None:
+    """The spec of a class that another process can import; None for objects, and classes of notebooks."""
+    if not isinstance(learner, type):
+        if not hasattr(learner, "fit"):
+            raise UserError(f"A learner must have fit and predict_proba; got {learner!r:.80}.")
+        return None
+    for name in registry.names("learner"):
+        point = registry.entry_point("learner", name)
+        if point.value == f"{learner.__module__}:{learner.__qualname__}":
+            return name
+    module = sys.modules.get(learner.__module__)
+    file = getattr(module, "__file__", None)
+    if file is None or learner.__module__ == "__main__" or "." in learner.__qualname__:
+        return None
+    return f"{file}:{learner.__name__}" if Path(file).suffix == ".py" else None
+
+
+def _make(learner: Any, seed: int) -> Any:
+    """A learner that has not learned yet, with its own seed if it takes one."""
+    import copy
+
+    if not isinstance(learner, type):
+        return copy.deepcopy(learner)
+    takes = inspect.signature(learner).parameters
+    return learner(seed=seed) if "seed" in takes else learner()
+
+
+def _source_key(learner: Any) -> str:
+    """A hash of a learner's code and of what its constructor was given."""
+    try:
+        code = inspect.getsource(_class_of(learner))
+    except (OSError, TypeError):
+        code = repr(_class_of(learner))
+    return cache.key(code, sorted((name, repr(value)) for name, value in vars(learner).items()))
+
+
+def _labels_of(grids: Sequence[Grid]) -> list[Path]:
+    """Files and folders with labels that the runs of some grids read."""
+    found = [Path(grid.splits) for grid in grids if grid.splits]
+    for source in (source for grid in grids for source in grid.sources):
+        spec = registry.Spec.parse(source)
+        found += [Path(word) for word in (*spec.args, *spec.kwargs.values())]
+    return found

@@ -1,0 +1,411 @@
+"""One example as a person wants to see it: images, concepts, rules that fire, label probabilities."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsl_bench.api.rules import how_good
+from nsl_bench.errors import UserError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from nsl_bench.benchmark import Benchmark
+    from nsl_bench.run.record import Record
+    from nsl_bench.sealing import DataSeed
+    from nsl_bench.shift import Shift
+    from nsl_bench.source import ImageSource
+    from nsl_bench.types import Part, Predictions, Split
+
+__all__ = ["Explanation", "RuleAnswer", "Seen", "StoredAnswer", "explain"]
+
+_LIKELY = 0.01
+_EVALUATIONS = {"framework": "from the images", "hypothesis": "from the true concepts"}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a network sees in one slot.
+
+    Attributes:
+        slot: its name.
+        concept: what the image shows.
+        guesses: the most probable concepts with their probabilities, three at most.
+    """
+
+    slot: str
+    concept: str
+    guesses: tuple[tuple[str, float], ...]
+    right: bool
+
+    def __str__(self) -> str:
+        said = ", ".join(f"{name} {probability:.2f}" for name, probability in self.guesses)
+        return f"{self.slot}: {said or 'nothing'}{'' if self.right else f'   (it is {self.concept})'}"
+
+
+@dataclass(frozen=True)
+class StoredAnswer:
+    """What a run answered, as it was stored.
+
+    Attributes:
+        evaluation: ``"framework"`` or ``"hypothesis"``.
+        predicted: the label, or ``"undecided"`` or ``"ambiguous"``.
+        probabilities: of the labels; empty if the learner gave none.
+    """
+
+    evaluation: str
+    predicted: str
+    probabilities: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class RuleAnswer:
+    """What rules say of an example, computed now.
+
+    Attributes:
+        whose: whose rules they are.
+        fired: instances of rules that fire on the most likely concepts.
+        derived: the label that they derive from these, ``"none"`` or ``"several"``.
+        probabilities: of the labels, over everything that the images may show.
+        undecided: probability of no label.
+        ambiguous: probability of several labels.
+        quality: how good these numbers are, in words.
+        note: what is worth knowing of the rules; empty if nothing is.
+    """
+
+    whose: str
+    fired: tuple[str, ...]
+    derived: str
+    probabilities: Mapping[str, float]
+    undecided: float
+    ambiguous: float
+    quality: str
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """An example, what a network sees in it, and what rules and a run say of it.
+
+    Attributes:
+        task: the task's name.
+        example: e.g. ``"test-17"``.
+        label: the true one.
+        shift: what its images went through; empty if it is not shifted.
+        metadata: by name.
+        network: which network sees it, with a remark if the run used none.
+        seen: slot by slot, without blank ones.
+        rules: what the rules say; None if a run learned none.
+        run: key of the run, if one was named.
+        learner: of that run.
+        stored: what that run answered; a text says why it is not known.
+        image: its images on a page.
+    """
+
+    task: str
+    example: str
+    label: str
+    shift: str
+    metadata: Mapping[str, Any]
+    network: str
+    seen: tuple[Seen, ...]
+    rules: RuleAnswer | None
+    run: str
+    learner: str
+    stored: tuple[StoredAnswer, ...] | str
+    image: Image.Image
+
+    def __str__(self) -> str:
+        state = f", shifted by {self.shift}" if self.shift else ""
+        lines = [f"{self.task}, {self.example}{state}; label: {self.label}"]
+        lines += [f"  {name}: {value}" for name, value in self.metadata.items()]
+        lines += ["", f"What the network sees{self.network}:", *(f"  {one}" for one in self.seen)]
+        if self.run:
+            lines += ["", f"What the run {self.run} answered ({self.learner}, as stored):", *self._stored()]
+        return "\n".join([*lines, "", *self._rules()])
+
+    def _stored(self) -> list[str]:
+        if isinstance(self.stored, str):
+            return [f"  {self.stored}"]
+        lines = []
+        for one in self.stored:
+            lines.append(f"  {_EVALUATIONS.get(one.evaluation, one.evaluation)}: {one.predicted}")
+            lines += [f"    {name}: {p:.4f}{self._mark(name)}" for name, p in one.probabilities.items()]
+        return lines
+
+    def _rules(self) -> list[str]:
+        told = self.rules
+        if told is None:
+            return ["The run learned no rules in ASP; --hypothesis names a file of rules to ask."]
+        return [
+            f"What the rules say ({told.whose}; computed now)",
+            "Rules that fire on the most likely concepts:",
+            *(f"  {instance}" for instance in told.fired or ("none",)),
+            f"Derived label: {told.derived}",
+            f"Probabilities over all that the images may show ({told.quality}):",
+            *(f"  {name}: {p:.4f}{self._mark(name)}" for name, p in told.probabilities.items()),
+            f"  no label: {told.undecided:.4f}",
+            f"  several labels: {told.ambiguous:.4f}",
+        ]
+
+    def _mark(self, name: str) -> str:
+        return "  <- true label" if name == self.label else ""
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Where an example comes from, and whose rules answer for it.
+
+    Attributes:
+        task: None where nobody said which.
+        source: image source; None: the task's own.
+        network: perception network.
+        shift: name or spec.
+        share: of shifted examples, in per cent; None: all of them, if a shift is named.
+        size: of the train set; None: the smallest.
+        repeat: which train set.
+        seed: of the data; a text is a secret one.
+        splits: a folder of splits made elsewhere.
+        rules: the hypothesis; None: the true rule, or a run that learned none.
+        whose: whose rules these are; empty: nobody's.
+        record: the run, if one was named.
+    """
+
+    task: str | None
+    source: str | None
+    network: str
+    shift: str
+    share: float | None
+    size: str | None
+    repeat: int
+    seed: int | str
+    splits: Path | None = None
+    rules: tuple[str, ...] | None = None
+    whose: str = "the true rule"
+    record: Record | None = None
+
+
+@dataclass(frozen=True)
+class _Example:
+    """An example alone in its split, and what it is made of."""
+
+    name: str
+    task: Benchmark
+    source: ImageSource
+    shift: Shift | None
+    split: Split
+    seen: Predictions
+    metadata: dict[str, Any]
+
+
+def explain(
+    example: str,
+    task: str | None = None,
+    *,
+    rules: str | Path | Sequence[str] | None = None,
+    results: str | Path | None = None,
+    run: str | None = None,
+    source: str | None = None,
+    network: str = "softmax",
+    shift: str = "standard",
+    share: float | None = None,
+    size: str | None = None,
+    repeat: int = 1,
+    seed: int = 0,
+    data_seed: DataSeed | None = None,
+    engine: str = "auto",
+) -> Explanation:
+    """What a network and rules make of one example.
+
+    Args:
+        example: ``"train-0"``, ``"test-17"`` and so on, counted from 0.
+        task: a name; not needed with a run.
+        rules: a file of ASP rules, or the rules themselves, one a text; by default those that the run
+            learned, or the task's true rule.
+        results: results folder of the run.
+        run: its key, or how it begins: all else comes from there. Its own answer is shown as it was stored.
+        source: image source; the task's embedded one by default.
+        network: perception network.
+        shift: short name or spec.
+        share: of shifted examples, in per cent; 100 if a shift is named.
+        size: of the train split that a train example is from.
+        repeat: likewise.
+        seed: of the data.
+        data_seed: a secret seed in its place.
+        engine: ``"auto"``, ``"exact"``, ``"sampling"`` or ``"problog"``.
+
+    Raises:
+        UserError: no such example, run or name, or rules that cannot be used.
+    """
+    from nsl_bench.asp.text import read_text
+    from nsl_bench.guarded.call import prepare
+
+    prepare()
+    if re.fullmatch(r"(train|test)-\d+", example) is None:
+        raise UserError(f"'{example}' is no example; they are called train-0, test-17 and so on.")
+    if (results is None) != (run is None):
+        raise UserError("--results and --run go together: the folder, and the key of a run in it.")
+    secret = seed if data_seed is None else data_seed.secret
+    setting = _Setting(task, source, network, shift, share, size, repeat, secret)
+    if isinstance(rules, str | Path):
+        setting = replace(setting, rules=(read_text(Path(rules)),), whose=str(rules))
+    elif rules is not None:
+        setting = replace(setting, rules=tuple(rules), whose="the rules given")
+    if results is not None and run is not None:
+        setting = _of_run(setting, Path(results), run, data_seed)
+    found = _find(example, setting)
+    return _explained(found, setting, None if results is None else Path(results), engine)
+
+
+def _of_run(setting: _Setting, results: Path, key: str, data_seed: DataSeed | None) -> _Setting:
+    """The setting of a run; rules that were given stay, else they are those that it learned."""
+    from nsl_bench.api.results import Results
+    from nsl_bench.sealing import seed_of
+
+    record = Results(results).record(key)
+    job = record.job
+    learned = record.hypothesis
+    setting = replace(
+        setting,
+        task=job.task,
+        source=job.source,
+        network=job.network or setting.network,
+        shift=job.shift,
+        share=job.percent,
+        size=job.size,
+        repeat=job.repeat,
+        seed=seed_of(job.seed, job.sealed, data_seed),
+        splits=None if job.splits is None else Path(job.splits),
+        record=record,
+    )
+    if setting.rules is None and learned is not None and learned.language == "asp":
+        return replace(setting, rules=learned.rules, whose=f"the rules that the run {record.key} learned")
+    return setting if setting.rules is not None else replace(setting, whose="")
+
+
+def _find(name: str, setting: _Setting) -> _Example:
+    """The example of a name, as the network sees it."""
+    import numpy as np
+
+    from nsl_bench import registry
+    from nsl_bench.data.splits import make_source, make_split
+    from nsl_bench.perception.predict import predictions_of
+    from nsl_bench.perception.trained_networks import trained
+    from nsl_bench.shift import resolve
+
+    if setting.task is None:
+        raise UserError("Name the task with --benchmark, or a run with --results and --run.")
+    task: Benchmark = registry.create("benchmark", setting.task)
+    pool = make_source(task, setting.source)
+    change = resolve(setting.shift, task, pool)
+    share = setting.share if setting.share is not None else 100.0 if change else 0.0
+    part: Part = "train" if name.startswith("train") else "test"
+    size = setting.size or next(iter(task.sizes))
+    complete = make_split(
+        task, pool, part, size, setting.repeat, percent=share, seed=setting.seed, splits=setting.splits
+    )
+    number = int(name.partition("-")[2])
+    if number >= len(complete):
+        raise UserError(f"There is no example {name}: the {part} set has {len(complete)}, counted from 0.")
+    split = complete.take(np.array([number]))
+    seen = predictions_of(split, pool, change, trained(setting.network, task, pool))
+    metadata = {column: values[0].item() for column, values in split.metadata.items()}
+    return _Example(f"{part}-{number}", task, pool, change, split, seen, metadata)
+
+
+def _explained(found: _Example, setting: _Setting, results: Path | None, engine: str) -> Explanation:
+    from nsl_bench.data.show import sheet
+
+    task, split, record = found.task, found.split, setting.record
+    unused = record is not None and record.job.network is None
+    stored: tuple[StoredAnswer, ...] | str = ()
+    if record is not None and results is not None:
+        stored = _stored(found, record, results)
+    return Explanation(
+        task.name,
+        found.name,
+        task.labels.names[int(split.labels[0])],
+        setting.shift if split.shifted[0] else "",
+        found.metadata,
+        f" ({setting.network}; the run used none)" if unused else "",
+        _seen(found),
+        _rule_answer(found, setting, engine),
+        "" if record is None else record.key,
+        "" if record is None else record.job.learner,
+        stored,
+        sheet(task, found.source, found.shift, split),
+    )
+
+
+def _seen(found: _Example) -> tuple[Seen, ...]:
+    import numpy as np
+
+    from nsl_bench.types import BLANK
+
+    names, told = found.task.concept_space.concepts, []
+    for slot, concept in enumerate(found.split.concepts[0].tolist()):
+        if concept == BLANK:
+            continue
+        vector = found.seen.probabilities[0, slot]
+        best = [k for k in np.argsort(-vector, kind="stable")[:3].tolist() if vector[k] >= _LIKELY]
+        guesses = tuple((names[k], float(vector[k])) for k in best)
+        told.append(Seen(found.task.slots[slot], names[concept], guesses, int(vector.argmax()) == concept))
+    return tuple(told)
+
+
+def _stored(found: _Example, record: Record, results: Path) -> tuple[StoredAnswer, ...] | str:
+    """The stored predictions of an example; why there are none."""
+    from nsl_bench.run.store import NoPredictions, Store
+
+    if found.name.startswith("train"):
+        return "nothing: a run answers for test examples only."
+    if record.status != "ok":
+        return f"nothing: it ended as {record.status}."
+    try:
+        frame = Store(results, must_exist=True).predictions(record.key)
+    except NoPredictions:
+        return f"nothing that is kept: {results} holds no predictions of this run."
+    except UserError as error:
+        return f"nothing that can be read: {error}"
+    rows = frame[frame["example"] == found.name]
+    if not len(rows):
+        return f"nothing: its predictions hold no example {found.name}."
+    names = found.task.labels.names
+    return tuple(
+        StoredAnswer(
+            row["evaluation"],
+            row["predicted"],
+            {name: float(row[f"p_{name}"]) for name in names if f"p_{name}" in row},
+        )
+        for _, row in rows.iterrows()
+    )
+
+
+def _rule_answer(found: _Example, setting: _Setting, engine: str) -> RuleAnswer | None:
+    from nsl_bench.guarded.rules import crisp, doubt, fired, inferred
+    from nsl_bench.inference.query import Query
+
+    task = found.task
+    if not setting.whose:
+        return None
+    rules = (task.true_rule,) if setting.rules is None else setting.rules
+    query = Query.of(task, rules, strict=setting.record is None)
+    note = doubt(query) or ""
+    context = task.context(found.seen.concepts[0], found.metadata)
+    answer = inferred(engine, query, found.seen.probabilities, [task.metadata_facts(found.metadata)])
+    label = int(crisp(query.rules, task.background, [context], task.labels)[0])
+    words = {-1: "none", -2: "several", **dict(enumerate(task.labels.names))}
+    return RuleAnswer(
+        setting.whose,
+        tuple(fired(query.rules, task.background, context)),
+        words[label],
+        dict(zip(task.labels.names, answer.probabilities[0].tolist(), strict=True)),
+        float(answer.undecided[0]),
+        float(answer.ambiguous[0]),
+        how_good(answer.engines[0], float(answer.width[0]), float(answer.std_err.max(initial=0.0))),
+        note,
+    )

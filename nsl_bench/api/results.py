@@ -1,0 +1,340 @@
+"""Results: the runs of one or several results folders, as tables, pictures and comparisons."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.metrics import METRICS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from nsl_bench.run.record import Record
+
+__all__ = ["Results", "compare", "results"]
+
+Format = Literal["markdown", "csv", "latex", "html"]
+PictureFormat = Literal["png", "svg", "pdf"]
+
+_FILTERS = (
+    "benchmark",
+    "learner",
+    "network",
+    "track",
+    "shift",
+    "share",
+    "repeat",
+    "size",
+    "source",
+    "status",
+)
+_COLUMN_OF = {"share": "percent"}
+
+
+class Results:
+    """Runs of one or several results folders.
+
+    It is read again from disk by `refresh`; everything else works on what was read.
+
+    Args:
+        folders: results folders, as `nsl_bench.evaluate` and `nsl-bench run` write them. Of a run that is in
+            several, the one in the last folder counts.
+        names: learners' specs and what tables and pictures call them.
+
+    Raises:
+        UserError: a folder is no results folder.
+    """
+
+    def __init__(self, *folders: str | Path, names: Mapping[str, str] | None = None) -> None:
+        from nsl_bench.run.store import Store
+
+        if not folders:
+            raise UserError("Name at least one results folder.")
+        self.stores = tuple(Store(Path(folder), must_exist=True) for folder in folders)
+        self.names = dict(names or {})
+        self._where: dict[str, frozenset[Any]] = {}
+        self._kept_alive: Any = None
+
+    @property
+    def folder(self) -> Path:
+        """The first folder, where pictures go by default."""
+        return self.stores[0].folder
+
+    def refresh(self) -> Results:
+        """Forget what was read, so that runs made meanwhile are seen; returns itself."""
+        for name in ("frame", "_latest"):
+            self.__dict__.pop(name, None)
+        return self
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row a run: the job's fields, ``key``, ``status``, ``results`` (the folder), a column a metric.
+
+        ``shift`` and ``percent`` are the run's curve and its place on it.
+        """
+        import pandas as pd
+
+        pieces = [store.frame().assign(results=str(store.folder)) for store in self.stores]
+        found = pd.concat([piece for piece in pieces if len(piece)] or pieces[:1], ignore_index=True)
+        if found.empty:
+            return found
+        found = found.drop_duplicates("key", keep="last", ignore_index=True)
+        for name, values in self._where.items():
+            found = found[found[_COLUMN_OF.get(name, name)].isin(values)]
+        return found.reset_index(drop=True)
+
+    @cached_property
+    def _latest(self) -> dict[str, Record]:
+        found: dict[str, Record] = {}
+        for store in self.stores:
+            found.update(store.latest())
+        kept = set(self.frame["key"]) if len(self.frame) else set()
+        return {key: record for key, record in found.items() if key in kept}
+
+    def latest(self) -> dict[str, Record]:
+        """The record of each run by key: what was learned, its environment, its message."""
+        return self._latest
+
+    def predictions(self, key: str) -> pd.DataFrame:
+        """What a run predicted: ``evaluation``, ``example``, ``label``, ``predicted``, a probability a label.
+
+        Raises:
+            UserError: there is no such run, or its predictions were not kept.
+        """
+        from nsl_bench.run.store import NoPredictions
+
+        for store in reversed(self.stores):
+            try:
+                return store.predictions(key)
+            except NoPredictions:
+                continue
+        raise NoPredictions(f"There are no predictions of the run {key} in {self.folder}.")
+
+    def rules(self, key: str) -> tuple[str, ...]:
+        """The rules that a run learned; empty if it has none.
+
+        Raises:
+            UserError: no run, or several, have a key that begins so.
+        """
+        learned = self.record(key).hypothesis
+        return () if learned is None else learned.rules
+
+    def record(self, key: str) -> Record:
+        """A run's record, by its key or how it begins.
+
+        Raises:
+            UserError: no run, or several, have a key that begins so.
+        """
+        found = [record for name, record in self.latest().items() if name.startswith(key)]
+        if len(found) != 1:
+            what = "is no run" if not found else f"are {len(found)} runs"
+            raise UserError(f"There {what} in {self.folder} whose key begins with '{key}'.")
+        return found[0]
+
+    def keep(self, keys: frozenset[str], alive: Any = None) -> None:
+        """Leave out other runs than these.
+
+        Args:
+            keys: of runs.
+            alive: what must exist as long as the results: their temporary folder.
+        """
+        self._where["key"] = keys
+        self._kept_alive = alive
+        self.refresh()
+
+    def where(self, **values: Any) -> Results:
+        """The runs of some benchmarks, learners, shifts and so on.
+
+        Args:
+            values: one value or several for any of benchmark, learner, network, track, shift, share, repeat,
+                size, source, status.
+
+        Raises:
+            UserError: an unknown name, or a value that no run has.
+        """
+        from nsl_bench.errors import did_you_mean
+
+        found = Results(*(store.folder for store in self.stores), names=self.names)
+        found._where, found._kept_alive = dict(self._where), self._kept_alive
+        for name, value in values.items():
+            if name not in _FILTERS:
+                raise unknown("filter", name, _FILTERS)
+            several = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+            column = _COLUMN_OF.get(name, name)
+            known = set(self.frame[column]) if len(self.frame) else set()
+            for one in several:
+                if one not in known:
+                    near = did_you_mean(str(one), map(str, known))
+                    raise UserError(f"No run has the {name} '{one}'.{near}")
+            found._where[name] = frozenset(several) & found._where.get(name, frozenset(several))
+        return found
+
+    def summary(self, metrics: Sequence[str] | None = None) -> pd.DataFrame:
+        """Mean and standard error over train splits, one row a setting, learner, shift, share and metric.
+
+        Args:
+            metrics: names (`nsl_bench.metrics.METRICS`); those of the protocol by default.
+
+        Raises:
+            UserError: an unknown metric.
+        """
+        from nsl_bench.report.tables import summarise
+
+        return summarise(self.named(metrics), self._metrics(metrics))
+
+    def named(self, metrics: Sequence[str] | None = None) -> pd.DataFrame:
+        """`frame` with learners' display names, and with metrics that can still be computed.
+
+        Args:
+            metrics: that must be there if stored predictions give them.
+        """
+        from nsl_bench.report.completed import completed
+
+        runs = completed(self, self._metrics(metrics))
+        if self.names and len(runs):
+            runs = runs.assign(learner=runs["learner"].replace(self.names))
+        return runs
+
+    def _metrics(self, metrics: Sequence[str] | None) -> tuple[str, ...]:
+        from nsl_bench.report.tables import DEFAULT_METRICS
+
+        for name in metrics or ():
+            if name not in METRICS:
+                raise unknown("metric", name, METRICS)
+        return tuple(metrics or DEFAULT_METRICS)
+
+    def table(
+        self,
+        metrics: Sequence[str] | None = None,
+        format: Format = "markdown",
+        layout: Literal["long", "wide"] = "long",
+    ) -> str:
+        """Tables for people, or numbers: mean and standard error over train splits.
+
+        Args:
+            metrics: names; those of the protocol by default.
+            format: of the text; ``"csv"`` gives numbers, one row a metric.
+            layout: ``"long"``: a row a learner, shift and share, a column a metric. ``"wide"``: as in papers,
+                a table a metric and shift, a row a learner, a column a share, the best in bold.
+
+        Raises:
+            UserError: an unknown metric.
+        """
+        from nsl_bench.report.tables import render
+        from nsl_bench.report.wide import render_wide
+
+        make = render if layout == "long" else render_wide
+        return make(self.named(metrics), format, self._metrics(metrics))
+
+    def curves(
+        self,
+        folder: str | Path | None = None,
+        metrics: Sequence[str] | None = None,
+        format: PictureFormat = "png",
+    ) -> list[Path]:
+        """Draw the metrics over the share of shifted examples, and heat maps of train and test shares.
+
+        Args:
+            folder: for the pictures; ``curves`` in the results folder by default.
+            metrics: names; those of the protocol by default.
+            format: of the pictures.
+
+        Returns:
+            The files written.
+
+        Raises:
+            UserError: an unknown metric.
+        """
+        from nsl_bench.report.curves import draw
+        from nsl_bench.report.grids import draw_grids
+
+        runs, shown = self.named(metrics), self._metrics(metrics)
+        place = self.folder / "curves" if folder is None else Path(folder)
+        return [*draw(runs, place, shown, format=format), *draw_grids(runs, place, shown, format=format)]
+
+    def intervals(self) -> pd.DataFrame:
+        """95 % intervals of accuracies over train splits, seeds, and test examples or images.
+
+        Raises:
+            UserError: there are no runs with predictions.
+        """
+        from nsl_bench.report.intervals import intervals
+
+        return intervals(self)
+
+    def compare(self, first: str, second: str, metric: str | None = None) -> pd.DataFrame:
+        """Paired differences between two learners of these results (`nsl_bench.compare`)."""
+        return compare(self.where(learner=first), self.where(learner=second), metric=metric)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return f"<Results: no runs in {self.folder}>"
+        runs = self.frame
+        failed = int((runs["status"] != "ok").sum())
+        parts = [f"{len(runs)} runs", *([f"{failed} failed"] if failed else [])]
+        learners = ", ".join(self.names.get(name, name) for name in runs["learner"].unique())
+        return f"<Results: {', '.join(parts)}; {', '.join(runs['benchmark'].unique())}; {learners}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self).strip('<>'))}</p>{self.table(format='html') if len(self) else ''}"
+
+
+def results(*folders: str | Path, names: Mapping[str, str] | None = None) -> Results:
+    """The runs of one or several results folders.
+
+    Args:
+        folders: as `nsl_bench.evaluate` and `nsl-bench run` write them.
+        names: learners' specs and what tables and pictures call them.
+
+    Raises:
+        UserError: a folder is no results folder.
+    """
+    return Results(*folders, names=names)
+
+
+def compare(
+    first: Results, second: Results, *, metric: str | None = None, level: float = 0.95
+) -> pd.DataFrame:
+    """Paired differences between the learners of two sets of runs, with intervals.
+
+    Runs on the same data are pairs: the same task, images, train split, shift and shares. What the pairs
+    share (an easy train split) cancels.
+
+    Args:
+        first, second: runs of one learner each, with one network each.
+        metric: framework accuracy by default, hypothesis accuracy where there are no images.
+        level: of the intervals.
+
+    Returns:
+        One row a setting, shift and share: ``first``, ``second`` (means), ``difference`` (first minus
+        second), ``low``, ``high`` (Student's t), ``p_value`` (paired t test, two-sided, corrected by Holm's
+        method over the rows), ``n`` (pairs).
+
+    Raises:
+        UserError: several learners or networks on one side, an unknown metric, or no pairs.
+    """
+    from nsl_bench.report.comparison import paired
+
+    sides = []
+    for word, side in (("first", first), ("second", second)):
+        lines = len(side.frame[["learner", "network"]].drop_duplicates()) if len(side) else 0
+        if lines != 1:
+            raise UserError(
+                f"compare: the {word} results must be of one learner with one network; got {lines}. "
+                "Use results.where(learner=..., network=...)."
+            )
+        sides.append(side.named(() if metric is None else (metric,)))
+    if metric is None:
+        images = all("framework_accuracy" in side for side in sides)
+        metric = "framework_accuracy" if images else "hypothesis_accuracy"
+    elif metric not in METRICS:
+        raise unknown("metric", metric, METRICS)
+    return paired(sides[0], sides[1], metric, level)

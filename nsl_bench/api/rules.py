@@ -1,0 +1,184 @@
+"""Labels that rules give examples, with probabilities over everything that the images may show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsl_bench.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from nsl_bench.inference.examples import Examples
+    from nsl_bench.inference.query import Answer
+
+__all__ = ["Prediction", "how_good", "predict"]
+
+_MEBIBYTE = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What rules say of examples.
+
+    Attributes:
+        examples: their names.
+        label_names: the task's.
+        answer: label probabilities with certified intervals.
+        note: what is worth knowing of the rules; empty if nothing is.
+    """
+
+    examples: tuple[str, ...]
+    label_names: tuple[str, ...]
+    answer: Answer
+    note: str = ""
+
+    @property
+    def labels(self) -> list[str | None]:
+        """The most probable label of each example; None where no label is possible."""
+        from nsl_bench.metrics.predictions import most_probable
+
+        best = most_probable(self.answer.probabilities).tolist()
+        return [None if k < 0 else self.label_names[k] for k in best]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row an example.
+
+        Columns: ``example``, ``label``, ``p_LABEL`` each, ``invalid`` (no label or several), ``engine``,
+        ``interval_width``, ``std_err``.
+        """
+        import pandas as pd
+
+        answer = self.answer
+        return pd.DataFrame(
+            {
+                "example": self.examples,
+                "label": self.labels,
+                **{f"p_{name}": answer.probabilities[:, k] for k, name in enumerate(self.label_names)},
+                "invalid": answer.invalid,
+                "engine": answer.engines,
+                "interval_width": answer.width,
+                "std_err": answer.std_err.max(axis=1, initial=0.0),
+            }
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Plain values, one mapping an example."""
+        return [
+            {
+                "example": row["example"],
+                "label": row["label"],
+                "probabilities": {name: row[f"p_{name}"] for name in self.label_names},
+                **{name: row[name] for name in ("invalid", "engine", "interval_width", "std_err")},
+            }
+            for row in self.frame.to_dict("records")
+        ]
+
+    def __str__(self) -> str:
+        from tabulate import tabulate
+
+        shown = [
+            {
+                "example": row["example"],
+                "label": row["label"] or "none",
+                **{name: f"{row['probabilities'][name]:.4f}" for name in self.label_names},
+                "no label or several": f"{row['invalid']:.4f}",
+                "by": how_good(row["engine"], row["interval_width"], row["std_err"]),
+            }
+            for row in self.rows()
+        ]
+        return str(tabulate(shown, headers="keys", disable_numparse=True))
+
+
+def how_good(engine: str, width: float, std_err: float) -> str:
+    """How good a probability is, in words."""
+    if std_err > 0:
+        return f"sampling, ± {std_err:.1e}"
+    return engine if width < 1e-9 else f"{engine}, width {width:.1e}"
+
+
+def predict(
+    rules: str | Path | Sequence[str],
+    task: str,
+    *,
+    probabilities: str | Path | None = None,
+    images: str | Path | None = None,
+    metadata: Mapping[str, str] | None = None,
+    source: str | None = None,
+    network: str = "softmax",
+    engine: str = "auto",
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+) -> Prediction:
+    """The labels that rules give examples of a task.
+
+    Probabilities are those of the worlds in which exactly that label is derived, over everything that the
+    images may show.
+
+    Args:
+        rules: a file of ASP rules, or the rules themselves, one a text.
+        task: a name.
+        probabilities: CSV file with the columns example, slot and one a concept.
+        images: folder with EXAMPLE/SLOT.png; give either this or `probabilities`.
+        metadata: of all examples, by name.
+        source: image source that the network was trained on; the task's embedded one by default.
+        network: perception network.
+        engine: ``"auto"``, ``"exact"``, ``"sampling"`` or ``"problog"``.
+        time_limit: seconds for grounding the rules (60 by default), and as many for inference (any by
+            default).
+        memory_limit: megabytes for grounding and inference.
+
+    Raises:
+        UserError: files or rules that cannot be used, an unknown name, or a limit that is too low.
+    """
+    from nsl_bench import registry
+    from nsl_bench.asp.text import read_text
+    from nsl_bench.guarded.call import Allowance, prepare
+    from nsl_bench.guarded.rules import doubt, inferred
+    from nsl_bench.inference.query import Query
+
+    prepare()
+    if (probabilities is None) == (images is None):
+        raise UserError("Give either --probabilities (a CSV file) or --images (a folder).")
+    found = registry.create("benchmark", task)
+    is_file = isinstance(rules, str | Path)
+    texts = [read_text(Path(rules))] if isinstance(rules, str | Path) else list(rules)
+    query = Query.of(found, texts)
+    note = doubt(query) or ""
+    examples = _examples(found, probabilities, images, dict(metadata or {}), source, network)
+    memory = None if memory_limit is None else memory_limit * _MEBIBYTE
+    answer = inferred(
+        engine,
+        query,
+        examples.probabilities,
+        examples.facts,
+        **({"what": str(rules)} if is_file else {}),
+        allowance=Allowance(time_limit, memory),
+        grounding=time_limit,
+    )
+    return Prediction(examples.names, found.labels.names, answer, note)
+
+
+def _examples(
+    task: Any,
+    probabilities: str | Path | None,
+    images: str | Path | None,
+    metadata: Mapping[str, str],
+    source: str | None,
+    network: str,
+) -> Examples:
+    """The examples of a file of probabilities, or those of a folder of images as a network sees them."""
+    from nsl_bench.inference.examples import from_folder, from_table
+
+    if probabilities is not None:
+        return from_table(task, Path(probabilities), metadata)
+    from nsl_bench.data.splits import make_source
+    from nsl_bench.perception.trained_networks import trained
+
+    assert images is not None
+    pool = make_source(task, source)
+    return from_folder(task, Path(images), pool.shape, trained(network, task, pool), metadata)

@@ -1,0 +1,74 @@
+"""The tasks that there are, and what each is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+
+__all__ = ["TaskInfo", "list_tasks", "task_info"]
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """A task in a few words.
+
+    Attributes:
+        name: how it is called by `nsl_bench.evaluate`, `nsl_bench.load` and on the command line.
+        version: of its data.
+        description: one sentence.
+        labels: names of the labels.
+        slots: names of the places that show an image.
+        concepts: how many concepts an image can show.
+        sizes: number of train examples by size.
+        test_size: number of test examples.
+        sources: names of image sources; the first is embedded and the default.
+    """
+
+    name: str
+    version: str
+    description: str
+    labels: tuple[str, ...]
+    slots: tuple[str, ...]
+    concepts: int
+    sizes: Mapping[str, int]
+    test_size: int
+    sources: tuple[str, ...]
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{size} {n}" for size, n in self.sizes.items())
+        return f"{self.description} Train {sizes}; test {self.test_size}. Sources: {', '.join(self.sources)}."
+
+
+def list_tasks() -> list[TaskInfo]:
+    """All tasks, those of other installed packages among them; superseded versions are left out.
+
+    Raises:
+        UserError: a task's package cannot be imported.
+    """
+    return [task_info(name) for name in registry.names("benchmark") if "@" not in name]
+
+
+def task_info(name: str) -> TaskInfo:
+    """What a task is made of.
+
+    Args:
+        name: a name or spec, e.g. ``"crop_yield:unseen=0.25"``.
+
+    Raises:
+        UserError: there is no such task.
+    """
+    task: Benchmark = registry.create("benchmark", name)
+    return TaskInfo(
+        name,
+        task.version,
+        task.description,
+        task.labels.names,
+        task.slots,
+        len(task.concept_space),
+        dict(task.sizes),
+        task.test_size,
+        tuple(task.sources),
+    )

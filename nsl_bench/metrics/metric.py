@@ -1,0 +1,121 @@
+"""What a metric is: a named number of a run, computed from its answers, its rules or its record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from nsl_bench.types import Hypothesis
+
+__all__ = ["Answers", "Metric", "Need", "compute"]
+
+Need = Literal["probabilities", "shifted", "network", "rules", "record"]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a learner answered in one evaluation, and what else is known of the run.
+
+    Attributes:
+        labels: int64 [n], the true labels.
+        predicted: int16 [n], the learner's; `UNDECIDED` and `AMBIGUOUS` are below 0.
+        label_names: the task's.
+        evaluation: which evaluation it is, ``"hypothesis"`` or ``"framework"``.
+        is_last: whether it is the last of the track, whose answers most metrics are about: framework
+            evaluation wherever there are images.
+        probabilities: float64 [n, labels]; None for a learner that gives labels alone.
+        shifted: bool [n], which examples are shifted; None where that is not known.
+        network_uncertainty: float64 [n], one minus the confidence that the network has in the image it is
+            least sure of; None without a network.
+        rules: what was learned, as far as it is what the learner answers with.
+        record: the run's other numbers by name: times, memory, atoms, and the metrics before this one.
+    """
+
+    labels: npt.NDArray[np.int64]
+    predicted: npt.NDArray[np.integer[Any]]
+    label_names: tuple[str, ...]
+    evaluation: str = "framework"
+    is_last: bool = True
+    probabilities: npt.NDArray[np.float64] | None = None
+    shifted: npt.NDArray[np.bool_] | None = None
+    network_uncertainty: npt.NDArray[np.float64] | None = None
+    rules: Hypothesis | None = None
+    record: Mapping[str, float] = field(default_factory=dict)
+
+    def has(self, need: Need) -> bool:
+        """Whether it has what a metric needs."""
+        if need == "shifted":
+            return self.shifted is not None and 0 < int(self.shifted.sum()) < len(self.shifted)
+        known = {
+            "probabilities": self.probabilities,
+            "network": self.network_uncertainty,
+            "rules": self.rules,
+            "record": self.record or None,
+        }
+        return known[need] is not None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number of a run.
+
+    Attributes:
+        name: of the column, unique.
+        title: what tables and pictures call it.
+        higher_is_better: None: neither.
+        digits: that tables show behind the point.
+        bounds: least and greatest value.
+        evaluation: whose answers it is computed from; ``"last"``: those of the track's last evaluation.
+        needs: what `compute` reads beside labels; where it is missing, so is the metric.
+        compute: the number; None for what the harness measures while a run goes on (times, memory).
+        per_example: float64 [n], whose mean is the number; then intervals cover the test examples. Takes the
+            place of `compute`.
+        logarithmic: whether pictures have a logarithmic axis.
+    """
+
+    name: str
+    title: str
+    higher_is_better: bool | None
+    digits: int = 3
+    bounds: tuple[float, float] = (0.0, 1.0)
+    evaluation: Literal["hypothesis", "framework", "last"] = "last"
+    needs: tuple[Need, ...] = ()
+    compute: Callable[[Answers], float] | None = None
+    per_example: Callable[[Answers], npt.NDArray[np.float64]] | None = None
+    logarithmic: bool = False
+
+    def applies(self, answers: Answers) -> bool:
+        """Whether it can be computed from these answers."""
+        if self.compute is None and self.per_example is None:
+            return False
+        mine = answers.is_last if self.evaluation == "last" else answers.evaluation == self.evaluation
+        return mine and all(map(answers.has, self.needs))
+
+    def value(self, answers: Answers) -> float | None:
+        """The number; None where it cannot be computed or is not a finite number."""
+        if not self.applies(answers):
+            return None
+        if self.per_example is not None:
+            found = float(np.mean(self.per_example(answers)))
+        else:
+            assert self.compute is not None
+            found = float(self.compute(answers))
+        return found if math.isfinite(found) else None
+
+
+def compute(metrics: Mapping[str, Metric], answers: Answers) -> dict[str, float]:
+    """The numbers that can be computed from one evaluation's answers, in the order of the metrics."""
+    found: dict[str, float] = {}
+    known = dict(answers.record)
+    seen = replace(answers, record=known)
+    for name, metric in metrics.items():
+        value = metric.value(seen)
+        if value is not None:
+            found[name] = known[name] = value
+    return found

@@ -1,0 +1,122 @@
+"""Metrics that runs lack because they were made before the metric was, computed from stored predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.metrics import METRICS, Answers, compute
+from nsl_bench.types import AMBIGUOUS, UNDECIDED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from nsl_bench.run.record import Record
+
+__all__ = ["Runs", "completed"]
+
+_CODES = {"undecided": UNDECIDED, "ambiguous": AMBIGUOUS}
+
+
+class Runs(Protocol):
+    """What reports are made of: `nsl_bench.Results`."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row a run."""
+
+    @property
+    def folder(self) -> Any:
+        """Where they are kept."""
+
+    def latest(self) -> dict[str, Record]:
+        """The record of each run by key."""
+
+    def predictions(self, key: str) -> pd.DataFrame:
+        """What a run predicted."""
+
+
+def completed(runs: Runs, metrics: Sequence[str]) -> pd.DataFrame:
+    """The runs' frame, in which metrics that stored predictions give are filled in.
+
+    Args:
+        runs: the results.
+        metrics: names of those that are asked for.
+    """
+    frame = runs.frame
+    missing = [name for name in metrics if _from_predictions(name) and _lacks(frame, name)]
+    if frame.empty or not missing:
+        return frame
+    frame = frame.copy()
+    wanted = {name: METRICS[name] for name in missing}
+    for name in missing:
+        if name not in frame:
+            frame[name] = np.nan
+    records = runs.latest()
+    for row, key in frame["key"].items():
+        record = records.get(key)
+        if record is None or not frame.loc[[row], missing].isna().to_numpy().any():
+            continue
+        try:
+            found = {
+                name: value
+                for answers in _answers(record, runs.predictions(key))
+                for name, value in compute(wanted, answers).items()
+            }
+        except UserError:  # predictions that were not kept, or a task that is not here
+            continue
+        for name, value in found.items():
+            frame.loc[row, name] = value
+    return frame
+
+
+def _from_predictions(name: str) -> bool:
+    metric = METRICS[name]
+    computed = metric.compute is not None or metric.per_example is not None
+    return computed and not {"shifted", "network"} & set(metric.needs)
+
+
+def _lacks(frame: pd.DataFrame, name: str) -> bool:
+    return name not in frame or bool(frame.loc[frame["status"] == "ok", name].isna().any())
+
+
+@cache
+def _labels(task: str) -> tuple[str, ...]:
+    names: tuple[str, ...] = registry.create("benchmark", task).labels.names
+    return names
+
+
+def _answers(record: Record, stored: pd.DataFrame) -> list[Answers]:
+    """The answers of each evaluation that is stored with its labels."""
+    if "label" not in stored:
+        return []
+    names = _labels(record.job.task)
+    codes = {**_CODES, **{name: k for k, name in enumerate(names)}}
+    columns = [f"p_{name}" for name in names]
+    kept = list(stored["evaluation"].unique())
+    last = "framework" if "framework" in kept else "hypothesis"
+    own = record.hypothesis if "atoms" in record.metrics else None
+    found = []
+    for evaluation in kept:
+        part = stored[stored["evaluation"] == evaluation]
+        given = None
+        if set(columns) <= set(part) and part[columns].notna().to_numpy().all():
+            given = part[columns].to_numpy(np.float64)
+        found.append(
+            Answers(
+                part["label"].map(codes).to_numpy(np.int64),
+                part["predicted"].map(codes).to_numpy(np.int16),
+                names,
+                evaluation,
+                evaluation == last,
+                given,
+                rules=own,
+                record=record.metrics,
+            )
+        )
+    return found

@@ -1,0 +1,87 @@
+"""Tables as papers have them: a row a learner, a column a share of shifted examples, the best in bold."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from nsl_bench.metrics import METRICS, Metric
+from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, heading_of, summarise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["render_wide"]
+
+_LINE = ["learner", "track", "network"]
+
+
+def render_wide(
+    runs: pd.DataFrame,
+    format: Literal["markdown", "csv", "latex", "html"] = "markdown",
+    metrics: Sequence[str] = DEFAULT_METRICS,
+) -> str:
+    """A table for each setting, shift and metric.
+
+    Args:
+        runs: one row a run.
+        format: of the text; ``"csv"`` gives means without errors or marks, all tables one below the other.
+        metrics: names of columns.
+    """
+    table = summarise(runs, metrics)
+    pieces = []
+    for place, group in table.groupby([*SETTING, "shift", "metric"], sort=False, observed=True):
+        *setting, shift, name = map(str, place) if isinstance(place, tuple) else ()
+        metric = METRICS[name]
+        mean = group.pivot_table("mean", _LINE, "percent", observed=True, sort=False)
+        error = group.pivot_table("std_err", _LINE, "percent", observed=True, sort=False, dropna=False)
+        if format == "csv":
+            lead = {**dict(zip(SETTING, setting, strict=True)), "shift": shift, "metric": name}
+            flat = mean.reset_index()
+            for k, (column, value) in enumerate(lead.items()):
+                flat.insert(k, column, value)
+            pieces.append(flat.to_csv(index=False))
+            continue
+        cells = _cells(mean, error.reindex_like(mean), metric, format).reset_index()
+        for column in ("track", "network"):
+            if cells[column].nunique() == 1:
+                cells = cells.drop(columns=column)
+        cells.columns = [c if isinstance(c, str) else f"{c:g} %" for c in cells.columns]
+        title = f"{heading_of(setting)}: {metric.title}, shift {shift}"
+        pieces.append(_text(cells, title, format))
+    return "\n".join(pieces) if pieces else "No finished runs.\n"
+
+
+def _cells(mean: pd.DataFrame, error: pd.DataFrame, metric: Metric, format: str) -> pd.DataFrame:
+    """Mean and standard error as text; of each column the best is bold, as it is shown."""
+    shown = mean.round(metric.digits)
+    best = shown.max() if metric.higher_is_better else shown.min()
+    cells = mean.astype(object)
+    for row in mean.index:
+        for column in mean.columns:
+            value, spread = mean.loc[row, column], error.loc[row, column]
+            if np.isnan(value):
+                cells.loc[row, column] = ""
+                continue
+            text = f"{value:.{metric.digits}f}"
+            if not np.isnan(spread):
+                text += f" ± {spread:.{metric.digits}f}"
+            marked = metric.higher_is_better is not None and shown.loc[row, column] == best[column]
+            cells.loc[row, column] = _bold(text, format) if marked and len(mean) > 1 else text
+    return cells
+
+
+def _bold(text: str, format: str) -> str:
+    return {"latex": rf"\textbf{{{text}}}", "html": f"<b>{text}</b>"}.get(format, f"**{text}**")
+
+
+def _text(cells: pd.DataFrame, title: str, format: str) -> str:
+    if format == "html":
+        return f"<h3>{html.escape(title)}</h3>\n{cells.to_html(index=False, escape=False, border=0)}\n"
+    if format == "latex":
+        body = cells.to_latex(index=False, escape=False).replace("±", r"$\pm$").replace(" %", r" \%")
+        return f"% {title}\n{body}"
+    return f"## {title}\n\n{cells.to_markdown(index=False, tablefmt='github', disable_numparse=True)}\n"

@@ -1,0 +1,99 @@
+"""The registry of metrics: what is computed from which answers, and what another package adds."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+
+import numpy as np
+import pytest
+
+from nsl_bench import metrics
+from nsl_bench.errors import UserError
+from nsl_bench.metrics import METRICS, Answers, Metric, compute
+
+LABELS = np.array([0, 1, 1, 0])
+PREDICTED = np.array([0, 1, 0, -1])
+PROBABILITIES = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.0, 0.0]])
+SHIFTED = np.array([False, False, True, True])
+
+
+def answers(**more: object) -> Answers:
+    return Answers(LABELS, PREDICTED, ("no", "yes"), **more)  # type: ignore[arg-type]
+
+
+def test_what_labels_alone_have() -> None:
+    found = compute(METRICS, answers())
+    assert found["framework_accuracy"] == 0.5 and found["undecided"] == 0.25 and "macro_f1" in found
+    assert not {"hypothesis_accuracy", "brier_score", "aurc", "shift_auroc"} & found.keys()
+
+
+def test_what_probabilities_add() -> None:
+    found = compute(METRICS, answers(probabilities=PROBABILITIES))
+    assert found["brier_score"] == pytest.approx((0.02 + 0.08 + 0.72 + 1.0) / 4)
+    assert {"log_loss", "aurc", "framework_accuracy_probabilistic"} <= found.keys()
+    assert "shift_auroc" not in found
+
+
+def test_what_shifted_examples_add() -> None:
+    own = compute(METRICS, answers(probabilities=PROBABILITIES, shifted=SHIFTED))
+    assert own["shift_auroc"] == 1.0 and "network_shift_auroc" not in own
+    network = compute(METRICS, answers(network_uncertainty=np.array([0.1, 0.2, 0.3, 0.4]), shifted=SHIFTED))
+    assert network["network_shift_auroc"] == 1.0 and "shift_auroc" not in network
+    none = compute(METRICS, answers(probabilities=PROBABILITIES, shifted=np.zeros(4, bool)))
+    assert "shift_auroc" not in none
+
+
+def test_of_the_first_evaluation_only_accuracy_counts() -> None:
+    found = compute(METRICS, answers(evaluation="hypothesis", is_last=False, probabilities=PROBABILITIES))
+    assert found == {"hypothesis_accuracy": 0.5}
+    alone = compute(METRICS, answers(evaluation="hypothesis", probabilities=PROBABILITIES))
+    assert "brier_score" in alone and "framework_accuracy_probabilistic" not in alone
+
+
+def test_a_metric_may_be_made_of_others() -> None:
+    own = {
+        **METRICS,
+        "per_atom": Metric(
+            "per_atom",
+            "accuracy an atom",
+            True,
+            needs=("record",),
+            compute=lambda a: a.record["framework_accuracy"] / a.record.get("atoms", float("nan")),
+        ),
+    }
+    assert compute(own, answers(record={"atoms": 4.0}))["per_atom"] == 0.125
+    assert "per_atom" not in compute(own, answers(record={"rules": 4.0}))  # no finite number
+
+
+def kappa(answers: Answers) -> float:
+    return 0.0
+
+
+KAPPA = Metric("kappa", "Cohen's kappa", True, bounds=(-1.0, 1.0), compute=kappa)
+TWICE = Metric("atoms", "atoms", False, compute=kappa)
+WRONG = "kappa"
+
+
+def added(monkeypatch: pytest.MonkeyPatch, *names: str) -> metrics._Metrics:
+    points = [EntryPoint("standard", "nsl_bench.metrics.standard:METRICS", metrics.GROUP)]
+    points += [EntryPoint(f"x{k}", f"{__name__}:{name}", metrics.GROUP) for k, name in enumerate(names)]
+    monkeypatch.setattr(metrics, "entry_points", lambda group: points)
+    return metrics._Metrics()
+
+
+def test_other_packages_add_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = added(monkeypatch, "KAPPA")
+    assert list(found) == [*METRICS, "kappa"] and compute(found, answers())["kappa"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("TWICE", "Two metrics are called 'atoms'"),
+        ("WRONG", "must be a Metric or a tuple of metrics; got 'kappa'"),
+        ("MISSING", "cannot be imported: AttributeError"),
+    ],
+)
+def test_what_is_no_metric_is_named(monkeypatch: pytest.MonkeyPatch, name: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        len(added(monkeypatch, name))
