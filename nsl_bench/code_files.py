@@ -36,7 +36,7 @@ def code_files(spec: str, kind: registry.Kind = "learner") -> tuple[Path, ...]:
     Returns:
         Empty for what comes with nsl-bench, and for what cannot be found.
     """
-    if comes_with_us(spec, kind):
+    if _is_ours(spec, kind):
         return ()
     found = _place(spec, kind)
     if found is None:
