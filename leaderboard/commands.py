@@ -40,6 +40,11 @@ __all__ = ["leaderboard", "reproduce", "score_submission", "submit"]
     type=Choice(["symbolic", "pretrained", "label_only", "end_to_end"]),
     help="In which track, where the results hold several.",
 )
+@click.option(
+    "--tuning-trials",
+    type=click.IntRange(0, 1_000_000),
+    help="Settings tried to choose the learner's options; by default what the runs say.",
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to make.")
 @BOARD
 def submit(results: Path, out: Path, **options: Any) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,8 +25,9 @@ from nsl_bench.shift import STANDARD, resolve, short_name
 
 from .published import ffnsl2023
 
-__all__ = ["BOARD", "Cell", "Contest", "contest_of", "read_contests"]
+__all__ = ["BOARD", "Cell", "Contest", "contest_of", "incomplete", "read_contests"]
 
+_NAMED = 5
 _MOST_REPEATS = 1000
 
 BOARD = Path(__file__).parent / "board.toml"
@@ -203,6 +204,28 @@ class Contest(Declared):
         words += ["--network", network] if network else []
         words += ["--seed", str(self.seed)] if self.seed else []
         return shlex.join([*words, "--out", out])
+
+
+def incomplete(entered: Iterable[tuple[Contest, str, Cell]], track: str) -> list[str]:
+    """What is missing of the contests that a learner enters, a sentence a contest and network.
+
+    Args:
+        entered: contest, network (empty: none) and cell of each run.
+        track: of the learner.
+    """
+    found: dict[str, tuple[Contest, set[Cell]]] = {}
+    for contest, network, cell in entered:
+        line = f"{contest.name} with {network}" if network else contest.name
+        found.setdefault(line, (contest, set()))[1].add(cell)
+    sentences = []
+    for line, (contest, cells) in found.items():
+        wanted = contest.cells_of(track)
+        missing = [cell for cell in wanted if cell not in cells]
+        if missing:
+            named = ", ".join(map(str, missing[:_NAMED]))
+            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+            sentences.append(f"{line}: {len(missing)} of {len(wanted)} runs are missing: {named}{more}.")
+    return sentences
 
 
 def contest_of(contests: Sequence[Contest], job: Job) -> tuple[Contest, Cell] | None:

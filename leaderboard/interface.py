@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,7 +68,9 @@ def submit(
     description: str = "",
     url: str = "",
     date: str | None = None,
+    tuning_trials: int | None = None,
     board: str | Path | None = None,
+    heard: Callable[[str], None] | None = None,
 ) -> Submission:
     """Make a submission to the leaderboard of one learner's runs.
 
@@ -85,11 +88,15 @@ def submit(
         description: what the learner does, a sentence.
         url: of a paper or of code.
         date: ISO 8601; today by default.
+        tuning_trials: how many settings were tried to choose the learner's options; by default what the runs
+            say.
         board: the board's file; the project's own by default.
+        heard: is told what is missing, a sentence a contest and network, before anything is written; on
+            standard error by default. The board takes whole contests only.
 
     Raises:
-        UserError: runs that a contest needs are missing, runs of several learners, or words that a manifest
-            does not take.
+        UserError: no run belongs to a contest, runs of several learners, or words that a manifest does not
+            take.
     """
     from nsl_bench.run.store import Store
 
@@ -112,10 +119,16 @@ def submit(
         description=description,
         url=url,
         date=today() if date is None else date,
+        tuning_trials=tuning_trials,
+        heard=heard or _note,
     )
     with opened(place) as made:
         read_manifest(made)
     return Submission(place, manifest, counts, outside)
+
+
+def _note(sentence: str) -> None:
+    print(f"Note: {sentence} The board takes whole contests only.", file=sys.stderr)
 
 
 def score_submission(

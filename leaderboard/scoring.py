@@ -25,7 +25,7 @@ from nsl_bench.guarded.call import RULES, Advice, Allowance, Ended, guarded
 from nsl_bench.guarded.worker import stage
 from nsl_bench.run.job import Job
 
-from .contests import Cell, Contest, contest_of
+from .contests import Cell, Contest, contest_of, incomplete
 from .measuring import Numbers
 from .predictions import Predicted, contradictions, read_predictions
 from .reading import Run, read_manifest, read_runs
@@ -204,7 +204,9 @@ def check(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits:
     if outside:
         notes.append(f"{outside} runs belong to no contest of the board and are left out.")
     entered = [run for run in runs if run.id in places]
-    problems = [*_duplicates(entered, places), *_missing(entered, places, manifest.track)]
+    problems = _duplicates(entered, places)
+    lines = ((places[run.id][0], run.job.network or "", places[run.id][1]) for run in entered)
+    problems += incomplete(lines, manifest.track)
     problems += _wrong_hashes(entered, places)
     return Checked(runs, places, tuple(problems), tuple(notes))
 
@@ -217,20 +219,6 @@ def _duplicates(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]])
     count = Counter((_line(run, places[run.id][0]), places[run.id][1]) for run in runs)
     twice = [f"{line}: {cell}" for (line, cell), n in count.items() if n > 1]
     return [f"{len(twice)} runs are there more than once: {listed(twice)}."] if twice else []
-
-
-def _missing(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]], track: str) -> list[str]:
-    found: dict[str, tuple[Contest, set[Cell]]] = {}
-    for run in runs:
-        contest, cell = places[run.id]
-        found.setdefault(_line(run, contest), (contest, set()))[1].add(cell)
-    problems = []
-    for line, (contest, cells) in found.items():
-        wanted = contest.cells_of(track)
-        missing = [cell for cell in wanted if cell not in cells]
-        if missing:
-            problems.append(f"{line}: {len(missing)} of {len(wanted)} runs are missing: {listed(missing)}.")
-    return problems
 
 
 def _wrong_hashes(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]]) -> list[str]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,7 +31,7 @@ from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.run.store import Record, Store
 from nsl_bench.types import AMBIGUOUS, UNDECIDED, Track
 
-from .contests import Contest, contest_of
+from .contests import Contest, contest_of, incomplete
 from .names import invisible, normalised, skeleton
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ class Manifest(Open):
         date: ISO 8601, of the submission.
         nsl_bench: version that wrote it.
         round: the sealed round that it is for; empty: the board's public contests.
+        tuning_trials: how many settings were tried to choose the learner's options; 0: they were not tuned.
         files: file name to its SHA-256.
         schema: version of this form.
     """
@@ -113,6 +114,7 @@ class Manifest(Open):
     date: Annotated[str, _line(30)] = ""
     nsl_bench: Annotated[str, _line(40)] = __version__
     round: Annotated[str, _line(30)] = ""
+    tuning_trials: Annotated[int, Is("a whole number from 0 to 1,000,000", least=0, most=1_000_000)] = 0
     files: Mapping[str, Annotated[str, Is("64 hexadecimal digits", test=_SHA256.fullmatch)]] = field(
         default_factory=dict
     )
@@ -156,6 +158,8 @@ def write_submission(
     description: str = "",
     url: str = "",
     date: str = "",
+    tuning_trials: int | None = None,
+    heard: Callable[[str], None] = lambda sentence: None,
 ) -> tuple[Manifest, dict[str, int], int]:
     """Make a submission of one learner's finished runs.
 
@@ -165,6 +169,9 @@ def write_submission(
         contests: the board's; other runs are left out.
         learner: whose runs, where the results hold several.
         track: in which track, where they hold several.
+        tuning_trials: how many settings were tried to choose the learner's options; by default what the runs
+            say.
+        heard: is told what is missing, a sentence a contest and network, before anything is written.
 
     Returns:
         The manifest, the number of runs by contest, and how many runs belong to no contest.
@@ -187,10 +194,24 @@ def write_submission(
             f"None of the {len(records)} finished runs in {store.folder} belongs to a contest of the board; "
             "`nsl-bench leaderboard contests` prints the commands that make them."
         )
+    for sentence in incomplete(
+        ((c, r.job.network or "", cell) for r, c, cell in chosen), records[0].job.track
+    ):
+        heard(sentence)
     words = {"name": name, "licence": licence, "authors": authors, "description": description, "url": url}
     job = records[0].job
     sealed_round = chosen[0][1].sealed_round
-    given = {**words, "date": date, "learner": job.learner, "track": job.track, "round": sealed_round}
+    if tuning_trials is None:
+        told = (record.tuning.get("trials", 0) for record, _, _ in chosen)
+        tuning_trials = max((trials for trials in told if isinstance(trials, int)), default=0)
+    given = {
+        **words,
+        "date": date,
+        "learner": job.learner,
+        "track": job.track,
+        "round": sealed_round,
+        "tuning_trials": tuning_trials,
+    }
     chosen.sort(key=lambda item: (item[1].name, item[0].job.network or "", item[2]))
     runs = (
         (_run(record, contest.hashes(cell)), _stored_rows(store, record) if record.status == "ok" else ())

@@ -69,7 +69,7 @@ class Augment(PixelShift):
             UserError: the seed is negative.
         """
         if seed < 0:
-            raise UserError(f"augment:{seed} is no shift: the seed is a whole number from 0.")
+            raise UserError(f"augment: the seed must be 0 or more; got {seed}.")
         self.seed = seed
         self.spec = f"augment:{seed}"
 

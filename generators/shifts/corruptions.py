@@ -49,7 +49,7 @@ class Corruption(PixelShift):
             UserError: the severity is not in 1 to 5.
         """
         if not 1 <= severity <= 5:
-            raise UserError(f"{name}:{severity} is no shift: the severity of a corruption is 1 to 5.")
+            raise UserError(f"{name}: the severity must be between 1 and 5; got {severity}.")
         self.name, self.severity = name, severity
         self.spec = f"{name}:{severity}"
 

@@ -33,11 +33,13 @@ class GaussianBlur(PixelShift):
             UserError: the kernel is even or below 3, or sigma is not a positive number.
         """
         if kernel < 3 or kernel % 2 == 0 or kernel > 255:
-            raise UserError(f"gaussian_blur:{kernel} is no shift: the kernel is an odd number from 3 to 255.")
+            raise UserError(
+                f"gaussian_blur: the kernel must be an odd number between 3 and 255; got {kernel}."
+            )
         self.kernel = kernel
         self.sigma = 0.15 * kernel + 0.35 if sigma is None else sigma
         if not (math.isfinite(self.sigma) and self.sigma > 0):
-            raise UserError(f"gaussian_blur:{kernel},{sigma} is no shift: sigma is a number above 0.")
+            raise UserError(f"gaussian_blur: sigma must be above 0; got {sigma}.")
         self.spec = f"gaussian_blur:{kernel},{self.sigma:.10g}"
 
     def check(self, source: ImageSource) -> None:

@@ -32,12 +32,12 @@ class Hue(PixelShift):
             UserError: the factor is out of range, or 0.
         """
         if not -0.5 <= factor <= 0.5:
-            raise UserError(f"hue:{factor} is no shift: the factor lies between -0.5 and 0.5.")
+            raise UserError(f"hue: the factor must be between -0.5 and 0.5; got {factor}.")
         self.factor = 0.5 if factor == -0.5 else factor
         self._step = round(self.factor * 256) % 256
         if self._step == 0:
             raise UserError(
-                f"hue:{factor:g} changes nothing; expected a factor from -0.5 to 0.5 other than 0."
+                f"hue: the factor must be between -0.5 and 0.5, and not 0; {factor:g} changes nothing."
             )
         self.spec = f"hue:{self.factor:.10g}"
 

@@ -28,12 +28,10 @@ class Rotate(PixelShift):
             UserError: the angle is no finite number, or a multiple of 360.
         """
         if not math.isfinite(degrees):
-            raise UserError(f"rotate:{degrees} is no angle; expected degrees, such as rotate:90.")
+            raise UserError(f"rotate must be a number of degrees, e.g. rotate:90; got {degrees}.")
         self.degrees = degrees % 360
         if self.degrees == 0:
-            raise UserError(
-                f"rotate:{degrees:g} changes nothing; expected degrees other than multiples of 360."
-            )
+            raise UserError(f"rotate:{degrees:g} changes nothing; use degrees that are no multiple of 360.")
         self.spec = f"rotate:{self.degrees:.10g}"
 
     def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:

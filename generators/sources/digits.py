@@ -59,10 +59,10 @@ class DigitPool(ImageSource):
                 "and numbers of two digits."
             )
         if not _MIN_SIDE <= side <= _MAX_SIDE:
-            raise UserError(f"side is {side}, but lies between {_MIN_SIDE} and {_MAX_SIDE} pixels.")
+            raise UserError(f"side must be between {_MIN_SIDE} and {_MAX_SIDE} pixels; got {side}.")
         self.shape = (side, side, 1)
         if seed < 0:
-            raise UserError(f"seed is {seed}, but is a whole number from 0.")
+            raise UserError(f"seed must be 0 or more; got {seed}.")
         self.seed = seed
         self.named_shifts = {}
 

@@ -60,10 +60,10 @@ class DrawnPool(ImageSource):
             )
         if not _SIDES[0] <= image_size <= _SIDES[1]:
             raise UserError(
-                f"image_size is {image_size}, but lies between {_SIDES[0]} and {_SIDES[1]} pixels."
+                f"image_size must be between {_SIDES[0]} and {_SIDES[1]} pixels; got {image_size}."
             )
         if seed < 0:
-            raise UserError(f"seed is {seed}, but is a whole number from 0.")
+            raise UserError(f"seed must be 0 or more; got {seed}.")
         self.concept_space = concept_space or self.all_concepts
         strangers = [c for c in self.concept_space.concepts if c not in self.all_concepts.ids]
         if strangers:

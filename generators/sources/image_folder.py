@@ -72,9 +72,9 @@ class FolderPool(ImageSource):
             UserError: no such folder, a class that is unknown, empty or missing, or an option out of range.
         """
         if not 32 <= image_size <= 1024:
-            raise UserError(f"image_size is {image_size}, but lies between 32 and 1024 pixels.")
+            raise UserError(f"image_size must be between 32 and 1024 pixels; got {image_size}.")
         if seed < 0:
-            raise UserError(f"seed is {seed}, but is a whole number from 0.")
+            raise UserError(f"seed must be 0 or more; got {seed}.")
         self.path = Path(path)
         self.grey = grey
         self.seed = seed

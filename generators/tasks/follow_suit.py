@@ -184,7 +184,9 @@ class FollowSuit(Benchmark):
             if unknown:
                 raise UserError(f"{path}, line {line}: '{unknown[0]}' is no card (a card reads 10h or as).")
             if row["winner"] not in self.labels.names:
-                raise UserError(f"{path}, line {line}: winner is '{row['winner']}', expected e.g. player_1.")
+                raise UserError(
+                    f"{path}, line {line}: winner must be e.g. player_1; got '{row['winner']}'."
+                )
             concepts.append([CARDS.ids[row[slot]] for slot in self.slots])
             labels.append(self.labels.names.index(row["winner"]))
         return Split(part, self.concept_space, np.array(concepts, np.int16), np.array(labels, np.int16))

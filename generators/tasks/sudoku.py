@@ -114,9 +114,7 @@ class Sudoku(Benchmark):
             )
         self.invalid, self.shares = invalid, (row_share, column_share, block_share)
         if not 0 <= invalid <= 100:
-            raise UserError(
-                f"invalid is {invalid}, but is a share of the examples between 0 and 100 per cent."
-            )
+            raise UserError(f"invalid must be between 0 and 100 (% of the examples); got {invalid}.")
         if min(self.shares) < 0 or not any(self.shares):
             raise UserError(
                 f"The shares of row, column and block violations are {row_share}, {column_share} and "
@@ -300,9 +298,9 @@ class Sudoku(Benchmark):
             cells = ["0" if cell == "_" else cell for cell in row["puzzle"].split()]
             known = [cell for cell in cells if cell == "0" or cell in self.concept_space.ids]
             if len(cells) != self.n**2 or len(known) != len(cells):
-                raise UserError(f"{path}, line {line}: expected {self.n**2} digits of 0..{self.n}.")
+                raise UserError(f"{path}, line {line}: there must be {self.n**2} digits from 0 to {self.n}.")
             if row["label"] not in self.labels.names:
-                raise UserError(f"{path}, line {line}: label is '{row['label']}', expected valid or invalid.")
+                raise UserError(f"{path}, line {line}: label must be valid or invalid; got '{row['label']}'.")
             grids.append([int(cell) - 1 for cell in cells])
             labels.append(self.labels.names.index(row["label"]))
         return Split(part, self.concept_space, np.array(grids, np.int16), np.array(labels, np.int16))

@@ -269,10 +269,10 @@ def _named(learners: Any) -> tuple[list[str], dict[str, Callable[[int], Any]], d
     """The learners' specs, how those of this process are made, and what tables call them."""
     if isinstance(learners, Mapping):
         pairs: list[tuple[str | None, Any]] = [(str(name), one) for name, one in learners.items()]
-    elif isinstance(learners, str | type) or hasattr(learners, "fit"):
-        pairs = [(None, learners)]
-    else:
+    elif isinstance(learners, list | tuple | set):
         pairs = [(None, one) for one in learners]
+    else:
+        pairs = [(None, learners)]
     if not pairs:
         raise UserError("There is no learner to evaluate.")
     specs: list[str] = []

@@ -246,7 +246,7 @@ def explain(
 
     prepare()
     if re.fullmatch(r"(train|test)-\d+", example) is None:
-        raise UserError(f"'{example}' is no example; they are called train-0, test-17 and so on.")
+        raise UserError(f"EXAMPLE must be train-NUMBER or test-NUMBER, e.g. test-17; got '{example}'.")
     if (results is None) != (run is None):
         raise UserError("--results and --run go together: the folder, and the key of a run in it.")
     secret = seed if data_seed is None else data_seed.secret

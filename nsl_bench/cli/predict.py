@@ -19,7 +19,7 @@ def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...
     for text in texts:
         name, _, value = map(str.strip, text.partition("="))
         if not name or not value:
-            raise UserError(f"--metadata: found '{text}', expected NAME=VALUE, e.g. location=5.")
+            raise UserError(f"--metadata must be NAME=VALUE, e.g. location=5; got '{text}'.")
         if name in found:
             raise UserError(f"--metadata: {name} is given twice, as {found[name]} and as {value}.")
         found[name] = value

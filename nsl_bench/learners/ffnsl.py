@@ -60,7 +60,7 @@ class FFNSL:
         if constant < 1:
             raise UserError(f"The option constant of ffnsl is {constant}, but a penalty is at least 1.")
         if time_limit is not None and time_limit <= 0:
-            raise UserError(f"The option time_limit of ffnsl is {time_limit}, but it is a number of seconds.")
+            raise UserError(f"ffnsl: time_limit must be a positive number of seconds; got {time_limit}.")
         self.rule_learner = rule_learner
         self.penalty: Penalty = penalty
         self.constant = constant

@@ -230,4 +230,4 @@ def check_counts(network: str, counts: Mapping[str, int | None]) -> None:
     """Raise a UserError unless the options that count something are at least 1."""
     for option, value in counts.items():
         if value is not None and value < 1:
-            raise UserError(f"The option {option} of the network {network} is {value}, but is at least 1.")
+            raise UserError(f"{network}: {option} must be 1 or more; got {value}.")

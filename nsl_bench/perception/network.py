@@ -115,9 +115,7 @@ class Network(ABC):
 
     def __init__(self, seed: int = 0) -> None:
         if not 0 <= seed <= _MOST_SEED:
-            raise UserError(
-                f"The option seed of the network {self.name} is {seed}, but lies in 0..{_MOST_SEED}."
-            )
+            raise UserError(f"{self.name}: seed must be between 0 and {_MOST_SEED}; got {seed}.")
         self.seed = seed
         self.details: dict[str, Any] = {}
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from nsl_bench.cli import explain as module
+from nsl_bench.api import explanation as module
 from nsl_bench.cli.explain import command as explain
 from nsl_bench.errors import UserError
 from nsl_bench.run.job import Job

@@ -137,7 +137,7 @@ def test_meta_data_out_of_range(tmp_path: Path, rules: Path, location: object) -
     table = pd.read_csv(leaves(tmp_path, 5)).drop(columns="location")
     table.to_csv(tmp_path / "leaves.csv", index=False)
     options = ("--probabilities", tmp_path / "leaves.csv", "--metadata", f"location={location}")
-    with pytest.raises(UserError, match=r"'location' is .*1\.\.19|expected NAME=VALUE"):
+    with pytest.raises(UserError, match=r"'location' is .*1\.\.19|must be NAME=VALUE"):
         run(predict, rules, "crop_yield", *options)
 
 
@@ -235,7 +235,7 @@ def test_bad_calls(tmp_path: Path, rules: Path) -> None:
         (("follow_suit", "--images", tmp_path / "no"), "no folder of images"),
         (("follow_suit", "--probabilities", tmp_path / "no.csv"), "cannot be read as CSV"),
         (("crop_yield", "--probabilities", table(tmp_path), "--metadata", "place=3"), "meta-datum"),
-        (("crop_yield", "--probabilities", table(tmp_path), "--metadata", "place"), "expected NAME=VALUE"),
+        (("crop_yield", "--probabilities", table(tmp_path), "--metadata", "place"), "must be NAME=VALUE"),
     ):
         with pytest.raises(UserError, match=sentence):
             run(predict, rules, *arguments)
@@ -256,7 +256,7 @@ def test_explain(tmp_path: Path, rules: Path) -> None:
         assert part in text
     assert "<- true label" in text and picture.is_file()
     for arguments, sentence in (
-        (("17", "--benchmark", "sudoku_4x4"), "is no example"),
+        (("17", "--benchmark", "sudoku_4x4"), "must be train-NUMBER or test-NUMBER"),
         (("test-5000", "--benchmark", "sudoku_4x4"), "the test set has 1000"),
         (("test-1",), "Name the task"),
         (("test-1", "--run", "ab"), "go together"),

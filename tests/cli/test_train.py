@@ -48,7 +48,7 @@ def test_train_leaves_the_network_where_runs_find_it(
         (["sudoku_4x4", "--network", "softmax:epoch=3"], "has no option 'epoch'"),
         (["sudoku_4x4", "--out", "nowhere/w.safetensors"], "there is no folder nowhere"),
         (["sudoku_4x4", "--device", "abacus", "--epochs", "1"], "device 'abacus' cannot be used"),
-        (["sudoku_4x4", "--network", "softmax:seed=-1"], "option seed of the network softmax is -1"),
+        (["sudoku_4x4", "--network", "softmax:seed=-1"], "softmax: seed must be between 0"),
     ],
 )
 def test_bad_input(arguments: list[str], sentence: str) -> None:

@@ -187,12 +187,12 @@ def test_a_sequence_of_short_names() -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("hue:0.7", "hue:0.7 is no shift: the factor lies between -0.5 and 0.5"),
+        ("hue:0.7", "hue: the factor must be between -0.5 and 0.5; got 0.7"),
         ("hue:0", "changes nothing"),
-        ("gaussian_blur:4", "the kernel is an odd number"),
-        ("gaussian_blur:5,0", "sigma is a number above 0"),
+        ("gaussian_blur:4", "the kernel must be"),
+        ("gaussian_blur:5,0", "sigma must be above 0; got 0"),
         ("gaussian_blur:101,3", "does not fit the image source drawn_leaves"),
-        ("fog:6", "the severity of a corruption is 1 to 5"),
+        ("fog:6", "the severity must be between 1 and 5; got 6"),
         ("fog:2+fogg:3", r"Unknown shift 'fogg:3'. Did you mean 'fog'\?"),
         ("hue+", "names nothing"),
         ("rotate:90+deck_swap:noir", "drawn_leaves has no other deck"),

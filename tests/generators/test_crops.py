@@ -28,8 +28,8 @@ class TestDrawnLeaves(SourceCase):
     ("options", "what"),
     [
         ({"images_per_concept": 3}, "images_per_concept is 3, but at least 4"),
-        ({"image_size": 8}, "image_size is 8, but lies between 32 and 1024"),
-        ({"seed": -1}, "seed is -1"),
+        ({"image_size": 8}, "image_size must be between 32 and 1024 pixels; got 8"),
+        ({"seed": -1}, "seed must be 0 or more; got -1"),
         ({"concept_space": ConceptSpace("card", ("as",))}, "has no images of 'as'"),
     ],
 )

@@ -111,7 +111,7 @@ class TestAngles:
 
     @pytest.mark.parametrize("degrees", ["nan", "inf"])
     def test_no_angle(self, degrees: str) -> None:
-        with pytest.raises(UserError, match="is no angle"):
+        with pytest.raises(UserError, match="must be a number of degrees"):
             registry.create("shift", f"rotate:{degrees}")
 
     @pytest.mark.parametrize("channels", [1, 3])

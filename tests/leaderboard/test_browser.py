@@ -96,6 +96,8 @@ def test_pages_open_without_complaints_and_fit(browser: Any, site: Path, size: t
 def test_the_overview_filters(browser: Any, site: Path) -> None:
     open_page(browser, site, "index.html")
     rows = "#overview tbody th[scope=row]"
+    assert texts(browser, rows) == ["random_forest", "majority"]  # one track at a time
+    choose(browser, "track", "*")
     assert sorted(texts(browser, rows)) == ["ffnsl", "majority", "random_forest"]
     choose(browser, "track", "pretrained")
     assert texts(browser, rows) == ["random_forest", "majority"]
@@ -106,6 +108,16 @@ def test_the_overview_filters(browser: Any, site: Path) -> None:
     assert texts(browser, "form.filters output") == ["1 learner"]
     choose(browser, "text", "nobody")
     assert texts(browser, rows) == []
+
+
+def test_the_reader_picks_the_metric_that_ranks(browser: Any, site: Path) -> None:
+    open_page(browser, site, "index.html")
+    rows, ranks = "#overview tbody th[scope=row]", "#overview tbody td:nth-child(2)"
+    own = texts(browser, ranks)
+    choose(browser, "metric", "learning_time")
+    assert texts(browser, rows) == ["majority", "random_forest"] and texts(browser, ranks) == ["1", "2"]
+    choose(browser, "metric", "")
+    assert texts(browser, rows) == ["random_forest", "majority"] and texts(browser, ranks) == own
 
 
 def test_the_overview_filters_after_going_back(browser: Any, site: Path) -> None:

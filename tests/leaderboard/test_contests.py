@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from nsl_bench.leaderboard.contests import Cell, Contest, contest_of, read_contests
+from nsl_bench.leaderboard.contests import Cell, Contest, contest_of, incomplete, read_contests
 from nsl_bench.leaderboard.published import ffnsl2023
 
 from nsl_bench import registry
@@ -122,3 +122,15 @@ def test_a_board_is_read_where_its_images_are_not(tmp_path: Path) -> None:
     text = CONTEST.replace('"sklearn_digits"', f'"mnist:{tmp_path / "nowhere"}"')
     (tmp_path / "board.toml").write_text(text)
     assert read_contests(tmp_path / "board.toml")[0].source.endswith("nowhere")
+
+
+def test_what_is_missing_is_said_a_contest_and_network() -> None:
+    (contest,) = [c for c in read_contests() if c.name == "sudoku_4x4"]
+    cells = contest.cells_of("pretrained")
+    assert incomplete([(contest, "softmax", cell) for cell in cells], "pretrained") == []
+    (said,) = incomplete([(contest, "softmax", cell) for cell in cells[2:]], "pretrained")
+    assert said == (
+        "sudoku_4x4 with softmax: 2 of 33 runs are missing: standard 0 % repeat 1, standard 0 % repeat 2."
+    )
+    several = incomplete([(contest, name, cells[0]) for name in ("softmax", "edl_gen")], "pretrained")
+    assert len(several) == 2 and all("32 of 33" in one and "and 27 more" in one for one in several)

@@ -119,7 +119,7 @@ def test_ffnsl_says_none_and_several() -> None:
     ("spec", "sentence"),
     [
         ("ffnsl:constant=0", "a penalty is at least 1"),
-        ("ffnsl:time_limit=-1", "it is a number of seconds"),
+        ("ffnsl:time_limit=-1", "must be a positive number of seconds"),
         ("ffnsl:penalty=none", "'none' is not one of network, constant"),
         ("random_forest:trees=0", "trees must be 1 or more; got 0"),
         ("fcn:epochs=0", "at least 1 epoch"),

@@ -72,10 +72,10 @@ def _modules(generative: Generative) -> dict[str, torch.nn.Module]:
 
 
 def test_an_option_out_of_range() -> None:
-    with pytest.raises(UserError, match="option filters of the network edl_gen is 0"):
+    with pytest.raises(UserError, match="edl_gen: filters must be 1 or more; got 0"):
         registry.create("network", "edl_gen:filters=0")
     for decay in ("-1", "nan", "inf"):
-        with pytest.raises(UserError, match=f"option decay of the network edl_gen is {decay}"):
+        with pytest.raises(UserError, match=f"edl_gen: decay must be 0 or more; got {decay}"):
             registry.create("network", f"edl_gen:decay={decay}")
 
 

@@ -92,7 +92,7 @@ def test_images_too_small_for_the_network() -> None:
 
 
 def test_an_option_out_of_range() -> None:
-    with pytest.raises(UserError, match="option epochs of the network softmax is 0"):
+    with pytest.raises(UserError, match="softmax: epochs must be 1 or more; got 0"):
         registry.create("network", "softmax:epochs=0")
 
 

@@ -85,9 +85,9 @@ class CardPool(ImageSource):
             )
         for option, side in (("image_height", image_height), ("image_width", image_width)):
             if not _MIN_SIDE <= side <= 4096:
-                raise UserError(f"{option} is {side}, but lies between {_MIN_SIDE} and 4096 pixels.")
+                raise UserError(f"{option} must be between {_MIN_SIDE} and 4096 pixels; got {side}.")
         if seed < 0:
-            raise UserError(f"seed is {seed}, but is a whole number from 0.")
+            raise UserError(f"seed must be 0 or more; got {seed}.")
         self.concept_space = concept_space or CARD_SPACE
         strangers = [card for card in self.concept_space.concepts if card not in CARDS]
         if strangers:

@@ -128,9 +128,7 @@ class EDLGen(ImageClassifier):
         }
         check_counts(self.name, counts)
         if decay is not None and not 0 <= decay < math.inf:
-            raise UserError(
-                f"The option decay of the network edl_gen is {decay}, but is a number of at least 0."
-            )
+            raise UserError(f"edl_gen: decay must be 0 or more; got {decay}.")
         self.preset = preset
         self.kind = kind
         self.epochs = epochs

@@ -73,7 +73,7 @@ class SoftmaxCNN(ImageClassifier):
         }
         check_counts(self.name, counts)
         if not 0 <= held_out <= 0.5:
-            raise UserError(f"The option held_out of the network softmax is {held_out}, but lies in 0..0.5.")
+            raise UserError(f"softmax: held_out must be between 0 and 0.5; got {held_out}.")
         self.preset = preset
         self.kind = kind
         self.epochs = epochs

@@ -51,9 +51,7 @@ class TemperatureScaling(OfSoftmaxCNNs):
     ) -> None:
         super().__init__(preset, epochs, images_per_concept, dense, height, width, seed)
         if not 0 < held_out <= 0.5:
-            raise UserError(
-                f"The option held_out of the network {self.name} is {held_out}, but lies above 0, up to 0.5."
-            )
+            raise UserError(f"{self.name}: held_out must be above 0 and at most 0.5; got {held_out}.")
         self._options["held_out"] = held_out
         self.temperature = 1.0
 
