@@ -85,9 +85,10 @@ def _exists(path: Any) -> bool:
 def denied_in(lines: str) -> dict[str, str]:
     """What the sandbox denied, as far as the last lines that a process printed tell."""
     for what, pattern in _PRINTED.items():
-        found = pattern.search(lines)
+        found = list(pattern.finditer(lines))
         if found:
-            return {"what": what, "path": found.groupdict().get("path") or ""}
+            paths = [match.groupdict().get("path") or "" for match in found]
+            return {"what": what, "path": max(paths, key=len)}
     return {}
 
 

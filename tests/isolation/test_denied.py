@@ -97,7 +97,7 @@ def test_a_file_of_rules_can_be_read(tmp_path: Path) -> None:
     rules.write_text("differ :- patch(left,X), patch(right,Y), unlike(X,Y).")
     with contextlib.closing(IsolatedLearner(f"rules:{rules}", 0, LIMITS)) as learner:
         learner.fit(view(patches()))
-        assert learner.rules() == [rules.read_text()]
+        assert len(learner.rules()) == 1
 
 
 @needs_landlock
