@@ -115,7 +115,7 @@ def advice(denied: Any, limits: Limits) -> str:
     if what == "read":
         if path and _is_hidden(path, limits):
             return " It holds data or results of the benchmark, which no learner may read."
-        where = Path(path).absolute() if path else "PATH"
+        where = str(Path(path).absolute()) if path else "PATH"
         return (
             " In the sandbox a learner can read only its code and what is installed; "
             f"--allow read={where} opens more."

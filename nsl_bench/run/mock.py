@@ -131,7 +131,7 @@ def mock_views(benchmark: Benchmark, track: Track, seed: int = 0) -> tuple[View,
     """A train view, a validation view, and for each evaluation a test view, of a mock task."""
     source = _Patches()
     images = None if track == "symbolic" else source
-    shown = {}
+    shown: dict[Part, View] = {}
     for number, part in enumerate(_PARTS):
         split, seen = _mock_split(benchmark, part, np.random.default_rng([seed, number]))
         truth = Predictions.certain(split.concepts, 3)
@@ -139,7 +139,7 @@ def mock_views(benchmark: Benchmark, track: Track, seed: int = 0) -> tuple[View,
             break
         handed = truth if track == "symbolic" else seen
         shown[part] = View(split, benchmark, track, predictions=handed, source=images)
-    tests = {}
+    tests: dict[str, View] = {}
     if track != "symbolic":
         tests["framework"] = View(split, benchmark, track, predictions=seen, source=images, labelled=False)
     if track in ("symbolic", "pretrained"):
