@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nsl_bench.isolation.guard import Allowance
+from nsl_bench.guarded.call import Allowance
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners.majority import Majority
 from nsl_bench.run.evaluate import Bench

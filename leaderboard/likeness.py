@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
-from nsl_bench.isolation.guard import guarded
-from nsl_bench.isolation.guard_worker import needing
+from nsl_bench.guarded.call import guarded
+from nsl_bench.guarded.worker import needing
 from nsl_bench.workers import spread
 
 from .board import Board

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.declared import quoted
-from nsl_bench.isolation.guard import Advice, Allowance
-from nsl_bench.isolation.memory import own_data
+from nsl_bench.guarded.call import Advice, Allowance
+from nsl_bench.guarded.memory import own_data
 
 from .safe_files import LIMITS, Limits, Rejected
 from .submission import EVALUATIONS, PREDICTIONS

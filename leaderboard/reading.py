@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from nsl_bench.declared import Is, Open, as_written, checked, parse_json, quoted
 from nsl_bench.errors import UserError
 from nsl_bench.run.job import Job
-from nsl_bench.run.record import Status
+from nsl_bench.types import Status
 
 from .safe_files import LIMITS, Limits, Rejected
 from .submission import MANIFEST, PREDICTIONS, RUNS, Manifest, digest

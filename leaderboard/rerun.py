@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from nsl_bench import __version__, cache, registry
+from nsl_bench.code_files import specs_in
 from nsl_bench.errors import UserError
-from nsl_bench.isolation.guard import guarded
-from nsl_bench.isolation.guard_worker import needing
+from nsl_bench.guarded.call import guarded
+from nsl_bench.guarded.worker import needing
+from nsl_bench.learners.base import About
 from nsl_bench.learners.command import command_of, is_command, version_of_command
 from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import About, Job
+from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.sealing import DataSeed
 
@@ -155,8 +157,10 @@ def _spec(manifest: Manifest, learner: str | None) -> str:
     """The learner to run. A submission's own words are run only where they name what is installed."""
     if learner is not None:
         return learner
-    name = registry.Spec.parse(manifest.learner).name
-    if is_command(manifest.learner) or name not in registry.names("learner"):
+    installed = registry.names("learner")
+    if is_command(manifest.learner) or any(
+        registry.learner_spec(spec).name not in installed for spec in specs_in(manifest.learner)
+    ):
         raise UserError(
             f"The learner '{manifest.learner}' is none that is installed; name what the submitter sent: "
             "--learner FILE.py:CLASS."

@@ -2,7 +2,7 @@
 
 The rules are parsed without `#script` and `#include`; grounding and solving can still take for ever or
 eat all memory, which is why nothing of it happens in the process that keeps the scores
-(`nsl_bench.isolation.guard`).
+(`nsl_bench.guarded.call`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
-from nsl_bench.isolation.guard import Allowance, guarded
-from nsl_bench.isolation.guard_worker import needing
+from nsl_bench.guarded.call import Allowance, guarded
+from nsl_bench.guarded.worker import needing
 
 __all__ = ["RuleError", "answers_of_rules"]
 

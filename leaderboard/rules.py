@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.declared import quoted
-from nsl_bench.isolation.guard_worker import stage, tell
+from nsl_bench.guarded.worker import stage, tell
 from nsl_bench.metrics import predictions as measure
 from nsl_bench.run.agreement import BOUND
 from nsl_bench.types import Hypothesis

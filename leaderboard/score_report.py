@@ -10,7 +10,7 @@ from typing import Any
 
 from nsl_bench.errors import UserError
 from nsl_bench.metrics import METRICS
-from nsl_bench.run.record import Status
+from nsl_bench.types import Status
 
 from .contests import Cell
 from .submission import Manifest

@@ -21,8 +21,8 @@ import numpy as np
 from nsl_bench import registry
 from nsl_bench.declared import quoted
 from nsl_bench.errors import unknown
-from nsl_bench.isolation.guard import RULES, Advice, Allowance, Ended, guarded
-from nsl_bench.isolation.guard_worker import stage
+from nsl_bench.guarded.call import RULES, Advice, Allowance, Ended, guarded
+from nsl_bench.guarded.worker import stage
 from nsl_bench.run.job import Job
 
 from .contests import Cell, Contest, contest_of, incomplete

@@ -7,28 +7,47 @@ line in its `pyproject.toml`. A user names a part and its options in one string,
     NAME:ARGUMENT,KEY=VALUE     rotate:90       decks:cards/,standard=byron      softmax:epochs=3
     NAME@VERSION                follow_suit@1.0.0
 
+A learner that is not installed is named by its code, in a file or a module, with options as above::
+
+    FILE.py:CLASS               my.py:MyLearner my.py:MyLearner:alpha=2,beta=x
+    MODULE:CLASS                pkg.my:MyLearner
+
 The name is looked up, the rest becomes the arguments of the class or function behind it, turned into
-the types of its annotations (`int`, `float`, `bool`, `str`, `Path`).
+the types of its annotations (`int`, `float`, `bool`, `str`, `Path`), or of its defaults where it has no
+annotations.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from nsl_bench.errors import UserError, did_you_mean, unknown
 
-__all__ = ["KINDS", "Kind", "Spec", "create", "entry_point", "factory", "names", "pinned"]
+__all__ = [
+    "KINDS",
+    "Kind",
+    "Spec",
+    "create",
+    "entry_point",
+    "factory",
+    "learner_spec",
+    "names",
+    "pinned",
+    "split_code",
+]
 
 Kind = Literal["benchmark", "shift", "source", "network", "learner", "rule_learner", "engine"]
 
@@ -43,6 +62,9 @@ KINDS: Mapping[Kind, str] = {
 }
 """Each kind of part and its entry-point group."""
 
+_CODE = re.compile(r"(?P<name>(?:.+?\.py|[^\W\d][\w.]*):[^\W\d]\w*)(?::(?P<options>.*))?", re.DOTALL)
+"""``FILE.py:CLASS`` or ``MODULE:CLASS``, and options; a path may hold colons (``C:\\my.py:Mine``)."""
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -56,6 +78,13 @@ class Spec:
     def parse(cls, text: str) -> Spec:
         """Read ``NAME:ARGUMENT,KEY=VALUE``."""
         name, _, rest = text.strip().partition(":")
+        if not name:
+            raise UserError(f"'{text}' names nothing; a spec is NAME or NAME:ARGUMENT,KEY=VALUE.")
+        return cls._of(name, rest, text)
+
+    @classmethod
+    def _of(cls, name: str, rest: str, text: str) -> Spec:
+        """A name with the options that are written as `rest`, in the spec `text`."""
         args: list[str] = []
         kwargs: dict[str, str] = {}
         for piece in rest.split(",") if rest else []:
@@ -68,8 +97,6 @@ class Spec:
                 )
             else:
                 args.append(piece.strip())
-        if not name:
-            raise UserError(f"'{text}' names nothing; a spec is NAME or NAME:ARGUMENT,KEY=VALUE.")
         return cls(name, tuple(args), kwargs)
 
     def __str__(self) -> str:
@@ -81,6 +108,25 @@ def pinned(spec: str, version: str) -> str:
     """The spec with the version of what it names, so that it makes the same in later years, or nothing."""
     parsed = Spec.parse(spec)
     return spec if "@" in parsed.name else str(replace(parsed, name=f"{parsed.name}@{version}"))
+
+
+def learner_spec(text: str) -> Spec:
+    """Read a learner's spec: ``NAME:OPTIONS``, ``FILE.py:CLASS:OPTIONS`` or ``MODULE:CLASS:OPTIONS``.
+
+    Returns:
+        The name is that of an installed learner, or ``FILE.py:CLASS`` or ``MODULE:CLASS``.
+    """
+    text = text.strip()
+    code = _CODE.fullmatch(text)
+    if code is None or text.partition(":")[0].partition("@")[0] in names("learner"):
+        return Spec.parse(text)
+    return Spec._of(code["name"], code["options"] or "", text)
+
+
+def split_code(name: str) -> tuple[str, str] | None:
+    """The file or module, and the class, of a learner's name; None if it is the name of an installed one."""
+    place, colon, attribute = name.rpartition(":")
+    return (place, attribute) if colon and attribute.isidentifier() else None
 
 
 @functools.cache
@@ -129,45 +175,17 @@ def create(kind: Kind, spec: str | Spec, **extra: Any) -> Any:
     Raises:
         UserError: no such part, an option that it does not have, or a value of the wrong type.
     """
-    text = str(spec)
-    parsed = spec if isinstance(spec, Spec) else Spec.parse(spec)
-    make = _from_module(text) if kind == "learner" and parsed.name not in _found(kind) else None
+    read = learner_spec if kind == "learner" else Spec.parse
+    parsed = spec if isinstance(spec, Spec) else read(spec)
+    make = _from_code(parsed.name) if kind == "learner" and parsed.name not in _found(kind) else None
     version = None
-    if make is not None:
-        parsed = Spec(text)
-    elif "@" in parsed.name and parsed.name not in _found(kind):
-        base, _, version = parsed.name.partition("@")
-        make = factory(kind, base)
-    else:
-        make = factory(kind, parsed.name)
-    where = f"the {kind.replace('_', ' ')} '{parsed.name}'"
-    opening = f"T{where[1:]}"
-    parameters = inspect.signature(make).parameters
-    hints = _hints(make)
-
-    def written(name: str) -> bool:
-        return _is_written(hints.get(name, str))
-
-    positional = [p for p in parameters.values() if p.kind is not p.VAR_KEYWORD and written(p.name)]
-    if len(parsed.args) > len(positional):
-        raise UserError(f"{opening} takes {len(positional)} argument(s), found {len(parsed.args)}.")
-    given = dict(zip((p.name for p in positional), parsed.args, strict=False))
-    for key, value in parsed.kwargs.items():
-        if key not in parameters or not written(key):
-            options = filter(written, parameters)
-            raise UserError(f"{opening} has no option '{key}'.{did_you_mean(key, options)}")
-        given[key] = value
-    values = {
-        key: _convert(value, hints.get(key, str), f"{where}, option '{key}'") for key, value in given.items()
-    }
-    values.update({key: value for key, value in extra.items() if key in parameters and key not in values})
-    missing = [
-        p.name
-        for p in positional
-        if p.default is p.empty and p.kind is not p.VAR_POSITIONAL and p.name not in values
-    ]
-    if missing:
-        raise UserError(f"{opening} needs '{missing[0]}': write {parsed.name}:{missing[0]}=...")
+    if make is None:
+        name = parsed.name.partition(":")[0]
+        if "@" in name and name not in _found(kind):
+            name, _, version = name.partition("@")
+        make = factory(kind, name)
+    opening = f"The {kind.replace('_', ' ')} '{parsed.name}'"
+    values = _arguments(make, parsed, opening, extra)
     try:
         part = make(**values)
     except UserError:
@@ -179,6 +197,48 @@ def create(kind: Kind, spec: str | Spec, **extra: Any) -> Any:
     return part
 
 
+def _arguments(make: Any, spec: Spec, opening: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of a class or function: what a spec says, then what else it takes of `extra`.
+
+    Raises:
+        UserError: an option that it does not have, a value of the wrong type, or one that is missing.
+    """
+    try:
+        parameters = inspect.signature(make).parameters
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{opening} is neither a class nor a function with named arguments.") from error
+    hints = _hints(make, parameters)
+    positional = [
+        p for p in parameters.values() if p.kind is not p.VAR_KEYWORD and _is_written(hints[p.name])
+    ]
+    if len(spec.args) > len(positional):
+        raise UserError(f"{opening} takes {len(positional)} argument(s), found {len(spec.args)}.")
+    given = dict(zip((p.name for p in positional), spec.args, strict=False))
+    for key, value in spec.kwargs.items():
+        if key not in parameters or not _is_written(hints[key]):
+            raise _no_option(opening, key, [p.name for p in positional if p.name not in extra])
+        given[key] = value
+    where = f"t{opening[1:]}"
+    values = {key: _convert(value, hints[key], f"{where}, option '{key}'") for key, value in given.items()}
+    values.update({key: value for key, value in extra.items() if key in parameters and key not in values})
+    missing = [
+        p.name
+        for p in positional
+        if p.default is p.empty and p.kind is not p.VAR_POSITIONAL and p.name not in values
+    ]
+    if missing:
+        raise UserError(f"{opening} needs '{missing[0]}': write {spec.name}:{missing[0]}=...")
+    return values
+
+
+def _no_option(opening: str, key: str, options: Sequence[str]) -> UserError:
+    if not options:
+        return UserError(f"{opening} has no option '{key}'; it takes no options.")
+    guess = did_you_mean(key, options)
+    meant = guess if guess.startswith(" Did") else ""
+    return UserError(f"{opening} has no option '{key}'.{meant} Its options: {', '.join(options)}.")
+
+
 def _no_version(kind: Kind, name: str, current: str | None) -> UserError:
     base, _, version = name.partition("@")
     old = [point.partition("@")[2] for point in names(kind) if point.startswith(f"{base}@")]
@@ -188,11 +248,19 @@ def _no_version(kind: Kind, name: str, current: str | None) -> UserError:
     )
 
 
-def _hints(make: Any) -> dict[str, Any]:
+def _hints(make: Any, parameters: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+    """The type of each parameter: its annotation, else that of its default, else `str`."""
     try:
-        return typing.get_type_hints(make.__init__ if inspect.isclass(make) else make)
+        written = typing.get_type_hints(make.__init__ if inspect.isclass(make) else make)
     except (NameError, TypeError, AttributeError):
-        return {}
+        written = {}
+    return {name: written.get(name, _of_default(p.default)) for name, p in parameters.items()}
+
+
+def _of_default(default: Any) -> Any:
+    if isinstance(default, bool | float):
+        return type(default)
+    return int | float if isinstance(default, int) else str
 
 
 def _is_written(hint: Any) -> bool:
@@ -204,10 +272,13 @@ def _is_written(hint: Any) -> bool:
 
 def _convert(value: str, hint: Any, where: str) -> Any:
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        choices = [choice for choice in typing.get_args(hint) if choice is not type(None)]
-        if value.lower() == "none" and len(choices) < len(typing.get_args(hint)):
+        choices = typing.get_args(hint)
+        if value.lower() == "none" and type(None) in choices:
             return None
-        hint = choices[0]
+        *others, hint = [choice for choice in choices if choice is not type(None)]
+        for choice in others:
+            with contextlib.suppress(UserError):
+                return _convert(value, choice, where)
     if typing.get_origin(hint) is Literal:
         options = typing.get_args(hint)
         if value not in options:
@@ -226,38 +297,100 @@ def _convert(value: str, hint: Any, where: str) -> Any:
     return Path(value) if hint is Path else value
 
 
-def _from_module(text: str) -> Any | None:
-    """The class named by ``module:Class`` or ``file.py:Class``; None if the text has another form."""
-    place, colon, attribute = text.rpartition(":")
-    if not colon or not attribute.isidentifier():
+def _from_code(name: str) -> Any | None:
+    """What ``FILE.py:CLASS`` or ``MODULE:CLASS`` names; None if the name has another form."""
+    split = split_code(name)
+    if split is None:
         return None
-    if place.endswith(".py"):
-        path = Path(place)
-        if not path.is_file():
-            raise UserError(f"The learner '{text}' is not there: no file {path}.")
-        name = f"nsl_bench_user_{path.stem}"
-        spec = importlib.util.spec_from_file_location(name, path)
-        loader = spec.loader if spec else None
-        if spec is None or loader is None:
-            raise UserError(f"The file {path} cannot be imported as Python.")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        _execute(lambda: loader.exec_module(module), text)
-    else:
-        if not all(piece.isidentifier() for piece in place.split(".")):
-            return None
-        sys.path.insert(0, str(Path.cwd()))
-        try:
-            if importlib.util.find_spec(place) is None:
-                return None
-            module = _execute(lambda: importlib.import_module(place), text)
-        except ModuleNotFoundError:
-            return None
-        finally:
-            sys.path.pop(0)
+    place, attribute = split
+    module = _from_file(Path(place), name) if place.endswith(".py") else _from_module(place, name)
+    if module is None:
+        return None
     if not hasattr(module, attribute):
         raise UserError(f"{place} has no '{attribute}'.{did_you_mean(attribute, vars(module))}")
     return getattr(module, attribute)
+
+
+def _from_file(path: Path, text: str) -> types.ModuleType:
+    """Import a file; modules beside it can be imported by it, then and later.
+
+    The module has the file's name, so that worker processes find its classes and functions, unless
+    another module has it.
+    """
+    if not path.is_file():
+        raise UserError(f"The learner '{text}' is not there: no file {path}.")
+    path = path.resolve()
+    _look_in(path.parent)
+    before = sys.modules.get(path.stem)
+    known = getattr(before, "__file__", None) if before else _origin(path.stem)
+    name = path.stem if path.stem.isidentifier() and known == str(path) else f"nsl_bench_user_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    loader = spec.loader if spec else None
+    if spec is None or loader is None:
+        raise UserError(f"The file {path} cannot be imported as Python.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    _execute(lambda: loader.exec_module(module), text)
+    return module
+
+
+def _origin(name: str) -> str | None:
+    """The file that importing a name would execute, whatever lies in the folder of a learner's file."""
+    try:
+        found = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    return found.origin if found else None
+
+
+def _from_module(place: str, text: str) -> types.ModuleType | None:
+    """Import a module of the working folder or an installed one; None if there is none."""
+    if not all(piece.isidentifier() for piece in place.split(".")):
+        return None
+    here = Path.cwd()
+    if (here / place.split(".")[0]).is_dir() or (here / f"{place.split('.')[0]}.py").is_file():
+        _look_in(here)
+    try:
+        if importlib.util.find_spec(place) is None:
+            return None
+        return cast(types.ModuleType, _execute(lambda: importlib.import_module(place), text))
+    except ModuleNotFoundError:
+        return None
+
+
+class _Beside:
+    """The folder of the last learner's file, in which modules are looked for."""
+
+    folder: ClassVar[str | None] = None
+    known: ClassVar[frozenset[str]] = frozenset()
+    """Names of the packages and modules that were there before."""
+
+
+def _look_in(folder: Path) -> None:
+    """Have modules of a folder be found, and those of the folder before no longer: names may be the same."""
+    place = str(folder)
+    if _Beside.folder == place:
+        return
+    if _Beside.folder is not None:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(_Beside.folder)
+        for name, module in list(sys.modules.items()):
+            top = name.partition(".")[0]
+            if top not in _Beside.known and _lies_in(module, _Beside.folder, top):
+                del sys.modules[name]
+        _Beside.folder = None
+    if place not in sys.path:
+        sys.path.insert(0, place)
+        _Beside.folder, _Beside.known = place, frozenset(name.partition(".")[0] for name in sys.modules)
+    importlib.invalidate_caches()
+
+
+def _lies_in(module: Any, folder: str, top: str) -> bool:
+    """Whether a module is a file of a folder, or of a package in it."""
+    file = getattr(module, "__file__", None)
+    if not isinstance(file, str) or not Path(file).is_relative_to(folder):
+        return False
+    return Path(file).relative_to(folder).parts[0] in (top, f"{top}.py")
 
 
 def _execute(load: Callable[[], Any], text: str) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from nsl_bench.declared import Written
 __all__ = [
     "AMBIGUOUS",
     "BLANK",
+    "STATUSES",
     "UNDECIDED",
     "ConceptSpace",
     "Example",
@@ -30,6 +31,7 @@ __all__ = [
     "PoolPart",
     "Predictions",
     "Split",
+    "Status",
     "Track",
     "WeightedExample",
     "n_of_percent",
@@ -44,6 +46,16 @@ PoolPart = Literal["network", "a", "b"]
 
 Track = Literal["symbolic", "pretrained", "label_only", "end_to_end"]
 """The supervision that a learner uses; results are compared inside a track."""
+
+Status = Literal["ok", "crashed", "timeout", "out_of_memory", "invalid_output", "failed"]
+"""How a run ended.
+
+``"ok"``; or the learner raised or died (``crashed``), used up its time (``timeout``) or memory
+(``out_of_memory``), or answered with what is no answer (``invalid_output``). ``"failed"`` is any failure in
+records of version 1, and now one that is not the learner's own.
+"""
+
+STATUSES: tuple[str, ...] = get_args(Status)
 
 BLANK = -1
 """Concept and image index of a slot without an image (an empty Sudoku cell)."""

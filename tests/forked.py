@@ -116,7 +116,7 @@ def _forked(told: Path, function: Callable[..., Any], arguments: list[Any]) -> d
 def _call(told: Path, function: Callable[..., Any], arguments: list[Any]) -> None:
     import traceback
 
-    from nsl_bench.isolation import guard
+    from nsl_bench.guarded import call
 
     base = _resident()  # less than the parent's: not all of it is mapped at once
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -128,7 +128,7 @@ def _call(told: Path, function: Callable[..., Any], arguments: list[Any]) -> Non
         given = function(*arguments)
     except BaseException:
         trace = traceback.format_exc()
-    guard._pool.close()  # the children's memory and time are known once they are gone
+    call._pool.close()  # the children's memory and time are known once they are gone
     signal.alarm(0)
     own, below = (resource.getrusage(who).ru_maxrss * 1024 for who in (resource.RUSAGE_SELF, -1))
     # What a child shares with this process is counted once.
@@ -142,14 +142,14 @@ def _resident() -> int:
 
 
 def _main(place: Path) -> None:
-    from nsl_bench.isolation import guard
+    from nsl_bench.guarded import call
 
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     name, *arguments = json.loads(sys.stdin.readline())
-    guard._in_place = True  # what is imported and kept here is there in every fork
+    call._in_place = True  # what is imported and kept here is there in every fork
     print(json.dumps(_function(name)(*arguments)), file=out, flush=True)
-    guard._in_place = False
+    call._in_place = False
     gc.collect()
     gc.freeze()  # collecting would copy every page of every fork
     for line in sys.stdin:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nsl_bench.errors import UserError
-from nsl_bench.isolation.guard_worker import inside, stage, tell
+from nsl_bench.guarded.worker import inside, stage, tell
 
 JOIN = "m(1..5000). s :- m(A), m(B), m(C), A+B+C = -1."
 

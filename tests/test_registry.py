@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,96 @@ def test_a_learner_whose_code_is_broken_gets_a_sentence(tmp_path: Path, code: st
     file.write_text(code)
     with pytest.raises(UserError, match=sentence):
         registry.create("learner", f"{file}:Mine")
+
+
+OPTIONS = """
+class Mine:
+    def __init__(self, alpha: float = 1.0, beta=0, gamma=False, *, name: str = "a", seed=0):
+        self.given = (alpha, beta, gamma, name, seed)
+
+def made(depth: int | None = None, sure: int | str = 3):
+    return depth, sure
+
+NUMBER = 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "given"),
+    [
+        ("", (1.0, 0, False, "a", 7)),
+        (":alpha=2", (2.0, 0, False, "a", 7)),
+        (":alpha=2,beta=3,gamma=yes,name=x", (2.0, 3, True, "x", 7)),
+        (":0.5,beta=0.25", (0.5, 0.25, False, "a", 7)),
+    ],
+)
+@pytest.mark.parametrize("folder", ["plain", "C:", "a:b"])
+def test_learners_from_files_take_options(
+    options: str, given: tuple[object, ...], folder: str, tmp_path: Path
+) -> None:
+    file = tmp_path / folder / "mine.py"
+    file.parent.mkdir()
+    file.write_text(OPTIONS)
+    assert registry.create("learner", f"{file}:Mine{options}", seed=7).given == given
+
+
+def test_functions_in_files_take_options(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(OPTIONS)
+    assert registry.create("learner", f"{file}:made:depth=none,sure=very") == (None, "very")
+    assert registry.create("learner", f"{file}:made:depth=4,sure=2") == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        (
+            "Mine:alpa=2",
+            r"'.*mine\.py:Mine' has no option 'alpa'\. Did you mean 'alpha'\? "
+            r"Its options: alpha, beta, gamma, name\.",
+        ),
+        ("Mine:zzz=2", r"has no option 'zzz'\. Its options: alpha, beta, gamma, name\."),
+        ("Mine:alpha=much", r"option 'alpha': found 'much', but it is a number"),
+        ("NUMBER", r"mine\.py:NUMBER' is neither a class nor a function"),
+        ("Mine:alpha=1,2", r"the argument '2' stands behind a named one"),
+    ],
+)
+def test_wrong_options_of_learners_from_files(spec: str, sentence: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(OPTIONS)
+    with pytest.raises(UserError, match=sentence):
+        registry.create("learner", f"{file}:{spec}", seed=7)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "kwargs"),
+    [
+        (r"C:\new\my.py:Mine:alpha=2", r"C:\new\my.py:Mine", {"alpha": "2"}),
+        ("my.py:Mine:path=a:b", "my.py:Mine", {"path": "a:b"}),
+        ("pkg.mine:Mine:alpha=2", "pkg.mine:Mine", {"alpha": "2"}),
+        ("random_forest:trees=3", "random_forest", {"trees": "3"}),
+    ],
+)
+def test_names_and_options_of_learners(text: str, name: str, kwargs: dict[str, str]) -> None:
+    spec = registry.learner_spec(text)
+    assert (spec.name, spec.args, spec.kwargs) == (name, (), kwargs) and str(spec) == text
+    assert registry.learner_spec("tuned:my.py:Mine:alpha=2,trials=3").args == ("my.py:Mine:alpha=2",)
+
+
+def test_modules_beside_a_learner_are_its_own(tmp_path: Path) -> None:
+    """Two folders have modules of one name; the later learner gets its own, also once it is used."""
+    before = list(sys.path)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "beside_it.py").write_text(f"NAME = '{name}'\n")
+        (tmp_path / name / "later_on.py").write_text(f"NAME = '{name}'\n")
+        (tmp_path / name / "mine.py").write_text(
+            "from beside_it import NAME\nclass Mine:\n    def late(self):\n        import later_on\n"
+            "        return NAME, later_on.NAME\n"
+        )
+    for name in ("one", "two", "one"):
+        assert registry.create("learner", f"{tmp_path / name}/mine.py:Mine").late() == (name, name)
+    assert len(sys.path) <= len(before) + 1
 
 
 def test_a_learner_comes_from_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

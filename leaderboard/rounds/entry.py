@@ -11,13 +11,13 @@ import numpy as np
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError, unknown
-from nsl_bench.learners.base import InvalidOutput
+from nsl_bench.learners import task_folders
+from nsl_bench.learners.base import About, InvalidOutput
 from nsl_bench.learners.command import command_of, is_command
-from nsl_bench.run import task_folders
 from nsl_bench.run.environment import versions
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.exchange import jobs_in
-from nsl_bench.run.job import About, Job
+from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, Tally, sweep

@@ -20,10 +20,11 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import canonical_row, image_digest, pixels
 from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
+from nsl_bench.learners.base import About
 from nsl_bench.perception.predict import image_digests
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.exchange import export, jobs_in
-from nsl_bench.run.job import About, Job, plan
+from nsl_bench.run.job import Job, plan
 from nsl_bench.sealing import DataSeed
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource

@@ -21,8 +21,8 @@ from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.errors import UserError
-from nsl_bench.isolation.guard import guarded
-from nsl_bench.isolation.guard_worker import needing
+from nsl_bench.guarded.call import guarded
+from nsl_bench.guarded.worker import needing
 from nsl_bench.types import Split
 
 from ..contests import Contest

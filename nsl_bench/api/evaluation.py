@@ -16,8 +16,7 @@ from nsl_bench import cache, registry
 from nsl_bench.api.results import Results
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.limits import Limits
-from nsl_bench.learners.base import track_of
-from nsl_bench.run.job import About
+from nsl_bench.learners.base import About, track_of
 from nsl_bench.run.plan import Grid, jobs_of
 from nsl_bench.run.record import STATUSES
 from nsl_bench.run.sweep import Executor, Rerun, Tally, sweep
@@ -102,7 +101,7 @@ class Evaluation:
         self.store = Store(out)
 
     def _describe(self, ask: Callable[[str], About] | None) -> Callable[[str], About]:
-        from nsl_bench.run.job import describe_here
+        from nsl_bench.learners.base import describe_here
 
         def describe(learner: str) -> About:
             if learner not in self.own:

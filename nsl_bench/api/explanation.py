@@ -242,7 +242,7 @@ def explain(
         UserError: no such example, run or name, or rules that cannot be used.
     """
     from nsl_bench.asp.text import read_text
-    from nsl_bench.isolation.guard import prepare
+    from nsl_bench.guarded.call import prepare
 
     prepare()
     if re.fullmatch(r"(train|test)-\d+", example) is None:
@@ -386,8 +386,8 @@ def _stored(found: _Example, record: Record, results: Path) -> tuple[StoredAnswe
 
 
 def _rule_answer(found: _Example, setting: _Setting, engine: str) -> RuleAnswer | None:
+    from nsl_bench.guarded.rules import crisp, doubt, fired, inferred
     from nsl_bench.inference.query import Query
-    from nsl_bench.isolation.rules import crisp, doubt, fired, inferred
 
     task = found.task
     if not setting.whose:

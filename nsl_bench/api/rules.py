@@ -137,9 +137,9 @@ def predict(
     """
     from nsl_bench import registry
     from nsl_bench.asp.text import read_text
+    from nsl_bench.guarded.call import Allowance, prepare
+    from nsl_bench.guarded.rules import doubt, inferred
     from nsl_bench.inference.query import Query
-    from nsl_bench.isolation.guard import Allowance, prepare
-    from nsl_bench.isolation.rules import doubt, inferred
 
     prepare()
     if (probabilities is None) == (images is None):

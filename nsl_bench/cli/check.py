@@ -1,4 +1,4 @@
-"""``nsl-bench check``: try a learner on tiny tasks."""
+"""``nsl-bench check``: try a learner on small tasks."""
 
 from __future__ import annotations
 
@@ -7,27 +7,38 @@ from typing import Any
 import click
 
 from nsl_bench.cli import Command
-from nsl_bench.cli.run import limit_options, limits_of
+from nsl_bench.cli.run import limit_options_within, limits_of
 from nsl_bench.errors import UserError
 
 __all__ = ["command"]
+
+_SECONDS = 60.0
+"""Default time limit: a learner that hangs is to be found out soon."""
 
 
 @click.command(
     cls=Command,
     examples=[
         "nsl-bench check my.py:MyLearner",
+        "nsl-bench check my.py:MyLearner:alpha=2 --benchmark follow_suit",
         'nsl-bench check --learner-command "python my.py"',
         "nsl-bench check random_forest:trees=10",
     ],
 )
 @click.argument("learner", required=False)
 @click.option("--learner-command", "text", help="A command in place of LEARNER, or TRACK=COMMAND.")
-@limit_options
-def command(learner: str | None, text: str | None, **options: Any) -> int:
-    """Run LEARNER on tiny mock tasks of each kind and say what is missing or wrong.
+@click.option(
+    "--benchmark",
+    "benchmarks",
+    multiple=True,
+    help="Also try the learner on this task, with its small train set and unshifted images; repeatable.",
+)
+@limit_options_within(_SECONDS)
+def command(learner: str | None, text: str | None, benchmarks: tuple[str, ...], **options: Any) -> int:
+    """Run LEARNER on tiny mock tasks, and on the tasks of --benchmark, and say what is missing or wrong.
 
-    Exits with 1 if something must be mended.
+    What the learner prints is shown. A learner that uses up its time limit ends the check. Exits with 1 if a
+    problem was found.
     """
     from nsl_bench.isolation.limits import Limits
     from nsl_bench.learners.command import spec_of
@@ -38,8 +49,8 @@ def command(learner: str | None, text: str | None, **options: Any) -> int:
     spec = learner if text is None else spec_of(text)
     assert spec is not None
     wrong = 0
-    for finding in check(spec, limits_of(options, []) or Limits()):
+    for finding in check(spec, limits_of(options) or Limits(time=_SECONDS), benchmarks):
         click.echo(f"{'wrong' if finding.wrong else 'note'}: {finding.where}: {finding.sentence}")
         wrong += finding.wrong
-    click.echo("All is well." if not wrong else f"{wrong} thing(s) to mend.")
+    click.echo(f"{wrong} problem{'s' * (wrong > 1)} found." if wrong else "All is well.")
     return 1 if wrong else 0

@@ -8,7 +8,7 @@ import click
 
 from nsl_bench.cli import Command
 from nsl_bench.errors import UserError
-from nsl_bench.isolation.guard_worker import needing
+from nsl_bench.guarded.worker import needing
 
 __all__ = ["command"]
 
@@ -57,7 +57,7 @@ def command(
     hypothesis can derive, or inputs of which none is possible, are an error.
     """
     from nsl_bench.asp.text import read_text
-    from nsl_bench.isolation.guard import Allowance, guarded
+    from nsl_bench.guarded.call import Allowance, guarded
 
     if task is not None and benchmark is not None:
         raise UserError("Give --task or --benchmark, not both: each says what is possible and compared.")

@@ -50,9 +50,9 @@ def export(
 
     Predictions are put beside them as predictions.parquet, rules as hypothesis.lp; then `nsl-bench score`.
     """
+    from nsl_bench.learners.base import About
     from nsl_bench.run.evaluate import Bench
     from nsl_bench.run.exchange import export as write
-    from nsl_bench.run.job import About
     from nsl_bench.run.plan import jobs_of
 
     options["learners"] = (name,)

@@ -13,7 +13,7 @@ from nsl_bench.cli import Command
 from nsl_bench.errors import UserError
 
 if TYPE_CHECKING:
-    from nsl_bench.isolation.learning import Learned
+    from nsl_bench.guarded.learning import Learned
 
 __all__ = ["command"]
 
@@ -61,7 +61,7 @@ def command(
     Ctrl-C ends the search; what was found by then is printed, with a lower bound of the score. Exits with
     2 if no hypothesis covers all the examples that must be covered.
     """
-    from nsl_bench.isolation.learning import solve_isolated
+    from nsl_bench.guarded.learning import solve_isolated
 
     if executable is not None and options["rule_learner"] == "exact":
         raise UserError("--executable goes with --rule-learner fastlas or ilasp.")

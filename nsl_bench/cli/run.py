@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nsl_bench.run.sweep import Rerun
     from nsl_bench.sealing import DataSeed
 
-__all__ = ["command", "limit_options", "limits_of", "say"]
+__all__ = ["command", "limit_options", "limit_options_within", "limits_of", "say"]
 
 _LIMITS = [
     click.option(
@@ -29,7 +29,12 @@ _LIMITS = [
         type=click.FloatRange(min=0, min_open=True),
         help="Seconds that each fit and predict may take.",
     ),
-    click.option("--memory-limit", default="8G", show_default=True, help="Of each learner: 512M, 8G ..."),
+    click.option(
+        "--memory-limit",
+        default="8G",
+        show_default=True,
+        help="Resident memory of each learner: 512M, 8G ...",
+    ),
     click.option(
         "--allow",
         "allowed",
@@ -51,6 +56,18 @@ def limit_options(function: Any) -> Any:
     for option in reversed(_LIMITS):
         function = option(function)
     return function
+
+
+def limit_options_within(seconds: float) -> Callable[[Any], Any]:
+    """The same, with another default time limit."""
+
+    def within(function: Any) -> Any:
+        function = limit_options(function)
+        (option,) = (each for each in function.__click_params__ if each.name == "time_limit")
+        option.default = seconds
+        return function
+
+    return within
 
 
 def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | None:

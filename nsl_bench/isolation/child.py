@@ -7,6 +7,8 @@ is asked for over the channel, and the harness answers what the view's track all
 from __future__ import annotations
 
 import contextlib
+import importlib.abc
+import importlib.util
 import os
 import random
 import socket
@@ -16,7 +18,9 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -25,7 +29,8 @@ import numpy.typing as npt
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
-from nsl_bench.isolation import guard, sandbox, wire
+from nsl_bench.guarded import call, wire
+from nsl_bench.isolation import denied, sandbox
 from nsl_bench.learners.base import takes_validation, tuning_of, version_of
 from nsl_bench.learners.view import Images, Slots, TrackError, View
 from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
@@ -33,13 +38,18 @@ from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
 __all__ = ["PRELOADED", "RemoteView", "live"]
 
 _MOST = 1 << 40
-_OUT_OF_MEMORY = ("allocate memory", "bad_alloc", "out of memory", "outofmemory", "std::bad_alloc")
+_ENVIRONMENT = dict(os.environ)
+"""What the fork server was started with; what it imports later may change its own."""
+
 PRELOADED = (
     *("clingo", "clingo.ast", "numba", "pandas", "pyarrow.parquet", "pysat.solvers", "scipy.sparse"),
     *("sklearn.ensemble", "sklearn.tree", "torch"),
     *("nsl_bench.inference.crisp", "nsl_bench.asp.program", "nsl_bench.las.enumeration.kernels"),
     *("nsl_bench.las.solver", "nsl_bench.las.clingo_tiers.one_shot"),
-    *(f"nsl_bench.learners.{name}" for name in ("ffnsl", "forest", "majority", "neural", "rules", "trees")),
+    *(
+        f"nsl_bench.learners.{name}"
+        for name in ("ffnsl", "majority", "neural", "random_forest", "rules", "trees")
+    ),
 )
 """Modules that later processes start with once a learner has imported them; none of it is a user's code."""
 
@@ -228,7 +238,7 @@ class _Host:
 
     def read_predictions(self, path: str, n: int, names: list[str]) -> dict[str, Any]:
         from nsl_bench.learners.base import InvalidOutput
-        from nsl_bench.run.task_folders import read_predictions
+        from nsl_bench.learners.task_folders import read_predictions
 
         try:
             answers = read_predictions(Path(path), n, names)
@@ -264,20 +274,21 @@ def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str,
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     scratch = Path(request["scratch"])
-    os.environ.update({"TMPDIR": str(scratch), "HOME": str(scratch), "XDG_CACHE_HOME": str(scratch)})
+    own = {"TMPDIR": str(scratch), "HOME": str(scratch), "XDG_CACHE_HOME": str(scratch)}
+    os.environ.update(own)
+    _forget_folders()
     os.chdir(request["cwd"])
     _seed(request["seed"])
     reach = sandbox.Reach(*(tuple(map(Path, request[kind])) for kind in ("readable", "listable", "writable")))
-    limits = {"memory": request["memory"], "network": request["network"]}
-    force.update(sandbox.apply(reach, **limits, entered=force))
+    force.update(sandbox.apply(reach, network=request["network"], entered=force))
     if force["network"] == "open" and force["calls"] == "seccomp":
         force["network"] = "seccomp"
-    guard.call_here()
+    call.call_here()
     line = _Channel(channel, scratch)
     wire.send(line.socket, {"done": force})
     if request.get("command"):
         line.socket.close()
-        _execute(request["command"])
+        _execute(request["command"], {**_ENVIRONMENT, **own})
     host = _Host(line)
     while True:
         try:
@@ -292,7 +303,7 @@ def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
         return {"done": getattr(host, message.pop("do"))(**message)}
     except BaseException as error:  # a learner may raise anything, SystemExit too
         short = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-        starved = isinstance(error, MemoryError) or any(s in str(error).lower() for s in _OUT_OF_MEMORY)
+        starved = isinstance(error, MemoryError) or denied.starved(str(error))
         with contextlib.suppress(Exception):
             if not isinstance(error, UserError):
                 trace = error.__traceback__
@@ -300,7 +311,8 @@ def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
                     trace = trace.tb_next
                 traceback.print_exception(type(error), error, trace)
             sys.stdout.flush()
-        return {"error": short, "status": "out_of_memory" if starved else "crashed"}
+        status = "out_of_memory" if starved else "crashed"
+        return {"error": short, "status": status, "denied": denied.denied_by(error)}
 
 
 def _seed(seed: int) -> None:
@@ -308,11 +320,48 @@ def _seed(seed: int) -> None:
     np.random.seed(seed % (1 << 32))
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(seed)
+    else:
+        sys.meta_path.insert(0, _SeedingTorch(seed))
 
 
-def _execute(command: Sequence[str]) -> NoReturn:
+class _SeedingTorch(importlib.abc.MetaPathFinder):
+    """Seeds torch's global generator once it is imported, as it is where torch was there before."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Found by the others; its loader seeds it at the end."""
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            module.manual_seed(self._seed)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def _forget_folders() -> None:
+    """Have temporary files made in the learner's folder, wherever the fork server made its own.
+
+    A library that an earlier learner used may have asked for the folder when the server imported it.
+    """
+    if "tempfile" in sys.modules:
+        sys.modules["tempfile"].tempdir = None
+    if "multiprocessing.process" in sys.modules:
+        sys.modules["multiprocessing.process"].current_process()._config.pop("tempdir", None)
+
+
+def _execute(command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
     try:
-        os.execvp(command[0], list(command))
+        os.execvpe(command[0], list(command), environment)
     except OSError as error:
         print(f"{command[0]} cannot be executed: {error.strerror}.", file=sys.stderr, flush=True)
         os._exit(127)

@@ -1,6 +1,6 @@
 """Learners that are commands in any language, or answers that were made elsewhere.
 
-A command is handed a folder (`nsl_bench.run.task_folders`) and writes its answers there. It learns and
+A command is handed a folder (`nsl_bench.learners.task_folders`) and writes its answers there. It learns and
 answers in one go, so the true concepts of the test examples are never in its folder: in hypothesis
 evaluation the rules that it wrote answer, if it wrote any. Its files are read by a process of their own, too.
 """
@@ -24,11 +24,11 @@ from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.host import IsolatedLearner, vet
 from nsl_bench.isolation.limits import GIB, Failure, Limits
 from nsl_bench.isolation.process import Process, Usage
+from nsl_bench.learners import task_folders
 from nsl_bench.learners.base import InvalidOutput, Unanswered, probabilities_of
 from nsl_bench.learners.command import command_of
 from nsl_bench.learners.rules import Rules
 from nsl_bench.learners.view import View
-from nsl_bench.run import task_folders
 from nsl_bench.types import one_hot
 
 __all__ = ["CommandLearner", "FolderLearner"]

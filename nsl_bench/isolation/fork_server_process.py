@@ -33,7 +33,7 @@ _MS_REC_PRIVATE = 0x4000 | 0x40000
 _MS_SAFE = 0x2 | 0x4  # no set-user-id programs, no devices
 
 
-class _Zygote:
+class _Server:
     def __init__(self, control: socket.socket, *, network: bool) -> None:
         self.control = control
         self.force = _enter(network=network)
@@ -174,6 +174,8 @@ def _supervise(
     if kernel.LINUX:
         kernel.die_with_parent(signal.SIGKILL)
         kernel.be_subreaper()
+        with contextlib.suppress(OSError):  # should memory run out, the system ends learners before others
+            Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
         with contextlib.suppress(OSError):
             kernel.unshare(kernel.CLONE_NEWIPC)
             force["messages"] = "namespace"
@@ -247,7 +249,7 @@ def main() -> None:
     """Serve on the descriptor that the first argument names; a second one ``network`` allows sockets."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     control = socket.socket(fileno=int(sys.argv[1]))
-    _Zygote(control, network="network" in sys.argv[2:]).serve()
+    _Server(control, network="network" in sys.argv[2:]).serve()
 
 
 if __name__ == "__main__":

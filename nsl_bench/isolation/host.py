@@ -16,16 +16,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from nsl_bench import registry
+from nsl_bench.code_files import comes_with_us
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.child import PRELOADED
 from nsl_bench.isolation.fork_server import pool
 from nsl_bench.isolation.limits import GIB, Failure, Limits
 from nsl_bench.isolation.process import Process, Usage
-from nsl_bench.learners.base import InvalidOutput, hypothesis_of, labels_of, track_of
+from nsl_bench.learners.base import About, InvalidOutput, hypothesis_of, labels_of, track_of
 from nsl_bench.learners.view import TrackError, View
-from nsl_bench.run.job import About
 from nsl_bench.types import Hypothesis, WeightedExample, one_hot
 
 __all__ = ["IsolatedLearner", "about", "answer", "card_of", "vet"]
@@ -64,13 +63,12 @@ class IsolatedLearner:
         self.gives_probabilities = True
         self.tuning_: Any = None
         self._views: dict[int, View] = {}
-        self._trusted = _first_party(spec)
+        self._trusted = comes_with_us(spec)
         self._start(spec)
 
     def _start(self, spec: str) -> None:
-        place = sandbox.location(spec)
-        code = [] if place is None else [place]
-        self._process = Process(self._limits, code=code, seed=self._seed)
+        limits = replace(self._limits, read=(*self._limits.read, *sandbox.files_named(spec)))
+        self._process = Process(limits, code=sandbox.code_places(spec), seed=self._seed)
         self.isolation = dict(self._process.force)
         try:
             made = self._process.call("make", least=_LEAST_SECONDS, learner=spec, seed=self._seed)
@@ -167,7 +165,7 @@ class IsolatedLearner:
         """What it learned as rules."""
         if self._hypothesis is not None:
             return self._hypothesis
-        from nsl_bench.isolation.rules import one_by_one
+        from nsl_bench.guarded.rules import one_by_one
 
         told = self._process.call("rules", self._answer)
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
@@ -273,14 +271,6 @@ def about(spec: str, limits: Limits) -> About:
         raise UserError(str(failure)) from failure
     learner.close(keep_modules=True)
     return About(track_of(learner), learner.version)
-
-
-def _first_party(spec: str) -> bool:
-    """Whether a learner comes with nsl-bench."""
-    name = registry.Spec.parse(spec).name
-    if name not in registry.names("learner"):
-        return False
-    return registry.entry_point("learner", name).module.startswith("nsl_bench.")
 
 
 def _hypothesis(told: dict[str, Any]) -> Hypothesis:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsl_bench.errors import UserError
-from nsl_bench.run.record import Status
+from nsl_bench.types import Status
 
 __all__ = ["GIB", "Failure", "Limits", "Lost", "memory_size"]
 
@@ -21,7 +21,8 @@ class Limits:
 
     Attributes:
         time: wall seconds that `fit`, and each call of `predict`, may take; None: any.
-        memory: bytes that its processes may take together; None: any.
+        memory: bytes of memory that its processes may hold together (resident, what they share counted
+            once; what is only reserved does not count); None: any.
         network: whether it may open sockets.
         read: further files and folders that it may read.
         write: further files and folders that it may change.

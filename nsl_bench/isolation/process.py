@@ -7,6 +7,7 @@ one loop over what can happen: the learner answers or asks, prints, ends, or is 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import selectors
 import shutil
@@ -19,17 +20,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nsl_bench.isolation import kernel, sandbox, wire
+from nsl_bench.guarded import wire
+from nsl_bench.guarded.output import Output
+from nsl_bench.isolation import denied, kernel, sandbox
 from nsl_bench.isolation.fork_server import START_SECONDS, pool
 from nsl_bench.isolation.limits import Failure, Limits, Lost
-from nsl_bench.isolation.output import Output
-from nsl_bench.run.record import Status
+from nsl_bench.types import Status
 
 __all__ = ["Process", "Usage"]
 
 _LARGEST_ANSWER = 2 << 30
 _MOST_PROCESSES = 512
 _POLL = (0.02, 0.25)
+"""Shortest and longest time between two looks at a process, in seconds."""
+
+_FASTEST_GROWTH = 8 << 30
+"""Bytes a second by which the memory of a process may grow: when to look again follows from it."""
+
 _GRACE_SECONDS = 10.0
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
@@ -132,6 +139,8 @@ class Process:
         if "error" in reply:
             status: Status = "out_of_memory" if reply.get("status") == "out_of_memory" else "crashed"
             text = f"Out of memory: {reply['error']}" if status == "out_of_memory" else str(reply["error"])
+            if hint := denied.advice(reply.get("denied"), self.limits):
+                text = f"{text.rstrip('.')}.{hint}"
             self._settle()
             raise Failure(status, text, self.output.last_lines())
         return reply.get("done")
@@ -164,8 +173,8 @@ class Process:
                     self._kill("timeout", f"Longer than the time limit of {seconds:g} s.")
                     deadline = None
                 if now >= next_look:
-                    self._look()
-                    self._pause = min(_POLL[1], self._pause * 2)
+                    left_over = self._look()
+                    self._pause = max(_POLL[0], min(_POLL[1], self._pause * 2, left_over / _FASTEST_GROWTH))
                     next_look = now + self._pause
                 until = next_look if deadline is None else min(next_look, deadline)
                 for key, events in selector.select(max(0.0, until - time.monotonic())):
@@ -227,21 +236,25 @@ class Process:
         elif said is None and not self._warm.usable:  # somebody killed it, and with it the learner
             self._code = 128 + signal.SIGKILL
 
-    def _look(self) -> None:
-        """Hold the process and its children to their memory."""
+    def _look(self) -> float:
+        """Hold the process and its children to their memory; the bytes that are left to them."""
         if self._process is None or self._code is not None:
-            return
+            return math.inf
         import psutil
 
         with contextlib.suppress(psutil.Error):
             family = psutil.Process(self._process).children(recursive=True)
             if len(family) > _MOST_PROCESSES:
                 self._kill("crashed", f"More than {_MOST_PROCESSES} processes were started.")
-                return
+                return math.inf
             used = sum(map(_memory, family))
             self._peak = max(self._peak, used)
-            if self.limits.memory is not None and used > self.limits.memory:
+            if self.limits.memory is None:
+                return math.inf
+            if used > self.limits.memory:
                 self._kill("out_of_memory", f"More than the memory limit of {_mib(self.limits.memory)}.")
+            return max(0, self.limits.memory - used)
+        return math.inf
 
     def usage(self) -> Usage:
         """What the process and all that it started have used until now."""
@@ -279,14 +292,12 @@ class Process:
             return Lost("crashed", "The process that starts learners was killed.", lines)
         code = self._code or 0
         if code > 128 and code - 128 in set(signal.Signals):
-            name = signal.Signals(code - 128).name
-            return _Ended("crashed", f"The learner's process was ended by the signal {name}.", lines)
-        starved = any(word in lines for word in ("MemoryError", "bad_alloc", "allocate memory"))
-        status: Status = "out_of_memory" if starved else "crashed"
-        hint = ""
-        if "Permission denied" in lines or "PermissionError" in lines:
-            hint = " A file that it needs beside its code is allowed with --allow read=PATH."
-        return _Ended(status, f"The learner's process left with exit code {code}.{hint}", lines)
+            how = f"was ended by the signal {signal.Signals(code - 128).name}"
+        else:
+            how = f"left with exit code {code}"
+        status: Status = "out_of_memory" if denied.starved(lines) else "crashed"
+        hint = denied.advice(denied.denied_in(lines), self.limits)
+        return _Ended(status, f"The learner's process {how}.{hint}", lines)
 
     def close(self) -> None:
         """End the process and remove its scratch folder."""

@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsl_bench import registry
+from nsl_bench.code_files import code_files, comes_with_us, specs_in
 from nsl_bench.isolation import kernel
 from nsl_bench.isolation.limits import Limits
-from nsl_bench.isolation.memory import own_data
 
-__all__ = ["Reach", "apply", "code_of", "location", "program", "reach_of"]
+__all__ = ["Reach", "apply", "code_of", "code_places", "files_named", "program", "reach_of"]
 
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix", "/etc", "/proc", "/sys")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", "pts", "ptmx", "dri", "kfd")
@@ -145,16 +145,35 @@ def program(path: Path) -> list[Path]:
     return found
 
 
-def location(learner: str) -> Path | None:
-    """Where a learner's code lies, found without running it: a file or a package; None if unknown."""
-    name = registry.Spec.parse(learner).name
+def code_places(learner: str) -> list[Path]:
+    """Where the code of a learner lies, found without running it: files and packages."""
+    found: dict[Path, None] = {}
+    for spec in specs_in(learner):
+        place = _code_place(registry.learner_spec(spec).name)
+        found |= dict.fromkeys([*([] if place is None else [place]), *code_files(spec)])
+    return list(found)
+
+
+def files_named(learner: str) -> list[Path]:
+    """The files that the options of a learner name, if it comes with nsl-bench: ``rules:FILE``."""
+    if not comes_with_us(learner):
+        return []
+    specs = map(registry.learner_spec, specs_in(learner))
+    values = (value for spec in specs for value in (*spec.args, *spec.kwargs.values()))
+    return [Path(value).resolve() for value in values if os.path.isfile(value)]  # noqa: PTH113
+
+
+def _code_place(name: str) -> Path | None:
+    """The file or package in which a learner of this name is; None if unknown."""
+    split = registry.split_code(name)
     if name in registry.names("learner"):
         module = registry.entry_point("learner", name).module
+    elif split is None:
+        return None
     else:
-        place, _, _ = learner.rpartition(":")
-        if place.endswith(".py"):
-            return Path(place).resolve()
-        module = place
+        module = split[0]
+        if module.endswith(".py"):
+            return Path(module).resolve()
         for candidate in (Path(module.partition(".")[0]), Path(f"{module.partition('.')[0]}.py")):
             if candidate.exists():
                 return candidate.resolve()
@@ -169,12 +188,11 @@ def location(learner: str) -> Path | None:
     return Path(spec.origin) if spec.origin else None
 
 
-def apply(reach: Reach, *, memory: int | None, network: bool, entered: Mapping[str, str]) -> dict[str, str]:
+def apply(reach: Reach, *, network: bool, entered: Mapping[str, str]) -> dict[str, str]:
     """Shut this process in; for good.
 
     Args:
         reach: which files it can reach.
-        memory: bytes that it may use beyond what it has; None: any.
         network: whether it may open sockets.
         entered: the namespaces that it is in, as `nsl_bench.isolation.fork_server_process` says it.
 
@@ -187,9 +205,6 @@ def apply(reach: Reach, *, memory: int | None, network: bool, entered: Mapping[s
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     largest = _LARGEST_FILE if most == resource.RLIM_INFINITY else min(most, _LARGEST_FILE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-    if memory is not None:
-        bytes_now = own_data()
-        resource.setrlimit(resource.RLIMIT_DATA, (bytes_now + memory, bytes_now + memory))
     force = {"files": "none", "calls": "none"}
     if not kernel.LINUX:
         return force

@@ -11,16 +11,15 @@ from __future__ import annotations
 import contextlib
 import inspect
 import math
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import cache, registry
+from nsl_bench import registry
+from nsl_bench.code_files import code_key
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.learners.view import View
 from nsl_bench.types import UNDECIDED, Hypothesis, Track
@@ -29,10 +28,12 @@ if TYPE_CHECKING:
     from nsl_bench.benchmark import Benchmark
 
 __all__ = [
+    "About",
     "InvalidOutput",
     "Learner",
     "Unanswered",
     "answers_of",
+    "describe_here",
     "hypothesis_of",
     "labels_of",
     "probabilities_of",
@@ -59,6 +60,29 @@ class Learner(Protocol):
         """[n, n_labels]: label probabilities; a row of zeros where no label or several are derived."""
 
 
+@dataclass(frozen=True)
+class About:
+    """What a learner says of itself.
+
+    Attributes:
+        track: the supervision that it uses.
+        version: its ``version``, with a hash of its code where it does not come with nsl-bench.
+    """
+
+    track: Track
+    version: str
+
+
+def describe_here(learner: str) -> About:
+    """Ask a learner in this process, which imports its code.
+
+    Raises:
+        UserError: there is no such learner, it cannot be made, or it declares no track that there is.
+    """
+    made = registry.create("learner", learner, seed=0)
+    return About(track_of(made), version_of(made, learner))
+
+
 class InvalidOutput(UserError):
     """A learner answered with what is no answer."""
 
@@ -68,15 +92,10 @@ class Unanswered(Exception):
 
 
 def version_of(part: Any, spec: str, kind: registry.Kind = "learner") -> str:
-    """The ``version`` of a part or its class, with a hash of its file where it is no installed part."""
+    """The ``version`` of a part or its class, with a hash of its code where it does not come with us."""
     version = str(getattr(part, "version", ""))
-    if registry.Spec.parse(spec).name in registry.names(kind):
-        return version
-    module = sys.modules.get(getattr(part, "__module__", "") or type(part).__module__)
-    path = Path(getattr(module, "__file__", None) or "")
-    if not path.is_file():
-        return version
-    return f"{version}+{cache.content_key(path)}"
+    code = code_key(spec, kind)
+    return f"{version}+{code}" if code else version
 
 
 def takes_validation(learner: Any) -> bool:
@@ -245,7 +264,7 @@ def hypothesis_of(learner: Learner, benchmark: Benchmark | None = None) -> Hypot
 
 def _counted(hypothesis: Hypothesis, benchmark: Benchmark | None, name: str) -> Hypothesis:
     """ASP rules one by one, and their atoms."""
-    from nsl_bench.isolation.rules import counted
+    from nsl_bench.guarded.rules import counted
 
     rules, atoms = counted(hypothesis.rules, benchmark, f"the rules of the learner {name}")
     return replace(hypothesis, rules=rules, atoms=atoms)

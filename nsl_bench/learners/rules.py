@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from nsl_bench.asp.text import read_text
 from nsl_bench.errors import UserError
-from nsl_bench.isolation.rules import crisp, one_by_one
+from nsl_bench.guarded.rules import crisp, one_by_one
 from nsl_bench.learners.view import View
 from nsl_bench.types import Track, one_hot
 

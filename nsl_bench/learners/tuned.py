@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
-from nsl_bench.learners.base import answers_of, takes_validation, track_of
+from nsl_bench.learners.base import answers_of, takes_validation, track_of, version_of
 from nsl_bench.learners.view import View
 from nsl_bench.types import Track
 
@@ -24,7 +25,7 @@ class Tuned:
     ``search_space``, a mapping from an option to its values. Ties go to the earlier trial.
 
     Args:
-        learner: the learner's name.
+        learner: the learner's spec, e.g. ``random_forest`` or ``my.py:MyLearner``.
         trials: how often it is fitted.
         seed: of the draws, and the learner's own.
 
@@ -44,14 +45,16 @@ class Tuned:
             raise UserError(f"The learner {learner} has no options to tune: it has no search_space.")
         self._space: Mapping[str, Sequence[Any]] = space
         self.track: Track = track_of(first)
-        self.version = f"1+{getattr(first, 'version', '')}"
+        self.version = f"1+{version_of(first, learner)}"
 
     def fit(self, train: View, validation: View) -> Tuned:
         """Fit every trial on `train`, and keep the best one on `validation`."""
         best = -1.0
         labels = validation.labels
         for options in self._drawn():
-            made = registry.create("learner", registry.Spec(self.learner, (), options), seed=self.seed)
+            spec = registry.learner_spec(self.learner)
+            spec = replace(spec, kwargs={**spec.kwargs, **options})
+            made = registry.create("learner", spec, seed=self.seed)
             more = {"validation": validation} if takes_validation(made) else {}
             fitted = made.fit(train, **more)
             made = made if fitted is None else fitted

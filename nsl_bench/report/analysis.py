@@ -67,7 +67,7 @@ def holds(rules: Iterable[str], predicate: str) -> bool:
 @lru_cache(maxsize=4096)
 def _subjects(rules: tuple[str, ...]) -> frozenset[str]:
     """The predicates that rules are about; none if they do not parse."""
-    from nsl_bench.isolation import rules as asked
+    from nsl_bench.guarded import rules as asked
 
     try:
         return asked.subjects(rules)

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
-from nsl_bench.isolation.guard import Allowance, Ended
-from nsl_bench.isolation.rules import crisp
+from nsl_bench.guarded.call import Allowance, Ended
+from nsl_bench.guarded.rules import crisp
 from nsl_bench.types import Hypothesis, Predictions, Split
 
 __all__ = ["BOUND", "Agreement", "agreement", "labels_by_rules"]

@@ -1,24 +1,40 @@
-"""Trying a learner on tiny tasks: says in words what is missing or wrong before a real run does."""
+"""Trying a learner on small tasks: says in words what is missing or wrong before a real run does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.command import CommandLearner
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Failure, Limits
-from nsl_bench.learners.base import Unanswered, hypothesis_of, labels_of, probabilities_of, track_of
+from nsl_bench.learners.base import (
+    About,
+    Unanswered,
+    hypothesis_of,
+    labels_of,
+    probabilities_of,
+    takes_validation,
+    track_of,
+)
 from nsl_bench.learners.command import is_command
+from nsl_bench.learners.view import View
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import plan
 from nsl_bench.run.mock import MOCKS, mock_views
-from nsl_bench.types import Hypothesis
+from nsl_bench.types import Hypothesis, Track
 
 __all__ = ["Finding", "check"]
+
+_LINES = 50
+"""How many of the first, and of the last, lines that a learner prints are shown."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +43,7 @@ class Finding:
 
     Attributes:
         wrong: whether it must be mended; else it is only worth knowing.
-        where: the mock task, or ``"learner"``.
+        where: the task.
         sentence: what it is.
     """
 
@@ -45,27 +61,88 @@ class _Trial:
     hypothesis: Hypothesis | None
 
 
-def check(spec: str, limits: Limits) -> Iterator[Finding]:
-    """Try a learner on each mock task, twice with one seed.
+def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator[Finding]:
+    """Try a learner on each mock task, then on real ones, twice with one seed.
 
     Args:
         spec: the learner.
-        limits: what it may use.
+        limits: what it may use. A learner that uses up its time is not tried on the tasks that are left.
+        benchmarks: real tasks, with their smallest train set and unshifted images.
 
     Yields:
-        What is wrong, what is worth knowing, and what works.
+        What is wrong, what is worth knowing, what it printed, and what works.
+
+    Raises:
+        UserError: there is no such task.
     """
-    for benchmark in MOCKS:
+    for name in benchmarks:
+        registry.create("benchmark", name)
+    tasks: list[_Mock | _Real] = [*map(_mock, MOCKS), *(_Real(name, spec, limits) for name in benchmarks)]
+    for task in tasks:
+        printed: list[str] = []
+        late = False
         try:
-            first = _try(spec, limits, benchmark)
-            second = _try(spec, limits, benchmark)
+            first = _try(spec, limits, task, printed)
+            second = _try(spec, limits, task, printed)
         except Failure as failure:
-            yield Finding(True, benchmark.name, _told(failure))
-            continue
+            found = [Finding(True, task.name, _told(failure))]
+            late = failure.status == "timeout"
+            lines = failure.output
         except UserError as error:
-            yield Finding(True, benchmark.name, str(error))
-            continue
-        yield from _compared(first, second, benchmark.name)
+            found = [Finding(True, task.name, str(error))]
+            lines = ""
+        else:
+            found = list(_compared(first, second, task.name))
+            lines = ""
+        if printed and printed[0].strip() and printed[0].strip() != lines.strip():
+            yield Finding(False, task.name, _shown(printed[0]))
+        yield from found
+        if late:
+            if task is not tasks[-1]:
+                yield Finding(False, task.name, "The learner was not tried on the tasks that are left.")
+            return
+
+
+_Views = tuple[View, View | None, Mapping[str, View]]
+"""A train view, a validation view, and a test view for each evaluation."""
+
+
+@dataclass(frozen=True)
+class _Mock:
+    """A mock task."""
+
+    name: str
+    views: Callable[[Track], _Views]
+
+
+def _mock(benchmark: Any) -> _Mock:
+    return _Mock(benchmark.name, partial(mock_views, benchmark))
+
+
+class _Real:
+    """A task of the benchmark, whose images a network sees.
+
+    Args:
+        name: the benchmark's spec.
+        spec: the learner's.
+        limits: what it may use.
+    """
+
+    def __init__(self, name: str, spec: str, limits: Limits) -> None:
+        self.name = name
+        self._spec = spec
+        self._bench = Bench(limits=limits)
+        self._made: dict[Track, _Views] = {}
+
+    def views(self, track: Track) -> _Views:
+        """As the benchmark's runs show them."""
+        if track not in self._made:
+            about = About(track, "")
+            (job,) = plan(self.name, [self._spec], describe=lambda learner: about)
+            material = self._bench.material(job)
+            validation = None if material.validation is None else material.view(material.validation())
+            self._made[track] = material.view(material.train), validation, material.tests()
+        return self._made[track]
 
 
 def _told(failure: Failure) -> str:
@@ -73,11 +150,23 @@ def _told(failure: Failure) -> str:
     return "\n    ".join([f"{failure.status}: {failure}", *lines])
 
 
-def _try(spec: str, limits: Limits, benchmark: Any) -> _Trial:
+def _shown(printed: str) -> str:
+    """What a learner printed, the middle of it left out where it is long."""
+    lines = printed.strip("\n").splitlines()
+    if len(lines) > 2 * _LINES:
+        left_out = f"[{len(lines) - 2 * _LINES} lines left out]"
+        lines = [*lines[:_LINES], left_out, *lines[-_LINES:]]
+    return "\n    ".join(["the learner printed:", *lines])
+
+
+def _try(spec: str, limits: Limits, task: _Mock | _Real, printed: list[str]) -> _Trial:
+    """Fit a learner and ask it; what it prints is added to `printed`, whatever comes of it."""
     learner: Any = CommandLearner(spec, 0, limits) if is_command(spec) else IsolatedLearner(spec, 0, limits)
+    started = learner
     try:
-        train, views = mock_views(benchmark, track_of(learner))
-        fitted = learner.fit(train)
+        train, validation, views = task.views(track_of(learner))
+        more = {} if validation is None or not takes_validation(learner) else {"validation": validation}
+        fitted = learner.fit(train, **more)
         learner = learner if fitted is None else fitted
         probabilities, labels = {}, {}
         for name, view in views.items():
@@ -91,11 +180,12 @@ def _try(spec: str, limits: Limits, benchmark: Any) -> _Trial:
             _parsed(hypothesis)
         return _Trial(probabilities, labels, hypothesis)
     finally:
+        printed.append(started.log())
         learner.close()
 
 
 def _parsed(hypothesis: Hypothesis) -> None:
-    from nsl_bench.isolation.rules import one_by_one
+    from nsl_bench.guarded.rules import one_by_one
 
     for i, rule in enumerate(hypothesis.rules, 1):
         one_by_one(rule, f"rule {i} of the learner ('{rule[:60]}')")

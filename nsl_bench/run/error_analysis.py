@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
+from nsl_bench.guarded.call import Allowance, Ended
+from nsl_bench.guarded.rules import inferred
 from nsl_bench.inference.query import Answer, Query
-from nsl_bench.isolation.guard import Allowance, Ended
-from nsl_bench.isolation.rules import inferred
 from nsl_bench.metrics import predictions as measure
 from nsl_bench.run.agreement import Answered, labels_by_rules
 from nsl_bench.types import BLANK, Hypothesis, Predictions, Split

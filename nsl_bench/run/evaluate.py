@@ -16,8 +16,8 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split, task_of_split
 from nsl_bench.errors import UserError
+from nsl_bench.guarded.call import Allowance
 from nsl_bench.isolation.command import CommandLearner
-from nsl_bench.isolation.guard import Allowance
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Failure, Limits, Lost
 from nsl_bench.isolation.process import Process
@@ -27,11 +27,11 @@ from nsl_bench.learners.view import View
 from nsl_bench.run.environment import environment, limits_said, versions
 from nsl_bench.run.job import PROTOCOL, Job
 from nsl_bench.run.measuring import Data, Material, Measured, blaming, imputed, measure_learner
-from nsl_bench.run.record import Record, Status
+from nsl_bench.run.record import Record
 from nsl_bench.sealing import DataSeed, check_in_force, check_limits, seed_of
 from nsl_bench.shift import resolve
 from nsl_bench.source import ImageSource
-from nsl_bench.types import Part, Predictions
+from nsl_bench.types import Part, Predictions, Status
 
 if TYPE_CHECKING:
     import pandas as pd

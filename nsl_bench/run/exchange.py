@@ -10,7 +10,7 @@ from nsl_bench.declared import parse_json
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.command import FolderLearner
 from nsl_bench.isolation.limits import Limits
-from nsl_bench.run import task_folders
+from nsl_bench.learners import task_folders
 from nsl_bench.run.evaluate import Bench, Outcome
 from nsl_bench.run.job import Job
 

@@ -14,7 +14,7 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import make_source
 from nsl_bench.declared import Is, Written, checked
 from nsl_bench.errors import UserError
-from nsl_bench.learners.base import track_of, version_of
+from nsl_bench.learners.base import About, describe_here, version_of
 from nsl_bench.learners.command import command_of, is_command, version_of_command
 from nsl_bench.run.dials import Dials, combinations
 from nsl_bench.seeding import stable_hash
@@ -24,9 +24,7 @@ from nsl_bench.types import Track
 
 __all__ = [
     "PROTOCOL",
-    "About",
     "Job",
-    "describe_here",
     "plan",
     "source_identity",
     "splits_fingerprint",
@@ -263,29 +261,6 @@ def _named(dials: Dials, task: Benchmark, source: ImageSource) -> Dials:
         for shift in (dials.train_shift, dials.test_shift)
     )
     return Dials.of(train, dials.train_percent, test, dials.test_percent)
-
-
-@dataclass(frozen=True)
-class About:
-    """What a learner says of itself.
-
-    Attributes:
-        track: the supervision that it uses.
-        version: its ``version``, with a hash of its file where it is no installed part.
-    """
-
-    track: Track
-    version: str
-
-
-def describe_here(learner: str) -> About:
-    """Ask a learner in this process, which imports its code.
-
-    Raises:
-        UserError: there is no such learner, it cannot be made, or it declares no track that there is.
-    """
-    made = registry.create("learner", learner, seed=0)
-    return About(track_of(made), version_of(made, learner))
 
 
 def splits_fingerprint(folder: Path) -> str:

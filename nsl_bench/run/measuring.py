@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
+from nsl_bench.guarded.call import Allowance, Ended
 from nsl_bench.isolation.command import CommandLearner
-from nsl_bench.isolation.guard import Allowance, Ended
 from nsl_bench.isolation.limits import Failure, Lost
 from nsl_bench.learners.base import (
     InvalidOutput,

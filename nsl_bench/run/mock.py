@@ -18,6 +18,7 @@ from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, PoolPart, Pre
 
 __all__ = ["MOCKS", "mock_views"]
 
+_PARTS: tuple[Part, ...] = ("train", "validation", "test")
 _DIGITS = ConceptSpace("digit", ("1", "2", "3"))
 
 
@@ -126,32 +127,33 @@ class _Patches(ImageSource):
         return "mock"
 
 
-def mock_views(benchmark: Benchmark, track: Track, seed: int = 0) -> tuple[View, dict[str, View]]:
-    """A train view, and for each evaluation a test view, of a mock task."""
+def mock_views(benchmark: Benchmark, track: Track, seed: int = 0) -> tuple[View, View, dict[str, View]]:
+    """A train view, a validation view, and for each evaluation a test view, of a mock task."""
     source = _Patches()
-    views: dict[str, View] = {}
-    train: View | None = None
-    for part in ("train", "test"):
-        rng = np.random.default_rng([seed, part == "test"])
-        split = benchmark.generate(part, "small", 1, rng)
-        shown = np.where(
-            split.concepts == BLANK, BLANK, split.concepts * 10 + rng.integers(0, 10, split.concepts.shape)
-        )
-        split = Split(part, _DIGITS, split.concepts, split.labels, split.metadata, shown.astype(np.int32))
+    images = None if track == "symbolic" else source
+    shown: dict[Part, View] = {}
+    for number, part in enumerate(_PARTS):
+        split, seen = _mock_split(benchmark, part, np.random.default_rng([seed, number]))
         truth = Predictions.certain(split.concepts, 3)
-        seen = Predictions(
-            (truth.probabilities * 0.9 + ~truth.blank[:, :, None] * (0.1 / 3)).astype(np.float32), truth.blank
-        )
-        images = None if track == "symbolic" else source
+        if part == "test":
+            break
         handed = truth if track == "symbolic" else seen
-        if part == "train":
-            train = View(split, benchmark, track, predictions=handed, source=images)
-            continue
-        if track != "symbolic":
-            views["framework"] = View(
-                split, benchmark, track, predictions=seen, source=images, labelled=False
-            )
-        if track in ("symbolic", "pretrained"):
-            views["hypothesis"] = View(split, benchmark, track, predictions=truth, labelled=False)
-    assert train is not None
-    return train, views
+        shown[part] = View(split, benchmark, track, predictions=handed, source=images)
+    tests: dict[str, View] = {}
+    if track != "symbolic":
+        tests["framework"] = View(split, benchmark, track, predictions=seen, source=images, labelled=False)
+    if track in ("symbolic", "pretrained"):
+        tests["hypothesis"] = View(split, benchmark, track, predictions=truth, labelled=False)
+    return shown["train"], shown["validation"], tests
+
+
+def _mock_split(benchmark: Benchmark, part: Part, rng: np.random.Generator) -> tuple[Split, Predictions]:
+    """A part of a mock task, and what a network that is right and 90 % sure sees of it."""
+    split = benchmark.generate(part, "small", 1, rng)
+    images = np.where(
+        split.concepts == BLANK, BLANK, split.concepts * 10 + rng.integers(0, 10, split.concepts.shape)
+    )
+    split = Split(part, _DIGITS, split.concepts, split.labels, split.metadata, images.astype(np.int32))
+    truth = Predictions.certain(split.concepts, 3)
+    sure = (truth.probabilities * 0.9 + ~truth.blank[:, :, None] * (0.1 / 3)).astype(np.float32)
+    return split, Predictions(sure, truth.blank)

@@ -22,8 +22,9 @@ from typing import Annotated, Any, Literal
 from nsl_bench import registry
 from nsl_bench.declared import Declared, Is, checked, read_toml
 from nsl_bench.errors import UserError
+from nsl_bench.learners.base import About
 from nsl_bench.run.dials import combinations
-from nsl_bench.run.job import About, Job, plan
+from nsl_bench.run.job import Job, plan
 
 __all__ = ["Grid", "jobs_of", "read", "write"]
 

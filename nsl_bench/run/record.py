@@ -12,29 +12,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any
 
 from nsl_bench.declared import Is, Written, from_json, json_schema
 from nsl_bench.run.job import Job
-from nsl_bench.types import Hypothesis
+from nsl_bench.types import Hypothesis, Status
 
-__all__ = ["SCHEMA", "SCHEMA_FILE", "STATUSES", "Record", "Status", "published_schema"]
+__all__ = ["SCHEMA", "SCHEMA_FILE", "Record", "published_schema"]
 
 SCHEMA = 4
 """Version of the records' form."""
 
 SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
 """The form as JSON Schema."""
-
-Status = Literal["ok", "crashed", "timeout", "out_of_memory", "invalid_output", "failed"]
-"""How a run ended.
-
-``"ok"``; or the learner raised or died (``crashed``), used up its time (``timeout``) or memory
-(``out_of_memory``), or answered with what is no answer (``invalid_output``). ``"failed"`` is any failure in
-records of version 1, and now one that is not the learner's own.
-"""
-
-STATUSES: tuple[str, ...] = get_args(Status)
 
 _KEY = "^[0-9a-f]{20}$"
 

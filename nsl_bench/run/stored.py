@@ -1,7 +1,7 @@
 """Parquet files of results folders, read in a process that may die.
 
 A results folder may be a stranger's, and a parquet file with a changed byte can end the process that reads
-it. So a child process reads the files (`nsl_bench.isolation.guard`), one child for a whole folder; a file
+it. So a child process reads the files (`nsl_bench.guarded.call`), one child for a whole folder; a file
 that ends it costs a sentence, and the next file gets a new child.
 """
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from nsl_bench.declared import quoted
 from nsl_bench.errors import UserError
-from nsl_bench.isolation.guard import Advice, Allowance, guarded
-from nsl_bench.isolation.guard_worker import needing
+from nsl_bench.guarded.call import Advice, Allowance, guarded
+from nsl_bench.guarded.worker import needing
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ import numpy as np
 
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
-from nsl_bench.isolation.guard import GROUNDING_SECONDS, Allowance
-from nsl_bench.isolation.rules import crisp, equivalence
+from nsl_bench.guarded.call import GROUNDING_SECONDS, Allowance
+from nsl_bench.guarded.rules import crisp, equivalence
 from nsl_bench.types import WeightedExample
 
 __all__ = ["example_quality", "is_true_rule"]

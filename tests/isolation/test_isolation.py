@@ -229,6 +229,92 @@ def test_sockets_can_be_allowed(tmp_path: Path) -> None:
         outcome(f"{learner}:Caller")
 
 
+BESIDE = """
+import multiprocessing
+import tempfile
+
+import numpy as np
+from beside_mine import twice
+
+
+def thrice(x):
+    return 3 * x
+
+
+class Mine:
+    def __init__(self, alpha=0, seed=0):
+        self.alpha = alpha
+
+    def fit(self, train):
+        self.reserved = np.empty(1 << 32, np.uint8)  # 4 GiB that are never touched
+        with multiprocessing.get_context("spawn").Pool(1) as workers:
+            print(twice(self.alpha), workers.map(thrice, [1]))
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"model")
+
+    def predict_proba(self, test):
+        return np.zeros((len(test), test.n_labels))
+"""
+
+
+def test_what_a_learner_from_a_file_may_do(tmp_path: Path) -> None:
+    """Options, modules beside it, worker processes, temporary files, memory that it does not touch."""
+    (tmp_path / "mine_here.py").write_text(BESIDE)
+    (tmp_path / "beside_mine.py").write_text("def twice(x):\n    return 2 * x\n")
+    learner = outcome(f"{tmp_path}/mine_here.py:Mine:alpha=2", Limits(time=120, memory=1 << 30))[3]
+    assert learner.log() == "4 [3]\n"
+
+
+LEAKY = """
+import multiprocessing
+import tempfile
+import torch
+tempfile.gettempdir()
+multiprocessing.current_process()._config["tempdir"] = "/"
+"""
+SAME = """
+import random
+import tempfile
+import numpy as np
+import torch
+
+
+class Same:
+    def fit(self, train):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"model")
+        print(random.random(), np.random.rand(), torch.rand(1).item())
+
+    def predict_proba(self, test):
+        return np.zeros((len(test), test.n_labels))
+"""
+
+
+def test_what_one_learner_imports_changes_nothing_for_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server imports what a learner imported; random numbers and temporary files are as before."""
+    from nsl_bench.isolation.fork_server import pool
+
+    (tmp_path / "leaky.py").write_text(LEAKY)
+    (tmp_path / "same.py").write_text(SAME)
+    place = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(place))
+    pool.close()
+    alone = outcome(f"{tmp_path}/same.py:Same")[3].log()
+    pool.get(ROOMY).preload(["leaky"])
+    assert outcome(f"{tmp_path}/same.py:Same")[3].log() == alone
+    pool.close()
+
+
+def test_modules_that_are_kept_are_there() -> None:
+    from importlib.util import find_spec
+
+    from nsl_bench.isolation.child import PRELOADED
+
+    assert [name for name in PRELOADED if find_spec(name) is None] == []
+
+
 def test_sizes_of_memory() -> None:
     assert (
         memory_size("512M") == 512 << 20

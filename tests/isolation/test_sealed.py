@@ -23,10 +23,11 @@ from nsl_bench.errors import UserError
 from nsl_bench.isolation import kernel
 from nsl_bench.isolation.fork_server import pool
 from nsl_bench.isolation.limits import Limits
+from nsl_bench.learners.base import About
 from nsl_bench.learners.command import spec_of
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.exchange import export, score
-from nsl_bench.run.job import About, Job, plan
+from nsl_bench.run.job import Job, plan
 from nsl_bench.sealing import DataSeed, check_in_force, commitment_of
 
 CHEATERS = Path(__file__).with_name("cheaters.py")

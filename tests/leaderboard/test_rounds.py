@@ -46,8 +46,8 @@ from nsl_bench.cli import main
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import kernel
+from nsl_bench.learners import task_folders
 from nsl_bench.learners.view import View
-from nsl_bench.run import task_folders
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.store import Store

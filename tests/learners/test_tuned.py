@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from functools import partial
+from pathlib import Path
+
 import pytest
 
 from nsl_bench import registry
+from nsl_bench.code_files import code_key
 from nsl_bench.errors import UserError
+from nsl_bench.isolation.host import IsolatedLearner, about
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners.base import takes_validation
 from nsl_bench.run.evaluate import Bench
@@ -22,6 +28,24 @@ def test_a_tuned_learner_says_its_budget_and_its_choice(limits: Limits | None) -
     assert set(record.tuning["chosen"]) <= {"trees", "depth", "leaf"}
     assert "validation" in record.content_hash
     assert Record.from_json(record.to_json()).tuning == record.tuning
+
+
+def test_a_learner_from_a_file_is_tuned(tmp_path: Path) -> None:
+    """Its own options stay, its file can be read in the sandbox, and its hash is part of the version."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from nsl_bench.learners.random_forest import RandomForest\n"
+        "class Mine(RandomForest):\n    search_space = {'depth': (1, 2)}\n"
+    )
+    spec = f"tuned:{file}:Mine:trees=3,trials=3"
+    limits = Limits(time=120.0)
+    (job,) = plan("sudoku_4x4", [spec], symbolic=True, describe=partial(about, limits=limits))
+    assert job.learner == spec and job.learner_version.endswith(code_key(f"{file}:Mine"))
+    with contextlib.closing(IsolatedLearner(spec, 0, limits)) as learner:
+        material = Bench("cpu").material(job)
+        assert material.validation is not None
+        learner.fit(material.view(material.train), material.view(material.validation()))
+        assert learner.tuning_["chosen"] in ({}, {"depth": "1"}, {"depth": "2"})
 
 
 def test_training_stops_where_the_validation_loss_no_longer_falls() -> None:

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from nsl_bench.cli.check import command as check_command
+from nsl_bench.cli.run import command as run_command
+from nsl_bench.errors import UserError
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.run.check import check
 from nsl_bench.run.mock import MOCKS
@@ -59,6 +62,56 @@ def test_good_learners_pass(spec: str) -> None:
 )
 def test_what_is_wrong_is_said(name: str, sentence: str) -> None:
     assert sentence in sentences(f"{BAD}:{name}")
+
+
+ODD = """
+import sys
+import time
+import numpy as np
+class Odd:
+    track = "symbolic"
+    def __init__(self, loud=0, seed=0):
+        self.loud = loud
+    def fit(self, train, validation):
+        assert train.part == "train" and validation.part == "validation" and len(validation.labels)
+        for i in range(self.loud):
+            print("line", i, file=sys.stderr if i % 2 else sys.stdout)
+        return self
+    def predict_proba(self, test):
+        return np.full((len(test), test.n_labels), 1 / test.n_labels)
+class Slow(Odd):
+    def fit(self, train, validation):
+        print("going to sleep")
+        time.sleep(600)
+"""
+
+
+def test_what_it_prints_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(ODD)
+    notes = sentences(f"{tmp_path}/odd.py:Odd:loud=3", wrong=False)
+    assert notes.count("the learner printed:\n    line 0\n    line 1\n    line 2\n") == len(MOCKS)
+    assert sentences(f"{tmp_path}/odd.py:Odd:loud=3") == ""
+    notes = sentences(f"{tmp_path}/odd.py:Odd:loud=500", wrong=False)
+    assert "line 49\n    [400 lines left out]\n    line 450" in notes
+
+
+def test_a_learner_that_hangs_ends_the_check(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(ODD)
+    found = list(check(f"{tmp_path}/odd.py:Slow", Limits(time=1)))
+    assert [finding.wrong for finding in found] == [True, False]
+    assert found[0].sentence == "timeout: Longer than the time limit of 1 s.\n    going to sleep"
+    assert "not tried on the tasks that are left" in found[1].sentence
+    limits = {each.name: each.default for each in check_command.params}
+    assert limits["time_limit"] == 60 < {each.name: each.default for each in run_command.params}["time_limit"]
+
+
+def test_a_real_task(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(ODD)
+    found = list(check(f"{tmp_path}/odd.py:Odd", LIMITS, ["sudoku_4x4"]))
+    assert not any(finding.wrong for finding in found)
+    assert found[-1].where == "sudoku_4x4" and "answered in hypothesis evaluation" in found[-1].sentence
+    with pytest.raises(UserError, match="Did you mean 'sudoku_4x4'"):
+        next(check("majority", LIMITS, ["sudoku_4x"]))
 
 
 def test_chance_and_sums_are_found(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.limits import Limits
+from nsl_bench.learners.base import About
 from nsl_bench.report.tables import interventions
 from nsl_bench.run.concepts import concept_collapse, intervened
 from nsl_bench.run.evaluate import Bench, Outcome
-from nsl_bench.run.job import About, plan
+from nsl_bench.run.job import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import keep
 from nsl_bench.types import BLANK

@@ -16,8 +16,8 @@ from guarded_calls import aborts
 
 from nsl_bench.cli import main
 from nsl_bench.errors import UserError
-from nsl_bench.isolation import guard
-from nsl_bench.isolation.guard import Ended
+from nsl_bench.guarded import call
+from nsl_bench.guarded.call import Ended
 from nsl_bench.run import stored
 from nsl_bench.run.store import NoPredictions, Store
 
@@ -59,7 +59,7 @@ def test_predictions_come_back_from_the_child_as_they_were(store: Store) -> None
 
 def test_one_child_reads_a_whole_folder(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.predictions(KEYS[0])
-    monkeypatch.setattr(guard, "Child", lambda: pytest.fail("a second child"))
+    monkeypatch.setattr(call, "Child", lambda: pytest.fail("a second child"))
     for key in KEYS:
         store.predictions(key)
     store.compact()

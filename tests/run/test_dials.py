@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from nsl_bench.errors import UserError
+from nsl_bench.learners.base import About
 from nsl_bench.learners.majority import Majority
 from nsl_bench.run.dials import Dials, combinations
 from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import About, Job, plan
+from nsl_bench.run.job import Job, plan
 
 STANDARD = Dials()
 

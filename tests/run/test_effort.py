@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from nsl_bench.isolation.limits import Limits
+from nsl_bench.learners.base import About
 from nsl_bench.learners.command import spec_of
 from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import About, plan
+from nsl_bench.run.job import plan
 
 WORKER = """
 import time

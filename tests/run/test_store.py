@@ -20,9 +20,9 @@ from nsl_bench.errors import UserError
 from nsl_bench.report.tables import render
 from nsl_bench.run import store as store_module
 from nsl_bench.run.job import Job
-from nsl_bench.run.record import SCHEMA, SCHEMA_FILE, STATUSES
+from nsl_bench.run.record import SCHEMA, SCHEMA_FILE
 from nsl_bench.run.store import Record, Store
-from nsl_bench.types import Hypothesis
+from nsl_bench.types import STATUSES, Hypothesis
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -1,4 +1,4 @@
-"""A child process that calls functions for `nsl_bench.isolation.guard`, and the line to it.
+"""A child process that calls functions for `nsl_bench.guarded.call`, and the line to it.
 
 It is a fork of this process where that is cheap and safe, that is as long as this process has one thread;
 else it is a fresh process.
@@ -17,15 +17,15 @@ import time
 from typing import Any, NoReturn
 
 from nsl_bench.errors import UserError
+from nsl_bench.guarded import wire, worker
+from nsl_bench.guarded.output import Output
 from nsl_bench.interrupts import uninterrupted
-from nsl_bench.isolation import guard_worker, wire
-from nsl_bench.isolation.output import Output
 
 __all__ = ["Child"]
 
 _LARGEST_ANSWER = 4 << 30
 _GRACE_SECONDS = 0.5
-_FRESH = "import sys; from nsl_bench.isolation.guard_worker import main; main(int(sys.argv[1]))"
+_FRESH = "import sys; from nsl_bench.guarded.worker import main; main(int(sys.argv[1]))"
 
 
 class Child:
@@ -84,7 +84,7 @@ class Child:
             kept = theirs.fileno()
             os.closerange(3, kept)
             os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
-            guard_worker.serve(theirs)
+            worker.serve(theirs)
         finally:
             os._exit(70)
 

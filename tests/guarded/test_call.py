@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from nsl_bench.errors import UserError
-from nsl_bench.isolation.guard import Allowance, Ended, guarded
-from nsl_bench.isolation.guard_worker import inside
+from nsl_bench.guarded.call import Allowance, Ended, guarded
+from nsl_bench.guarded.worker import inside
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
 HERE = Path(__file__).parents[1]
@@ -147,7 +147,7 @@ def in_a_process(code: str, *words: str) -> subprocess.Popen[str]:
 
 GROUNDS_FOR_EVER = """
 from pathlib import Path
-from nsl_bench.isolation.guard import *
+from nsl_bench.guarded.call import *
 if sys.argv[2] == "fresh":
     import threading; threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 import guarded_calls as calls
@@ -176,13 +176,13 @@ def test_it_ends_with_its_parent(how: str, number: int, tmp_path: Path) -> None:
 
 
 FORKED = """
-from nsl_bench.isolation.guard import *
-from nsl_bench.isolation import guard
+from nsl_bench.guarded.call import *
+from nsl_bench.guarded import call
 print("before")
 pid = os.getpid()
-import nsl_bench.isolation.guard_worker as w
+import nsl_bench.guarded.worker as w
 prepare()
-assert guard._pool._idle[0]._popen is None, "not forked"
+assert call._pool._idle[0]._popen is None, "not forked"
 import guarded_calls as calls
 assert guarded(calls.where, doing="Looking")[0] != pid
 guarded(calls.prints, doing="Printing")
@@ -224,7 +224,7 @@ def test_ctrl_c_ends_a_call() -> None:
 
 
 LOOKS = """
-from nsl_bench.isolation.guard import *
+from nsl_bench.guarded.call import *
 import guarded_calls as calls
 print(guarded(calls.where, doing="Looking")[0])
 """

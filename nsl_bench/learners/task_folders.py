@@ -282,7 +282,7 @@ def read_rules(path: Path) -> list[str] | None:
     """
     from nsl_bench.asp.text import read_text
     from nsl_bench.errors import UserError
-    from nsl_bench.isolation.rules import one_by_one
+    from nsl_bench.guarded.rules import one_by_one
 
     if path.is_symlink() or not path.is_file():
         return None

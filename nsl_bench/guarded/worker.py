@@ -1,7 +1,7 @@
-"""The child's side of `nsl_bench.isolation.guard`: calls functions as it is told, until its parent goes away.
+"""The child's side of `nsl_bench.guarded.call`: calls functions as it is told, until its parent goes away.
 
 A request is a length and a pickle, and comes from the parent alone; answers are messages of
-`nsl_bench.isolation.wire`, which run nothing when read. A thread of its own listens, so that the process
+`nsl_bench.guarded.wire`, which run nothing when read. A thread of its own listens, so that the process
 notices the end of its parent even while clingo grounds.
 """
 
@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 from nsl_bench.errors import UserError
+from nsl_bench.guarded import wire
+from nsl_bench.guarded.memory import own_data
 from nsl_bench.interrupts import uninterrupted
-from nsl_bench.isolation import wire
-from nsl_bench.isolation.memory import own_data
 
 __all__ = ["HEAD", "inside", "main", "needing", "serve", "stage", "tell", "told_to"]
 

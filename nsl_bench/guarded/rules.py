@@ -1,7 +1,7 @@
-"""What strangers' rules say, asked in a process that may die (`nsl_bench.isolation.guard`).
+"""What strangers' rules say, asked in a process that may die (`nsl_bench.guarded.call`).
 
 Each function here asks what a function of `nsl_bench.inference` or `nsl_bench.las` of nearly the same name
-answers, and raises what that raises, besides `nsl_bench.isolation.guard.Ended`.
+answers, and raises what that raises, besides `nsl_bench.guarded.call.Ended`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import fields
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from nsl_bench.isolation.guard import GROUNDING_SECONDS, Allowance, guarded
-from nsl_bench.isolation.guard_worker import needing, stage
+from nsl_bench.guarded.call import GROUNDING_SECONDS, Allowance, guarded
+from nsl_bench.guarded.worker import needing, stage
 
 if TYPE_CHECKING:
     import numpy as np

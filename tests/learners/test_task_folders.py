@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from nsl_bench.learners.base import InvalidOutput
-from nsl_bench.run.task_folders import read_predictions, read_rules, write
+from nsl_bench.learners.task_folders import read_predictions, read_rules, write
 from nsl_bench.testing.toy import PatchSource, patches, view
 from nsl_bench.types import Track
 

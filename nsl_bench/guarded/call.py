@@ -27,9 +27,9 @@ from types import FrameType
 from typing import Any, Literal
 
 from nsl_bench.errors import UserError
-from nsl_bench.isolation import guard_worker
-from nsl_bench.isolation.guard_process import Child
-from nsl_bench.isolation.memory import resident
+from nsl_bench.guarded import worker
+from nsl_bench.guarded.child import Child
+from nsl_bench.guarded.memory import resident
 
 __all__ = ["GROUNDING_SECONDS", "RULES", "Advice", "Allowance", "Ended", "call_here", "guarded", "prepare"]
 
@@ -118,11 +118,11 @@ def guarded(
 
     Args:
         function: one that a module defines. It gives what JSON can say, with arrays; tuples become lists.
-            What it imports late it may name (`nsl_bench.isolation.guard_worker.needing`).
+            What it imports late it may name (`nsl_bench.guarded.worker.needing`).
         arguments: what pickle takes.
         doing: what a sentence on its end begins with, e.g. ``"Grounding the hypothesis"``.
         allowance: what it may use.
-        heard: is handed what the function tells before its end (`nsl_bench.isolation.guard_worker.tell`).
+        heard: is handed what the function tells before its end (`nsl_bench.guarded.worker.tell`).
         advice: what a sentence on its end says besides.
         interruptible: the first Ctrl-C is the function's to hear, a second one ends it; else the first does.
         named: further arguments.
@@ -131,8 +131,8 @@ def guarded(
         UserError: the function raised it.
         Ended: the process used up what it was allowed, or died.
     """
-    if not _CHILDREN or _in_place or guard_worker.inside():
-        with guard_worker.told_to(heard):
+    if not _CHILDREN or _in_place or worker.inside():
+        with worker.told_to(heard):
             return function(*arguments, **named)
     call = pickle.dumps((function, arguments, named), pickle.HIGHEST_PROTOCOL)
     with _pool.child() as child:
@@ -143,7 +143,7 @@ def guarded(
 
 def prepare() -> None:
     """Start a child now, that it is there when it is needed."""
-    if _CHILDREN and not _in_place and not guard_worker.inside():
+    if _CHILDREN and not _in_place and not worker.inside():
         with _pool.child():
             pass
 
@@ -191,7 +191,7 @@ class _Call:
         try:
             with heeding:
                 with contextlib.suppress(OSError):  # it is dead; waiting finds why
-                    self._child.channel.sendall(guard_worker.HEAD.pack(len(request)) + request)
+                    self._child.channel.sendall(worker.HEAD.pack(len(request)) + request)
                 return self._result(self._wait())
         except Ended as ended:
             self._child.close(asked=interruptible and ended.status == "timeout")

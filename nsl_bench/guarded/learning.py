@@ -1,7 +1,7 @@
 """Solving a learning task in a process that may die: what ``nsl-bench learn`` does.
 
 A task's text can make clingo ground without end, or end the process that it runs in. The file is therefore
-read, solved and explained in a child process (`nsl_bench.isolation.guard`). It tells its best hypothesis as
+read, solved and explained in a child process (`nsl_bench.guarded.call`). It tells its best hypothesis as
 soon as it has one, so that it is known even where a time limit, which grounding cannot heed, ends the child.
 """
 
@@ -14,8 +14,8 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench.isolation.guard import Allowance, Ended, guarded
-from nsl_bench.isolation.guard_worker import stage, tell
+from nsl_bench.guarded.call import Allowance, Ended, guarded
+from nsl_bench.guarded.worker import stage, tell
 
 if TYPE_CHECKING:
     from nsl_bench.las.language_bias import Dialect

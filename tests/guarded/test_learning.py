@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from nsl_bench.errors import UserError
-from nsl_bench.isolation import learning
-from nsl_bench.isolation.guard import Ended
-from nsl_bench.isolation.learning import solve_isolated
+from nsl_bench.guarded import learning
+from nsl_bench.guarded.call import Ended
+from nsl_bench.guarded.learning import solve_isolated
 from nsl_bench.las import LasTask, Solution, solve
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
@@ -71,7 +71,7 @@ import sys, os
 from dataclasses import replace
 from nsl_bench import registry
 from nsl_bench.cli import run
-from nsl_bench.isolation import learning
+from nsl_bench.guarded import learning
 
 learning._GRACE = 0.5
 

@@ -1,0 +1,123 @@
+"""An error that comes from the sandbox names the option that allows what was denied."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+from toy import patches, view
+
+from nsl_bench.isolation import kernel
+from nsl_bench.isolation.command import CommandLearner
+from nsl_bench.isolation.denied import advice, denied_by, denied_in, starved
+from nsl_bench.isolation.host import IsolatedLearner
+from nsl_bench.isolation.limits import Failure, Limits
+from nsl_bench.learners.command import spec_of
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
+needs_landlock = pytest.mark.skipif(not kernel.landlock_version(), reason="the kernel has no Landlock")
+
+LIMITS = Limits(time=120)
+DENIED = """
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+class Reads:
+    def fit(self, train):
+        (HERE / "notes.txt").read_text()
+
+class Wraps:
+    def fit(self, train):
+        try:
+            (HERE / "notes.txt").read_text()
+        except OSError:
+            raise RuntimeError("cannot start")
+
+class Hidden:
+    def fit(self, train):
+        (HERE / "secret.txt").read_text()
+
+class Writes:
+    def fit(self, train):
+        with open("out.txt", "w") as file:
+            file.write("model")
+
+class Calls:
+    def fit(self, train):
+        socket.create_connection(("127.0.0.1", 9))
+
+class Temporary:
+    def fit(self, train):
+        os.environ["TMPDIR"] = "/"
+        tempfile.tempdir = None
+        tempfile._candidate_tempdir_list = lambda: ["/"]
+        tempfile.mkstemp()
+
+class Starves:
+    def fit(self, train):
+        raise RuntimeError("Unable to allocate 9 GiB for an array")
+"""
+SENTENCES = {
+    "Reads": "PermissionError.*only its code and what is installed; --allow read={0}/notes.txt opens more",
+    "Wraps": "RuntimeError: cannot start.*--allow read={0}/notes.txt opens more",
+    "Hidden": "It holds data or results of the benchmark, which no learner may read",
+    "Writes": "out.txt.*environment variable TMPDIR names; --allow write={0} opens another one",
+    "Calls": "PermissionError.*The sandbox has no network; --allow network opens it",
+    "Temporary": "Temporary files belong in the folder that the environment variable TMPDIR names",
+    "Starves": "Out of memory: RuntimeError: Unable to allocate",
+}
+
+
+@needs_landlock
+@pytest.mark.parametrize("name", SENTENCES)
+def test_the_sentence_names_the_option(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file, text in (("denied.py", DENIED), ("notes.txt", "notes"), ("secret.txt", "labels")):
+        (tmp_path / file).write_text(text)
+    limits = Limits(time=120, hidden=(tmp_path / "secret.txt",))
+    with contextlib.closing(IsolatedLearner(f"{tmp_path}/denied.py:{name}", 0, limits)) as learner:
+        with pytest.raises(Failure, match=f"(?s){SENTENCES[name].format(tmp_path)}") as caught:
+            learner.fit(view(patches()))
+        assert caught.value.status == ("out_of_memory" if name == "Starves" else "crashed")
+
+
+@needs_landlock
+def test_a_file_of_rules_can_be_read(tmp_path: Path) -> None:
+    """The user named it, and who reads it comes with nsl-bench."""
+    rules = tmp_path / "rules.lp"
+    rules.write_text("differ :- patch(left,X), patch(right,Y), unlike(X,Y).")
+    with contextlib.closing(IsolatedLearner(f"rules:{rules}", 0, LIMITS)) as learner:
+        learner.fit(view(patches()))
+        assert len(learner.rules()) == 1
+
+
+@needs_landlock
+def test_commands_are_told_too(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("notes")
+    words = f"{sys.executable} -c \"open('{tmp_path}/notes.txt')\""
+    with contextlib.closing(CommandLearner(spec_of(words), 0, LIMITS)) as learner:
+        learner.fit(view(patches()))
+        with pytest.raises(Failure, match=f"exit code 1.*--allow read={tmp_path}/notes.txt opens more"):
+            learner.predict_proba(view(patches("test"), labelled=False))
+
+
+def test_what_is_not_the_sandbox() -> None:
+    assert denied_by(ValueError("no")) == denied_by(FileNotFoundError(errno.ENOENT, "no", "x")) == {}
+    assert denied_in("ValueError: no") == {} and advice({}, LIMITS) == "" and advice("read", LIMITS) == ""
+    assert denied_by(socket.gaierror(-3, "Temporary failure in name resolution"))["what"] == "network"
+    assert advice({"what": "network"}, Limits(network=True)) == ""
+
+
+def test_what_says_that_memory_is_missing() -> None:
+    assert starved("numpy.core._exceptions._ArrayMemoryError: Unable to allocate 3.2 GiB")
+    assert starved("terminate called after throwing an instance of 'std::bad_alloc'")
+    assert starved("DefaultCPUAllocator: can't allocate memory") and not starved("IndexError: 3")

@@ -1,0 +1,74 @@
+"""A learner's code is found without running it, and its hash follows every file of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nsl_bench import cache, registry
+from nsl_bench.code_files import code_files, code_key, comes_with_us
+from nsl_bench.learners.base import version_of
+
+FILES = {
+    "mine.py": "import helpers.more\nclass Mine:\n    def fit(self, train):\n        from beside import f\n",
+    "beside.py": "import numpy, mine\n",
+    "helpers/more.py": "from . import most\nfrom .. import nothing\n",
+    "helpers/most.py": "1 +\n",
+    "other.py": "raise SystemExit\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_what_a_file_imports_from_beside_it_counts(folder: Path) -> None:
+    spec = f"{folder}/mine.py:Mine:alpha=2"
+    found = [file.relative_to(folder.resolve()).as_posix() for file in code_files(spec)]
+    assert found == ["mine.py", "beside.py", "helpers/more.py", "helpers/most.py"]
+    for name in FILES:
+        before = code_key(spec)
+        (folder / name).write_text(FILES[name] + "# changed\n")
+        assert (code_key(spec) == before) == (name == "other.py")
+
+
+def test_a_file_alone_has_the_hash_that_it_always_had(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("import numpy\nclass Mine:\n    version = '2'\n")
+    made = registry.create("learner", f"{file}:Mine")
+    assert version_of(made, f"{file}:Mine") == f"2+{cache.content_key(file)}"
+
+
+def test_modules_of_the_working_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    assert code_key("mine:Mine") == code_key("mine.py:Mine") != ""
+    assert [file.name for file in code_files("helpers.more:Mine")] == ["more.py", "most.py"]
+    assert code_files("nowhere:Mine") == () and code_files("nowhere.py:Mine") == ()
+
+
+def test_what_comes_with_us_has_versions_and_others_hashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An installed learner of somebody else is another one once its package is edited."""
+    package = tmp_path / "its_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "theirs.py").write_text("import numpy\nfrom its_package.more import f\n")
+    (package / "more.py").write_text("import another\n")
+    (tmp_path / "another.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    point = registry.EntryPoint("theirs", "its_package.theirs:Theirs", "nsl_bench.learners")
+    found = {**registry._found("learner"), "theirs": point}
+    monkeypatch.setattr(registry, "_found", lambda kind: found)
+    assert [file.name for file in code_files("theirs:alpha=2")] == ["theirs.py", "__init__.py", "more.py"]
+    before = code_key("theirs")
+    (package / "more.py").write_text("import another\n1\n")
+    assert code_key("theirs") != before
+    assert comes_with_us("tuned:random_forest,trials=3") and not code_files("tuned:random_forest,trials=3")
+    assert not comes_with_us("tuned:theirs") and not comes_with_us("tuned:learner=theirs")
+    assert code_files("tuned:theirs") == ()  # the version of `tuned` has the hash of the other
