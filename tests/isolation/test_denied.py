@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from toy import patches, view
 
 from nsl_bench.isolation import kernel
 from nsl_bench.isolation.command import CommandLearner
@@ -18,6 +17,7 @@ from nsl_bench.isolation.denied import advice, denied_by, denied_in, starved
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Failure, Limits
 from nsl_bench.learners.command import spec_of
+from nsl_bench.testing.toy import patches, view
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
 needs_landlock = pytest.mark.skipif(not kernel.landlock_version(), reason="the kernel has no Landlock")
