@@ -18,8 +18,8 @@ from nsl_bench.errors import UserError
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners.base import About, track_of
 from nsl_bench.run.plan import Grid, jobs_of
-from nsl_bench.run.record import STATUSES
 from nsl_bench.run.sweep import Executor, Rerun, Tally, sweep
+from nsl_bench.types import STATUSES
 
 if TYPE_CHECKING:
     from nsl_bench.run.job import Job

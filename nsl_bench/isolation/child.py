@@ -354,7 +354,7 @@ def _forget_folders() -> None:
     A library that an earlier learner used may have asked for the folder when the server imported it.
     """
     if "tempfile" in sys.modules:
-        sys.modules["tempfile"].tempdir = None
+        vars(sys.modules["tempfile"])["tempdir"] = None
     if "multiprocessing.process" in sys.modules:
         sys.modules["multiprocessing.process"].current_process()._config.pop("tempdir", None)
 

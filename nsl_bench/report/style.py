@@ -17,7 +17,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "++", "--")
 
 _DPI = 120
-_SETTINGS = {"pdf.fonttype": 42, "svg.fonttype": "none"}
+_SETTINGS: dict[Any, Any] = {"pdf.fonttype": 42, "svg.fonttype": "none"}
 """Text in PDF and SVG files stays text."""
 
 
@@ -37,7 +37,8 @@ def subplots(rows: int, columns: int, *, figsize: tuple[float, float], **options
     from cycler import cycler
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({"axes.prop_cycle": cycler(color=COLOURS)}):
+    cycle: dict[Any, Any] = {"axes.prop_cycle": cycler(color=COLOURS)}
+    with matplotlib.rc_context(cycle):
         figure = Figure(figsize=figsize, layout="constrained")
         return figure, figure.subplots(rows, columns, squeeze=False, **options)
 

@@ -67,7 +67,8 @@ class Patches(Benchmark):
     def knowledge_features(
         self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
     ) -> npt.NDArray[np.float32]:
-        return (concepts[:, :1] != concepts[:, 1:]).astype(np.float32)
+        differ: npt.NDArray[np.float32] = (concepts[:, :1] != concepts[:, 1:]).astype(np.float32)
+        return differ
 
 
 class PatchSource(ImageSource):
