@@ -103,7 +103,7 @@ def test_a_grid_of_sixteen() -> None:
     ("spec", "sentence"),
     [
         ("follow_suit:suits=5", "1 to 4 suits, found suits=5"),
-        ("sudoku:invalid=101", "invalid is 101, but is a share"),
+        ("sudoku:invalid=101", "invalid must be between 0 and 100"),
         ("sudoku:row_share=0,column_share=0,block_share=0", "not all of them 0"),
         ("sudoku:block_rows=5", "2 to 4 rows and columns, found 5 x 2"),
     ],

@@ -189,8 +189,8 @@ def edit_manifest(folder: Path, **values: object) -> None:
 
 
 def test_a_manifest_of_another_format_or_none(copied: Path) -> None:
-    edit_manifest(copied, format=2, generator="nsl-bench 9.0")
-    with pytest.raises(UserError, match=r"is of format 2, written by nsl-bench 9\.0, but .* format 1"):
+    edit_manifest(copied, format=3, generator="nsl-bench 9.0")
+    with pytest.raises(UserError, match=r"is of format 3, written by nsl-bench 9\.0, but .* formats 1 and 2"):
         verify(copied)
     (copied / "manifest.json").write_text('{"format": 1, "benchmark": "x"}')
     with pytest.raises(UserError, match="is not as it was written"):

@@ -120,7 +120,7 @@ class TestPool:
         [
             ("drawn_decks:images_per_card=3", "images_per_card is 3, but at least 4"),
             ("drawn_decks:image_height=5", "image_height must be between 16 and 4096 pixels; got 5"),
-            ("drawn_decks:image_width=5000", "image_width is 5000"),
+            ("drawn_decks:image_width=5000", "image_width must be between 16 and 4096 pixels; got 5000"),
             ("drawn_decks:seed=-1", "seed must be 0 or more; got -1"),
             ("drawn_decks:decks=2", "has no option 'decks'"),
         ],

@@ -129,8 +129,6 @@ def test_what_is_missing_is_said_a_contest_and_network() -> None:
     cells = contest.cells_of("pretrained")
     assert incomplete([(contest, "softmax", cell) for cell in cells], "pretrained") == []
     (said,) = incomplete([(contest, "softmax", cell) for cell in cells[2:]], "pretrained")
-    assert said == (
-        "sudoku_4x4 with softmax: 2 of 33 runs are missing: standard 0 % repeat 1, standard 0 % repeat 2."
-    )
+    assert said == ("sudoku_4x4 with softmax: 2 of 33 runs are missing: 0 % repeat 1, 0 % repeat 2.")
     several = incomplete([(contest, name, cells[0]) for name in ("softmax", "edl_gen")], "pretrained")
     assert len(several) == 2 and all("32 of 33" in one and "and 27 more" in one for one in several)

@@ -292,7 +292,7 @@ _SIZES = {"kind": "digits", "height": 28, "width": 28, "channels": 1, "dense": 9
         ("softmax", {"options": []}, "'options' in its header should be an object"),
         ("softmax", {"options": {"epochs": [3]}}, "'options' in its header should hold single values"),
         ("softmax", {"options": {"epohcs": 3}}, "has no option 'epohcs'"),
-        ("softmax", {"options": {"seed": -1}}, "seed of the network softmax is -1"),
+        ("softmax", {"options": {"seed": -1}}, "softmax: seed must be between 0"),
         ("softmax", {"concepts": 5}, "'concepts' in its header should be a list, found 5"),
         ("softmax", {"details": 7}, "'details' in its header should be an object"),
         ("softmax", {}, "its header names no sizes"),
