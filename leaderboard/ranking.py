@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.run.statistics import holm
+from nsl_bench.run.statistics import NOTHING, holm, paired_p_values
 
 __all__ = [
     "Placing",
@@ -31,9 +31,6 @@ __all__ = [
 ]
 
 _LEVEL = 0.05
-_NOTHING = 1e-12
-"""Differences that are rounding errors of equal values are none."""
-
 Matrix = npt.NDArray[np.float64]
 
 
@@ -64,22 +61,7 @@ def p_value(first: Matrix, second: Matrix) -> float:
     Returns:
         1 for fewer than two repeats and for equal values; 0 where all differences are the same and not zero.
     """
-    return float(_p_values((first - second)[None])[0])
-
-
-def _p_values(differences: Matrix) -> Matrix:
-    """float64 [m]: `p_value` of paired differences [m, repeats]."""
-    from scipy.stats import ttest_1samp
-
-    m, n = differences.shape
-    if n < 2:
-        return np.ones(m)
-    varied = differences.std(axis=1, ddof=1) / np.sqrt(n) > _NOTHING
-    result = np.zeros(m)
-    if varied.any():
-        result[varied] = ttest_1samp(differences[varied], 0.0, axis=1).pvalue
-    result[np.abs(differences).max(axis=1) <= _NOTHING] = 1.0
-    return result
+    return float(paired_p_values((first - second)[None])[0])
 
 
 def adjusted_p_values(tables: Sequence[Matrix]) -> list[Matrix]:
@@ -93,7 +75,7 @@ def adjusted_p_values(tables: Sequence[Matrix]) -> list[Matrix]:
     """
     pairs = [np.triu_indices(len(values), 1) for values in tables]
     plain = [
-        _p_values(values[rows] - values[columns])
+        paired_p_values(values[rows] - values[columns])
         for values, (rows, columns) in zip(tables, pairs, strict=True)
     ]
     corrected = holm(np.concatenate([*plain, np.empty(0)]))
@@ -122,7 +104,7 @@ def difference_interval(first: Matrix, second: Matrix, level: float = _LEVEL) ->
     n = len(difference)
     if n < 2:
         return -np.inf, np.inf
-    if np.ptp(difference) <= _NOTHING:  # scipy gives no interval of no length
+    if np.ptp(difference) <= NOTHING:  # scipy gives no interval of no length
         return float(difference.mean()), float(difference.mean())
     from scipy.stats import ttest_1samp
 

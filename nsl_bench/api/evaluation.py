@@ -18,8 +18,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners.base import About, track_of
 from nsl_bench.run.plan import Grid, jobs_of
-from nsl_bench.run.sweep import Executor, Rerun, Tally, sweep
-from nsl_bench.types import STATUSES
+from nsl_bench.run.sweep import Executor, Rerun, Tally, sweep, to_do
 
 if TYPE_CHECKING:
     from nsl_bench.run.job import Job
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from nsl_bench.sealing import DataSeed
 
 __all__ = ["Evaluation", "Options", "evaluate"]
-
-_FAILURES = tuple(status for status in STATUSES if status != "ok")
 
 
 @dataclass(frozen=True)
@@ -115,9 +112,7 @@ class Evaluation:
     @property
     def todo(self) -> list[Job]:
         """The runs that `run` will do."""
-        known = {} if self.options.rerun == "all" else self.store.statuses()
-        again = self.options.rerun == "failed"
-        return [job for job in self.jobs if known.get(job.key(), "") in ("", *(_FAILURES if again else ()))]
+        return to_do(self.jobs, self.store.statuses(), self.options.rerun)
 
     def run(
         self,

@@ -84,9 +84,13 @@ class Results:
         if found.empty:
             return found
         found = found.drop_duplicates("key", keep="last", ignore_index=True)
+        return self._of_filters(found)
+
+    def _of_filters(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """The runs that pass all filters."""
         for name, values in self._where.items():
-            found = found[found[_COLUMN_OF.get(name, name)].isin(values)]
-        return found.reset_index(drop=True)
+            runs = runs[runs[_COLUMN_OF.get(name, name)].isin(values)]
+        return runs.reset_index(drop=True)
 
     @cached_property
     def _latest(self) -> dict[str, Record]:
@@ -172,6 +176,7 @@ class Results:
                     near = did_you_mean(str(one), map(str, known))
                     raise UserError(f"No run has the {name} '{one}'.{near}")
             found._where[name] = frozenset(several) & found._where.get(name, frozenset(several))
+        found.frame = found._of_filters(self.frame)
         return found
 
     def summary(self, metrics: Sequence[str] | None = None) -> pd.DataFrame:

@@ -33,7 +33,7 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, metric: str, level: float 
     import pandas as pd
     from scipy import stats
 
-    from nsl_bench.run.statistics import holm
+    from nsl_bench.run.statistics import holm, paired_p_values
 
     by = [*SETTING, *_PLACE]
     sides = []
@@ -50,7 +50,7 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, metric: str, level: float 
         difference, n = ours - theirs, len(group)
         error = float(difference.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
         half = float(stats.t.ppf((1 + level) / 2, n - 1)) * error if n > 1 else float("nan")
-        p_value = _p_value(difference)
+        p_value = float(paired_p_values(difference[None])[0]) if n > 1 else float("nan")
         mean = float(difference.mean())
         about = dict(zip(by, place, strict=True)) if isinstance(place, tuple) else {}
         rows.append(
@@ -70,14 +70,3 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, metric: str, level: float 
     known = table["p_value"].notna()
     table.loc[known, "p_value"] = holm(table.loc[known, "p_value"].to_numpy(np.float64))
     return table.sort_values(by, kind="stable", ignore_index=True)
-
-
-def _p_value(difference: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
-    """Of the paired t test; NaN for one pair, 1 for equal values, 0 for one difference in all pairs."""
-    from scipy import stats
-
-    if len(difference) < 2:
-        return float("nan")
-    if np.ptp(difference) < 1e-12:
-        return float(abs(difference[0]) < 1e-12)
-    return float(stats.ttest_1samp(difference, 0.0).pvalue)

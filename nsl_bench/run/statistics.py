@@ -19,7 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SPLITS", "Interval", "holm", "image_std_err", "interval", "nested_bootstrap"]
+__all__ = [
+    "NOTHING",
+    "SPLITS",
+    "Interval",
+    "holm",
+    "image_std_err",
+    "interval",
+    "nested_bootstrap",
+    "paired_p_values",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,6 +38,9 @@ SPLITS = "train splits"
 EXAMPLES, IMAGES = "test examples", "test images"
 _LEVEL = 0.05
 _DRAWS = 1000
+
+NOTHING = 1e-12
+"""Differences that are rounding errors of equal values are none."""
 
 
 @dataclass(frozen=True)
@@ -250,3 +262,25 @@ def holm(p_values: Floats) -> Floats:
     corrected = np.empty(m)
     corrected[order] = np.minimum(stepped, 1.0)
     return corrected
+
+
+def paired_p_values(differences: Floats) -> Floats:
+    """float64 [m]: two-sided p values of the paired t test.
+
+    Args:
+        differences: float64 [m, pairs].
+
+    Returns:
+        1 for fewer than two pairs and for equal values; 0 where all differences are the same and not zero.
+    """
+    from scipy.stats import ttest_1samp
+
+    m, n = differences.shape
+    if n < 2:
+        return np.ones(m)
+    varied = differences.std(axis=1, ddof=1) / np.sqrt(n) > NOTHING
+    result = np.zeros(m)
+    if varied.any():
+        result[varied] = ttest_1samp(differences[varied], 0.0, axis=1).pvalue
+    result[np.abs(differences).max(axis=1) <= NOTHING] = 1.0
+    return result

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,7 +26,7 @@ from nsl_bench.run.store import Store
 if TYPE_CHECKING:
     from nsl_bench.run.evaluate import Bench, Outcome, Setup
 
-__all__ = ["Executor", "Rerun", "Tally", "keep", "sweep"]
+__all__ = ["Executor", "Rerun", "Tally", "keep", "sweep", "to_do"]
 
 Rerun = Literal["missing", "failed", "all"]
 """Which jobs are done: those without a record, also those whose last record is a failure, or all."""
@@ -82,6 +82,19 @@ class Tally:
         return 1 if self.failed or self.failed_before else 0
 
 
+def to_do(jobs: Sequence[Job], statuses: Mapping[str, str], rerun: Rerun) -> list[Job]:
+    """The jobs that are done, or done again, where some have a record.
+
+    Args:
+        jobs: all there are.
+        statuses: how the last run of each key ended.
+        rerun: which jobs that have a record are done again.
+    """
+    known = {} if rerun == "all" else statuses
+    skipped = {"ok"} if rerun == "failed" else set(known.values())
+    return [job for job in jobs if known.get(job.key()) not in skipped]
+
+
 def sweep(
     jobs: Sequence[Job],
     store: Store,
@@ -111,8 +124,7 @@ def sweep(
 
     executor = executor or Executor()
     statuses = {} if rerun == "all" else store.statuses()
-    skipped = {"ok"} if rerun == "failed" else set(statuses.values())
-    missing = {job.key(): job for job in jobs if statuses.get(job.key()) not in skipped}
+    missing = {job.key(): job for job in to_do(jobs, statuses, rerun)}
     kept = [statuses[key] for key in {job.key() for job in jobs} - missing.keys()]
     before_now = kept.count("ok"), len(kept) - kept.count("ok")
     total, failed, deaths = len(missing), 0, 0
