@@ -373,7 +373,7 @@ def _classes(domains: Domains, given: Vectors, rows: Rows) -> tuple[Floats, Floa
     """
     own = domains.probabilities(given.kept[rows])
     apart = np.zeros(len(rows))
-    other = (given.full[rows] != given.kept[rows]).any(axis=(1, 2))
+    other = given.apart[rows]
     if other.any():
         apart[other] = slack(domains.probabilities(given.full[rows[other]]), own[other])
     return own, apart

@@ -138,10 +138,12 @@ class Vectors(NamedTuple):
     Attributes:
         full: float64 [n, slots, concepts]: as they were given.
         kept: float64 [n, slots, concepts]: without the negligible ones.
+        apart: bool [n]: whether the two differ.
     """
 
     full: Floats
     kept: Floats
+    apart: npt.NDArray[np.bool_]
 
 
 def clean_probabilities(query: Query, probabilities: npt.ArrayLike) -> Floats:
@@ -175,11 +177,12 @@ def checked_vectors(query: Query, probabilities: npt.ArrayLike) -> Vectors:
         at = ", ".join(f"{axis} {i}" for axis, i in zip(axes, found.where, strict=False))
         raise UserError(f"A {found.what} in {at} (counted from 0).")
     for slot, values in enumerate(query.choices):
-        if (given[:, slot, len(values) :] > 0).any():
+        if len(values) < concepts and (given[:, slot, len(values) :] > 0).any():
             raise UserError(f"Slot {slot} has {len(values)} concepts, but probabilities for more.")
     kept = np.where(given > NEGLIGIBLE, given, 0.0)
-    full, kept = (rows / np.maximum(rows.sum(axis=2, keepdims=True), 1.0) for rows in (given, kept))
-    return Vectors(full, kept)
+    apart = (given != kept).any(axis=(1, 2))
+    full, kept = (rows / np.maximum(np.einsum("nsc->ns", rows), 1.0)[..., None] for rows in (given, kept))
+    return Vectors(full, kept, apart)
 
 
 def slack(full: Floats, kept: Floats) -> Floats:
@@ -192,7 +195,7 @@ def slack(full: Floats, kept: Floats) -> Floats:
         full: float64 [n, slots, values], each row a distribution.
         kept: the same under the convention.
     """
-    distance = np.minimum(0.5 * np.abs(full - kept).sum(axis=2), 1.0)
+    distance = np.minimum(0.5 * np.einsum("nsv->ns", np.abs(full - kept)), 1.0)
     with np.errstate(divide="ignore"):
         return np.asarray(-np.expm1(np.log1p(-distance).sum(axis=1)), np.float64)
 
@@ -215,7 +218,7 @@ def problem(vectors: Floats) -> Problem | None:
     Args:
         vectors: float64 [..., concepts].
     """
-    total = vectors.sum(axis=-1)
+    total = np.einsum("...c->...", vectors)
     one, whole = "concept probability", "sum of the concept probabilities"
     for bad, what, numbers in (
         (~np.isfinite(vectors), f"{one} is not finite", vectors),

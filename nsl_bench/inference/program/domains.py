@@ -81,8 +81,14 @@ class Domains:
         """
         n, slots, _ = given.shape
         result = np.zeros((n, slots, max(self.sizes, default=1)))
-        for slot in range(slots):
-            sums = np.eye(self.sizes[slot])[self.classes[slot]]
-            result[:, slot, : self.sizes[slot]] = given[:, slot] @ sums
-            result[:, slot, 0] += np.maximum(0.0, 1.0 - given[:, slot].sum(axis=1))
+        kinds, kind_of = np.unique(self.classes, axis=0, return_inverse=True)
+        for kind, classes in enumerate(kinds):
+            alike = np.flatnonzero(kind_of.reshape(-1) == kind)
+            order = classes.argsort(kind="stable")
+            present, starts = np.unique(classes[order], return_index=True)
+            sums = given[:, alike[:, None], order]
+            if len(present) < len(order):
+                sums = np.add.reduceat(sums, starts, axis=2)
+            result[:, alike[:, None], present] = sums
+        result[:, :, 0] += np.maximum(0.0, 1.0 - np.einsum("nsc->ns", given))
         return result

@@ -6,9 +6,10 @@ What comes out is propositional and stratified, and is all that the engines work
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from nsl_bench.asp import ground_program as asp
 from nsl_bench.asp.atoms import goal_of, parse_atom
@@ -28,8 +29,7 @@ NEVER = -1
 _MOST_RULES = 2_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class GroundRule:
+class GroundRule(NamedTuple):
     """A rule over atoms 0, 1, ...; it fires if the true literals of its body weigh at least `bound`.
 
     Attributes:
@@ -263,8 +263,9 @@ def _read(
         return NEVER if found is None else int(found.literal)
 
     # Facts of clingo need not have a literal of their own; their rules name the atom all the same.
-    violated = 1 + max((a for rule in observer.rules for a in (*rule.heads, *rule.atoms)), default=0)
-    rules = [own_rule for rule in observer.rules for own_rule in _plain(rule, violated)]
+    named = itertools.chain.from_iterable((*rule.heads, *rule.atoms) for rule in observer.rules)
+    violated = 1 + max(named, default=0)
+    rules = [own_rule for rule in observer.rules if not rule.choice for own_rule in _plain(rule, violated)]
     constrained = any(not rule.heads for rule in observer.rules)
     found = {goal: atoms[goal] for goal in goals if goal is not None}
     always = {goal for goal, atom in found.items() if atom is not None and atom.is_fact}
@@ -289,15 +290,13 @@ def _read(
 
 
 def _plain(rule: asp.GroundRule | asp.WeightRule, violated: int) -> list[GroundRule]:
-    """A rule of clingo's as rules with one head; choices are the program's inputs and no rules."""
-    if rule.choice:
-        return []
+    """A rule of clingo's as rules with one head."""
     heads = rule.heads or (violated,)
     if isinstance(rule, asp.WeightRule):
         body = tuple((abs(literal), literal > 0) for literal, _ in rule.body)
         weights = tuple(weight for _, weight in rule.body)
         return [GroundRule(head, body, weights, rule.bound) for head in heads]
-    body = tuple((atom, True) for atom in rule.positive) + tuple((atom, False) for atom in rule.negative)
+    body = tuple([(atom, True) for atom in rule.positive] + [(atom, False) for atom in rule.negative])
     return [GroundRule(head, body) for head in heads]
 
 
@@ -326,7 +325,7 @@ def _assemble(
     grouped: dict[int, list[GroundRule]] = {}
     for atom, c in component.items():
         for rule in by_head.get(atom, ()):
-            body = tuple((names[b], positive) for b, positive in rule.body)
+            body = tuple([(names[b], positive) for b, positive in rule.body])
             grouped.setdefault(c, []).append(GroundRule(names[atom], body, rule.weights, rule.bound))
     return GroundProgram(
         n_atoms=len(names),

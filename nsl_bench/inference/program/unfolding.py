@@ -11,6 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from clingo import ast
+from clingo.ast import ASTType, Sign
+
 from nsl_bench.asp.program import Program, Rule, Signature, rule_of
 
 __all__ = ["unfold"]
@@ -59,8 +62,6 @@ def _definitions(program: Program, given: frozenset[Signature]) -> dict[Signatur
 
 def _is_simple(node: Any) -> bool:
     """Whether a rule has plain literals only, distinct variables as arguments, and no variable besides."""
-    from clingo.ast import ASTType
-
     symbol = node.head.atom.symbol
     if symbol.ast_type != ASTType.Function or not node.body:
         return False
@@ -74,19 +75,32 @@ def _is_simple(node: Any) -> bool:
     return _variables(node.body) <= names | {"_"}
 
 
+class _Variables(ast.Transformer):
+    """Collects the names of variables."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def visit_Variable(self, variable: Any) -> Any:
+        self.names.add(variable.name)
+        return variable
+
+
+class _Substitution(ast.Transformer):
+    """Puts terms in the place of variables."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+
+    def visit_Variable(self, variable: Any) -> Any:
+        return self.values.get(variable.name, variable)
+
+
 def _variables(body: Iterable[Any]) -> set[str]:
-    from clingo import ast
-
-    names: set[str] = set()
-
-    class Collector(ast.Transformer):
-        def visit_Variable(self, variable: Any) -> Any:
-            names.add(variable.name)
-            return variable
-
+    found = _Variables()
     for literal in body:
-        Collector().visit(literal)
-    return names
+        found.visit(literal)
+    return found.names
 
 
 def _expand(body: Iterable[Any], definitions: dict[Signature, Any]) -> list[Any] | None:
@@ -101,15 +115,14 @@ def _expand(body: Iterable[Any], definitions: dict[Signature, Any]) -> list[Any]
         changed = True
         parameters = definition.head.atom.symbol.arguments
         values = dict(zip((p.name for p in parameters), literal.atom.symbol.arguments, strict=True))
+        substitution = _Substitution(values)
         for part in definition.body:
-            replaced = _substitute(part, values)
+            replaced = substitution.visit(part)
             result.setdefault(str(replaced), replaced)
     return list(result.values()) if changed else None
 
 
 def _definition_of(literal: Any, definitions: dict[Signature, Any]) -> Any | None:
-    from clingo.ast import ASTType, Sign
-
     if literal.ast_type != ASTType.Literal or literal.sign != Sign.NoSign:
         return None
     if literal.atom.ast_type != ASTType.SymbolicAtom or literal.atom.symbol.ast_type != ASTType.Function:
@@ -120,13 +133,3 @@ def _definition_of(literal: Any, definitions: dict[Signature, Any]) -> Any | Non
     if any(a.ast_type not in terms or str(a) == "_" for a in symbol.arguments):
         return None
     return definitions.get((symbol.name, len(symbol.arguments)))
-
-
-def _substitute(node: Any, values: dict[str, Any]) -> Any:
-    from clingo import ast
-
-    class Substitution(ast.Transformer):
-        def visit_Variable(self, variable: Any) -> Any:
-            return values.get(variable.name, variable)
-
-    return Substitution().visit(node)
