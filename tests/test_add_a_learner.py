@@ -69,7 +69,7 @@ def test_the_page_word_by_word(home: Path, environment: dict[str, str]) -> None:
         print(f"$ {line}\n{done.stdout}{done.stderr}")
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
         if line.startswith("nsl-bench check"):
-            assert done.stdout.splitlines()[-1] == "All is well."
+            assert done.stdout.splitlines()[-1] == "No problems found."
         if line.startswith("nsl-bench report"):
             rows = [row for row in done.stdout.splitlines() if row.startswith("|")]
             for learner in ("my_learner.py:Nearest", "ffnsl"):

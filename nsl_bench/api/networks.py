@@ -75,7 +75,7 @@ def train_network(
     images = make_source(found, source)
     file = None if out is None else Path(out)
     if file is not None and not file.parent.is_dir():
-        raise UserError(f"out: there is no folder {file.parent}.")
+        raise UserError(f"out: the folder {file.parent} does not exist.")
     shifts = {name: resolve(name, found, images) for name in (STANDARD, *named_shifts(found, images))}
     trained = trained_networks.train_network(
         network,

@@ -63,7 +63,7 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         known = self.list_commands(ctx)
         if args and not args[0].startswith("-") and args[0] not in known:
-            raise UserError(f"There is no command '{args[0]}'.{did_you_mean(args[0], known)}")
+            raise UserError(f"Unknown command '{args[0]}'.{did_you_mean(args[0], known)}")
         return super().resolve_command(ctx, args)
 
 
@@ -92,7 +92,7 @@ def _broken(name: str, reason: str) -> click.Command:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="nsl-bench")
 def main() -> None:
-    """The benchmark for neural-symbolic learning under distributional shift."""
+    """Run the program; exit code 2 and one sentence on bad input, 130 on Ctrl-C."""
 
 
 def run(args: Sequence[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""``nsl-bench cache``: what the cache folder holds, and how to be rid of it."""
+"""``nsl-bench cache``: list or clear the cache folder."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["command"]
 @click.argument("action", type=click.Choice(["list", "clear"]), default="list")
 @click.argument("kind", required=False)
 def command(action: str, kind: str | None) -> None:
-    """List or clear the cache folder, all of it or one KIND (datasets, hub, predictions ...).
+    """List or clear the cache folder, or only one KIND of its files (datasets, hub, predictions ...).
 
-    The folder is the one that the environment variable NSL_BENCH_CACHE names. Everything in it can be made
-    or fetched again; a file that another process is writing is left alone.
+    The environment variable NSL_BENCH_CACHE sets the folder. It is safe to clear: everything in it can be
+    made or downloaded again. Files that another process is writing are kept.
     """
     found = cache.contents()
     if kind is not None:

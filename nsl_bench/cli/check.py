@@ -26,19 +26,23 @@ _SECONDS = 60.0
     ],
 )
 @click.argument("learner", required=False)
-@click.option("--learner-command", "text", help="A command in place of LEARNER, or TRACK=COMMAND.")
+@click.option(
+    "--learner-command",
+    "text",
+    help="Check this command instead of LEARNER. Write TRACK=COMMAND if its track is not pretrained.",
+)
 @click.option(
     "--benchmark",
     "benchmarks",
     multiple=True,
-    help="Also try the learner on this task, with its small train set and unshifted images; repeatable.",
+    help="Also try the learner on this task, with the small train set and unshifted images. Repeatable.",
 )
 @limit_options_within(_SECONDS)
 def command(learner: str | None, text: str | None, benchmarks: tuple[str, ...], **options: Any) -> int:
-    """Run LEARNER on tiny mock tasks, and on the tasks of --benchmark, and say what is missing or wrong.
+    """Test LEARNER on tiny mock tasks, and on each --benchmark, and list the problems found.
 
-    What the learner prints is shown. A learner that uses up its time limit ends the check. Exits with 1 if a
-    problem was found.
+    Whatever the learner prints is shown. The check ends at the first time limit reached. Exit code 1 if there
+    is a problem.
     """
     from nsl_bench.isolation.limits import Limits
     from nsl_bench.learners.command import spec_of
@@ -52,5 +56,5 @@ def command(learner: str | None, text: str | None, benchmarks: tuple[str, ...], 
     for finding in check(spec, limits_of(options) or Limits(time=_SECONDS), benchmarks):
         click.echo(f"{'wrong' if finding.wrong else 'note'}: {finding.where}: {finding.sentence}")
         wrong += finding.wrong
-    click.echo(f"{wrong} problem{'s' * (wrong > 1)} found." if wrong else "All is well.")
+    click.echo(f"{wrong} problem{'s' * (wrong > 1)} found." if wrong else "No problems found.")
     return 1 if wrong else 0

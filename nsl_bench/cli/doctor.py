@@ -1,4 +1,4 @@
-"""``nsl-bench doctor``: what this machine has, and what is missing."""
+"""``nsl-bench doctor``: check the installation on this machine."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _PACKAGES = (
 
 @click.command(cls=Command, examples=["nsl-bench doctor"])
 def command() -> int:
-    """Say what is installed, where the cache is, and whether ILASP and FastLAS are there.
+    """Print what is installed and missing: packages, cache folder, sandbox, ILASP and FastLAS.
 
-    Exits with 1 if something that is needed does not work.
+    Exit code 1 if a required part does not work.
     """
     wrong = 0
     click.echo(f"nsl-bench {__version__}, Python {platform.python_version()}, {platform.platform()}")
@@ -73,27 +73,27 @@ def command() -> int:
 
     for line in describe():
         click.echo(line)
-    click.echo("All is well." if not wrong else f"{wrong} thing(s) to mend.")
+    click.echo("No problems found." if not wrong else f"{wrong} problem{'s' * (wrong > 1)} found.")
     return 1 if wrong else 0
 
 
 def _isolation() -> list[str]:
-    """How learners are kept apart on this machine."""
+    """Describe the sandbox of learners on this machine."""
     from nsl_bench.isolation.limits import Failure, Limits
     from nsl_bench.isolation.process import Process
 
     try:
         process = Process(Limits())
     except (UserError, Failure) as error:
-        return [f"isolation of learners: {error}"]
+        return [f"sandbox for learners: {error}"]
     force = process.force
     process.close()
     lines = [
-        f"isolation of learners: processes by {force['processes']}, network by {force['network']}, files by "
+        f"sandbox for learners: processes by {force['processes']}, network by {force['network']}, files by "
         f"{force['files']}, mounts {force['mounts']}, system calls by {force['calls']}"
     ]
     if force["files"] == "none":
-        lines.append("This system has no Landlock (Linux 5.13): learners can read and write what you can.")
+        lines.append("Landlock (Linux 5.13 or later) is missing: learners can read and write all your files.")
     if force["network"] == "open":
-        lines.append("This system permits neither namespaces nor seccomp: learners can open sockets.")
+        lines.append("Namespaces and seccomp are both unavailable: learners can use the network.")
     return lines

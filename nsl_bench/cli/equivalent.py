@@ -1,4 +1,4 @@
-"""``nsl-bench equivalent``: do two hypotheses say the same of every possible input?"""
+"""``nsl-bench equivalent``: test whether two hypotheses agree on every possible input."""
 
 from __future__ import annotations
 
@@ -26,21 +26,29 @@ _GRACE = 5.0
 )
 @click.argument("first", type=click.Path(path_type=Path))
 @click.argument("second", type=click.Path(path_type=Path))
-@click.option("--benchmark", help="A benchmark task: background, inputs and the atoms of its labels.")
-@click.option("--task", type=click.Path(path_type=Path), help="A .las file: background, inputs and atoms.")
+@click.option(
+    "--benchmark", help="Benchmark that supplies the background, the possible inputs and the label atoms."
+)
+@click.option(
+    "--task",
+    type=click.Path(path_type=Path),
+    help=".las file that supplies the background, the possible inputs and the atoms.",
+)
 @click.option(
     "--background",
     type=click.Path(path_type=Path),
-    help="Background, instead of the task's or the benchmark's.",
+    help="File with the background. Default: that of --task or --benchmark.",
 )
 @click.option(
     "--inputs",
     type=click.Path(path_type=Path),
-    help="A choice program of the possible inputs, instead of the benchmark's or of what the task's "
-    "contexts suggest.",
+    help=(
+        "Choice program that generates the possible inputs. Default: from --benchmark, or from the "
+        "contexts of --task."
+    ),
 )
-@click.option("--atom", "atoms", multiple=True, help="What is compared: an atom, or name/arity; repeatable.")
-@click.option("--time-limit", type=click.FloatRange(min=0), help="Seconds.")
+@click.option("--atom", "atoms", multiple=True, help="Atom or name/arity to compare. Repeatable.")
+@click.option("--time-limit", type=click.FloatRange(min=0), help="Time limit in seconds.")
 def command(
     first: Path,
     second: Path,
@@ -51,19 +59,22 @@ def command(
     atoms: tuple[str, ...],
     time_limit: float | None,
 ) -> None:
-    """Decide whether the hypotheses in the files FIRST and SECOND label every possible input alike.
+    """Decide whether the hypotheses in the files FIRST and SECOND agree on every possible input.
 
-    Exit code 0 if they do; 1 if not, and an input is printed on which they differ. An atom that neither
-    hypothesis can derive, or inputs of which none is possible, are an error.
+    Exit code 0 if they agree. Exit code 1 if they differ; an input on which they differ is printed. It is an
+    error if neither hypothesis can derive a compared atom, or if no input is possible.
     """
     from nsl_bench.asp.text import read_text
     from nsl_bench.guarded.call import Allowance, guarded
 
     if task is not None and benchmark is not None:
-        raise UserError("Give --task or --benchmark, not both: each says what is possible and compared.")
+        raise UserError(
+            "--task and --benchmark cannot be used together: each sets the possible inputs and the "
+            "atoms to compare."
+        )
     if task is None and benchmark is None and (inputs is None or not atoms):
         raise UserError(
-            "Give --benchmark or --task, or else --inputs (what is possible) and --atom (what is compared)."
+            "Give --benchmark, --task, or both --inputs (possible inputs) and --atom (what to compare)."
         )
     texts = {
         "background": None if background is None else read_text(background),

@@ -26,17 +26,24 @@ __all__ = ["export", "score"]
 )
 @grid_options
 @data_seed_option
-@click.option("--name", default="mine", show_default=True, help="What results will call the learner.")
+@click.option("--name", default="mine", show_default=True, help="Name of the learner in the results.")
 @click.option(
     "--supervision",
     type=click.Choice(get_args(Track)),
     default="pretrained",
     show_default=True,
-    help="The track: what the folders show.",
+    help="Track of the learner. It decides what the folders contain.",
 )
-@click.option("--images/--no-images", default=True, show_default=True, help="Images, if the track has any.")
-@click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder of folders.")
+@click.option(
+    "--images/--no-images", default=True, show_default=True, help="Include images, if the track uses them."
+)
+@click.option("--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Folder to create; each run becomes a subfolder.",
+)
 def export(
     name: str,
     supervision: Track,
@@ -46,9 +53,10 @@ def export(
     out: Path,
     **options: Any,
 ) -> None:
-    """Write a folder with train and test examples of BENCHMARK for each run.
+    """Write one folder of train and test examples of BENCHMARK for each run.
 
-    Predictions are put beside them as predictions.parquet, rules as hypothesis.lp; then `nsl-bench score`.
+    Put your predictions beside them as predictions.parquet, and rules as hypothesis.lp. Then run
+    `nsl-bench score`.
     """
     from nsl_bench.learners.base import About
     from nsl_bench.run.evaluate import Bench
@@ -59,7 +67,7 @@ def export(
     sealed = "" if data_seed is None else data_seed.commitment
     jobs = jobs_of(grids_of(options), lambda _: About(supervision, ""), sealed)
     count = sum(1 for _ in write(jobs, out, Bench(device, data_seed=data_seed), images=images))
-    click.echo(f"{count} folders written in {out}, {len(jobs) - count} were there.")
+    click.echo(f"{count} folders written to {out}; {len(jobs) - count} already existed.")
 
 
 @click.command(
@@ -70,14 +78,14 @@ def export(
     ],
 )
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--name", help="What results call the learner, in place of the exported name.")
+@click.option("--name", help="Name of the learner in the results. Default: the exported name.")
 @data_seed_option
-@click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Results folder.")
+@click.option("--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Results folder to write to.")
 def score(folder: Path, name: str | None, data_seed: DataSeed | None, device: str, out: Path) -> int:
     """Score the predictions.parquet and hypothesis.lp in exported folders.
 
-    A folder that was scored before is scored again, and its new record counts.
+    Scoring a folder again replaces its earlier record.
     """
     from nsl_bench.cli.run import say
     from nsl_bench.isolation.limits import Limits
@@ -101,5 +109,5 @@ def score(folder: Path, name: str | None, data_seed: DataSeed | None, device: st
         else:
             failed += 1
             say(outcome.record)
-    click.echo(f"{done} folders scored, {failed} wrong, {empty} without answers; results in {out}.")
+    click.echo(f"{done} folders scored, {failed} failed, {empty} without answers; results in {out}.")
     return 1 if failed or not done else 0

@@ -1,4 +1,4 @@
-"""``nsl-bench explain``: one example as a person wants to see it."""
+"""``nsl-bench explain``: explain the label of one example."""
 
 from __future__ import annotations
 
@@ -21,32 +21,43 @@ __all__ = ["command"]
     ],
 )
 @click.argument("example")
-@click.option("--benchmark", "task", help="The task.")
+@click.option("--benchmark", "task", help="Benchmark of the example.")
 @click.option(
-    "--hypothesis", "rules", type=click.Path(path_type=Path), help="Rules; by default the true rule."
+    "--hypothesis",
+    "rules",
+    type=click.Path(path_type=Path),
+    help="File with the rules. Default: the true rule.",
 )
-@click.option("--results", type=click.Path(path_type=Path), help="Results folder of the run.")
-@click.option("--run", "run", help="Key of a run in it, or how it begins: all else comes from there.")
-@click.option("--source", help="Image source; the embedded one by default.")
+@click.option("--results", type=click.Path(path_type=Path), help="Results folder that contains the run.")
+@click.option(
+    "--run",
+    "run",
+    help="Key of a run in --results, or its first characters. The run supplies all other settings.",
+)
+@click.option("--source", help="Image source. Default: the embedded one.")
 @click.option("--network", default="softmax", show_default=True, help="Perception network.")
-@click.option("--shift", default="standard", show_default=True, help="Short name or spec.")
+@click.option("--shift", default="standard", show_default=True, help="Shift, as a short name or spec.")
 @click.option(
     "--share",
     "--percent",
     "share",
     type=float,
-    help="Share of shifted examples (%); 100 if a shift is named.",
+    help="Share of shifted examples in percent. Default: 100 if --shift is given.",
 )
-@click.option("--size", help="Of the train set that a train example is from.")
-@click.option("--repeat", default=1, show_default=True, type=click.IntRange(1), help="Likewise.")
-@click.option("--seed", default=0, show_default=True, help="Of the data.")
+@click.option("--size", help="Train size, for a train example.")
+@click.option(
+    "--repeat", default=1, show_default=True, type=click.IntRange(1), help="Train split, for a train example."
+)
+@click.option("--seed", default=0, show_default=True, help="Seed of the data.")
 @data_seed_option
-@click.option("--engine", default="auto", show_default=True, help="auto, exact, sampling or problog.")
-@click.option("--out", type=click.Path(path_type=Path), help="Draw the images into this file, too.")
+@click.option(
+    "--engine", default="auto", show_default=True, help="Inference engine: auto, exact, sampling or problog."
+)
+@click.option("--out", type=click.Path(path_type=Path), help="Also save the images to this file.")
 def command(example: str, out: Path | None, **options: Any) -> None:
-    """Show EXAMPLE (train-0, test-17 ...): images, concepts, the rules that fire, the labels' probability.
+    """Explain EXAMPLE (train-0, test-17 ...): its images, concepts, rules that fire, and label probabilities.
 
-    With --run, the run's own answer is shown as it was stored, apart from what its rules say now.
+    With --run, the prediction that the run stored is shown next to what its rules give now.
     """
     from nsl_bench.api.explanation import explain
     from nsl_bench.pictures import check_ending, save

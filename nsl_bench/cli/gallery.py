@@ -1,4 +1,4 @@
-"""``nsl-bench gallery``: contact sheets of a task's images and of what shifts do to them."""
+"""``nsl-bench gallery``: contact sheets of a task's concepts and shifts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,17 @@ __all__ = ["command"]
     ],
 )
 @click.argument("benchmark")
-@click.option("--source", help="Image source; the benchmark's embedded one by default.")
+@click.option("--source", help="Image source. Default: the benchmark's embedded one.")
 @click.option(
     "--concepts/--shifts",
     default=False,
-    help="Every concept, or (the default) every shift with all severities.",
+    help="Show every concept, or every shift at all severities (default).",
 )
-@click.option("--images", type=click.IntRange(1, 20), help="Images of each; 3 of a concept, 5 of a shift.")
+@click.option(
+    "--images",
+    type=click.IntRange(1, 20),
+    help="Number of images of each concept or shift. Default: 3 per concept, 5 per shift.",
+)
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path, dir_okay=False), help="PNG file to write."
 )
@@ -39,9 +43,9 @@ def command(benchmark: str, source: str | None, concepts: bool, images: int | No
     from nsl_bench.report.gallery import concepts_sheet, shifts_sheet
 
     if out.suffix.lower() != ".png":
-        raise UserError(f"--out: {out} is no PNG file; its name ends in .png.")
+        raise UserError(f"--out must end in .png; got {out}.")
     if not out.parent.is_dir():
-        raise UserError(f"--out: there is no folder {out.parent}.")
+        raise UserError(f"--out: the folder {out.parent} does not exist.")
     task = registry.create("benchmark", benchmark)
     pool = make_source(task, source)
     page = concepts_sheet(pool, images or 3) if concepts else shifts_sheet(task, pool, images or 5)

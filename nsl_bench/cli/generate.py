@@ -1,4 +1,4 @@
-"""``nsl-bench generate``: a benchmark's examples and images as a folder that is a data set repository."""
+"""``nsl-bench generate``: write a benchmark's images and examples as a Hugging Face data set repository."""
 
 from __future__ import annotations
 
@@ -25,34 +25,50 @@ __all__ = ["command"]
 )
 @click.argument("benchmark", required=False)
 @click.option(
-    "--out", required=True, type=click.Path(path_type=Path), help="Folder to make; must not hold files."
+    "--out", required=True, type=click.Path(path_type=Path), help="Folder to create. It must be new or empty."
 )
 @click.option(
     "--recipe",
     "file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="TOML file, or a data set's manifest.json; other options take the place of what it says.",
+    help="Recipe in TOML, or the manifest.json of a data set. Other options override its settings.",
 )
 @click.option("--size", help="Train size, e.g. small or large.")
-@click.option("--train", type=click.IntRange(1), help="Number of train examples, in place of a size.")
+@click.option("--train", type=click.IntRange(1), help="Number of train examples, instead of --size.")
 @click.option("--test", type=click.IntRange(1), help="Number of test examples.")
-@click.option("--repeats", type=click.IntRange(1), help="Independent train sets.")
+@click.option("--repeats", type=click.IntRange(1), help="Number of train splits.")
 @click.option(
-    "--shift", "shifts", multiple=True, help="Short name or spec, repeatable; by default all; or 'standard'."
+    "--shift",
+    "shifts",
+    multiple=True,
+    help=(
+        "Shift to include, as a short name or spec; 'standard' for none. Repeatable. Default: all of "
+        "the benchmark's shifts."
+    ),
 )
 @click.option(
-    "--percents", callback=percentages, help="Shares of shifted examples whose hashes the manifest states."
+    "--percents",
+    callback=percentages,
+    help="Shares of shifted examples (%) whose content hashes the manifest lists, e.g. 50,90.",
 )
-@click.option("--source", help="Image source; the embedded one by default.")
-@click.option("--images", type=click.Choice(["all", "used"]), help="The whole pool, or what examples show.")
-@click.option("--seed", type=click.IntRange(0), help="Another seed gives other examples.")
+@click.option("--source", help="Image source. Default: the embedded one.")
+@click.option(
+    "--images",
+    type=click.Choice(["all", "used"]),
+    help="Store the whole image pool, or only the images that examples show.",
+)
+@click.option("--seed", type=click.IntRange(0), help="Seed of the examples.")
 @click.option(
     "--splits",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of splits (test.csv, small/train_1.csv ...) to use in place of generated ones.",
+    help="Folder of existing splits (test.csv, small/train_1.csv ...) to use instead of generating them.",
 )
 @click.option(
-    "--workers", default=1, show_default=True, type=click.IntRange(1), help="Processes that render."
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of processes that render images.",
 )
 def command(
     benchmark: str | None,
@@ -70,9 +86,9 @@ def command(
     splits: Path | None,
     workers: int,
 ) -> None:
-    """Make a data set of BENCHMARK: images, examples, knowledge, card and manifest.
+    """Generate a data set of BENCHMARK: images, examples, knowledge, data set card and manifest.
 
-    OUT is a Hugging Face data set repository. Ctrl-C keeps what is written; the same command goes on.
+    OUT is a Hugging Face data set repository. After Ctrl-C, run the same command again to resume.
     """
     from nsl_bench.data.generate import generate
     from nsl_bench.data.manifest import partial
@@ -93,7 +109,7 @@ def command(
     }
     given = {key: value for key, value in options.items() if value is not None}
     if file is None and benchmark is None:
-        raise UserError("Name a benchmark, or a recipe with --recipe FILE.")
+        raise UserError("Name a benchmark, or give a recipe with --recipe FILE.")
     base = {} if file is None else Recipe.read(file).to_dict()
     for one, other in (("size", "train"), ("train", "size")):
         if one in given:
@@ -102,7 +118,7 @@ def command(
         manifest = generate(Recipe.from_dict({**base, **given}), out, workers=workers, progress=True)
     except KeyboardInterrupt:
         raise Interrupted(
-            f"Interrupted; what is written is kept in {partial(out)}, the same command goes on from there."
+            f"Interrupted; finished files are kept in {partial(out)}. Run the same command again to resume."
         ) from None
     if manifest.superseded_by:
         click.echo(f"{manifest.benchmark} {manifest.version} is superseded by {manifest.superseded_by}.")

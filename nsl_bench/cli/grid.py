@@ -1,4 +1,4 @@
-"""The options that say which runs there are to do; `run`, `plan` and `export` share them."""
+"""Options that select a grid of runs, shared by `run`, `plan` and `export`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["data_seed_option", "grid_options", "grids_of", "percentages", "whole
 
 
 def percentages(ctx: click.Context, parameter: click.Parameter, text: str | None) -> list[float]:
-    """``0,50,90`` or ``0-100/10`` (from, to, step) as numbers."""
+    """Parse ``0,50,90`` or ``0-100/10`` (from, to, step) into numbers."""
     option = parameter.opts[0] if parameter.opts else "--shares"
     found = _spans(option, text, "0,50,90 or 0-100/10")
     for percent in found:
@@ -46,7 +46,7 @@ def _spans(option: str, text: str | None, example: str) -> list[float]:
 
 
 def whole_numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
-    """``0,1,2`` or ``0-2`` as whole numbers."""
+    """Parse ``0,1,2`` or ``0-2`` into whole numbers."""
     found = _spans(parameter.opts[0], text, "0,1,2")
     if any(number != int(number) or number < 0 for number in found):
         raise UserError(f"{parameter.opts[0]} must be whole numbers such as 0,1,2; got '{text}'.")
@@ -61,46 +61,46 @@ _SHARES = ("percents", "train_percents", "test_percents")
 
 _OPTIONS = [
     click.argument("benchmark"),
-    _many("--learner", "learners", "Name, or module:Class or file.py:Class; repeatable."),
+    _many("--learner", "learners", "Learner: name, module:Class or file.py:Class. Repeatable."),
     _many(
         "--learner-command",
         "commands",
-        "A command in any language, handed a folder (docs/add-a-learner.md); TRACK=COMMAND if its track is "
-        "not pretrained; repeatable.",
+        "Learner as a command in any language (docs/add-a-learner.md). Write TRACK=COMMAND if its track is "
+        "not pretrained. Repeatable.",
     ),
-    _many("--shift", "shifts", "Short name or spec; repeatable.", default=["standard"]),
+    _many("--shift", "shifts", "Shift, as a short name or spec. Repeatable.", default=["standard"]),
     click.option(
         "--shares",
         "--percents",
         "percents",
         default="0",
         callback=percentages,
-        help="Shares of shifted examples (%), in train and test set alike: 0,50,90 or 0-100/10.",
+        help="Shares of shifted examples (%) in both train and test set, e.g. 0,50,90 or 0-100/10.",
     ),
-    _many("--train-shift", "train_shifts", "Of the train images, in place of --shift; repeatable."),
+    _many("--train-shift", "train_shifts", "Shift of the train images, instead of --shift. Repeatable."),
     click.option(
         "--train-shares",
         "train_percents",
         callback=percentages,
-        help="Shares of shifted train examples (%); each meets each of --test-shares.",
+        help="Shares of shifted train examples (%). Each is combined with each of --test-shares.",
     ),
-    _many("--test-shift", "test_shifts", "Of the test images, in place of --shift; repeatable."),
+    _many("--test-shift", "test_shifts", "Shift of the test images, instead of --shift. Repeatable."),
     click.option(
         "--test-shares",
         "test_percents",
         callback=percentages,
         help="Shares of shifted test examples (%).",
     ),
-    _many("--size", "sizes", "Train size; repeatable.", default=["small"], show_default=True),
+    _many("--size", "sizes", "Train size. Repeatable.", default=["small"], show_default=True),
     click.option(
-        "--repeats", default=5, show_default=True, type=click.IntRange(1), help="Independent train sets."
+        "--repeats", default=5, show_default=True, type=click.IntRange(1), help="Number of train splits."
     ),
-    _many("--source", "sources", "Image source: mnist:FOLDER, decks:FOLDER,standard=DECK ...; repeatable."),
-    _many("--network", "networks", "Perception network; repeatable.", default=["softmax"], show_default=True),
+    _many("--source", "sources", "Image source: mnist:FOLDER, decks:FOLDER,standard=DECK ... Repeatable."),
+    _many("--network", "networks", "Perception network. Repeatable.", default=["softmax"], show_default=True),
     click.option(
         "--network-seeds",
         callback=whole_numbers,
-        help="Seeds of each network: 0,1,2. Default: its own.",
+        help="Seeds of each network, e.g. 0,1,2. Default: the network's own.",
     ),
     click.option(
         "--learner-seeds",
@@ -108,21 +108,25 @@ _OPTIONS = [
         default="0",
         show_default=True,
         callback=whole_numbers,
-        help="Which seeds of each learner: 0,1,2.",
+        help="Seeds of each learner, e.g. 0,1,2.",
     ),
     click.option(
         "--track",
         type=click.Choice(["own", "symbolic"]),
         default="own",
         show_default=True,
-        help="symbolic: learners see true concepts instead of a network's predictions.",
+        help=(
+            "own: the learner's track. symbolic: learners see true concepts instead of network predictions."
+        ),
     ),
     click.option(
         "--splits",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="Folder of splits (test.csv, small/train_1.csv ...) to use in place of generated ones.",
+        help=(
+            "Folder of existing splits (test.csv, small/train_1.csv ...) to use instead of generating them."
+        ),
     ),
-    click.option("--seed", default=0, show_default=True, help="Of data and learners."),
+    click.option("--seed", default=0, show_default=True, help="Seed of the data and the learners."),
 ]
 
 data_seed_option = click.option(
@@ -130,7 +134,7 @@ data_seed_option = click.option(
     "data_seed",
     type=click.Path(path_type=Path),
     callback=lambda ctx, parameter, path: None if path is None else _data_seed(path),
-    help="File with a secret seed, which the data follow in place of --seed; learners cannot read it.",
+    help="File with a secret seed for the data, used instead of --seed. Learners cannot read it.",
 )
 
 
@@ -141,17 +145,17 @@ def _data_seed(path: Path) -> DataSeed:
 
 
 def grid_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the argument BENCHMARK and the options of a grid."""
+    """Add the argument BENCHMARK and the options of a grid to a command."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
 
 
 def grids_of(options: dict[str, Any]) -> list[Any]:
-    """The grids that the options say; takes them out of `options`. BENCHMARK may be a plan's file.
+    """Remove the grid options from `options` and return their grids. BENCHMARK may be a plan file.
 
     Raises:
-        UserError: options beside a plan, or no learner.
+        UserError: an option is combined with a plan, or there is no learner.
     """
     from nsl_bench.learners.command import spec_of
     from nsl_bench.run.plan import Grid, read
@@ -168,12 +172,12 @@ def grids_of(options: dict[str, Any]) -> list[Any]:
         for name in names:
             if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
                 raise UserError(
-                    f"The plan {benchmark} says what to run; edit it in place of giving --{name}."
+                    f"--{name} cannot be combined with the plan {benchmark}; edit the plan instead."
                 )
         return cast("list[Any]", read(Path(benchmark)))
     learners = (*given.pop("learners"), *map(spec_of, given.pop("commands")))
     if not learners:
-        raise UserError("There is no learner; name one with --learner or --learner-command.")
+        raise UserError("No learner given; name one with --learner or --learner-command.")
     splits = given.pop("splits")
     return [
         Grid(

@@ -32,20 +32,32 @@ _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
     ],
 )
 @click.argument("task", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--time-limit", type=click.FloatRange(min=0), help="Seconds; then the best so far is printed.")
-@click.option("--memory-limit", type=click.IntRange(min=1), help="Megabytes.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0),
+    help="Time limit in seconds. The best hypothesis so far is then printed.",
+)
+@click.option("--memory-limit", type=click.IntRange(min=1), help="Memory limit in megabytes.")
 @click.option(
     "--dialect",
     type=click.Choice(["ilasp", "fastlas"]),
-    help="Whose syntax the file is in, which decides defaults; by default what its statements suggest.",
+    help="Dialect of the task file, which sets the defaults. Default: detected from its statements.",
 )
-@click.option("--rule-learner", default="exact", show_default=True, help="exact, fastlas or ilasp.")
-@click.option("--executable", type=click.Path(path_type=Path), help="FastLAS or ILASP, if not on the PATH.")
-@click.option("--progress", is_flag=True, help="Say on standard error what is being done.")
-@click.option("--explain", "with_explanation", is_flag=True, help="Say which examples each rule covers.")
 @click.option(
-    "--verify", is_flag=True, help="Check score and, if the space is small, optimality by the definition."
+    "--rule-learner", default="exact", show_default=True, help="Rule learner: exact, fastlas or ilasp."
+)
+@click.option(
+    "--executable",
+    type=click.Path(path_type=Path),
+    help="Path of FastLAS or ILASP, if it is not on the PATH.",
+)
+@click.option("--progress", is_flag=True, help="Print progress on standard error.")
+@click.option("--explain", "with_explanation", is_flag=True, help="Show which examples each rule covers.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Check the score against the definition, and optimality too if the space is small.",
 )
 def command(
     task: Path,
@@ -56,15 +68,15 @@ def command(
     with_explanation: bool,
     **options: Any,
 ) -> int:
-    """Learn the hypothesis of least score from the learning task in the file TASK.
+    """Learn the hypothesis with the lowest score from the task file TASK.
 
-    Ctrl-C ends the search; what was found by then is printed, with a lower bound of the score. Exits with
-    2 if no hypothesis covers all the examples that must be covered.
+    Ctrl-C ends the search and prints the best hypothesis so far with a lower bound on the score. Exit code 2
+    if no hypothesis covers every required example.
     """
     from nsl_bench.guarded.learning import solve_isolated
 
     if executable is not None and options["rule_learner"] == "exact":
-        raise UserError("--executable goes with --rule-learner fastlas or ilasp.")
+        raise UserError("--executable requires --rule-learner fastlas or ilasp.")
 
     def hear(kind: str, words: str) -> None:
         if kind == "warning":

@@ -1,4 +1,4 @@
-"""``nsl-bench list``: everything that is found by name."""
+"""``nsl-bench list``: list everything that has a name."""
 
 from __future__ import annotations
 
@@ -24,10 +24,7 @@ _PLURALS = {f"{kind}s": kind for kind in registry.KINDS}
 )
 @click.argument("what", required=False)
 def command(what: str | None) -> None:
-    """List benchmarks, shifts, sources, networks, learners and rule learners, or one kind of them.
-
-    WHAT is one of these words.
-    """
+    """List benchmarks, shifts, sources, networks, learners and rule learners, or only the kind WHAT."""
     if what is not None and what not in _PLURALS:
         raise unknown("kind of part", what, _PLURALS)
     for plural, kind in _PLURALS.items():

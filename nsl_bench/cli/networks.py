@@ -1,4 +1,4 @@
-"""``nsl-bench networks``: accuracy, calibration and confidence of networks on standard and shifted images."""
+"""``nsl-bench networks``: accuracy, calibration and confidence of networks with and without a shift."""
 
 from __future__ import annotations
 
@@ -22,24 +22,34 @@ __all__ = ["command"]
     ],
 )
 @click.argument("benchmark")
-@click.option("--source", help="Image source; the benchmark's embedded one by default.")
+@click.option("--source", help="Image source. Default: the benchmark's embedded one.")
 @click.option(
     "--network",
     "specs",
     multiple=True,
     default=["softmax", "edl_gen"],
     show_default=True,
-    help="Network; repeatable.",
+    help="Network to compare. Repeatable.",
 )
 @click.option(
-    "--shift", "shifts", multiple=True, help="Short name or spec; repeatable; all named ones by default."
+    "--shift",
+    "shifts",
+    multiple=True,
+    help="Shift, as a short name or spec. Repeatable. Default: all of the benchmark's shifts.",
 )
 @click.option(
-    "--limit", default=2000, show_default=True, type=click.IntRange(1), help="Held-out images, at most."
+    "--limit",
+    default=2000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Maximum number of held-out images.",
 )
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda ...")
+@click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda ...")
 @click.option(
-    "--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder to write to."
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the tables and figures.",
 )
 def command(
     benchmark: str,
@@ -52,9 +62,9 @@ def command(
 ) -> None:
     """Compare networks for BENCHMARK on held-out images (pool B).
 
-    Prints, for each network and for standard and shifted images: accuracy, calibration error, mean confidence
-    and the paper's histogram of confidence; writes them to OUT as networks.md, networks.csv and
-    confidence.png. Networks that are not there yet are trained and kept in the cache, predictions too.
+    Prints accuracy, calibration error, mean confidence and a histogram of confidence for each network, on
+    unshifted and shifted images. Writes networks.md, networks.csv and confidence.png to OUT. Untrained
+    networks are trained first; networks and predictions are kept in the cache.
     """
     import os
 

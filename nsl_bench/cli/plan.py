@@ -1,4 +1,4 @@
-"""``nsl-bench plan``: write down which runs there are to do."""
+"""``nsl-bench plan``: write a plan of runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["command"]
 )
 @grid_options
 def command(**options: Any) -> None:
-    """Print a plan of runs of BENCHMARK as TOML, to read, edit, and run with `nsl-bench run plan.toml`."""
+    """Print a plan of runs of BENCHMARK as TOML. Edit it, then run it with `nsl-bench run plan.toml`."""
     from nsl_bench.run.plan import jobs_of, write
 
     grids = grids_of(options)

@@ -1,4 +1,4 @@
-"""``nsl-bench predict``: labels with probabilities for images or probability vectors."""
+"""``nsl-bench predict``: label probabilities for images or concept probabilities."""
 
 from __future__ import annotations
 
@@ -36,26 +36,38 @@ def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...
 )
 @click.argument("hypothesis", type=click.Path(path_type=Path))
 @click.argument("benchmark")
-@click.option("--probabilities", type=click.Path(path_type=Path), help="CSV: example, slot, concepts.")
-@click.option("--images", type=click.Path(path_type=Path), help="Folder: EXAMPLE/SLOT.png.")
-@click.option("--metadata", multiple=True, callback=_pairs, help="NAME=VALUE of all examples; repeatable.")
-@click.option("--source", help="Image source that the network was trained on; the embedded one by default.")
+@click.option(
+    "--probabilities",
+    type=click.Path(path_type=Path),
+    help="CSV file with the columns example, slot and one for each concept.",
+)
+@click.option("--images", type=click.Path(path_type=Path), help="Folder of images, EXAMPLE/SLOT.png.")
+@click.option(
+    "--metadata", multiple=True, callback=_pairs, help="Metadata of all examples, NAME=VALUE. Repeatable."
+)
+@click.option("--source", help="Image source that the network was trained on. Default: the embedded one.")
 @click.option("--network", default="softmax", show_default=True, help="Perception network.")
-@click.option("--engine", default="auto", show_default=True, help="auto, exact, sampling or problog.")
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON an example.")
+@click.option(
+    "--engine", default="auto", show_default=True, help="Inference engine: auto, exact, sampling or problog."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each example.")
 @click.option(
     "--time-limit",
     type=click.FloatRange(min=0, min_open=True),
-    help="Seconds for grounding the rules (60 by default), and as many for inference (any by default).",
+    help="Time limit in seconds for grounding (default 60), and again for inference (default none).",
 )
-@click.option("--memory-limit", type=click.IntRange(min=1), help="Megabytes for grounding and inference.")
+@click.option(
+    "--memory-limit",
+    type=click.IntRange(min=1),
+    help="Memory limit in megabytes for grounding and inference.",
+)
 def command(
     hypothesis: Path, benchmark: str, metadata: dict[str, str], as_json: bool, **options: Any
 ) -> None:
-    """Print the labels that the rules in the file HYPOTHESIS give examples of BENCHMARK.
+    """Print the label probabilities that the rules in the file HYPOTHESIS give to examples of BENCHMARK.
 
-    Probabilities are those of the worlds in which exactly that label is derived, over everything that the
-    images may show; what is missing to 1 has no label, or several.
+    The probability of a label is the total probability of the worlds in which the rules derive exactly that
+    label. The rest up to 1 belongs to worlds with no label or several.
     """
     from nsl_bench.api.rules import predict
 

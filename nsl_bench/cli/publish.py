@@ -1,4 +1,4 @@
-"""``nsl-bench publish``: a generated data set goes up to the Hugging Face Hub."""
+"""``nsl-bench publish``: upload a generated data set to the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ __all__ = ["command"]
     ],
 )
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--repo", required=True, help="owner/name on the Hub; made if it is not there.")
-@click.option("--private", is_flag=True, help="A repository that is made is private.")
-@click.option("--dry-run", is_flag=True, help="Print what would go up; send nothing.")
+@click.option(
+    "--repo", required=True, help="Repository on the Hub, owner/name. Created if it does not exist."
+)
+@click.option("--private", is_flag=True, help="Make a newly created repository private.")
+@click.option("--dry-run", is_flag=True, help="List what would be uploaded, without uploading.")
 def command(folder: Path, repo: str, private: bool, dry_run: bool) -> None:
-    """Verify the data set in FOLDER and send it to the Hub in one commit, tagged with its version.
+    """Verify the data set in FOLDER and upload it to the Hub in one commit, tagged with its version.
 
-    A version that is there is never overwritten.
+    An existing version is never overwritten.
     """
     from nsl_bench.data.hub import publish
 

@@ -1,4 +1,4 @@
-"""``nsl-bench report``: tables and pictures of results folders."""
+"""``nsl-bench report``: tables and figures of results folders."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _names(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...
 
 def _filters(function: Any) -> Any:
     for name in reversed(_FILTERS):
-        option = click.option(f"--{name}", name, multiple=True, help=f"Only runs of this {name}; repeatable.")
+        option = click.option(f"--{name}", name, multiple=True, help=f"Only runs of this {name}. Repeatable.")
         function = option(function)
     return function
 
@@ -55,47 +55,66 @@ def _filters(function: Any) -> Any:
     type=click.Choice(["markdown", "csv", "latex", "html"]),
     default="markdown",
     show_default=True,
-    help="Tables for people, or numbers.",
+    help="Output format of the tables.",
 )
 @click.option(
     "--layout",
     type=click.Choice(["long", "wide"]),
     default="long",
     show_default=True,
-    help="wide: as in papers, a row a learner, a column a share, the best in bold.",
+    help=(
+        "long: one row per learner and share. wide: one row per learner, one column per share, best in bold."
+    ),
 )
-@click.option("--metric", "metrics", multiple=True, help="Which metrics; repeatable.")
+@click.option("--metric", "metrics", multiple=True, help="Metric to show. Repeatable.")
 @_filters
-@click.option("--shares", callback=percentages, help="Only runs at these shares (%): 0,50,90 or 0-100/10.")
-@click.option("--name", "names", multiple=True, callback=_names, help="LEARNER=NAME to show; repeatable.")
-@click.option("--against", help="Paired differences of every other learner to this one.")
-@click.option("--holds", "predicates", multiple=True, help="Repeats with a rule about this; repeatable.")
+@click.option(
+    "--shares", callback=percentages, help="Only runs at these shares (%), e.g. 0,50,90 or 0-100/10."
+)
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    callback=_names,
+    help="Display name of a learner, LEARNER=NAME. Repeatable.",
+)
+@click.option("--against", help="Show paired differences between this learner and every other one.")
+@click.option(
+    "--holds",
+    "predicates",
+    multiple=True,
+    help="Count the train splits whose rules mention this predicate or constant. Repeatable.",
+)
 @click.option(
     "--intervals",
     is_flag=True,
-    help="95 % intervals of accuracies over train splits, seeds, and test examples or images.",
+    help="Show 95 % intervals of accuracy over train splits, seeds, and test examples or images.",
 )
-@click.option("--interventions", is_flag=True, help="Accuracy given true concepts (run --interventions).")
-@click.option("--perceived", is_flag=True, help="What the network takes the train images for.")
-@click.option("--runs", is_flag=True, help="List the runs with their keys in place of tables.")
-@click.option("--curves/--no-curves", default=True, show_default=True, help="Draw pictures.")
+@click.option(
+    "--interventions", is_flag=True, help="Show accuracy given true concepts (see run --interventions)."
+)
+@click.option(
+    "--perceived", is_flag=True, help="Show which concepts the network predicts on the train images."
+)
+@click.option("--runs", is_flag=True, help="List the runs with their keys instead of tables.")
+@click.option("--curves/--no-curves", default=True, show_default=True, help="Draw figures.")
 @click.option(
     "--picture-format",
     type=click.Choice(["png", "svg", "pdf"]),
     default="png",
     show_default=True,
-    help="Of the curves.",
+    help="File format of the figures.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the pictures; curves/ in the first results folder by default.",
+    help="Folder for the figures. Default: curves/ in the first results folder.",
 )
 def command(results: tuple[Path, ...], names: dict[str, str], shares: list[float], **options: Any) -> None:
     """Print mean and standard error over train splits, and draw curves over the share of shifted examples.
 
-    RESULTS are results folders; of a run that is in several, the last one counts. The curves are those of the
-    metrics, of the causes of errors, and reliability diagrams.
+    RESULTS are results folders. If a run is in several, the last folder counts. Figures show metrics, causes
+    of errors, and reliability diagrams.
     """
     from nsl_bench.api.results import Results
 
@@ -159,11 +178,11 @@ def _say_what_counts(found: Results) -> None:
     failed = runs.loc[runs["status"] != "ok", "status"].value_counts()
     if len(failed):
         kinds = ", ".join(f"{count} {status}" for status, count in failed.items())
-        click.echo(f"{failed.sum()} runs failed and count as the majority class: {kinds}.", err=True)
+        click.echo(f"{failed.sum()} runs failed and count as majority-class predictions: {kinds}.", err=True)
     if others := superseded(runs):
-        click.echo(f"{others} runs of other versions of their learner or network are left out.", err=True)
+        click.echo(f"{others} runs of other versions of a learner or network are left out.", err=True)
     if late := int(runs["timed_out"].sum()):
-        click.echo(f"{late} runs reached the time limit: their best hypothesis so far counts.", err=True)
+        click.echo(f"{late} runs reached the time limit; their best hypothesis so far counts.", err=True)
 
 
 def _print_table(title: str, table: Any, form: Format) -> None:
@@ -216,7 +235,7 @@ def _analysed(
         shares = analysis.rule_shares(found, predicates)
         known = analysis.subjects(found)
         for name in (name for name in predicates if name not in known):
-            click.echo(f"Note: no hypothesis has a rule about {name}.{did_you_mean(name, known)}", err=True)
+            click.echo(f"Note: no hypothesis mentions {name}.{did_you_mean(name, known)}", err=True)
         _print_table("Share of repeats with a rule about", shares, form)
         drawn += analysis.draw_shares(shares, predicates, folder, "rules") if folder else []
     if perceived:

@@ -1,4 +1,4 @@
-"""``nsl-bench run``: learners on a benchmark at several shares of shift."""
+"""``nsl-bench run``: run learners on a benchmark at several shares of shifted examples."""
 
 from __future__ import annotations
 
@@ -27,26 +27,28 @@ _LIMITS = [
         default=3600.0,
         show_default=True,
         type=click.FloatRange(min=0, min_open=True),
-        help="Seconds that each fit and predict may take.",
+        help="Time limit in seconds for each fit and each predict.",
     ),
     click.option(
         "--memory-limit",
         default="8G",
         show_default=True,
-        help="Resident memory of each learner: 512M, 8G ...",
+        help="Resident memory limit of each learner, e.g. 512M or 8G.",
     ),
     click.option(
         "--allow",
         "allowed",
         multiple=True,
-        help="What learners may reach beside their code: network, read=PATH, write=PATH; repeatable.",
+        help=("Resource that learners may use in the sandbox: network, read=PATH or write=PATH. Repeatable."),
     ),
     click.option(
         "--isolation",
         type=click.Choice(["process", "none"]),
         default="process",
         show_default=True,
-        help="none: learners run in the harness's process, without limits.",
+        help=(
+            "process: each learner runs in a sandbox. none: learners share the main process, without limits."
+        ),
     ),
 ]
 
@@ -91,7 +93,7 @@ def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | 
             continue
         if kind not in paths or not equals or not Path(path).exists():
             raise UserError(
-                f"--allow is network, or read=PATH or write=PATH of what is there; found '{word}'."
+                f"--allow must be network, read=PATH or write=PATH, and the path must exist; got '{word}'."
             )
         paths[kind].append(Path(path))
     if isolation == "none":
@@ -123,10 +125,10 @@ def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | 
 @click.option(
     "--interventions",
     callback=whole_numbers,
-    help="Also ask learners with the true concepts of so many slots of each test example: 1,2,4.",
+    help="Also test with the true concepts of this many slots of each test example, e.g. 1,2,4.",
 )
-@click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
-@click.option("--jobs", type=click.IntRange(1), help="Runs at once; default: one a core.")
+@click.option("--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda.")
+@click.option("--jobs", type=click.IntRange(1), help="Number of parallel runs. Default: one per core.")
 @click.option(
     "--executor",
     "--engine",
@@ -134,7 +136,7 @@ def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | 
     type=click.Choice(["processes", "dask"]),
     default="processes",
     show_default=True,
-    help="Where runs are done: processes of this machine, or the Dask cluster of --scheduler.",
+    help="Where to run: processes on this machine, or the Dask cluster at --scheduler.",
 )
 @click.option("--scheduler", help="Address of the Dask scheduler, e.g. tcp://127.0.0.1:8786.")
 @click.option(
@@ -142,11 +144,14 @@ def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | 
     type=click.Choice(["missing", "failed", "all"]),
     default="missing",
     show_default=True,
-    help="Do only runs without a record, also those that failed, or all of them.",
+    help="Which runs to do: those without a record, also those that failed, or all.",
 )
-@click.option("--dry-run", is_flag=True, help="Print which runs there are to do, and do none.")
+@click.option("--dry-run", is_flag=True, help="List the runs to do, without doing them.")
 @click.option(
-    "--out", required=True, type=click.Path(path_type=Path), help="Results folder; resumed if it is there."
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Results folder. An existing one is resumed.",
 )
 def command(
     out: Path,
@@ -160,15 +165,15 @@ def command(
     dry_run: bool,
     **options: Any,
 ) -> int:
-    """Score learners on BENCHMARK, or on what a plan (PLAN.toml) says.
+    """Score learners on BENCHMARK, or run a plan (PLAN.toml).
 
-    Each result is saved as soon as its run finishes. Run the same command again to resume. Each learner runs
-    in a process of its own, without network, and can read nothing but its own code and what is installed.
+    Each result is saved as soon as its run finishes. Run the same command again to resume. Learners run in a
+    sandbox: no network, and read access only to their own code and installed packages.
     """
     from nsl_bench.api.evaluation import Evaluation, Options
 
     if (executor == "dask") != (scheduler is not None):
-        raise UserError("--executor dask and --scheduler ADDRESS go together.")
+        raise UserError("--executor dask and --scheduler ADDRESS must be given together.")
     grids = grids_of(options)
     evaluation = Evaluation(
         grids,
@@ -189,8 +194,8 @@ def command(
     except KeyboardInterrupt:
         kept = len(evaluation.store.statuses())
         raise Interrupted(
-            f"Interrupted; {kept} runs are kept in {out} ({kept - before} new), "
-            "the same command goes on from there."
+            f"Interrupted; {kept} runs are kept in {out} ({kept - before} new); "
+            "run the same command again to resume."
         ) from None
     click.echo(f"{tally}; results in {out}.")
     return tally.exit_code

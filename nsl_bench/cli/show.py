@@ -1,4 +1,4 @@
-"""``nsl-bench show``: examples of a benchmark on a page, to be looked at."""
+"""``nsl-bench show``: draw examples of a benchmark on one page."""
 
 from __future__ import annotations
 
@@ -21,20 +21,26 @@ __all__ = ["command"]
     ],
 )
 @click.argument("benchmark")
-@click.option("--shift", default="standard", show_default=True, help="Short name or spec of a shift.")
-@click.option("--percent", type=float, help="Share of shifted examples; 100 if a shift is named.")
+@click.option("--shift", default="standard", show_default=True, help="Shift, as a short name or spec.")
+@click.option(
+    "--percent", type=float, help="Share of shifted examples in percent. Default: 100 if --shift is given."
+)
 @click.option("--n", default=12, show_default=True, type=click.IntRange(1, 400), help="Number of examples.")
-@click.option("--columns", type=click.IntRange(1), help="Examples side by side; as many as fit by default.")
-@click.option("--source", help="Image source; the embedded one by default.")
+@click.option(
+    "--columns", type=click.IntRange(1), help="Number of examples per row. Default: as many as fit."
+)
+@click.option("--source", help="Image source. Default: the embedded one.")
 @click.option(
     "--split",
     type=click.Choice(["train", "validation", "test"]),
     default="train",
     show_default=True,
-    help="Which ones.",
+    help="Split to show examples of.",
 )
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the examples.")
-@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Picture.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the examples.")
+@click.option(
+    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Picture file to write."
+)
 def command(
     benchmark: str,
     shift: str,
@@ -46,7 +52,7 @@ def command(
     seed: int,
     out: Path,
 ) -> None:
-    """Draw examples of BENCHMARK: images with concepts, label and shift; what decides the label is marked."""
+    """Draw examples of BENCHMARK: images with concepts, label and shift. The deciding slots are marked."""
     import numpy as np
 
     from nsl_bench import registry
@@ -62,7 +68,7 @@ def command(
     if percent is None:
         percent = 100.0 if change else 0.0
     if percent and change is None:
-        raise UserError(f"--percent: {percent:g} % cannot be shifted without a shift; name one with --shift.")
+        raise UserError(f"--percent {percent:g} requires a shift; name one with --shift.")
     check_ending(out)
     examples = make_split(task, images, split, next(iter(task.sizes)), 1, percent=percent, seed=seed)
     page = sheet(task, images, change, examples.take(np.arange(min(n, len(examples)))), columns)

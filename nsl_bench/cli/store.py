@@ -1,4 +1,4 @@
-"""``nsl-bench store``: look after results folders."""
+"""``nsl-bench store``: maintain results folders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["command"]
 def command(action: str, results: Path | None) -> None:
     """Compact RESULTS into a few parquet files, or print the JSON Schema of records.
 
-    A compacted folder is used like any other; runs may go on in it meanwhile.
+    A compacted folder works like any other. You can compact it while runs are being added.
     """
     from nsl_bench.run.record import SCHEMA_FILE
     from nsl_bench.run.store import Store
@@ -30,6 +30,6 @@ def command(action: str, results: Path | None) -> None:
         click.echo(SCHEMA_FILE.read_text(encoding="utf-8"), nl=False)
         return
     if results is None:
-        raise UserError("nsl-bench store compact needs a results folder: nsl-bench store compact results/.")
+        raise UserError("RESULTS is missing; write nsl-bench store compact results/.")
     count = Store(results, must_exist=True).compact()
     click.echo(f"{count} records compacted in {results}.")

@@ -1,4 +1,4 @@
-"""``nsl-bench verify``: is a data set what it was when it was generated?"""
+"""``nsl-bench verify``: check a data set against its manifest."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["command"]
 @click.command(cls=Command, examples=["nsl-bench verify tricks/"])
 @click.argument("folder", type=click.Path(path_type=Path))
 def command(folder: Path) -> None:
-    """Compute the content hashes of the data set in FOLDER again; name the first row that differs."""
+    """Recompute the content hashes of the data set in FOLDER and name the first row that differs."""
     from nsl_bench.data.verify import verify
 
     manifest = verify(folder, progress=True)
     rows = sum(entry.rows for splits in manifest.configs.values() for entry in splits.values())
-    click.echo(f"{folder}: {manifest.benchmark} {manifest.version}, {rows} rows are as they were generated.")
+    click.echo(f"{folder}: {manifest.benchmark} {manifest.version}, all {rows} rows match the manifest.")
     if manifest.superseded_by:
         click.echo(f"This version is superseded by {manifest.superseded_by}.")

@@ -67,9 +67,9 @@ class Tally:
     failed_before: int
 
     def __str__(self) -> str:
-        said = f"{self.done} runs done, {self.failed} failed, {self.before} were there"
+        said = f"{self.done} runs done, {self.failed} failed, {self.before} already done"
         if self.failed_before:
-            said += f", {self.failed_before} had failed before (--rerun failed does them again)"
+            said += f", {self.failed_before} had failed before (--rerun failed repeats them)"
         return said
 
     def __add__(self, other: Tally) -> Tally:

@@ -50,7 +50,7 @@ def test_help_and_import_load_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["rum"], "There is no command 'rum'. Did you mean 'run'?"),
+        (["rum"], "Unknown command 'rum'. Did you mean 'run'?"),
         (["run", "folow_suit", "--learner", "majority", "--out", "r"], "Did you mean 'follow_suit'?"),
         (["run", "sudoku_4x4", "--learner", "majorty", "--out", "r"], "Did you mean 'majority'?"),
         (["run", "sudoku_4x4", "--learner", "majority", "--shift", "rotat90", "--out", "r"], "'rotate90'?"),
@@ -92,8 +92,8 @@ def test_a_run_is_reported_and_resumed(tmp_path: Path) -> None:
     words += ["--repeats", "2", "--jobs", "1", "--out", str(tmp_path / "results")]
     first, again = nsl_bench(*words), nsl_bench(*words)
     assert first.returncode == 0, first.stderr
-    assert "4 runs done, 0 failed, 0 were there" in first.stdout
-    assert "0 runs done, 0 failed, 4 were there" in again.stdout
+    assert "4 runs done, 0 failed, 0 already done" in first.stdout
+    assert "0 runs done, 0 failed, 4 already done" in again.stdout
     report = nsl_bench("report", tmp_path / "results")
     assert "random_forest" in report.stdout and "0.500 ± 0.000" in report.stdout
     assert len(list((tmp_path / "results" / "curves").glob("*.png"))) == 1
@@ -119,12 +119,12 @@ def test_a_learner_that_fails_costs_only_its_runs(tmp_path: Path) -> None:
     (failure,) = (r for r in Store(tmp_path / "results") if r.status != "ok")
     assert (failure.status, failure.output) == ("crashed", "fitted")
     again = nsl_bench(*words, "--jobs", "1", "--track", "symbolic", "--out", tmp_path / "results")
-    assert "0 runs done, 0 failed, 1 were there, 1 had failed before (--rerun failed" in again.stdout
+    assert "0 runs done, 0 failed, 1 already done, 1 had failed before (--rerun failed" in again.stdout
     assert again.returncode == 1
     again = nsl_bench(
         *words, "--jobs", "1", "--track", "symbolic", "--rerun", "failed", "--out", tmp_path / "results"
     )
-    assert "0 runs done, 1 failed, 1 were there" in again.stdout
+    assert "0 runs done, 1 failed, 1 already done" in again.stdout
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
@@ -169,7 +169,7 @@ def test_an_interrupted_sweep_keeps_what_is_known(tmp_path: Path, how: signal.Si
         assert process.returncode == 130 and f"{kept} runs are kept" in errors and "Traceback" not in errors
     gate.touch()
     done = nsl_bench(*words)
-    assert f"{6 - kept} runs done, 0 failed, {kept} were there" in done.stdout
+    assert f"{6 - kept} runs done, 0 failed, {kept} already done" in done.stdout
     assert len(list(Store(out))) == 6
 
 
@@ -183,7 +183,7 @@ def test_generate_writes_a_whole_folder_and_verify_says_so(tmp_path: Path) -> No
     assert manifest["configs"]["rotate90"]["train"]["percents"]["60"] in done.stdout
     again = nsl_bench(*words, "--out", out)
     assert again.returncode == 2 and "is there already" in again.stderr
-    assert "are as they were generated" in nsl_bench("verify", out).stdout
+    assert "rows match the manifest" in nsl_bench("verify", out).stdout
     (out / "manifest.json").write_text("{")
     spoiled = nsl_bench("verify", out)
     assert spoiled.returncode == 2 and "Traceback" not in spoiled.stderr

@@ -187,7 +187,7 @@ def test_bad_hypotheses_are_told(task: Path, tmp_path: Path, text: str, sentence
     folder = str(tmp_path)
     with pytest.raises(UserError, match="is a folder"):
         CliRunner().invoke(equivalent, [folder, str(good), "--task", str(task)], catch_exceptions=False)
-    with pytest.raises(UserError, match="Give --benchmark or --task"):
+    with pytest.raises(UserError, match="Give --benchmark, --task"):
         CliRunner().invoke(equivalent, [str(good), str(good)], catch_exceptions=False)
 
 
@@ -241,7 +241,7 @@ def test_equivalence_by_a_benchmark(tmp_path: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, "equivalent\n")
     for arguments, sentence in (
         (["--benchmark", "follow_suitt"], "Did you mean 'follow_suit'"),
-        (["--benchmark", "follow_suit", "--task", "x.las"], "not both"),
+        (["--benchmark", "follow_suit", "--task", "x.las"], "cannot be used together"),
         (["--benchmark", "follow_suit", "--atom", "winer(1)"], "Did you mean 'winner/1'"),
     ):
         with pytest.raises(UserError, match=sentence):

@@ -259,7 +259,7 @@ def test_explain(tmp_path: Path, rules: Path) -> None:
         (("17", "--benchmark", "sudoku_4x4"), "must be train-NUMBER or test-NUMBER"),
         (("test-5000", "--benchmark", "sudoku_4x4"), "the test set has 1000"),
         (("test-1",), "Name the task"),
-        (("test-1", "--run", "ab"), "go together"),
+        (("test-1", "--run", "ab"), "must be given together"),
         (("test-1", "--benchmark", "sudoku_4x4", "--out", tmp_path / "x.txt"), "no ending of a picture"),
         (("test-1", "--benchmark", "sudoku_4x4", "--out", tmp_path / "x.psd"), "no ending of a picture"),
     ):

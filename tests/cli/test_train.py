@@ -46,7 +46,7 @@ def test_train_leaves_the_network_where_runs_find_it(
         (["sudoku_4"], "Unknown benchmark 'sudoku_4'"),
         (["sudoku_4x4", "--network", "softmx"], "Unknown network 'softmx'"),
         (["sudoku_4x4", "--network", "softmax:epoch=3"], "has no option 'epoch'"),
-        (["sudoku_4x4", "--out", "nowhere/w.safetensors"], "there is no folder nowhere"),
+        (["sudoku_4x4", "--out", "nowhere/w.safetensors"], "the folder nowhere does not exist"),
         (["sudoku_4x4", "--device", "abacus", "--epochs", "1"], "device 'abacus' cannot be used"),
         (["sudoku_4x4", "--network", "softmax:seed=-1"], "softmax: seed must be between 0"),
     ],

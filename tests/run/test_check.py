@@ -136,7 +136,7 @@ def test_the_examples_are_learners(tmp_path: Path) -> None:
         line = [sys.executable, "-m", "nsl_bench", "check", *words]
         done = subprocess.run(line, env=env, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert done.stdout.endswith("All is well.\n")
+        assert done.stdout.endswith("No problems found.\n")
     tests = shutil.copytree(ROOT / "examples" / "my_package" / "tests", tmp_path / "tests")
     line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)]
     done = subprocess.run(line, env=env, cwd=tmp_path, capture_output=True, text=True)
