@@ -55,8 +55,8 @@ def _each_once(values: tuple[Any, ...]) -> bool:
     return bool(values) and len(set(values)) == len(values)
 
 
-_LINE = Annotated[str, Is("a text of printable characters", test=_line)]
-_SHARE = Annotated[float, Is("a number from 0 to 100", least=0, most=100)]
+_LINE = Annotated[str, Is("a string of printable characters", test=_line)]
+_SHARE = Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,15 @@ class Contest(Declared):
         ),
     ]
     benchmark: _LINE
-    version: Annotated[str, Is("a text such as '1.0.0'", test=_line)]
+    version: Annotated[str, Is("a string such as '1.0.0'", test=_line)]
     source: _LINE
     shifts: Annotated[tuple[_LINE, ...], Is("a list of different shifts", test=_each_once)]
-    percents: Annotated[tuple[_SHARE, ...], Is("a list of different numbers from 0 to 100", test=_each_once)]
+    percents: Annotated[
+        tuple[_SHARE, ...], Is("a list of different numbers between 0 and 100", test=_each_once)
+    ]
     repeats: Annotated[int, Is(f"a whole number from 1 to {_MOST_REPEATS}", least=1, most=_MOST_REPEATS)]
     size: _LINE = "small"
-    seed: Annotated[int, Is("a whole number from 0", least=0, most=2**63 - 1)] = 0
+    seed: Annotated[int, Is("a whole number of 0 or more", least=0, most=2**63 - 1)] = 0
     setting: Annotated[Literal["both", "train", "test"], Is('"both", "train" or "test"')] = "both"
     paper: Annotated[
         Mapping[str, _LINE], Is("a table that names a published shift for shifts of the contest")

@@ -81,7 +81,7 @@ class Line(Open):
     ) = None
     versions: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
-    started: Annotated[str, Is("a text of at most 40 characters", longest=40)] = ""
+    started: Annotated[str, Is("a string of at most 40 characters", longest=40)] = ""
     status: Status = "ok"
 
 

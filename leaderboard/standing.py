@@ -67,15 +67,15 @@ class Again(Open):
     files: Mapping[str, str]
     seed: int
     runs: tuple[str, ...]
-    of: Annotated[int, Is("a whole number from 1", least=1)]
-    compared: Annotated[int, Is("a whole number from 0", least=0)]
-    tolerance: Annotated[float, Is("a number from 0 to 1", least=0, most=1)]
-    differing_labels: Annotated[float, Is("a number from 0 to 1", least=0, most=1)]
+    of: Annotated[int, Is("a whole number of 1 or more", least=1)]
+    compared: Annotated[int, Is("a whole number of 0 or more", least=0)]
+    tolerance: Annotated[float, Is("a number between 0 and 1", least=0, most=1)]
+    differing_labels: Annotated[float, Is("a number between 0 and 1", least=0, most=1)]
     differences: Mapping[str, float] = field(default_factory=dict)
     same: bool = False
-    learner: Annotated[str, Is("a text of at most 400 characters", longest=400)] = ""
-    date: Annotated[str, Is("a text of at most 30 characters", longest=30)] = ""
-    nsl_bench: Annotated[str, Is("a text of at most 40 characters", longest=40)] = ""
+    learner: Annotated[str, Is("a string of at most 400 characters", longest=400)] = ""
+    date: Annotated[str, Is("a string of at most 30 characters", longest=30)] = ""
+    nsl_bench: Annotated[str, Is("a string of at most 40 characters", longest=40)] = ""
 
     @property
     def largest(self) -> float:

@@ -114,7 +114,7 @@ class Manifest(Open):
     date: Annotated[str, _line(30)] = ""
     nsl_bench: Annotated[str, _line(40)] = __version__
     round: Annotated[str, _line(30)] = ""
-    tuning_trials: Annotated[int, Is("a whole number from 0 to 1,000,000", least=0, most=1_000_000)] = 0
+    tuning_trials: Annotated[int, Is("a whole number between 0 and 1,000,000", least=0, most=1_000_000)] = 0
     files: Mapping[str, Annotated[str, Is("64 hexadecimal digits", test=_SHA256.fullmatch)]] = field(
         default_factory=dict
     )

@@ -145,7 +145,7 @@ class Benchmark(ABC):
         Raises:
             UserError: this benchmark has no such layout, or the file is missing or broken.
         """
-        raise UserError(f"The benchmark {self.name} cannot read splits from a folder ({folder}).")
+        raise UserError(f"{self.name} does not support splits from a folder; got {folder}.")
 
     def features(
         self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
@@ -179,7 +179,7 @@ class Benchmark(ABC):
         Raises:
             UserError: this benchmark defines none.
         """
-        raise UserError(f"The benchmark {self.name} defines no knowledge features.")
+        raise UserError(f"{self.name} has no knowledge features.")
 
     def layout(self) -> Layout:
         """How the images of an example are arranged on a picture; by default side by side."""

@@ -54,8 +54,8 @@ def folder(*parts: str) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
-            f"The cache folder {path} cannot be made ({error.strerror}); "
-            f"set {VARIABLE} to a folder that can be written."
+            f"The cache folder {path} cannot be created ({error.strerror}); set {VARIABLE} to a "
+            "writable folder."
         ) from error
     return path
 

@@ -109,7 +109,7 @@ _WORDED = ("is", "why")
 _UNKNOWN = "unexpected_keyword_argument"
 
 _RIGHT = {
-    "string_type": "a text",
+    "string_type": "a string",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
     "float_type": "a number",
@@ -267,7 +267,7 @@ def _sentence(form: Any, error: ValidationError) -> str:
     name = "".join(f"[{p}]" if isinstance(p, int) else f".{_cut(p)}" for p in place).lstrip(".") or "it"
     kind, message, value = first["type"], first["msg"], first["input"]
     if kind == "json_invalid":
-        return f"no JSON ({message.removeprefix('Invalid JSON: ')})."
+        return f"not valid JSON ({message.removeprefix('Invalid JSON: ')})."
     if kind == "missing":
         words = _words(form, name)
         return f"{name} is missing{f'; it must be {words}' if words else ''}."
@@ -347,7 +347,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -355,7 +355,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in found if keys.count(key) > 1)
-        raise ValueError(f"the key {quoted(twice)} is there twice")
+        raise ValueError(f"the key {quoted(twice)} is given twice")
     return found
 
 
@@ -376,6 +376,6 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     except OSError as error:
         raise UserError(f"{what} {path} cannot be read: {error.strerror}.") from error
     except RecursionError:
-        raise UserError(f"{what} {path} is no TOML: it nests too deeply.") from None
+        raise UserError(f"{what} {path} is not valid TOML: it is nested too deeply.") from None
     except ValueError as error:  # of TOML, of UTF-8, or of a number with thousands of digits
-        raise UserError(f"{what} {path} is no TOML: {str(error).rstrip('.')}.") from error
+        raise UserError(f"{what} {path} is not valid TOML: {str(error).rstrip('.')}.") from error

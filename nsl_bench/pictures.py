@@ -52,7 +52,7 @@ def check_ending(path: Path) -> str:
     """
     kind = Image.registered_extensions().get(path.suffix.lower(), "")
     if kind not in Image.SAVE:
-        raise UserError(f"--out: {path} has no ending of a picture, such as .png or .jpg.")
+        raise UserError(f"--out must have the ending of an image format, such as .png or .jpg; got {path}.")
     return kind
 
 

@@ -22,7 +22,7 @@ def test_the_folder_can_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file"))
-    with pytest.raises(UserError, match=r"cache folder .*file.* cannot be made .*NSL_BENCH_CACHE"):
+    with pytest.raises(UserError, match=r"cache folder .*file.* cannot be created .*NSL_BENCH_CACHE"):
         cache.folder("a")
 
 

@@ -53,10 +53,10 @@ def test_the_sandbox_says_what_it_needs(told: dict[str, Any]) -> None:
     ended = told["done"]["sandboxed run"]
     assert ended["code"] == 2
     assert ended["err"].splitlines()[-1] == (
-        "nsl-bench: The sandbox for learners needs Linux or macOS; on this system, --isolation none runs "
+        "nsl-bench: The sandbox needs Linux or macOS; on this system, --isolation none runs "
         "learners without one."
     )
-    assert "The sandbox for learners needs Linux or macOS" in told["done"]["doctor"]["out"]
+    assert "The sandbox needs Linux or macOS" in told["done"]["doctor"]["out"]
 
 
 def test_examples_can_be_loaded(told: dict[str, Any]) -> None:

@@ -88,9 +88,9 @@ class Place(Declared):
     """
 
     shift: _TEXT
-    percent: Annotated[float, Is("a number from 0 to 100", least=0, most=100)]
+    percent: Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
     commitment: _DIGEST
-    examples: Annotated[int, Is("a whole number from 1", least=1)]
+    examples: Annotated[int, Is("a whole number of 1 or more", least=1)]
     test: tuple[_DIGEST, ...]
     train: tuple[_DIGEST, ...]
     validation: tuple[_DIGEST, ...]

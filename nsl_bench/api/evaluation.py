@@ -88,8 +88,8 @@ class Evaluation:
             check_limits(options.limits)
             if self.own:
                 raise UserError(
-                    "A secret data seed needs learners that run in a process of their own; give the name of "
-                    "a file or module, e.g. my.py:MyLearner, in place of a class or an object."
+                    "A secret data seed requires learners from a file or module, which run in a "
+                    "sandbox; give a name such as my.py:MyLearner instead of a class or object."
                 )
         self.options = options
         ask = None if options.limits is None else partial(about, limits=options.limits)
@@ -256,7 +256,7 @@ def _numbers(value: float | Iterable[float]) -> tuple[float, ...]:
 def _repeats(value: int | Iterable[int]) -> tuple[int, ...]:
     several = tuple(range(1, value + 1)) if isinstance(value, int) else tuple(value)
     if not several or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in several):
-        raise UserError(f"repeats must be a whole number from 1, or several; got {value!r}.")
+        raise UserError(f"repeats must be a whole number of 1 or more, or a list of them; got {value!r}.")
     return several
 
 
@@ -269,7 +269,7 @@ def _named(learners: Any) -> tuple[list[str], dict[str, Callable[[int], Any]], d
     else:
         pairs = [(None, learners)]
     if not pairs:
-        raise UserError("There is no learner to evaluate.")
+        raise UserError("learners is empty; give at least one learner.")
     specs: list[str] = []
     own: dict[str, Callable[[int], Any]] = {}
     shown: dict[str, str] = {}
@@ -279,7 +279,8 @@ def _named(learners: Any) -> tuple[list[str], dict[str, Callable[[int], Any]], d
             spec = (title or _class_of(one).__name__).replace(":", " ")
             if spec in own or spec in registry.names("learner"):
                 raise UserError(
-                    f"Two learners are called '{spec}'; give them names: evaluate({{'mine': ..., ...}}, ...)."
+                    f"Two learners are named '{spec}'; give them different names: "
+                    f"evaluate({{'mine': ..., ...}}, ...)."
                 )
             own[spec] = partial(_make, one)
         if title is not None and title != spec:
@@ -296,7 +297,7 @@ def _importable(learner: Any) -> str | None:
     """The spec of a class that another process can import; None for objects, and classes of notebooks."""
     if not isinstance(learner, type):
         if not hasattr(learner, "fit"):
-            raise UserError(f"A learner must have fit and predict_proba; got {learner!r:.80}.")
+            raise UserError(f"A learner must have the methods fit and predict_proba; got {learner!r:.80}.")
         return None
     for name in registry.names("learner"):
         point = registry.entry_point("learner", name)

@@ -248,7 +248,7 @@ def explain(
     if re.fullmatch(r"(train|test)-\d+", example) is None:
         raise UserError(f"EXAMPLE must be train-NUMBER or test-NUMBER, e.g. test-17; got '{example}'.")
     if (results is None) != (run is None):
-        raise UserError("--results and --run go together: the folder, and the key of a run in it.")
+        raise UserError("--results and --run must be given together: the folder, and the key of a run in it.")
     secret = seed if data_seed is None else data_seed.secret
     setting = _Setting(task, source, network, shift, share, size, repeat, secret)
     if isinstance(rules, str | Path):
@@ -298,7 +298,7 @@ def _find(name: str, setting: _Setting) -> _Example:
     from nsl_bench.shift import resolve
 
     if setting.task is None:
-        raise UserError("Name the task with --benchmark, or a run with --results and --run.")
+        raise UserError("No task given; name it with --benchmark, or name a run with --results and --run.")
     task: Benchmark = registry.create("benchmark", setting.task)
     pool = make_source(task, setting.source)
     change = resolve(setting.shift, task, pool)
@@ -310,7 +310,7 @@ def _find(name: str, setting: _Setting) -> _Example:
     )
     number = int(name.partition("-")[2])
     if number >= len(complete):
-        raise UserError(f"There is no example {name}: the {part} set has {len(complete)}, counted from 0.")
+        raise UserError(f"EXAMPLE must be between {part}-0 and {part}-{len(complete) - 1}; got {name}.")
     split = complete.take(np.array([number]))
     seen = predictions_of(split, pool, change, trained(setting.network, task, pool))
     metadata = {column: values[0].item() for column, values in split.metadata.items()}

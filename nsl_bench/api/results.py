@@ -54,7 +54,7 @@ class Results:
         from nsl_bench.run.store import Store
 
         if not folders:
-            raise UserError("Name at least one results folder.")
+            raise UserError("No results folder given; name at least one.")
         self.stores = tuple(Store(Path(folder), must_exist=True) for folder in folders)
         self.names = dict(names or {})
         self._where: dict[str, frozenset[Any]] = {}
@@ -136,8 +136,11 @@ class Results:
         """
         found = [record for name, record in self.latest().items() if name.startswith(key)]
         if len(found) != 1:
-            what = "is no run" if not found else f"are {len(found)} runs"
-            raise UserError(f"There {what} in {self.folder} whose key begins with '{key}'.")
+            what = "no run" if not found else f"{len(found)} runs"
+            fix = (
+                "; `nsl-bench report --runs` lists the keys" if not found else "; give more characters of it"
+            )
+            raise UserError(f"The key '{key}' matches {what} in {self.folder}{fix}.")
         return found[0]
 
     def keep(self, keys: frozenset[str], alive: Any = None) -> None:
@@ -333,8 +336,8 @@ def compare(
         lines = len(side.frame[["learner", "network"]].drop_duplicates()) if len(side) else 0
         if lines != 1:
             raise UserError(
-                f"compare: the {word} results must be of one learner with one network; got {lines}. "
-                "Use results.where(learner=..., network=...)."
+                f"compare: each side must have results of one learner with one network; {word} has "
+                f"{lines}. Use results.where(learner=..., network=...)."
             )
         sides.append(side.named(() if metric is None else (metric,)))
     if metric is None:

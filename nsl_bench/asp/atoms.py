@@ -98,5 +98,5 @@ def goal_of(text: str) -> Any:
     """
     symbol = parse_atom(text)
     if symbol is None:
-        raise UserError(f"A label's atom is '{text}', which is no ground atom such as winner(1).")
+        raise UserError(f"A label's atom must be a ground atom such as winner(1); got '{text}'.")
     return symbol

@@ -31,7 +31,7 @@ def parse_text(text: str, what: str, place: tuple[int, int] = (1, 1)) -> list[as
     check_text(text, what)
     if found := directive(text):
         meaning = "run no code" if found == "script" else "read no files"
-        raise UserError(f"#{found} is refused: {what} has one, and programs here {meaning}.")
+        raise UserError(f"#{found} is not supported: {what} has one, and programs here {meaning}.")
     try:
         ast.parse_string(text, nodes.append, logger=lambda _, message: messages.append(message))
     except RuntimeError:

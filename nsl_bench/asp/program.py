@@ -257,7 +257,7 @@ def rule_of(node: ast.AST) -> Rule | None:
             defined.append(inner.literal)
             conditions.extend(inner.condition)
     else:
-        raise UserError(f"'{node}' has a theory atom, which has no meaning here.")
+        raise UserError(f"Theory atoms are not supported; got '{node}'.")
     bounded = kind == "choice" and (head.left_guard is not None or head.right_guard is not None)
     heads = _Signatures(defined)
     rest = _Signatures([*plain.body, *conditions])
@@ -358,12 +358,14 @@ class _Signatures(ast.Transformer):
 
     def visit_Function(self, node: ast.AST) -> ast.AST:
         if node.external:
-            raise UserError(f"'{node}' calls an external function; programs here run no code.")
+            raise UserError(
+                f"External functions are not supported, because rules must not run code; got '{node}'."
+            )
         self.visit_children(node)
         return node
 
     def visit_TheoryAtom(self, node: ast.AST) -> ast.AST:
-        raise UserError(f"'{node}' is a theory atom, which has no meaning here.")
+        raise UserError(f"Theory atoms are not supported; got '{node}'.")
 
 
 def atom_terms(term: ast.AST) -> Iterator[tuple[ast.AST, bool]]:

@@ -183,7 +183,7 @@ class Replicas:
         """A ground atom's replica, as text."""
         atom = read_atom(text)
         if atom is None:
-            raise UserError(f"'{text}' is not a ground atom, as inclusions and exclusions must be.")
+            raise UserError(f"Inclusions and exclusions must be ground atoms; got '{text}'.")
         return self._of(number, atom)
 
     def _of(self, number: int | str, atom: Atom) -> str:

@@ -72,8 +72,8 @@ def check_characters(text: str, what: str) -> None:
         offset, shown = found
         line, column = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
         raise UserError(
-            f"There is the character {shown} in {what}, line {line}, column {column}; outside of strings "
-            "and comments a program is ASCII."
+            f"{_title(what)}, line {line}, column {column}: the character {shown} is not allowed; only "
+            "ASCII is, except in strings and comments."
         )
 
 
@@ -99,9 +99,9 @@ def check_text(text: str, what: str) -> None:
             or len(_PART.findall(statement)) > _MOST_PARTS
         ):
             raise UserError(
-                f"{_title(what)}: the statement "
-                f"'{' '.join(statement.split())[:40]}...' is too long; a statement may have {_MOST_NESTED} "
-                f"nested brackets, {_MOST_OPERATORS} operators and {_MOST_PARTS} literals or arguments."
+                f"{_title(what)}: the statement '{' '.join(statement.split())[:40]}...' is too long; at "
+                f"most {_MOST_NESTED} nested brackets, {_MOST_OPERATORS} operators, and {_MOST_PARTS} "
+                "literals or arguments are allowed."
             )
 
 
@@ -147,18 +147,18 @@ def read_text(path: Path) -> str:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 what = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
-                raise UserError(f"{path} is {what}; a text file is needed.")
+                raise UserError(f"{path} must be a text file; it is {what}.")
             if found.st_size > _MOST_BYTES:
                 raise UserError(
-                    f"{path} must have at most {_MOST_BYTES >> 20} MiB; it has {found.st_size >> 20}."
+                    f"{path} must be at most {_MOST_BYTES >> 20} MiB; it is {found.st_size >> 20} MiB."
                 )
             return file.read().decode("utf-8-sig")
     except FileNotFoundError:
-        raise UserError(f"There is no file {path}.") from None
+        raise UserError(f"The file {path} does not exist.") from None
     except IsADirectoryError:
-        raise UserError(f"{path} is a folder; a text file is needed.") from None
+        raise UserError(f"{path} must be a text file; it is a folder.") from None
     except UnicodeDecodeError:
-        raise UserError(f"{path} cannot be read: it is not UTF-8 text.") from None
+        raise UserError(f"{path} must be UTF-8 text; it has other bytes.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UserError(f"{path} cannot be read: {reason}.") from None

@@ -112,6 +112,6 @@ def pixels(picture: Image.Image) -> npt.NDArray[np.uint8]:
         ValueError: it has a palette, or levels that are not of 8 bits.
     """
     if picture.mode not in ("L", "LA", "RGB", "RGBA"):
-        raise ValueError(f"an image of the mode {picture.mode} in place of 8 bits of grey or colour")
+        raise ValueError(f"the image mode must be 8-bit grey or colour; got {picture.mode}")
     found: npt.NDArray[np.uint8] = np.asarray(picture)
     return found[..., None] if found.ndim == 2 else found

@@ -45,7 +45,7 @@ def from_folder(
     manifest = Manifest.read(folder)
     own = manifest.recipe.get("size") or str(manifest.recipe.get("train"))
     if size not in (None, own):
-        raise UserError(f"The data set {folder} holds train sets of the size '{own}', not '{size}'.")
+        raise UserError(f"The data set {folder} has train sets of size '{own}'; got size '{size}'.")
     if percent and shift == STANDARD:
         raise no_shift(percent, list(manifest.shifts))
     config = None if shift == STANDARD else manifest.config_of(shift)

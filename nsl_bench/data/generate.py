@@ -63,7 +63,7 @@ def generate(recipe: Recipe, out: Path, *, workers: int = 1, progress: bool = Fa
     try:
         (work / _STATE).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"--out: {work} cannot be made: {error.strerror}.") from error
+        raise UserError(f"--out: {work} cannot be created: {error.strerror}.") from error
     with cache.lock(work / _STATE / "work"):
         _check_free(out)  # another process may have finished it meanwhile
         _same_plan(work / _STATE / "plan.json", plan)
@@ -91,7 +91,7 @@ def _check_free(out: Path) -> None:
     except OSError as error:
         raise UserError(f"--out: {out} cannot be read: {error.strerror}.") from error
     if taken:
-        raise UserError(f"--out: {out} is there already; name a folder that is new or empty.")
+        raise UserError(f"--out: {out} already exists; name a folder that is new or empty.")
 
 
 def _files(work: Path) -> bool:
@@ -105,21 +105,23 @@ def _same_plan(path: Path, plan: Plan) -> None:
     folder = path.parent.parent
     if not path.exists():
         if _files(folder):
-            raise UserError(f"{folder} holds files that are not of a half-made data set; remove them.")
+            raise UserError(
+                f"{folder} contains files that do not belong to an unfinished data set; remove them."
+            )
         with cache.replacing(path) as temporary:
             temporary.write_text(json.dumps(identity), encoding="utf-8")
         return
     try:
         begun = dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
-        raise UserError(f"{path} is damaged ({error}); remove {folder} and begin again.") from error
+        raise UserError(f"{path} is damaged ({error}); remove {folder} and start again.") from error
     if begun != identity:
         changed = [key for key in identity if begun.get(key) != identity[key]]
         if changed == ["recipe"]:
             old, new = begun["recipe"], identity["recipe"]
             changed = [f"{key} {old.get(key)!r}, not {new[key]!r}" for key in new if old.get(key) != new[key]]
         raise UserError(
-            f"{folder} is half of another data set ({'; '.join(changed)}); finish it or remove it."
+            f"{folder} contains a different unfinished data set ({'; '.join(changed)}); finish or remove it."
         )
 
 

@@ -38,7 +38,7 @@ def fetch(repository: str, revision: str | None, shift: str, part: Part, repeat:
     _check_name(repository)
     if not revision:
         raise UserError(
-            f"Pin the repository {repository} by a revision, a tag or a commit, so that it stays the same: "
+            f"{repository} needs a revision (tag or commit), so that results stay reproducible; write "
             f"'{repository}@v1.0.0'."
         )
     from huggingface_hub import snapshot_download
@@ -60,9 +60,9 @@ def fetch(repository: str, revision: str | None, shift: str, part: Part, repeat:
         folder = _asking(where, download, offline)
         missing = [path for path in paths if not (folder / path).is_file()]
         if missing == [MANIFEST]:
-            raise UserError(f"{where} on the Hub is no data set of nsl-bench: it has no {MANIFEST}.")
+            raise UserError(f"{where} on the Hub is not an nsl-bench data set: {MANIFEST} is missing.")
         if missing:
-            raise UserError(f"{where} lacks {missing[0]} in the cache folder: {offline}.")
+            raise UserError(f"{where}: {missing[0]} is missing from the cache folder; {offline}.")
         return folder
 
     folder = get(MANIFEST)
@@ -84,8 +84,8 @@ def _check_name(repository: str, start: str = "") -> None:
         right = False
     if not right:
         raise UserError(
-            f"{start}'{repository}' is no repository of the Hub; expected owner/name, each at most 96 "
-            "letters, digits, '_' and single '-' or '.', and no '.git' at the end."
+            f"{start}'{repository}' is not a valid Hub repository. Write owner/name; each part has at "
+            "most 96 letters, digits, '_', single '-' or '.', and does not end in .git."
         )
 
 
@@ -103,24 +103,25 @@ def _sentence(where: str, error: BaseException, offline: str) -> str:
     from huggingface_hub import errors
 
     if isinstance(error, errors.RevisionNotFoundError):
-        return f"The Hub has no such revision: {where}."
+        return f"The revision does not exist on the Hub: {where}."
     if isinstance(error, errors.RepositoryNotFoundError):
         return (
-            f"The Hub has no data set {where}, or it is private: check the name or log in, `hf auth login`."
+            f"The data set {where} does not exist on the Hub, or is private; check the name, or log in with "
+            "`hf auth login`."
         )
     reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")
     if isinstance(error, errors.HfHubHTTPError):
         if getattr(error.response, "status_code", None) in (401, 403):
-            return f"The Hub refuses access to {where}: log in, `hf auth login`."
-        return f"The Hub answered with an error for {where}: {reason}."
+            return f"The Hub denied access to {where}; log in with `hf auth login`."
+        return f"The Hub returned an error for {where}: {reason}."
     if isinstance(error, (errors.LocalEntryNotFoundError, ConnectionError, _client_error())):
-        return f"The Hub cannot be reached for {where}: {offline}."
+        return f"The Hub cannot be reached for {where}; {offline}."
     if isinstance(error, ValueError | KeyError | TypeError):
         return (
-            f"What answered for {where} is not the Hub ({reason}): look whether the network asks for a "
-            "login, and try again."
+            f"The answer for {where} did not come from the Hub ({reason}). Check whether your network "
+            "requires a login, then try again."
         )
-    return f"What was asked of the Hub for {where} failed: {reason}."
+    return f"The request to the Hub for {where} failed: {reason}."
 
 
 def _client_error() -> type[BaseException]:
@@ -194,8 +195,8 @@ def _refuse_overwriting(api: Any, upload: Upload) -> None:
     tags = {ref.name for ref in api.list_repo_refs(upload.repository, repo_type="dataset").tags}
     if upload.tag in tags:
         raise UserError(
-            f"{upload.repository} has the version {upload.tag} already, and a version never changes; a "
-            "corrected data set is a new version."
+            f"{upload.repository} already has version {upload.tag}, and published versions never "
+            "change; publish corrections as a new version."
         )
 
 
@@ -212,6 +213,6 @@ def _left_over(api: Any, upload: Upload) -> list[str]:
     left = sorted(there - set(upload.files))
     if left and MANIFEST not in there:
         raise UserError(
-            f"{upload.repository} holds {left[0]} and no data set of nsl-bench; name a new repository."
+            f"{upload.repository} contains {left[0]} and is not an nsl-bench data set; name a new repository."
         )
     return left

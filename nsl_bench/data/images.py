@@ -44,8 +44,7 @@ def render(
     right = (len(indices), *source.shape)
     if images.dtype != np.uint8 or images.shape != right:
         raise UserError(
-            f"The {maker} gave images of {images.dtype} {list(images.shape)}, but should give uint8 "
-            f"{list(right)}."
+            f"{maker}: images must be uint8 {list(right)}; got {images.dtype} {list(images.shape)}."
         )
     return images
 
@@ -83,6 +82,6 @@ def decode(file: bytes) -> npt.NDArray[np.uint8]:
         with Image.open(io.BytesIO(file), formats=["PNG"]):
             return pixels(datasets.Image().decode_example({"bytes": file, "path": None}))
     except UnidentifiedImageError as error:
-        raise OSError("it is no PNG file") from error
+        raise OSError("not a PNG file") from error
     except (SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise OSError(str(error)) from error

@@ -29,8 +29,8 @@ __all__ = ["LoadOptions", "load"]
 
 _REPOSITORY = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")
 
-_TEXT = Allowed("a text", of(str))
-_PLACE = Allowed("a text or a path", of(str, Path))
+_TEXT = Allowed("a string", of(str))
+_PLACE = Allowed("a string or a path", of(str, Path))
 _ALLOWED = {
     "benchmark": _PLACE,
     "split": Allowed("'train', 'validation' or 'test'", of(str)),
@@ -40,9 +40,9 @@ _ALLOWED = {
     ),
     "repeat": Allowed("a whole number of 1 or more", whole(1)),
     "shift": _TEXT,
-    "percent": Allowed("a number from 0 to 100", number(0, 100)),
+    "percent": Allowed("a number between 0 and 100", number(0, 100)),
     "source": _TEXT,
-    "seed": Allowed("a whole number from 0 to 2**63 - 1", whole(0, 2**63 - 1)),
+    "seed": Allowed("a whole number between 0 and 2**63 - 1", whole(0, 2**63 - 1)),
     "splits": _PLACE,
     "workers": Allowed("a whole number of 1 or more", whole(1)),
     "revision": _TEXT,
@@ -157,7 +157,7 @@ def load(
         return generated.streamed() if streaming else generated.kept(workers)
     for option, given in (("source", source), ("seed", seed), ("splits", splits)):
         if given:
-            raise UserError(f"{text} is generated already and has its own {option}; leave {option} out.")
+            raise UserError(f"{text} is a generated data set with a fixed {option}; leave out {option}.")
     if not local and repository:
         from nsl_bench.data.hub import fetch
 

@@ -134,7 +134,7 @@ class Manifest:
             IndexError: there is no such concept.
         """
         if min(concepts, default=0) < BLANK:
-            raise IndexError(f"there is no concept {min(concepts)}")
+            raise IndexError(f"concept {min(concepts)} does not exist")
         return [None if c == BLANK else self.concepts[c] for c in concepts]
 
     def config_of(self, shift: str) -> str:
@@ -176,13 +176,15 @@ class Manifest:
         path = folder / MANIFEST
         if not is_folder(folder):
             half = partial(folder)
-            hint = f"; {half} is half-written: generate it again to go on" if is_folder(half) else ""
-            raise UserError(f"There is no data set {folder}{hint}.")
+            hint = (
+                f"; {half} is unfinished; run the same command again to finish it" if is_folder(half) else ""
+            )
+            raise UserError(f"The data set {folder} does not exist{hint}.")
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise UserError(
-                f"{folder} is no whole data set: it has no {MANIFEST}, written last; generate it again."
+                f"{folder} is not a complete data set: {MANIFEST} is missing; generate it again."
             ) from None
         except (OSError, ValueError, RecursionError) as error:
             raise UserError(f"The manifest {path} cannot be read ({error}); generate it again.") from error
@@ -190,8 +192,8 @@ class Manifest:
         if found not in FORMATS:
             writer = values.get("generator") if isinstance(values, dict) else None
             raise UserError(
-                f"The manifest {path} is of format {found!r}, written by {writer}, but this nsl-bench "
-                f"reads formats {' and '.join(map(str, FORMATS))}; use a version that fits, or generate the "
+                f"The manifest {path} has format {found!r}, written by {writer}; this nsl-bench reads "
+                f"formats {' and '.join(map(str, FORMATS))}. Use a matching version, or generate the "
                 "data set again."
             )
         try:
@@ -199,48 +201,49 @@ class Manifest:
             manifest._check()
         except ValueError as error:
             raise UserError(
-                f"The manifest {path} is not as it was written ({error}); generate it again."
+                f"The manifest {path} was changed after it was written ({error}); generate the data set "
+                "again."
             ) from error
         return manifest
 
     def _check(self) -> None:
         """Raise a ValueError that says what in it does not fit together."""
         if not _NAME.fullmatch(self.benchmark.partition(":")[0]):
-            raise ValueError(f"'{self.benchmark}' is no name of a benchmark")
+            raise ValueError(f"'{self.benchmark}' is not a benchmark name")
         for path in self.files:
             if not _PATH.fullmatch(path):
-                raise ValueError(f"'{path}' is no path of a file in the folder")
+                raise ValueError(f"'{path}' is not a path inside the folder")
         if lacking := {"name", "version", "licence", "citation", "fingerprint"} - set(self.source):
             raise ValueError(f"source.{min(lacking)} is missing")
         rounding = "half_up" if self.recipe.get("splits") is None else "floor"
         if self.rounding != rounding:
-            raise ValueError(f"rounding is '{self.rounding}', but by its recipe it is '{rounding}'")
+            raise ValueError(f"rounding must be '{rounding}' for this recipe; got '{self.rounding}'")
         self._check_configs()
 
     def _check_configs(self) -> None:
         expected = {STANDARD, *self.shifts, SYMBOLIC, IMAGES}
         if lacking := expected - set(self.configs):
-            raise ValueError(f"'configs' lacks '{min(lacking)}'")
+            raise ValueError(f"'configs' must contain '{min(lacking)}'")
         if more := set(self.configs) - expected:
-            raise ValueError(f"the configuration '{min(more)}' is that of no shift")
+            raise ValueError(f"the configuration '{min(more)}' belongs to no shift")
         standard = {split: entry.rows for split, entry in self.configs[STANDARD].items()}
         if min(standard.values(), default=0) < 1:
-            raise ValueError(f"{STANDARD} has a split without rows, or no split")
+            raise ValueError(f"{STANDARD} must have at least one split, and each split at least one row")
         listed: set[str] = set()
         for config, splits in self.configs.items():
             if config != IMAGES and {split: entry.rows for split, entry in splits.items()} != standard:
-                raise ValueError(f"the splits of {config} are not those of {STANDARD}")
+                raise ValueError(f"the splits of {config} and {STANDARD} differ")
             for split, entry in splits.items():
                 if entry.percents and config not in self.shifts:
-                    raise ValueError(f"{config}/{split} has percents without a shift")
+                    raise ValueError(f"{config}/{split} has percents but no shift")
                 listed.update(entry.files, [entry.marks])
                 for path in entry.files:
                     if not path.startswith(f"{config}/{split}-"):
-                        raise ValueError(f"'{path}' is no file of {config}/{split}")
+                        raise ValueError(f"'{path}' is not a file of {config}/{split}")
         if lacking := listed - set(self.files):
-            raise ValueError(f"'files' lacks '{min(lacking)}'")
+            raise ValueError(f"'files' must contain '{min(lacking)}'")
         if more := {path for path in self.files if path.endswith(".parquet")} - listed:
-            raise ValueError(f"'{min(more)}' is in no configuration")
+            raise ValueError(f"'{min(more)}' belongs to no configuration")
 
 
 def _typed(value: Any, hint: Any, where: str = "") -> Any:
@@ -267,7 +270,7 @@ def _typed(value: Any, hint: Any, where: str = "") -> Any:
         return tuple(_typed(one, inside[0], where) for one in value)
     if hint is Any or type(value) is hint:
         return value
-    raise ValueError(f"{where} is of the type {type(value).__name__}, not {kind.__name__}")
+    raise ValueError(f"{where} must be {kind.__name__}; got {type(value).__name__}")
 
 
 def file_entry(path: Path) -> FileEntry:

@@ -44,7 +44,8 @@ def _spec(value: Any) -> Any:
         return value
     if ":" in value["name"] and len(value) > 1:
         raise ValueError(
-            f"has the name {quoted(value['name'])} with options beside the table's; name it alone"
+            f"has the name {quoted(value['name'])}, which already contains options; write options "
+            "either in the name or in the table"
         )
     options = {}
     for option, setting in value.items():
@@ -52,17 +53,19 @@ def _spec(value: Any) -> Any:
             continue
         if not isinstance(setting, str | int | float):
             raise ValueError(
-                f"has the option {option}, which must be a text or a number; got {quoted(setting)}"
+                f"has the option {option}, which must be a string or a number; got {quoted(setting)}"
             )
         options[option] = str(setting).lower() if isinstance(setting, bool) else str(setting)
         if "," in options[option]:
-            raise ValueError(f"has the option {option}, which must be without a comma; got {quoted(setting)}")
+            raise ValueError(
+                f"has the option {option}, which must not contain a comma; got {quoted(setting)}"
+            )
     return str(registry.Spec(value["name"], (), options))
 
 
 _SPEC = Annotated[str, Is("a name or a table with a name and options", before=_spec)]
-_SHARE = Annotated[float, Is("a number from 0 to 100", least=0, most=100)]
-_COUNT = Annotated[int, Is("a whole number from 1 to 100,000,000", least=1, most=10**8)]
+_SHARE = Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
+_COUNT = Annotated[int, Is("a whole number between 1 and 100,000,000", least=1, most=10**8)]
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,8 @@ class Recipe(Declared):
     size: str | None = None
     train: _COUNT | None = None
     test: _COUNT | None = None
-    repeats: Annotated[int, Is("a whole number from 1 to 10,000", least=1, most=10**4)] | None = None
-    seed: Annotated[int, Is("a whole number from 0 to 2**63 - 1", least=0, most=2**63 - 1)] = 0
+    repeats: Annotated[int, Is("a whole number between 1 and 10,000", least=1, most=10**4)] | None = None
+    seed: Annotated[int, Is("a whole number between 0 and 2**63 - 1", least=0, most=2**63 - 1)] = 0
     source: _SPEC | None = None
     shifts: (
         Annotated[
@@ -116,24 +119,26 @@ class Recipe(Declared):
             except OSError as error:
                 raise UserError(f"The recipe {path} cannot be read: {error.strerror}.") from error
             except (ValueError, KeyError, TypeError) as error:
-                raise UserError(f"{path} is no manifest of a data set: it holds no recipe.") from error
+                raise UserError(f"{path} is not a data set manifest: it contains no recipe.") from error
         else:
             values = read_toml(path, "The recipe")
         if not isinstance(values, dict):
-            raise UserError(f"{path} is no manifest of a data set: its recipe is {quoted(values)}.")
+            raise UserError(f"{path} is not a data set manifest: its recipe is {quoted(values)}.")
         return cls.from_dict(values, str(path))
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], where: str = "the options") -> Recipe:
+    def from_dict(cls, values: Mapping[str, Any], where: str = "options") -> Recipe:
         """A recipe from plain values, checked; None is as if it were not there.
 
         Raises:
             UserError: an unknown key, a value of the wrong type, or no benchmark.
         """
         given = {key: value for key, value in values.items() if value is not None}
-        found = checked(cls, given, f"In {where}: ")
+        found = checked(cls, given, f"{where}: ")
         if found.size is not None and found.train is not None:
-            raise UserError(f"In {where}: 'size' and 'train' both say how many train examples; give one.")
+            raise UserError(
+                f"{where}: 'size' and 'train' both set the number of train examples; give one of them."
+            )
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -184,7 +189,7 @@ class Plan:
         task: Benchmark = copy.copy(registry.create("benchmark", recipe.benchmark))
         source = make_source(task, recipe.source)
         if recipe.splits is not None and (recipe.train is not None or recipe.test is not None):
-            raise UserError("The folder of splits decides the number of examples: leave out train and test.")
+            raise UserError("'splits' sets the number of examples; leave out 'train' and 'test'.")
         size = str(recipe.train) if recipe.train is not None else recipe.size or next(iter(task.sizes))
         task.size(size)
         if recipe.test is not None:
@@ -257,6 +262,7 @@ def config_name(
     if name in (IMAGES, SYMBOLIC, STANDARD) or name in (taken or {}):
         taker = f" by '{taken[name].spec}'" if taken and name in taken else ""
         raise UserError(
-            f"The shift '{shift.spec}' cannot be a configuration of its own: '{name}' is taken{taker}."
+            f"The shift '{shift.spec}' cannot be included: the configuration name '{name}' is already "
+            f"used{taker}."
         )
     return name

@@ -78,7 +78,9 @@ def example_features(
 
     clash = [name for name in metadata if name in OWN or name in references]
     if clash:
-        raise UserError(f"A meta-datum cannot be called '{clash[0]}': the data set has such a column.")
+        raise UserError(
+            f"The metadata name '{clash[0]}' is also a column of the data set; rename the metadata."
+        )
     text = datasets.Value("string")
     return datasets.Features(
         {

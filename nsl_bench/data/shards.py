@@ -166,7 +166,7 @@ def write(shared: Shared, shard: Shard) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"The folder {path.parent} cannot be made: {error.strerror}.") from error
+        raise UserError(f"The folder {path.parent} cannot be created: {error.strerror}.") from error
     if shard.config == IMAGES:
         tables = list(_images(shared, shard))
         _save(path, tables, ["id", "digest", "image.path"])

@@ -63,8 +63,8 @@ def sheet(
     size = (2 * _MARGIN + across * (width + _PAD) - _PAD, top + down * (height + _PAD) - _PAD + _MARGIN)
     if max(size) > _MOST_PIXELS:
         raise UserError(
-            f"The page would be {size[0]} x {size[1]} pixels, but has at most {_MOST_PIXELS} a side; ask for "
-            "fewer examples, or for other columns."
+            f"The page must be at most {_MOST_PIXELS} pixels per side; it would be {size[0]} x "
+            f"{size[1]}. Show fewer examples, or change --columns."
         )
     name = short_name(shift, task, source)
     title = f"{task.name} {task.version}  ·  {name}  ·  {source.name}  ·  {examples.part}"

@@ -46,8 +46,8 @@ def make_source(benchmark: Benchmark, spec: str | None = None) -> ImageSource:
     )
     if source.concept_space.concepts != benchmark.concept_space.concepts:
         raise UserError(
-            f"The image source {source.name} shows another {source.concept_space.name} than {benchmark.name} "
-            f"needs; its sources: {', '.join(benchmark.sources)}."
+            f"The image source {source.name} shows {source.concept_space.name}, which {benchmark.name} "
+            f"cannot use. Sources for it: {', '.join(benchmark.sources)}."
         )
     return source
 
@@ -59,7 +59,7 @@ def check_percent(percent: float) -> float:
         UserError: it is not in 0..100.
     """
     if not 0 <= percent <= 100:
-        raise UserError(f"A share of shifted examples must be from 0 to 100 percent; got {percent:g}.")
+        raise UserError(f"percent must be between 0 and 100; got {percent:g}.")
     return percent
 
 
@@ -67,7 +67,7 @@ def no_shift(percent: float, known: Sequence[str]) -> UserError:
     """The error for a share of shifted examples where no shift is named."""
     fix = f"add shift='{known[0]}'" if known else "name one"
     others = did_you_mean("", known) if len(known) > 1 else ""
-    return UserError(f"percent={percent:g} needs a shift: {fix}.{others}")
+    return UserError(f"percent={percent:g} requires a shift: {fix}.{others}")
 
 
 def symbolic_split(
@@ -95,10 +95,10 @@ def symbolic_split(
     """
     benchmark.size(size)
     if repeat < 1:
-        raise UserError(f"Repeats are numbered from 1, found {repeat}.")
+        raise UserError(f"repeat must be 1 or more; got {repeat}.")
     if splits is not None:
         if part == "validation":
-            raise UserError(f"The splits in {splits} have no validation part.")
+            raise UserError(f"The splits in {splits} have no validation split.")
         return benchmark.read(splits, part, size, repeat)
     task = task_of_split(benchmark, repeat, seed)
     if part == "test":
@@ -191,8 +191,8 @@ def assign_images(
             candidates = others if len(others) else candidates
         if not len(candidates):
             raise UserError(
-                f"There is no image of '{split.concept_space.concepts[concept]}' in part {split.pool} of the "
-                f"image source, which {split.part} examples take theirs from; it needs more images of it."
+                f"The image source has no image of '{split.concept_space.concepts[concept]}' in pool "
+                f"part {split.pool}, which {split.part} examples use; add images of it."
             )
         rounds = -(-len(where) // len(candidates))
         dealt = np.concatenate([rng.permutation(candidates) for _ in range(rounds)])

@@ -98,8 +98,8 @@ def verify(folder: Path, *, progress: bool = False) -> Manifest:
 def _same(folder: Path, where: str, found: str, stated: str) -> None:
     if found != stated:
         raise UserError(
-            f"The rows of {where} in {folder} are those of their marks, but not of the content hash in the "
-            "manifest: the manifest is not the one of these files."
+            f"The rows of {where} in {folder} match their marks, but not the content hash in the "
+            "manifest; the manifest belongs to other files."
         )
 
 
@@ -112,7 +112,7 @@ def _mixed_hash(
         share = check_percent(exact.get(percent) or float(percent))
     except ValueError:
         raise UserError(
-            f"The manifest of {folder} states a share of '{percent}' %; generate again."
+            f"The manifest of {folder} has the invalid share '{percent}' %; generate the data set again."
         ) from None
     rows = manifest.split(config, split).rows
     n_shifted = n_of_percent(rows, share, floor=manifest.rounding == "floor")
@@ -135,14 +135,19 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
             continue
         if path == "README.md":
             raise UserError(
-                f"The card {folder / path} was edited after it was generated, so what it says may not be "
-                "true of the files; put it back, or generate the data set again."
+                f"The card {folder / path} was edited after it was generated and may no longer describe "
+                "the files; restore it, or generate the data set again."
             )
-        raise UserError(f"The file {folder / path} is not as it was written; put it back, or generate again.")
+        raise UserError(
+            f"The file {folder / path} was changed after it was generated; restore it, or generate the "
+            "data set again."
+        )
     for config in manifest.configs:
         for file in sorted((folder / config).glob("*.parquet")):
             if f"{config}/{file.name}" not in manifest.files:
-                raise UserError(f"The manifest of {folder} does not list {config}/{file.name}; take it away.")
+                raise UserError(
+                    f"The manifest of {folder} does not list {config}/{file.name}; remove that file."
+                )
     _check_version(folder, manifest)
 
 
@@ -154,8 +159,8 @@ def _check_version(folder: Path, manifest: Manifest) -> None:
         stated = None
     if stated != manifest.version:
         raise UserError(
-            f"The manifest of {folder} states the version {manifest.version}, but croissant.json {stated}; "
-            "a corrected data set is generated again."
+            f"The manifest of {folder} has version {manifest.version}, but croissant.json has {stated}; "
+            "generate the data set again."
         )
 
 
@@ -200,13 +205,18 @@ def checked_rows(
             except (OSError, KeyError, IndexError, TypeError, ValueError) as error:
                 raise UserError(f"{name} cannot be read ({error}); generate the data set again.") from error
             if number >= len(marks):
-                raise UserError(f"{name} is one too many: the manifest lists {len(marks)} rows.")
+                raise UserError(
+                    f"{name} is not in the manifest, which lists {len(marks)} rows; generate the data "
+                    "set again."
+                )
             if mark != marks[number]:
-                raise UserError(f"{name} differs from what was generated; generate the data set again.")
+                raise UserError(f"{name} was changed after it was generated; generate the data set again.")
             yield row, canonical
             number += 1
     if number != entry.rows or number != len(marks):
-        raise UserError(f"{where} ends after {number} rows, but the manifest states {entry.rows}.")
+        raise UserError(
+            f"{where} has {number} rows, but the manifest lists {entry.rows}; generate the data set again."
+        )
 
 
 def _upgrade(folder: Path, manifest: Manifest, config: str, entry: SplitEntry) -> Upgrade | None:
@@ -219,7 +229,9 @@ def _upgrade(folder: Path, manifest: Manifest, config: str, entry: SplitEntry) -
 def _marks(folder: Path, manifest: Manifest, path: str) -> list[str]:
     file = folder / path
     if file_entry(file) != manifest.files[path]:
-        raise UserError(f"The file {file} is not as it was written; put it back, or generate again.")
+        raise UserError(
+            f"The file {file} was changed after it was generated; restore it, or generate the data set again."
+        )
     return file.read_text(encoding="ascii", errors="replace").split()
 
 
@@ -258,7 +270,7 @@ def _readable(file: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise UserError(f"The file {file} is not there; generate the data set again.") from None
+        raise UserError(f"The file {file} is missing; generate the data set again.") from None
     except PermissionError as error:
         raise UserError(f"The file {file} cannot be read: {error.strerror}.") from error
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
@@ -283,10 +295,9 @@ def _check_columns(file: Path, found: Features, manifest: Manifest, config: str)
             expected = former_features(expected)
     for name in [*expected, *found]:
         if found.get(name) != expected.get(name):
-            there, right = found.get(name, "not there"), expected.get(name, "not there")
+            there, right = found.get(name, "absent"), expected.get(name, "absent")
             raise UserError(
-                f"The column '{name}' of {file} is {there}, but by the manifest it is {right}; generate the "
-                "data set again."
+                f"{file}: the column '{name}' must be {right}; it is {there}. Generate the data set again."
             )
 
 
@@ -302,17 +313,17 @@ def _canonical(row: dict[str, Any], config: str, manifest: Manifest, digests: Di
     if config == IMAGES:
         digest = digests.of(row["image"]["bytes"])
         if digest != row["digest"]:
-            raise OSError("its digest is not that of its pixels")
+            raise OSError("its digest does not match its pixels")
         canonical = pool_row(_name(manifest.concepts, row["concept"]), digest)
         return canonical, row_mark(canonical, row["id"])
     concepts = manifest.shown(row["concepts"])
     images: list[str | None] = []
     if config != SYMBOLIC:
         if row["shifted"] != (config in manifest.shifts):
-            raise OSError(f"shifted is {row['shifted']}")
+            raise OSError(f"'shifted' has the wrong value {row['shifted']}")
         for concept, image in zip(concepts, row["images"], strict=True):
             if concept is None and not digests.black(image["bytes"]):
-                raise OSError("there is an image in a blank slot")
+                raise OSError("a blank slot has an image")
             images.append(None if concept is None else digests.of(image["bytes"]))
     metadata = {name: row[name] for name in manifest.metadata}
     label = _name(manifest.labels, row["label"])
@@ -323,5 +334,5 @@ def _canonical(row: dict[str, Any], config: str, manifest: Manifest, digests: Di
 
 def _name(names: Sequence[str], index: int) -> str:
     if index < 0:
-        raise IndexError(f"there is no label {index}")
+        raise IndexError(f"label {index} does not exist")
     return names[index]

@@ -55,7 +55,7 @@ class Child:
                     self.process = self._popen.pid
         except OSError as error:
             self.output.close()
-            raise UserError(f"No process can be started: {error.strerror}.") from error
+            raise UserError(f"The worker process cannot be started: {error.strerror}.") from error
         os.close(self.output.sink)
         self.output.sink = -1
         self.channel.setblocking(True)

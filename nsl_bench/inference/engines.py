@@ -173,12 +173,12 @@ def compiled(query: Query, own: tuple[str, ...] = (), facts: tuple[str, ...] | N
 def _groups(query: Query, n: int, facts: Facts) -> list[tuple[Compiled, npt.NDArray[np.int64]]]:
     """The examples by their other facts, with the program of each group."""
     if facts is not None and len(facts) != n:
-        raise UserError(f"There are other facts for {len(facts)} examples, but probabilities of {n}.")
+        raise UserError(f"facts must have one entry per example; got {len(facts)} for {n} examples.")
     rows: dict[tuple[str, ...], list[int]] = {}
     for i in range(n):
         own = () if facts is None else facts[i]
         if not isinstance(own, list | tuple):
-            raise UserError(f"The other facts of example {i} are {own!r}, but they are a sequence of texts.")
+            raise UserError(f"The facts of example {i} must be a sequence of strings; got {own!r}.")
         rows.setdefault(tuple(dict.fromkeys(own)), []).append(i)
     everything = tuple(sorted({fact for own in rows for fact in own}))
     _cache.ground(query, everything)  # refuses what is not defined here, whatever was compiled before
@@ -243,9 +243,9 @@ class Exact:
 
     def __init__(self, width: float = 1e-3, work: float = 1e6, workers: int | None = None) -> None:
         if not 0 <= width <= 1:
-            raise UserError(f"The option width of an engine is {width:g}, but an interval lies in 0 to 1.")
+            raise UserError(f"width must be between 0 and 1; got {width:g}.")
         if not work > 0:
-            raise UserError(f"The option work of an engine is {work:g}, but it is a number of steps.")
+            raise UserError(f"work must be above 0; got {work:g}.")
         _check_workers(workers)
         self.width, self.work, self.workers = width, work, workers
 
@@ -300,7 +300,7 @@ class Auto(Exact):
         _check_samples(samples)
         _check_seed(seed)
         if not std_err > 0:
-            raise UserError(f"The option std_err of an engine is {std_err:g}, but it must be positive.")
+            raise UserError(f"std_err must be above 0; got {std_err:g}.")
         self.std_err, self.samples, self.seed = std_err, samples, seed
 
     def _forward(self, forward: Forward, own: Floats, apart: Floats) -> Masses:
@@ -381,19 +381,17 @@ def _classes(domains: Domains, given: Vectors, rows: Rows) -> tuple[Floats, Floa
 
 def _check_samples(samples: int) -> None:
     if not 1 <= samples <= _MOST_SAMPLES:
-        raise UserError(
-            f"The option samples of an engine is {samples}, but it is at least 1 and at most {_MOST_SAMPLES}."
-        )
+        raise UserError(f"samples must be between 1 and {_MOST_SAMPLES}; got {samples}.")
 
 
 def _check_seed(seed: int) -> None:
     if seed < 0:
-        raise UserError(f"The option seed of an engine is {seed}, but it is at least 0.")
+        raise UserError(f"seed must be 0 or more; got {seed}.")
 
 
 def _check_workers(workers: int | None) -> None:
     if workers is not None and workers < 1:
-        raise UserError(f"The option workers of an engine is {workers}, but it is at least 1.")
+        raise UserError(f"workers must be 1 or more; got {workers}.")
 
 
 def _in_threads(diagram: Diagram, own: Floats, n_outcomes: int, workers: int | None) -> Floats:

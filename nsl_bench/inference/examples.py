@@ -60,15 +60,12 @@ def metadata_of(benchmark: Benchmark, given: Mapping[str, Any], where: str = "")
     found = {name: _number(value) for name, value in given.items()}
     for name, what in benchmark.metadata.items():
         if found.get(name, "") == "":
-            raise UserError(
-                f"{where}The benchmark {benchmark.name} needs the meta-datum '{name}' of each "
-                f"example ({what})."
-            )
+            raise UserError(f"{where}{benchmark.name} needs the metadata '{name}' of each example ({what}).")
         bounds = _RANGE.fullmatch(what)
         value = found[name]
         if bounds and not (isinstance(value, int) and int(bounds[1]) <= value <= int(bounds[2])):
             raise UserError(
-                f"{where}The meta-datum '{name}' is '{given[name]}', but it is a whole number in {what}."
+                f"{where}The metadata '{name}' must be a whole number in {what}; got '{given[name]}'."
             )
     return found
 
@@ -102,15 +99,17 @@ def from_table(benchmark: Benchmark, path: Path, given: Mapping[str, str]) -> Ex
     table = _read(path, ["example", "slot", *benchmark.metadata], concepts)
     _check_columns(benchmark, path, table, ["example", "slot", *concepts, *own], given)
     if table.empty:
-        raise UserError(f"{path} has no rows; expected one for each image.")
+        raise UserError(f"{path} has no rows; it needs one row per image.")
     values = _probabilities(path, table, concepts)
     for line, (name, slot) in enumerate(zip(table["example"], table["slot"], strict=True), start=2):
         if not name.strip():
-            raise UserError(f"{path}, line {line}: the example has no name.")
+            raise UserError(f"{path}, line {line}: the example's name is empty.")
         if slot not in benchmark.slots:
-            raise UserError(f"{path}, line {line}: '{slot}' is no slot.{did_you_mean(slot, benchmark.slots)}")
+            raise UserError(
+                f"{path}, line {line}: unknown slot '{slot}'.{did_you_mean(slot, benchmark.slots)}"
+            )
     if (twice := table.duplicated(["example", "slot"])).any():
-        raise UserError(f"{path}, line {int(twice.argmax()) + 2}: this slot of the example was there before.")
+        raise UserError(f"{path}, line {int(twice.argmax()) + 2}: this slot of the example is given twice.")
     names = tuple(dict.fromkeys(table["example"]))
     place = {name: i for i, name in enumerate(names)}
     probabilities = np.zeros((len(names), len(benchmark.slots), len(concepts)))
@@ -132,9 +131,7 @@ def _read(path: Path, texts: Sequence[str], numbers: Sequence[str]) -> pd.DataFr
             compression=None,
         )
     except (OSError, ValueError, OverflowError) as error:
-        raise UserError(
-            f"{path} cannot be read as CSV: {' '.join(str(error).split()).rstrip('.')}."
-        ) from None
+        raise UserError(f"{path} is not valid CSV: {' '.join(str(error).split()).rstrip('.')}.") from None
     return table
 
 
@@ -153,7 +150,7 @@ def _check_columns(
     for column in there:
         if column in given:
             raise UserError(
-                f"{path} has the column '{column}', and --metadata gives it too; keep one of them."
+                f"{path} has the column '{column}', which --metadata also gives; keep one of them."
             )
         name, _, number = column.rpartition(".")
         if number.isdigit() and name in wanted and column not in wanted:  # so pandas calls the second one
@@ -171,7 +168,8 @@ def _probabilities(path: Path, table: pd.DataFrame, concepts: Sequence[str]) -> 
             if bad.any():
                 line = int(bad.argmax()) + 2
                 raise UserError(
-                    f"{path}, line {line}, column '{column}': '{table[column][line - 2]}' is no probability."
+                    f"{path}, line {line}, column '{column}': '{table[column][line - 2]}' is not a "
+                    "probability."
                 )
             table[column] = numbers.astype(float)
     values = np.asarray(table[list(concepts)].to_numpy(float), np.float64)
@@ -198,7 +196,7 @@ def _facts(
             read[values] = benchmark.metadata_facts(metadata_of(benchmark, metadata, where))
         if known.setdefault(example, read[values]) != read[values]:
             raise UserError(
-                f"{path}, line {line}: the example '{example}' had another {' or '.join(own)} before."
+                f"{path}, line {line}: {' or '.join(own)} of example '{example}' differs from an earlier row."
             )
     return tuple(known.values())
 
@@ -239,19 +237,19 @@ def _examples(benchmark: Benchmark, folder: Path) -> dict[str, dict[str, Path]]:
     """The files of each example by slot; the example is the folder itself if it holds no others."""
     expected = f"expected EXAMPLE/SLOT.png, e.g. 1/{benchmark.slots[0]}.png"
     if not folder.is_dir():
-        raise UserError(f"There is no folder of images {folder}.")
+        raise UserError(f"The image folder {folder} does not exist.")
     folders = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     single = _pictures(benchmark, folder)
     if folders and single:
         raise UserError(
-            f"{folder} holds images and the folder {folders[0].name}; {expected}, or images only."
+            f"{folder} contains both images and the folder {folders[0].name}; {expected}, or only images."
         )
     if not folders and not single:
-        raise UserError(f"There are no images in {folder}; {expected}.")
+        raise UserError(f"{folder} contains no images; {expected}.")
     found = {entry.name: _pictures(benchmark, entry) for entry in folders} or {folder.name: single}
     for name, pictures in found.items():
         if not pictures:
-            raise UserError(f"There are no images in the example's folder {folder / name}; {expected}.")
+            raise UserError(f"The folder of the example, {folder / name}, contains no images; {expected}.")
     return found
 
 
@@ -263,11 +261,11 @@ def _pictures(benchmark: Benchmark, folder: Path) -> dict[str, Path]:
         if path.suffix.lower() not in _SUFFIXES:
             if slot in benchmark.slots:
                 raise UserError(
-                    f"{path} is no image file; expected {slot} with one of {', '.join(_SUFFIXES)}."
+                    f"{path} is not an image file; expected {slot} with one of {', '.join(_SUFFIXES)}."
                 )
             continue
         if slot not in benchmark.slots:
-            raise UserError(f"{path}: '{slot}' is no slot.{did_you_mean(slot, benchmark.slots)}")
+            raise UserError(f"{path}: unknown slot '{slot}'.{did_you_mean(slot, benchmark.slots)}")
         if slot in found:
             raise UserError(f"{found[slot]} and {path.name} are images of the same slot; keep one of them.")
         found[slot] = path

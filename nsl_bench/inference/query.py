@@ -164,12 +164,14 @@ def checked_vectors(query: Query, probabilities: npt.ArrayLike) -> Vectors:
     try:
         given = np.asarray(probabilities, np.float64)
     except (TypeError, ValueError):
-        raise UserError("The probabilities are no array of numbers [examples, slots, concepts].") from None
+        raise UserError(
+            "probabilities must be an array of numbers of shape [examples, slots, concepts]."
+        ) from None
     slots, concepts = len(query.choices), query.width
     if given.ndim != 3 or given.shape[1:] != (slots, concepts):
         raise UserError(
-            f"The probabilities have the shape {list(given.shape)}, expected [examples, {slots} slots, "
-            f"{concepts} concepts]."
+            f"probabilities must have shape [examples, {slots} slots, {concepts} concepts]; got "
+            f"{list(given.shape)}."
         )
     found = problem(given)
     if found is not None:
@@ -178,7 +180,7 @@ def checked_vectors(query: Query, probabilities: npt.ArrayLike) -> Vectors:
         raise UserError(f"A {found.what} in {at} (counted from 0).")
     for slot, values in enumerate(query.choices):
         if len(values) < concepts and (given[:, slot, len(values) :] > 0).any():
-            raise UserError(f"Slot {slot} has {len(values)} concepts, but probabilities for more.")
+            raise UserError(f"Slot {slot} has {len(values)} concepts, but its probabilities cover more.")
     kept = np.where(given > NEGLIGIBLE, given, 0.0)
     apart = (given != kept).any(axis=(1, 2))
     full, kept = (rows / np.maximum(np.einsum("nsc->ns", rows), 1.0)[..., None] for rows in (given, kept))

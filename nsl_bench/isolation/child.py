@@ -259,7 +259,7 @@ def _plain(answer: Any) -> Any:
     except Exception as error:  # a learner's object may raise anything here
         return {"wrong": f"{type(error).__name__}: {error}"}
     if array.dtype.kind not in "biuf":
-        return {"wrong": f"an array of {array.dtype}, no array of numbers"}
+        return {"wrong": f"an array of {array.dtype} instead of numbers"}
     return array.astype(np.float64) if array.dtype.itemsize > 8 else array
 
 

@@ -247,5 +247,7 @@ def _absolute(words: list[str]) -> list[str]:
     """
     place = shutil.which(words[0])
     if place is None:
-        raise UserError(f"The learner's command {words[0]} is not there; is it installed, and on the PATH?")
+        raise UserError(
+            f"The command {words[0]} of the learner was not found; install it or put it on the PATH."
+        )
     return [str(Path(place).absolute()), *words[1:]]

@@ -44,8 +44,7 @@ class ForkServer:
     def __init__(self, network: bool, threads: int) -> None:
         if not hasattr(os, "fork"):
             raise UserError(
-                "The sandbox for learners needs Linux or macOS; on this system, --isolation none runs "
-                "learners without one."
+                "The sandbox needs Linux or macOS; use --isolation none to run learners without it."
             )
         self._line, theirs = socket.socketpair()
         self._heard = b""
@@ -64,7 +63,7 @@ class ForkServer:
         ready = self.hear(START_SECONDS)
         if ready is None:
             self.close()
-            raise UserError("The process that starts learners does not start; see `nsl-bench doctor`.")
+            raise UserError("The process that starts learners cannot be started; run `nsl-bench doctor`.")
         self.force: dict[str, str] = ready["ready"]
 
     @property
@@ -84,7 +83,7 @@ class ForkServer:
         while (said := self.hear(START_SECONDS)) is not None:
             if "spawned" in said:
                 return int(said["spawned"])
-        raise OSError("the process that starts learners does not answer")
+        raise OSError("the process that starts learners does not respond")
 
     def kill(self, process: int) -> None:
         """End a learner's process and all that it started."""

@@ -78,7 +78,9 @@ class IsolatedLearner:
             self.takes_validation = bool(made["validation"])
         except (KeyError, TypeError) as error:
             self.close()
-            raise Failure("invalid_output", "The learner's process does not say what it is.") from error
+            raise Failure(
+                "invalid_output", "The learner's process sent an invalid description of the learner."
+            ) from error
         except BaseException:
             self.close()
             raise
@@ -128,7 +130,7 @@ class IsolatedLearner:
             given["validation"] = card_of(validation)
         told = self._process.call(do, self._answer, **given)
         if not isinstance(told, dict):
-            raise InvalidOutput(f"The learner {self.stands_for} answers with a {type(told).__name__}.")
+            raise InvalidOutput(f"{self.stands_for} returned an invalid value of type {type(told).__name__}.")
         return told
 
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -158,8 +160,8 @@ class IsolatedLearner:
     def _array(self, answer: Any, what: str) -> np.ndarray[Any, Any]:
         if isinstance(answer, np.ndarray):
             return answer
-        wrong = answer.get("wrong", "no array") if isinstance(answer, dict) else "no array"
-        raise InvalidOutput(f"{what} of the learner {self.stands_for} gives {str(wrong)[:300]}.")
+        wrong = answer.get("wrong") if isinstance(answer, dict) else None
+        raise InvalidOutput(f"{self.stands_for}.{what} returned {str(wrong or 'no array')[:300]}.")
 
     def rules(self) -> Any:
         """What it learned as rules."""
@@ -171,8 +173,8 @@ class IsolatedLearner:
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
             if "wrong" in told:
                 raise InvalidOutput(
-                    f"rules of the learner {self.stands_for} gives a {str(told['wrong'])[:100]}; expected a "
-                    "list of rules as strings, or a Hypothesis."
+                    f"{self.stands_for}.rules must return a list of strings or a Hypothesis; "
+                    f"got {str(told['wrong'])[:100]}."
                 )
             found = told["rules"] if "rules" in told else _hypothesis(told["hypothesis"])
             rules = found.rules if isinstance(found, Hypothesis) else found
@@ -180,7 +182,7 @@ class IsolatedLearner:
                 one_by_one("\n".join(rules), f"the rules of the learner {self.stands_for}")
                 vet(rules, self._vetted(), self._limits)
             return found
-        raise InvalidOutput(f"rules of the learner {self.stands_for} gives no hypothesis.")
+        raise InvalidOutput(f"{self.stands_for}.rules returned an invalid hypothesis.")
 
     def _vetted(self) -> list[View]:
         """The views on which rules will be evaluated, behind the train view."""
@@ -201,7 +203,7 @@ class IsolatedLearner:
                 for e in told
             ]
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidOutput(f"examples_ of the learner {self.stands_for} are no examples.") from error
+            raise InvalidOutput(f"{self.stands_for}.examples_ contains invalid examples.") from error
 
     def usage(self) -> Usage:
         """What its process has used until now."""

@@ -69,7 +69,7 @@ def memory_size(text: str) -> int:
     try:
         size = int(float(word.removesuffix(unit)) * _UNITS[unit])
     except (ValueError, KeyError, OverflowError):
-        raise UserError(f"A size of memory is a number with K, M, G or T, e.g. 4G; found '{text}'.") from None
+        raise UserError(f"A memory size must be a number with K, M, G or T, e.g. 4G; got '{text}'.") from None
     if size < 64 << 20:
-        raise UserError(f"A learner needs at least 64M of memory; found '{text}'.")
+        raise UserError(f"A learner's memory limit must be at least 64M; got '{text}'.")
     return size

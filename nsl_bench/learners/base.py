@@ -168,25 +168,23 @@ def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:
     try:
         given = np.asarray(answer, np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidOutput(
-            f"predict_proba of the learner {name} gives no array of numbers: {error}."
-        ) from error
+        raise InvalidOutput(f"{name}.predict_proba must return an array of numbers: {error}.") from error
     if given.shape != expected:
         raise InvalidOutput(
-            f"predict_proba of the learner {name} gives an array of shape {given.shape}, but there are "
-            f"{expected[0]} examples and {expected[1]} labels: {expected}."
+            f"{name}.predict_proba must return an array of shape {expected} (examples, labels); "
+            f"got {given.shape}."
         )
     bad = ~np.isfinite(given).all(axis=1)
     if bad.any():
         raise InvalidOutput(
-            f"predict_proba of the learner {name} gives NaN or infinity for {bad.sum()} of {len(test)} "
+            f"{name}.predict_proba returned NaN or infinity for {bad.sum()} of {len(test)} "
             f"examples, first for example {int(bad.argmax())}."
         )
     bad = (given < -1e-9).any(axis=1) | (given.sum(axis=1) > 1 + _TOLERANCE)
     if bad.any():
         row = int(bad.argmax())
         raise InvalidOutput(
-            f"predict_proba of the learner {name} gives no probabilities for {bad.sum()} of {len(test)} "
+            f"{name}.predict_proba returned invalid probabilities for {bad.sum()} of {len(test)} "
             f"examples, first for example {row}: {given[row].tolist()}."
         )
     return np.maximum(given, 0)
@@ -218,14 +216,14 @@ def labels_of(
     given = np.asarray(predict(test))
     if given.shape != (len(test),) or not np.issubdtype(given.dtype, np.integer):
         raise InvalidOutput(
-            f"predict of the learner {_name(learner)} gives {given.dtype} of shape {given.shape}, expected "
-            f"whole numbers of shape ({len(test)},)."
+            f"{_name(learner)}.predict must return whole numbers of shape ({len(test)},); "
+            f"got {given.dtype} of shape {given.shape}."
         )
     bad = (given >= test.n_labels) | (given < -2)
     if bad.any():
         raise InvalidOutput(
-            f"predict of the learner {_name(learner)} gives {int(given[bad.argmax()])} for example "
-            f"{int(bad.argmax())}; labels are 0 to {test.n_labels - 1}, -1 for none, -2 for several."
+            f"{_name(learner)}.predict must return labels between 0 and {test.n_labels - 1}, -1 for none or "
+            f"-2 for several; got {int(given[bad.argmax()])} for example {int(bad.argmax())}."
         )
     return given.astype(np.int16)
 
@@ -256,8 +254,8 @@ def hypothesis_of(learner: Learner, benchmark: Benchmark | None = None) -> Hypot
         or not all(isinstance(rule, str) for rule in found)
     ):
         raise InvalidOutput(
-            f"rules of the learner {_name(learner)} gives a {type(found).__name__}; expected a list of "
-            "rules as strings, or a Hypothesis."
+            f"{_name(learner)}.rules must return a list of strings or a Hypothesis; "
+            f"got {type(found).__name__}."
         )
     return _counted(Hypothesis(tuple(found), 0), benchmark, _name(learner))
 

@@ -44,9 +44,9 @@ def command_of(spec: str) -> tuple[Track, list[str]]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UserError(f"The learner's command '{text}' cannot be split into words: {error}.") from error
+        raise UserError(f"--learner-command cannot be split into words ({error}); got '{text}'.") from error
     if not bracket or track not in get_args(Track) or not words:
-        raise UserError(f"'{spec}' is no learner's command; write --learner-command 'PROGRAM WORD ...'.")
+        raise UserError(f"'{spec}' is not a learner command; write --learner-command 'PROGRAM ARGUMENT ...'.")
     return cast(Track, track), words
 
 

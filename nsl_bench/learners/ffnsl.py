@@ -58,9 +58,9 @@ class FFNSL:
         time_limit: float | None = None,
     ) -> None:
         if constant < 1:
-            raise UserError(f"The option constant of ffnsl is {constant}, but a penalty is at least 1.")
+            raise UserError(f"ffnsl: constant must be 1 or more; got {constant}.")
         if time_limit is not None and time_limit <= 0:
-            raise UserError(f"ffnsl: time_limit must be a positive number of seconds; got {time_limit}.")
+            raise UserError(f"ffnsl: time_limit must be above 0 seconds; got {time_limit}.")
         self.rule_learner = rule_learner
         self.penalty: Penalty = penalty
         self.constant = constant

@@ -50,12 +50,11 @@ class _NeuralLearner(ABC):
 
     def __init__(self, epochs: int, learning_rate: float, seed: int, patience: int) -> None:
         if patience < 0:
-            raise UserError(f"A neural learner's patience must be 0 or more; got {patience}.")
-        if epochs < 1 or learning_rate <= 0:
-            raise UserError(
-                f"A neural learner needs at least 1 epoch and a learning rate above 0, "
-                f"found epochs={epochs}, learning_rate={learning_rate}."
-            )
+            raise UserError(f"patience must be 0 or more; got {patience}.")
+        if epochs < 1:
+            raise UserError(f"epochs must be 1 or more; got {epochs}.")
+        if learning_rate <= 0:
+            raise UserError(f"learning_rate must be above 0; got {learning_rate}.")
         self.epochs = epochs
         self.learning_rate = learning_rate
         self.seed = seed

@@ -28,7 +28,7 @@ class Rules:
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            raise UserError(f"The learner rules needs a file of ASP rules; there is no {path}.")
+            raise UserError(f"rules: the file {path} does not exist; give a file of ASP rules.")
         self._text = read_text(path)
 
     def fit(self, train: View) -> Rules:

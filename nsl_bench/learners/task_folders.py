@@ -172,9 +172,9 @@ def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
 
     where = path.name
     if path.is_symlink() or not path.is_file():
-        raise InvalidOutput(f"There is no {where}, or it is no file.")
+        raise InvalidOutput(f"{where} is missing or is not a file.")
     if path.stat().st_size > _LARGEST_BYTES:
-        raise InvalidOutput(f"{where} has {path.stat().st_size} bytes; {n} predictions need far fewer.")
+        raise InvalidOutput(f"{where} is too large for {n} predictions: {path.stat().st_size} bytes.")
     try:
         file = pyarrow.parquet.ParquetFile(path)
         claims, schema = file.metadata, file.schema_arrow
@@ -182,9 +182,9 @@ def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
         groups = sum(claims.row_group(k).num_rows for k in range(claims.num_row_groups))
         rows = max(claims.num_rows, groups)
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise InvalidOutput(f"{where} is no parquet file: {_short(error)}.") from error
+        raise InvalidOutput(f"{where} is not a parquet file: {_short(error)}.") from error
     if not n <= 2 * rows or rows > 2 * n + 1000:
-        raise InvalidOutput(f"{where} has {rows} rows, but there are {n} test examples.")
+        raise InvalidOutput(f"{where} must have {n} rows, one per test example; got {rows}.")
     scores = [f"p_{name}" for name in label_names]
     given = [name for name in scores if name in schema.names]
     _check_columns(where, schema, given, scores)
@@ -206,16 +206,16 @@ def _check_columns(where: str, schema: Any, given: Sequence[str], scores: Sequen
     import pyarrow as pa
 
     if len(set(schema.names)) < len(schema.names):
-        raise InvalidOutput(f"{where} has two columns of one name.")
+        raise InvalidOutput(f"{where} has two columns with the same name.")
     if "example" not in schema.names:
         raise InvalidOutput(
-            f"{where} has no column 'example'; found {', '.join(schema.names[:10]) or 'none'}."
+            f"{where} must have the column 'example'; got {', '.join(schema.names[:10]) or 'no columns'}."
         )
     if given and len(given) < len(scores):
         missing = [name for name in scores if name not in given]
-        raise InvalidOutput(f"{where} has {given[0]}, but not {', '.join(missing)}.")
+        raise InvalidOutput(f"{where} has the column {given[0]} but lacks {', '.join(missing)}.")
     if not given and "label" not in schema.names:
-        raise InvalidOutput(f"{where} needs a column 'label', or the columns {', '.join(scores)}.")
+        raise InvalidOutput(f"{where} must have the column 'label' or the columns {', '.join(scores)}.")
     strings = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)
     numbers = (pa.types.is_floating, pa.types.is_integer)
     for name, kinds, word in (
@@ -226,7 +226,7 @@ def _check_columns(where: str, schema: Any, given: Sequence[str], scores: Sequen
         if name in schema.names:
             kind = schema.field(name).type
             if not any(fits(kind) for fits in kinds):
-                raise InvalidOutput(f"The column '{name}' of {where} is of type {kind}; it holds {word}.")
+                raise InvalidOutput(f"The column '{name}' of {where} must have {word}; got the type {kind}.")
 
 
 def _order(where: str, ids: Sequence[Any], n: int) -> npt.NDArray[np.int64]:
@@ -240,8 +240,8 @@ def _order(where: str, ids: Sequence[Any], n: int) -> npt.NDArray[np.int64]:
     if missing or extra or doubled:
         named = [str(group[0])[:50] for group in (missing, extra, doubled) if group]
         raise InvalidOutput(
-            f"{where}: {len(missing)} examples missing, {len(extra)} extra, {len(doubled)} twice or more; "
-            f"there are {n} test examples (first wrong: {', '.join(named)})."
+            f"{where}: {len(missing)} examples missing, {len(extra)} unknown, {len(doubled)} repeated; "
+            f"expected {n} test examples (first problem: {', '.join(named)})."
         )
     row = {name: i for i, name in enumerate(ids)}
     return np.array([row[name] for name in expected], np.int64)
@@ -252,7 +252,7 @@ def _labels(where: str, told: Sequence[Any], names: Sequence[str]) -> npt.NDArra
     wrong = [label for label in told if label not in number]
     if wrong:
         raise InvalidOutput(
-            f"{where}: {len(wrong)} labels are none of {', '.join(number)}; first: {str(wrong[0])[:50]!r}."
+            f"{where}: {len(wrong)} labels are not in {', '.join(number)}; first: {str(wrong[0])[:50]!r}."
         )
     return np.array([number[label] for label in told], np.int16)
 
@@ -261,10 +261,10 @@ def _probabilities(
     where: str, values: npt.NDArray[np.float64], ids: Sequence[str]
 ) -> npt.NDArray[np.float64]:
     for bad, word in (
-        (np.isnan(values).any(axis=1), "NaN or nothing"),
-        (np.isinf(values).any(axis=1), "infinity"),
+        (np.isnan(values).any(axis=1), "NaN or missing"),
+        (np.isinf(values).any(axis=1), "infinite"),
         ((values < -1e-9).any(axis=1), "negative"),
-        (values.sum(axis=1) > 1 + 1e-3, "more than 1 together"),
+        (values.sum(axis=1) > 1 + 1e-3, "more than 1 in sum"),
     ):
         if bad.any():
             first = ids[int(bad.argmax())]
@@ -288,12 +288,12 @@ def read_rules(path: Path) -> list[str] | None:
         return None
     if path.stat().st_size > _LARGEST_RULES:
         raise InvalidOutput(
-            f"{path.name} has {path.stat().st_size} bytes; rules have {_LARGEST_RULES} at most."
+            f"{path.name} must have at most {_LARGEST_RULES} bytes; got {path.stat().st_size}."
         )
     try:
         return list(one_by_one(read_text(path), path.name))
     except UserError as error:
-        raise InvalidOutput(f"{path.name} holds no rules: {_short(error)}") from error
+        raise InvalidOutput(f"{path.name} contains no valid rules: {_short(error)}") from error
 
 
 def _short(error: BaseException) -> str:

@@ -42,7 +42,7 @@ class Tuned:
         first = registry.create("learner", learner, seed=seed)
         space = getattr(first, "search_space", None)
         if not space:
-            raise UserError(f"The learner {learner} has no options to tune: it has no search_space.")
+            raise UserError(f"tuned: the learner {learner} cannot be tuned because it has no search_space.")
         self._space: Mapping[str, Sequence[Any]] = space
         self.track: Track = track_of(first)
         self.version = f"1+{version_of(first, learner)}"

@@ -60,7 +60,7 @@ class Images(Sequence[Slots]):
 
     def __init__(self, split: Split, source: ImageSource, shift: Shift | None) -> None:
         if split.n_shifted and shift is None:
-            raise ValueError("some examples are shifted, but by no shift")
+            raise ValueError("some examples are shifted, but no shift is given")
         self._split, self._source, self._shift = split, source, shift
 
     def __len__(self) -> int:
@@ -162,7 +162,7 @@ class View:
             TrackError: the view is of a test set.
         """
         if self._labels is None:
-            raise TrackError("A test split has no labels: predict them.")
+            raise TrackError("The test split has no labels; predict them.")
         return self._labels
 
     @property
@@ -213,11 +213,11 @@ class View:
         """
         if self._images is None:
             reason = (
-                "this view holds symbols only"
+                "this view contains only symbols"
                 if self.track in _WITH_IMAGES
-                else f"a learner of the track '{self.track}' is shown symbols"
+                else f"learners of the track '{self.track}' get symbols"
             )
-            raise TrackError(f"There are no images here: {reason}.")
+            raise TrackError(f"No images are available here: {reason}.")
         return self._images
 
     @property
@@ -330,12 +330,10 @@ class View:
     def _known(self, what: str) -> Predictions:
         if self._predictions is None:
             if self.track in _WITH_CONCEPTS:
-                raise TrackError(f"There are no {what} here: this view was made without a network.")
-            raise TrackError(
-                f"A learner of the track '{self.track}' is shown no {what}: it learns from images."
-            )
+                raise TrackError(f"No {what} are available here: this view was made without a network.")
+            raise TrackError(f"Learners of the track '{self.track}' get images, not {what}.")
         return self._predictions
 
     def _knows(self, what: str) -> None:
         if self.track not in _WITH_KNOWLEDGE:
-            raise TrackError(f"A learner of the track '{self.track}' is given no {what}.")
+            raise TrackError(f"Learners of the track '{self.track}' do not get {what}.")

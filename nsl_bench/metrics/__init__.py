@@ -33,7 +33,7 @@ class _Metrics(Mapping[str, Metric]):
         for point in points:
             for metric in _metrics_of(point):
                 if metric.name in found:
-                    raise UserError(f"Two metrics are called '{metric.name}'; one of them is {point.value}.")
+                    raise UserError(f"Two metrics are named '{metric.name}'; one of them is {point.value}.")
                 found[metric.name] = metric
         return found
 

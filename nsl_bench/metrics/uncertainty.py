@@ -26,9 +26,11 @@ def _blocks(uncertainty: npt.ArrayLike, marked: npt.ArrayLike) -> tuple[Floats, 
     """How many examples, and how many marked ones, have each uncertainty, the least first."""
     values, marks = np.asarray(uncertainty, np.float64), np.asarray(marked, np.bool_)
     if values.ndim != 1 or values.shape != marks.shape:
-        raise ValueError(f"uncertainty of shape {values.shape} does not go with marks of {marks.shape}")
+        raise ValueError(
+            f"uncertainty has shape {values.shape} and marks have shape {marks.shape}; they must match"
+        )
     if np.isnan(values).any():
-        raise ValueError("an uncertainty is NaN")
+        raise ValueError("uncertainty must not contain NaN")
     _, place = np.unique(values, return_inverse=True)
     return np.bincount(place).astype(np.float64), np.bincount(place, marks).astype(np.float64)
 

@@ -47,7 +47,7 @@ _MOST_SEED = 2**63 - 1
 """Torch takes no larger one."""
 
 _FIELDS = {"network": str, "version": str, "options": dict, "concepts": list}
-_WORDS = {str: "a text", dict: "an object", list: "a list"}
+_WORDS = {str: "a string", dict: "an object", list: "a list"}
 
 
 @dataclass(frozen=True)

@@ -59,12 +59,14 @@ def _checked(answer: Any, shape: tuple[int, ...]) -> Probabilities:
     try:
         given = np.asarray(answer, np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidOutput(f"predict_concepts gives no array of numbers: {error}.") from error
+        raise InvalidOutput(f"predict_concepts must return an array of numbers: {error}.") from error
     if given.shape != shape:
-        raise InvalidOutput(f"predict_concepts gives an array of shape {given.shape}; it must be {shape}.")
+        raise InvalidOutput(f"predict_concepts must return an array of shape {shape}; got {given.shape}.")
     sums = given.sum(axis=2)
     if not np.isfinite(given).all() or (given < -_TOLERANCE).any() or (sums > 1 + _TOLERANCE).any():
-        raise InvalidOutput("predict_concepts gives what are no probabilities.")
+        raise InvalidOutput(
+            "predict_concepts returned invalid probabilities (below 0, above 1, NaN, or a sum above 1)."
+        )
     return given
 
 

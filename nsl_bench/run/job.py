@@ -45,7 +45,7 @@ def _is_commitment(text: str) -> bool:
     return not text or re.fullmatch("[0-9a-f]{64}", text) is not None
 
 
-_SHARE = Annotated[float, Is("a number from 0 to 100", least=0, most=100)]
+_SHARE = Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Job(Written):
     test_shift: str
     test_percent: _SHARE
     size: str
-    repeat: Annotated[int, Is("a whole number from 1", least=1)]
+    repeat: Annotated[int, Is("a whole number of 1 or more", least=1)]
     learner: str
     track: Track
     network: str | None
@@ -100,10 +100,12 @@ class Job(Written):
     sealed: Annotated[str, Is("64 hexadecimal digits, or none", test=_is_commitment)] = field(
         default="", metadata={"since": 3}
     )
-    learner_draw: Annotated[int, Is("a whole number from 0", least=0)] = field(
+    learner_draw: Annotated[int, Is("a whole number of 0 or more", least=0)] = field(
         default=0, metadata={"since": 4}
     )
-    protocol: Annotated[int, Is("a whole number from 1", least=1)] = field(default=1, metadata={"since": 4})
+    protocol: Annotated[int, Is("a whole number of 1 or more", least=1)] = field(
+        default=1, metadata={"since": 4}
+    )
 
     former: ClassVar[Mapping[str, str]] = {
         "train_shift": "shift",

@@ -28,12 +28,12 @@ from nsl_bench.run.job import Job, plan
 
 __all__ = ["Grid", "jobs_of", "read", "write"]
 
-_SHARE = Annotated[float, Is("a number from 0 to 100", least=0, most=100)]
-_REPEAT = Annotated[int, Is("a whole number from 1", least=1)]
-_NATURAL = Annotated[int, Is("a whole number from 0", least=0)]
-_NATURALS = Is("a list of whole numbers from 0", shortest=1)
-_TEXTS = Is("a list of texts, at least one", shortest=1)
-_SHARES = Is("a list of numbers from 0 to 100", shortest=1)
+_SHARE = Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
+_REPEAT = Annotated[int, Is("a whole number of 1 or more", least=1)]
+_NATURAL = Annotated[int, Is("a whole number of 0 or more", least=0)]
+_NATURALS = Is("a list of whole numbers of 0 or more", shortest=1)
+_TEXTS = Is("a list of at least one string", shortest=1)
+_SHARES = Is("a list of numbers between 0 and 100", shortest=1)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Grid(Declared):
     test_shifts: Annotated[tuple[str, ...], _TEXTS] = ()
     test_percents: Annotated[tuple[_SHARE, ...], _SHARES] = ()
     sizes: Annotated[tuple[str, ...], _TEXTS] = ("small",)
-    repeats: Annotated[tuple[_REPEAT, ...], Is("a list of whole numbers from 1", shortest=1)] = (
+    repeats: Annotated[tuple[_REPEAT, ...], Is("a list of whole numbers of 1 or more", shortest=1)] = (
         1,
         2,
         3,

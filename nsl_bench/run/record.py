@@ -75,7 +75,7 @@ class Record(Written):
     versions: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
     started: str = ""
-    seconds: Annotated[float, Is("a number of seconds from 0", least=0)] = 0.0
+    seconds: Annotated[float, Is("a number of seconds, 0 or more", least=0)] = 0.0
     message: str = ""
     output: str = field(default="", metadata={"since": 2})
     timed_out: bool = field(default=False, metadata={"since": 2})
@@ -89,7 +89,8 @@ class Record(Written):
         default="", compare=False
     )
     schema: Annotated[
-        int, Is("a whole number from 1 to 4", least=1, most=SCHEMA, schema={"enum": [*range(1, SCHEMA + 1)]})
+        int,
+        Is("a whole number between 1 and 4", least=1, most=SCHEMA, schema={"enum": [*range(1, SCHEMA + 1)]}),
     ] = field(default=SCHEMA, compare=False)
 
     def __post_init__(self) -> None:

@@ -73,8 +73,8 @@ def answer_sets(text: str) -> set[frozenset[str]]:
         ("#program p(x).", "#program parts"),
         ("#script (lua) #end.", "#script is refused"),
         ('#include "x".', "#include is refused"),
-        ("a :- &sum { x } > 1.", "theory atom|syntax error"),
-        ("a(@f(1)).", "external function"),
+        ("a :- &sum { x } > 1.", "Theory atoms|syntax error"),
+        ("a(@f(1)).", "External functions"),
         ("#edge (a,b).", "has no meaning here"),
     ],
 )
@@ -163,8 +163,8 @@ def test_only_regular_files_are_read(tmp_path) -> None:  # type: ignore[no-untyp
     for name, sentence in [
         ("pipe", "a pipe or a device"),
         ("zero", "a pipe or a device"),
-        ("latin", "not UTF-8"),
-        ("none", "There is no file"),
+        ("latin", "must be UTF-8"),
+        ("none", "does not exist"),
         (".", "is a folder"),
     ]:
         with pytest.raises(UserError, match=sentence):

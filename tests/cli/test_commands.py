@@ -113,7 +113,7 @@ def test_a_learner_that_fails_costs_only_its_runs(tmp_path: Path) -> None:
     done = nsl_bench(*words, "--jobs", "1", "--track", "symbolic", "--out", tmp_path / "results")
     assert done.returncode == 1
     assert "1 runs done, 1 failed" in done.stdout
-    assert "A learner of the track 'end_to_end' is given no concepts" in done.stderr
+    assert "Learners of the track 'end_to_end' do not get concepts" in done.stderr
     (log,) = (tmp_path / "results" / "logs").iterdir()
     assert "fitted" in log.read_text() and "    fitted" in done.stderr
     (failure,) = (r for r in Store(tmp_path / "results") if r.status != "ok")
@@ -182,7 +182,7 @@ def test_generate_writes_a_whole_folder_and_verify_says_so(tmp_path: Path) -> No
     assert manifest["configs"]["rotate90"]["train"]["rows"] == 320
     assert manifest["configs"]["rotate90"]["train"]["percents"]["60"] in done.stdout
     again = nsl_bench(*words, "--out", out)
-    assert again.returncode == 2 and "is there already" in again.stderr
+    assert again.returncode == 2 and "already exists" in again.stderr
     assert "rows match the manifest" in nsl_bench("verify", out).stdout
     (out / "manifest.json").write_text("{")
     spoiled = nsl_bench("verify", out)

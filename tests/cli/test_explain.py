@@ -121,5 +121,5 @@ def test_a_network_that_the_run_did_not_use_is_named(tmp_path: Path) -> None:
 
 def test_a_run_that_is_not_there_is_told(tmp_path: Path) -> None:
     stored(tmp_path / "results", None)
-    with pytest.raises(UserError, match="There is no run"):
+    with pytest.raises(UserError, match="matches no run"):
         explained(tmp_path / "results", "zzzz")

@@ -48,7 +48,7 @@ def test_severities_are_those_that_change_something() -> None:
     assert "saturate" not in found and found["fog"] == tuple(f"fog:severity={k}" for k in range(1, 6))
 
 
-@pytest.mark.parametrize(("out", "what"), [("x.jpg", "must end in .png; got"), ("no/x.png", "does not exist")])
+@pytest.mark.parametrize(("out", "what"), [("x.jpg", "must end in .png"), ("no/x.png", "does not exist")])
 def test_a_bad_place(out: str, what: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=what):
         CliRunner().invoke(

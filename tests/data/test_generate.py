@@ -207,13 +207,13 @@ def test_it_goes_on_where_it_stopped(grids: Path, tmp_path: Path, monkeypatch: p
     with pytest.raises(KeyboardInterrupt):
         generate(RECIPE, out)
     assert not out.exists() and partial(out).is_dir()
-    with pytest.raises(UserError, match=r"There is no data set .*/out; .*/out\.part is half-written"):
+    with pytest.raises(UserError, match=r"The data set .*/out does not exist; .*/out\.part is unfinished"):
         nsl_bench.load(out)
-    with pytest.raises(UserError, match="no whole data set: it has no manifest"):
+    with pytest.raises(UserError, match=r"not a complete data set: manifest\.json is missing"):
         nsl_bench.load(partial(out))
     times = {path: (partial(out) / path).stat().st_mtime_ns for path in written}
     monkeypatch.setattr("nsl_bench.data.generate.write", real)
-    with pytest.raises(UserError, match=r"half of another data set \(seed 0, not 1\)"):
+    with pytest.raises(UserError, match=r"a different unfinished data set \(seed 0, not 1\)"):
         generate(replace(RECIPE, seed=1), out)
     manifest = generate(RECIPE, out)
     assert {path: (out / path).stat().st_mtime_ns for path in written} == times
@@ -274,17 +274,17 @@ def test_options_of_the_command_line_take_the_place_of_the_recipe(tmp_path: Path
         ('benchmark = "sudoku_4x4"\nrepeat = 2', r"unknown key 'repeat'\. Did you mean 'repeats'\?"),
         (
             'benchmark = "sudoku_4x4"\nrepeats = "2"',
-            "repeats must be a whole number from 1 to 10,000; got '2'",
+            "repeats must be a whole number between 1 and 10,000; got '2'",
         ),
-        ('benchmark = "sudoku_4x4"\nseed = -1', "seed must be a whole number from 0 to .*; got -1"),
+        ('benchmark = "sudoku_4x4"\nseed = -1', "seed must be a whole number between 0 and .*; got -1"),
         ('benchmark = "sudoku_4x4"\nshifts = "noir"', "shifts must be a list such as .*; got 'noir'"),
         (
             'benchmark = "sudoku_4x4"\npercents = [10, "x"]',
-            r"percents\[1\] must be a number from 0 to 100; got 'x'",
+            r"percents\[1\] must be a number between 0 and 100; got 'x'",
         ),
         (
             'benchmark = "sudoku_4x4"\npercents = [101]',
-            r"percents\[0\] must be a number from 0 to 100; got 101",
+            r"percents\[0\] must be a number between 0 and 100; got 101",
         ),
         ('benchmark = "sudoku_4x4"\npercents = [nan]', r"In .*toml: percents\[0\] must be .*got nan"),
         (
@@ -293,14 +293,14 @@ def test_options_of_the_command_line_take_the_place_of_the_recipe(tmp_path: Path
         ),
         (
             'benchmark = { name = "sudoku:block_rows=3", block_columns = 2 }',
-            "benchmark has the name .*; name it alone",
+            "benchmark has the name .*which already contains options",
         ),
         ('benchmark = "sudoku_4x4"\nshifts = ["rotate:45", "rotate:45.0"]', "taken by 'rotate:45'"),
-        ('benchmark = "sudoku_4x4"\nsize = "small"\ntrain = 3', "'size' and 'train' both say"),
+        ('benchmark = "sudoku_4x4"\nsize = "small"\ntrain = 3', "'size' and 'train' both set"),
         ('benchmark = "sudoku_4x4"\nseed = true', "seed must be .*; got true"),
         (
             'benchmark = { name = "sudoku_4x4", a = [1] }',
-            "has the option a, which must be a text or a number",
+            "has the option a, which must be a string or a number",
         ),
         ('benchmark = "sudoku_4x4"\nimages = "some"', "images must be .*; got 'some'"),
         ('benchmark = "sudoko_4x4"', "Did you mean 'sudoku_4x4'"),
@@ -308,7 +308,7 @@ def test_options_of_the_command_line_take_the_place_of_the_recipe(tmp_path: Path
         ("benchmark = { block_rows = 3 }", "a name or a table with a name"),
         ('benchmark = "sudoku_4x4"\nsize = "smal"', "Did you mean 'small'"),
         ("repeats = 2", "benchmark is missing"),
-        ("benchmark = ", "is no TOML"),
+        ("benchmark = ", "is not valid TOML"),
     ],
 )
 def test_a_wrong_recipe_gets_one_sentence(text: str, sentence: str, tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_a_wrong_recipe_gets_one_sentence(text: str, sentence: str, tmp_path: Pa
 def test_what_is_no_manifest_is_no_recipe(text: str, tmp_path: Path) -> None:
     manifest = tmp_path / "manifest.json"
     manifest.write_text(text)
-    with pytest.raises(UserError, match=r"manifest\.json is no manifest of a data set"):
+    with pytest.raises(UserError, match=r"manifest\.json is not a data set manifest"):
         Recipe.read(manifest)
 
 
@@ -354,14 +354,14 @@ def test_a_data_set_is_not_made_from_another_ones_files(
         patch.setattr(Path, "replace", denied)
         with pytest.raises(UserError, match=r"out\.part cannot be renamed to .*out: Permission denied"):
             generate(LITTLE, out)
-    with pytest.raises(UserError, match=r"half of another data set \(seed 0, not 5\)"):
+    with pytest.raises(UserError, match=r"a different unfinished data set \(seed 0, not 5\)"):
         generate(replace(LITTLE, seed=5), out)
     state = partial(out) / ".state"
     (state / "train.npz").write_bytes(b"damaged")
     assert generate(LITTLE, out) == generate(LITTLE, tmp_path / "again")
     (partial(out) / "standard").mkdir(parents=True)
     shutil.rmtree(out)
-    with pytest.raises(UserError, match="files that are not of a half-made data set"):
+    with pytest.raises(UserError, match="files that do not belong to an unfinished data set"):
         generate(LITTLE, out)
 
 
@@ -370,7 +370,7 @@ def test_a_shift_that_gives_no_images_is_named(
     wrong: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Rotate, "apply", lambda self, images, indices: wrong(images))
-    with pytest.raises(UserError, match=r"The shift 'rotate:90' gave images of .*, but should give uint8 \["):
+    with pytest.raises(UserError, match=r"The shift 'rotate:90': images must be uint8 \["):
         generate(replace(LITTLE, shifts=("rotate90",)), tmp_path / "out")
 
 

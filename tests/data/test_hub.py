@@ -91,7 +91,7 @@ def test_everything_goes_up_in_one_commit_and_is_tagged(hub: Hub, tmp_path: Path
 
     again = publish(hub, tmp_path, grids)
     assert again.returncode == 2
-    assert f"{REPOSITORY} has the version v1.0.0 already" in again.stderr
+    assert f"{REPOSITORY} already has version v1.0.0" in again.stderr
     assert len(hub.commits[REPOSITORY]) == 1
 
     configs = Manifest.read(grids).configs
@@ -107,7 +107,7 @@ def test_everything_goes_up_in_one_commit_and_is_tagged(hub: Hub, tmp_path: Path
     others += [f"{REPOSITORY}@v1.0.0 standard 0 1"]
     kept, plain, strange, part = load(hub, tmp_path, mixed, *others, HF_HUB_OFFLINE="1")
     assert kept == stated and plain == configs["standard"]["train_2"].content_hash
-    assert strange.startswith("The Hub cannot be reached for someone/else at v1.0.0: connect once, or ")
+    assert strange.startswith("The Hub cannot be reached for someone/else at v1.0.0; connect once, or ")
     assert "connect once, or copy the data set's folder here" in part
 
 
@@ -115,26 +115,27 @@ def test_what_the_hub_does_not_have(hub: Hub, tmp_path: Path) -> None:
     hub.commits[REPOSITORY], hub.tags[REPOSITORY] = [({"README.md": b"x"}, "first")], {"v0": 0}
     names = ("someone/nothing@v1.0.0", f"{REPOSITORY}@v9", REPOSITORY, f"{REPOSITORY}@v0")
     assert load(hub, tmp_path, *(f"{name} rotate90 50 2" for name in names)) == [
-        "The Hub has no data set someone/nothing at v1.0.0, or it is private: check the name or log in, "
+        "The data set someone/nothing at v1.0.0 does not exist on the Hub, or is private; "
+        "check the name, or log in with "
         "`hf auth login`.",
-        f"The Hub has no such revision: {REPOSITORY} at v9.",
-        f"Pin the repository {REPOSITORY} by a revision, a tag or a commit, so that it stays the same: "
+        f"The revision does not exist on the Hub: {REPOSITORY} at v9.",
+        f"{REPOSITORY} needs a revision (tag or commit), so that results stay reproducible; write "
         f"'{REPOSITORY}@v1.0.0'.",
-        f"{REPOSITORY} at v0 on the Hub is no data set of nsl-bench: it has no manifest.json.",
+        f"{REPOSITORY} at v0 on the Hub is not an nsl-bench data set: manifest.json is missing.",
     ]
 
 
 def test_a_refusal_gets_one_sentence(hub: Hub, tmp_path: Path, grids: Path) -> None:
     done = publish(hub, tmp_path, grids, token="hf_other")
     assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert "log in, `hf auth login`" in done.stderr
+    assert "log in with `hf auth login`" in done.stderr
     assert hub.commits == {}
 
 
 def test_a_version_is_tagged_again_if_that_failed(hub: Hub, tmp_path: Path, grids: Path) -> None:
     hub.broken = "/tag/"
     done = publish(hub, tmp_path, grids)
-    assert done.returncode == 2 and "The Hub answered with an error" in done.stderr, done.stderr
+    assert done.returncode == 2 and "The Hub returned an error" in done.stderr, done.stderr
     hub.broken = None
     assert publish(hub, tmp_path, grids).returncode == 0
     assert set(hub.tags[REPOSITORY]) == {"v1.0.0"}
@@ -143,10 +144,10 @@ def test_a_version_is_tagged_again_if_that_failed(hub: Hub, tmp_path: Path, grid
 @pytest.mark.parametrize(
     ("broken", "answer", "sentence"),
     [
-        ("/upload/", (403, b"no"), "The Hub refuses access to someone/grids: log in"),
-        ("/upload/", (409, b"no"), "The Hub answered with an error for someone/grids"),
+        ("/upload/", (403, b"no"), "The Hub denied access to someone/grids; log in"),
+        ("/upload/", (409, b"no"), "The Hub returned an error for someone/grids"),
         *(
-            (step, (200, b"<html>Log in</html>"), "What answered for someone/grids is not the Hub")
+            (step, (200, b"<html>Log in</html>"), "The answer for someone/grids did not come from the Hub")
             for step in ("/create", "/refs", "/batch", "/commit")
         ),
     ],
@@ -179,7 +180,7 @@ def test_a_repository_without_a_commit_has_no_files(hub: Hub, tmp_path: Path, gr
 def test_what_is_no_data_set_is_not_taken_away(hub: Hub, tmp_path: Path, grids: Path) -> None:
     hub.commits[REPOSITORY], hub.tags[REPOSITORY] = [({"thesis.pdf": b"x"}, "first")], {}
     done = publish(hub, tmp_path, grids)
-    assert done.returncode == 2 and f"{REPOSITORY} holds thesis.pdf and no data set" in done.stderr
+    assert done.returncode == 2 and f"{REPOSITORY} contains thesis.pdf and is not an" in done.stderr
     assert len(hub.commits[REPOSITORY]) == 1
 
 
@@ -187,10 +188,10 @@ def test_what_is_no_data_set_is_not_taken_away(hub: Hub, tmp_path: Path, grids: 
     "name", ["grids", "a/b c", "a/b.git", "a/x--y", "ö/ü", "a/..", "a/b/c", "a/", f"a/{'b' * 120}"]
 )
 def test_a_name_that_the_hub_does_not_take(grids: Path, name: str) -> None:
-    with pytest.raises(UserError, match=r"^--repo: '.*' is no repository of the Hub; expected owner/name"):
+    with pytest.raises(UserError, match=r"^--repo: '.*' is not a valid Hub repository. Write owner/name"):
         send(grids, name, dry_run=True)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", name):
-        with pytest.raises(UserError, match=r"is no repository of the Hub; expected owner/name"):
+        with pytest.raises(UserError, match=r"is not a valid Hub repository. Write owner/name"):
             nsl_bench.load(f"{name}@v1")
 
 

@@ -72,7 +72,7 @@ def test_more_columns_than_examples(tmp_path: Path) -> None:
         (["--shift", "rotat90"], "Did you mean 'rotate90'"),
         (["--out", "page.text"], "no ending of a picture"),
         (["--out", "page.psd"], "no ending of a picture"),
-        (["--n", "400", "--columns", "1"], "at most 65500 a side; ask for fewer examples"),
+        (["--n", "400", "--columns", "1"], "at most 65500 pixels per side"),
     ],
 )
 def test_wrong_words(words: list[str], sentence: str, tmp_path: Path) -> None:

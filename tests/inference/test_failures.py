@@ -68,7 +68,7 @@ def test_kernels_that_cannot_be_compiled_are_told_in_one_sentence(monkeypatch: p
     with pytest.raises(UserError) as error:
         run_forward()
     text = sentence(error)
-    assert "numba cannot compile the engines exact and auto here; use the engine sampling" in text
+    assert "numba cannot compile the engines exact and auto on this machine; use the engine sampling" in text
     assert "TypingError: no such type" in text and len(text) < 500
     np.testing.assert_allclose(Auto()(COINS, VECTORS).probabilities, TRUE, atol=1e-12)
 
@@ -137,7 +137,7 @@ def test_what_problog_raises_is_told_once_and_with_both_reasons(
     with pytest.raises(UserError) as error:
         ProbLog()(COINS, VECTORS)
     text = sentence(error)
-    assert text.startswith("ProbLog cannot answer example 0: GroundingError: no clause found")
+    assert text.startswith("ProbLog failed on example 0: GroundingError: no clause found")
     assert text.count("rejects the rules as they are written at example 0") == 1
 
 

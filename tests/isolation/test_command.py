@@ -95,11 +95,11 @@ def test_a_late_command_is_taken_at_its_rules(script: Path) -> None:
     [
         ("raise SystemExit(4)\n", "crashed", "exit code 4"),
         ("import numpy; kept = [numpy.ones(1 << 22) for _ in range(1000)]\n", "out_of_memory", ""),
-        ("answer(['maybe'] * len(test))\n", "invalid_output", "60 labels are none of"),
-        ("pass\n", "invalid_output", "There is no predictions.parquet"),
+        ("answer(['maybe'] * len(test))\n", "invalid_output", "60 labels are not in"),
+        ("pass\n", "invalid_output", "predictions.parquet is missing"),
         ("import socket; socket.socket()\n", "crashed", "exit code 1"),
         ("Path(__file__).write_text('x')\n", "crashed", "exit code 1"),
-        ("(folder / 'predictions.parquet').symlink_to('/etc/passwd')\n", "invalid_output", "is no file"),
+        ("(folder / 'predictions.parquet').symlink_to('/etc/passwd')\n", "invalid_output", "is not a file"),
     ],
 )
 def test_bad_commands_cost_only_their_run(script: Path, body: str, status: str, sentence: str) -> None:

@@ -104,7 +104,7 @@ def test_everything_of_a_view_is_there(tmp_path: Path) -> None:
     learner.write_text(READER)
     _, _, hypothesis, learner_of = outcome(f"{learner}:Reader", source=PatchSource())
     assert hypothesis.rules == ("differ :- shelf(60).",) and hypothesis.atoms == 2
-    assert "A test split has no labels" in learner_of.log()
+    assert "The test split has no labels" in learner_of.log()
 
 
 STATUSES = {
@@ -117,12 +117,12 @@ STATUSES = {
     "HangsInPredict": ("timeout", "time limit"),
     "EatsMemory": ("out_of_memory", ""),
     "EatsMemoryInChildren": ("out_of_memory", "memory limit of 256 MiB"),
-    "WrongShape": ("invalid_output", "shape (3, 3)"),
+    "WrongShape": ("invalid_output", "got (3, 3)"),
     "NotANumber": ("invalid_output", "NaN or infinity"),
-    "TooCertain": ("invalid_output", "no probabilities for"),
-    "Strings": ("invalid_output", "no array of numbers"),
-    "Nothing": ("invalid_output", "no array of numbers"),
-    "WrongLabels": ("invalid_output", "gives 7 for example 0"),
+    "TooCertain": ("invalid_output", "invalid probabilities for"),
+    "Strings": ("invalid_output", "instead of numbers"),
+    "Nothing": ("invalid_output", "instead of numbers"),
+    "WrongLabels": ("invalid_output", "got 7 for example 0"),
     "EndlessRules": ("invalid_output", "The learned rules cannot be evaluated"),
     "SaysNonsense": ("invalid_output", "sent no message"),
 }

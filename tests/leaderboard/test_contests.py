@@ -80,22 +80,22 @@ paper = { rotate90 = "rotate90" }
         ('shifts = "rotate90"', "shifts must be a list of different shifts; got 'rotate90'"),
         ('shifts = ["standard"]', "shifts has 'standard', which shifts nothing"),
         ('shifts = ["rotate:90"]', "write 'rotate90', its name in results"),
-        ("percents = [0, 50, 50]", "percents must be .* different numbers from 0 to 100"),
-        ("percents = [150]", r"percents\[0\] must be a number from 0 to 100"),
-        ("percents = [-5]", r"percents\[0\] must be a number from 0 to 100"),
-        ("percents = [nan]", r"percents\[0\] must be a number from 0 to 100"),
-        ("percents = [inf]", r"percents\[0\] must be a number from 0 to 100"),
+        ("percents = [0, 50, 50]", "percents must be .* different numbers between 0 and 100"),
+        ("percents = [150]", r"percents\[0\] must be a number between 0 and 100"),
+        ("percents = [-5]", r"percents\[0\] must be a number between 0 and 100"),
+        ("percents = [nan]", r"percents\[0\] must be a number between 0 and 100"),
+        ("percents = [inf]", r"percents\[0\] must be a number between 0 and 100"),
         ("percents = []", "percents must be"),
-        ("repeats = 0", "repeats must be a whole number from 1 to 1000; got 0"),
+        ("repeats = 0", "repeats must be a whole number between 1 and 1000; got 0"),
         ("repeats = 3.7", "repeats must be"),
         ("repeats = 1000000000", "repeats must be"),
-        ("seed = 1.5", "seed must be a whole number from 0; got 1.5"),
+        ("seed = 1.5", "seed must be a whole number of 0 or more; got 1.5"),
         ('paper = "x"', "paper must be .*; got 'x'"),
         ('paper = { rotate90 = "rotate91" }', "published shift .* Did you mean 'rotate90'"),
         ('paper = { rotate9 = "rotate90" }', "shift in paper 'rotate9'"),
         ("repeats = true", "repeats must be .*; got true"),
         ("same_images = 1", "same_images must be true or false; got 1"),
-        ("version = 1979-05-27", "version must be a text"),
+        ("version = 1979-05-27", "version must be a string"),
         ("percnts = [0]", "'percnts'. Did you mean 'percents'"),
     ],
 )
@@ -113,7 +113,7 @@ def test_a_missing_key_gets_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "board.toml").write_text(CONTEST.replace("repeats = 2", ""))
     with pytest.raises(
         UserError,
-        match=r"board\.toml, contest 1: repeats is missing; it must be a whole number from 1 to 1000",
+        match=r"board\.toml, contest 1: repeats is missing; it must be a whole number between 1 and 1000",
     ):
         read_contests(tmp_path / "board.toml")
 

@@ -50,15 +50,15 @@ def edit_predictions(folder: Path, change: Callable[[list[dict[str, Any]]], obje
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
     [
-        (MANIFEST, '"name":', '"name": "other", "name":', "the key 'name' is there twice"),
+        (MANIFEST, '"name":', '"name": "other", "name":', "the key 'name' is given twice"),
         (
             MANIFEST,
             '"runs.jsonl":',
             '"runs.jsonl": "a", "runs.jsonl":',
-            "the key 'runs.jsonl' is there twice",
+            "the key 'runs.jsonl' is given twice",
         ),
-        (RUNS, '"run":', '"run": "abababab", "run":', "line 1: no JSON (the key 'run' is there twice)"),
-        (RUNS, '"seed":', '"seed": 0, "seed":', "line 1: no JSON (the key 'seed' is there twice)"),
+        (RUNS, '"run":', '"run": "abababab", "run":', "not valid JSON (the key 'run' is given twice)"),
+        (RUNS, '"seed":', '"seed": 0, "seed":', "line 1: not valid JSON (the key 'seed' is given twice)"),
     ],
 )
 def test_a_key_is_there_once(
@@ -77,14 +77,14 @@ def test_a_key_is_there_once(
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"repeat": True}, "job.repeat must be a whole number from 1; got true"),
-        ({"repeat": 1.0}, "job.repeat must be a whole number from 1; got 1.0"),
+        ({"repeat": True}, "job.repeat must be a whole number of 1 or more; got true"),
+        ({"repeat": 1.0}, "job.repeat must be a whole number of 1 or more; got 1.0"),
         ({"seed": False}, "job.seed must be a whole number; got false"),
         ({"seed": 0.0}, "job.seed must be a whole number; got 0.0"),
-        ({"train_percent": True}, "job.train_percent must be a number from 0 to 100; got true"),
-        ({"train_percent": "0"}, "job.train_percent must be a number from 0 to 100; got '0'"),
+        ({"train_percent": True}, "job.train_percent must be a number between 0 and 100; got true"),
+        ({"train_percent": "0"}, "job.train_percent must be a number between 0 and 100; got '0'"),
         ({"splits": ["a"]}, "job.splits must be"),
-        ({"learner": None}, "job.learner must be a text; got null"),
+        ({"learner": None}, "job.learner must be a string; got null"),
     ],
 )
 def test_types_are_strict(

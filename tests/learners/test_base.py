@@ -36,14 +36,14 @@ def seen():
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (np.ones((N, 3)) / 3, r"shape \(60, 3\), but there are 60 examples and 2 labels"),
-        (np.ones(N), r"shape \(60,\)"),
+        (np.ones((N, 3)) / 3, r"shape \(60, 2\) \(examples, labels\); got \(60, 3\)"),
+        (np.ones(N), r"got \(60,\)"),
         (np.full((N, 2), np.nan), "NaN or infinity for 60 of 60 examples, first for example 0"),
-        (np.full((N, 2), 0.9), "no probabilities for 60 of 60"),
-        (np.tile([1.5, -0.5], (N, 1)), "no probabilities"),
-        ([["a", "b"]] * N, "no array of numbers"),
-        ([[1], [1, 2]], "no array of numbers"),
-        (None, "no array of numbers|shape"),
+        (np.full((N, 2), 0.9), "invalid probabilities for 60 of 60"),
+        (np.tile([1.5, -0.5], (N, 1)), "invalid probabilities"),
+        ([["a", "b"]] * N, "must return an array of numbers"),
+        ([[1], [1, 2]], "must return an array of numbers"),
+        (None, "must return an array"),
     ],
 )
 def test_bad_probabilities(answer: object, sentence: str) -> None:
@@ -72,8 +72,8 @@ def test_a_learner_may_say_its_labels_itself() -> None:
     [
         (np.zeros(N), "float64"),
         (np.zeros(3, int), r"shape \(3,\)"),
-        (np.full(N, 2), "gives 2 for example 0; labels are 0 to 1"),
-        (np.full(N, -3), "gives -3"),
+        (np.full(N, 2), "labels between 0 and 1, .* got 2 for example 0"),
+        (np.full(N, -3), "got -3"),
     ],
 )
 def test_bad_labels(answer: object, sentence: str) -> None:

@@ -118,11 +118,11 @@ def test_ffnsl_says_none_and_several() -> None:
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        ("ffnsl:constant=0", "a penalty is at least 1"),
-        ("ffnsl:time_limit=-1", "must be a positive number of seconds"),
+        ("ffnsl:constant=0", "constant must be 1 or more; got 0"),
+        ("ffnsl:time_limit=-1", "time_limit must be above 0 seconds; got -1"),
         ("ffnsl:penalty=none", "'none' is not one of network, constant"),
         ("random_forest:trees=0", "trees must be 1 or more; got 0"),
-        ("fcn:epochs=0", "at least 1 epoch"),
+        ("fcn:epochs=0", "epochs must be 1 or more; got 0"),
     ],
 )
 def test_options_out_of_range(spec: str, sentence: str) -> None:
@@ -139,7 +139,7 @@ def test_an_unknown_rule_learner() -> None:
 def test_knowledge_features_that_a_benchmark_lacks() -> None:
     benchmark = registry.create("benchmark", "follow_suit")
     split = benchmark.generate("train", "small", 1, np.random.default_rng(0))
-    with pytest.raises(UserError, match="follow_suit defines no knowledge features"):
+    with pytest.raises(UserError, match="follow_suit has no knowledge features"):
         registry.create("learner", "random_forest_knowledge").fit(view(split, benchmark=benchmark))
 
 

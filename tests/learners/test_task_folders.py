@@ -75,25 +75,25 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "null ids": ({"example": [*IDS[:5], None]}, "1 examples missing, 1 extra"),
     "NaN": (
         {"p_same": [0.5] * 6, "p_differ": [0.5] * 5 + [np.nan]},
-        "NaN or nothing, first of test-5",
+        "NaN or missing, first of test-5",
     ),
-    "null": ({"p_same": [0.5] * 6, "p_differ": [0.5] * 5 + [None]}, "1 examples are NaN or nothing"),
-    "infinity": ({"p_same": [np.inf] * 6, "p_differ": [0.5] * 6}, "6 examples are infinity"),
+    "null": ({"p_same": [0.5] * 6, "p_differ": [0.5] * 5 + [None]}, "1 examples are NaN or missing"),
+    "infinity": ({"p_same": [np.inf] * 6, "p_differ": [0.5] * 6}, "6 examples are infinite"),
     "negative": ({"p_same": [-0.5] * 6, "p_differ": [0.5] * 6}, "6 examples are negative"),
-    "sum": ({"p_same": [0.9] * 6, "p_differ": [0.9] * 6}, "more than 1 together"),
+    "sum": ({"p_same": [0.9] * 6, "p_differ": [0.9] * 6}, "more than 1 in sum"),
     "nested": (
         {"p_same": [[0.5]] * 6, "p_differ": [0.5] * 6},
-        "'p_same' of .* is of type list",
+        "'p_same' of .* must have .*; got the type list",
     ),
-    "nested label": ({"label": [{"a": "same"}] * 6}, "'label' of predictions.parquet is of type struct"),
+    "nested label": ({"label": [{"a": "same"}] * 6}, "'label' of .* must have .*; got the type struct"),
     "numbers for ids": (
         {"example": list(range(6)), "label": ["same"] * 6},
         "'example' of .* int64",
     ),
-    "half": ({"p_same": [0.5] * 6}, "has p_same, but not p_differ"),
-    "nothing": ({"guess": ["same"] * 6}, "needs a column 'label', or the columns p_same, p_differ"),
-    "unknown label": ({"label": ["same"] * 4 + ["maybe", "no"]}, "2 labels are none of .*first: 'maybe'"),
-    "few": ({"example": IDS[:1], "label": ["same"]}, "has 1 rows, but there are 6"),
+    "half": ({"p_same": [0.5] * 6}, "has the column p_same but lacks p_differ"),
+    "nothing": ({"guess": ["same"] * 6}, "must have the column 'label' or the columns p_same, p_differ"),
+    "unknown label": ({"label": ["same"] * 4 + ["maybe", "no"]}, "2 labels are not in .*first: 'maybe'"),
+    "few": ({"example": IDS[:1], "label": ["same"]}, "must have 6 rows, one per test example; got 1"),
 }
 
 
@@ -108,15 +108,15 @@ def test_wrong_answers_get_one_sentence(kind: str, tmp_path: Path) -> None:
 
 def test_files_that_are_no_answers(tmp_path: Path) -> None:
     path = tmp_path / "predictions.parquet"
-    with pytest.raises(InvalidOutput, match=r"There is no predictions\.parquet"):
+    with pytest.raises(InvalidOutput, match=r"predictions\.parquet is missing"):
         read_predictions(path, 6, NAMES)
     for content in (b"", b"PAR1", b"PAR1" + b"\xff" * 100 + b"PAR1", b"example,label\n"):
         path.write_bytes(content)
-        with pytest.raises(InvalidOutput, match=r"is no parquet file|has 0 rows"):
+        with pytest.raises(InvalidOutput, match=r"is not a parquet file|got 0"):
             read_predictions(path, 6, NAMES)
     path.unlink()
     path.symlink_to("/etc/hostname")
-    with pytest.raises(InvalidOutput, match="is no file"):
+    with pytest.raises(InvalidOutput, match="is not a file"):
         read_predictions(path, 6, NAMES)
 
 
@@ -129,7 +129,7 @@ def test_a_billion_rows_in_a_small_file(tmp_path: Path) -> None:
     assert len(content) < 10_000
     for claim in (content, _claiming(content, 1_000_000_000, 6, most=1)):  # the second says 6 of the whole
         path.write_bytes(claim)
-        with pytest.raises(InvalidOutput, match="has 1000000000 rows, but there are 6 test examples"):
+        with pytest.raises(InvalidOutput, match="must have 6 rows, one per test example; got 1000000000"):
             read_predictions(path, 6, NAMES)
 
 
@@ -154,8 +154,8 @@ def test_rules_are_read(tmp_path: Path) -> None:
     assert read_rules(path) == ["differ :- patch(left,X); patch(right,Y); X != Y."]
     for text in ("differ :- a b.", "#script (python) import os #end.", "#include '/etc/passwd'."):
         path.write_text(text)
-        with pytest.raises(InvalidOutput, match=r"hypothesis\.lp holds no rules"):
+        with pytest.raises(InvalidOutput, match=r"hypothesis\.lp contains no valid rules"):
             read_rules(path)
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidOutput, match="holds no rules"):
+    with pytest.raises(InvalidOutput, match="contains no valid rules"):
         read_rules(path)

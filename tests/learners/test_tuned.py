@@ -62,7 +62,7 @@ def test_training_stops_where_the_validation_loss_no_longer_falls() -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("tuned:majority", "The learner majority has no options to tune"),
+        ("tuned:majority", "the learner majority cannot be tuned"),
         ("tuned:random_forest,trials=0", "trials must be 1 or more; got 0"),
         ("tuned:random_forrest", "Did you mean 'random_forest'?"),
         ("tuned", "needs 'learner'"),

@@ -28,7 +28,7 @@ def test_every_track_has_labels_and_metadata(track: Track) -> None:
 def test_a_test_view_has_no_labels(track: Track) -> None:
     hidden = made(track, labelled=False)
     assert not hasattr(hidden, "labels")
-    with pytest.raises(UserError, match="A test split has no labels"):
+    with pytest.raises(UserError, match="The test split has no labels"):
         _ = hidden.labels
 
 
@@ -54,7 +54,7 @@ def test_what_a_track_allows(track: Track, attribute: str) -> None:
     if track in ALLOWED[attribute]:
         assert getattr(seen, attribute) is not None
     else:
-        with pytest.raises(TrackError, match=f"'{track}'|shown symbols"):
+        with pytest.raises(TrackError, match=f"'{track}'|get symbols"):
             getattr(seen, attribute)
 
 
@@ -100,7 +100,7 @@ def test_images_are_rendered_when_asked_for() -> None:
 
 
 def test_a_view_of_symbols_says_so() -> None:
-    with pytest.raises(TrackError, match="this view holds symbols only"):
+    with pytest.raises(TrackError, match="this view contains only symbols"):
         _ = view(patches()).images
 
 

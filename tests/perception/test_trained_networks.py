@@ -302,7 +302,7 @@ _SIZES = {"kind": "digits", "height": 28, "width": 28, "channels": 1, "dense": 9
         ("softmax", {"architecture": {**_SIZES, "height": 3}}, "3 x 28 are too small"),
         ("ensemble", {}, "names no networks"),
         ("ensemble", {"parts": "abc"}, "names no networks"),
-        ("ensemble", {"parts": [{}]}, "'network' in its header should be a text, found nothing"),
+        ("ensemble", {"parts": [{}]}, "'network' in its header should be a string, found nothing"),
     ],
 )
 def test_a_damaged_header(network: str, change: dict[str, object], sentence: str, tmp_path: Path) -> None:

@@ -52,9 +52,9 @@ def test_good_learners_pass(spec: str) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("WrongShape", "array of shape (3, 3), but there are 20 examples and 2 labels"),
-        ("TooCertain", "no probabilities for 20 of 20 examples"),
-        ("WrongLabels", "gives 7 for example 0; labels are 0 to 1"),
+        ("WrongShape", "array of shape (20, 2) (examples, labels); got (3, 3)"),
+        ("TooCertain", "invalid probabilities for 20 of 20 examples"),
+        ("WrongLabels", "got 7 for example 0"),
         ("NoRules", "The rules of the learner NoRules, line 1"),
         ("Raises", "crashed: ValueError: no good\n    about to fail"),
         ("Absent", "has no 'Absent'"),

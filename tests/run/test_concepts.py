@@ -63,7 +63,7 @@ def test_the_concepts_that_a_learner_sees_are_measured(tmp_path: Path, limits: L
 def test_concepts_of_a_wrong_shape(tmp_path: Path, limits: Limits | None) -> None:
     record = run(tmp_path, "Wrong", limits).record
     assert record.status == "invalid_output"
-    assert "predict_concepts gives an array of shape (1000, 3); it must be (1000, 16, 4)" in record.message
+    assert "predict_concepts must return an array of shape (1000, 16, 4); got (1000, 3)" in record.message
 
 
 def test_collapse_is_the_share_of_concepts_that_are_never_seen() -> None:

@@ -66,7 +66,7 @@ def test_labels_alone_have_no_brier_score(tmp_path: Path, limits: Limits | None)
 def test_labels_that_there_are_not(tmp_path: Path, limits: Limits | None) -> None:
     outcome = run(tmp_path, "Wrong", limits)
     assert outcome.record.status == "invalid_output"
-    assert "predict of the learner Wrong gives 7 for example 0" in outcome.record.message
+    assert "Wrong.predict must return labels between" in outcome.record.message
 
 
 def test_a_folder_of_labels_has_none_either(tmp_path: Path) -> None:

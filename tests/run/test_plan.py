@@ -45,27 +45,30 @@ def test_the_command_line_writes_one(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("", r"is not made of \[\[grid\]\] tables"),
-        ("[[grid]\n", "is no TOML"),
+        ("[[grid]\n", "is not valid TOML"),
         ("[[grid]]\nlearners = ['a']\n", "grid 1: benchmark is missing"),
         ("[[grid]]\nbenchmark = 'a'\nlerners = ['a']\n", "Did you mean 'learners'?"),
         (
             "[[grid]]\nbenchmark = 'a'\nlearners = 'a'\n",
-            "grid 1: learners must be a list of texts, at least one; got 'a'",
+            "grid 1: learners must be a list of at least one string; got 'a'",
         ),
         (
             "[[grid]]\nbenchmark = 'a'\nlearners = ['a']\nrepeats = [0]\n",
             r"repeats\[0\] must be a whole number",
         ),
         ("[[grid]]\nbenchmark = 'a'\nlearners = ['a']\ntrack = 'mine'\n", '"own" or "symbolic"'),
-        ("[[grid]]\nbenchmark = 'sudoku_4x4'\nlearners = ['majority']\npercents = [200]\n", "from 0 to 100"),
-        ("[[grid]]\nbenchmark = 'a'\nlearners = []\n", "a list of texts"),
+        (
+            "[[grid]]\nbenchmark = 'sudoku_4x4'\nlearners = ['majority']\npercents = [200]\n",
+            "between 0 and 100",
+        ),
+        ("[[grid]]\nbenchmark = 'a'\nlearners = []\n", "a list of at least one string"),
         (
             "[[grid]]\nbenchmark = 'a'\nlearners = ['a']\nrepeats = [true]\n",
             r"repeats\[0\] must be .*; got true",
         ),
-        ("[[grid]]\nbenchmark = 2026-01-01\nlearners = ['a']\n", "benchmark must be a text"),
-        ("a = " + "[" * 100_000, "nests too deeply"),
-        ("a = " + "1" * 10_000, "is no TOML"),
+        ("[[grid]]\nbenchmark = 2026-01-01\nlearners = ['a']\n", "benchmark must be a string"),
+        ("a = " + "[" * 100_000, "nested too deeply"),
+        ("a = " + "1" * 10_000, "is not valid TOML"),
         ("[[grid]]\nbenchmark = 'a'\nlearners = ['a']\nseed = 0x" + "f" * 10_000, "seed must be"),
     ],
 )

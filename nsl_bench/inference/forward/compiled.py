@@ -170,9 +170,7 @@ def _in_words() -> Iterator[None]:
     try:
         yield
     except MemoryError:
-        raise UserError(
-            "There is not enough memory for the states of this hypothesis; use the engine sampling."
-        ) from None
+        raise UserError("The engine ran out of memory on this hypothesis; use --engine sampling.") from None
     except ImportError as error:
         raise UserError(
             f"The engines exact and auto need numba, which cannot be imported: {error}."
@@ -182,8 +180,8 @@ def _in_words() -> Iterator[None]:
             raise
         reason = " ".join(str(error).split())[:300]
         raise UserError(
-            f"numba cannot compile the engines exact and auto here; use the engine sampling, or another "
-            f"version of numba. It says {type(error).__name__}: {reason}"
+            "numba cannot compile the engines exact and auto on this machine; use the engine sampling, "
+            f"or another version of numba. ({type(error).__name__}: {reason})"
         ) from None
 
 

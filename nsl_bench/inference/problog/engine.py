@@ -55,11 +55,10 @@ class ProbLog:
     ) -> None:
         if not 0 < seconds <= _MOST_SECONDS:
             raise UserError(
-                f"The option seconds of problog is {seconds:g}, but a time limit is positive and at most "
-                f"{_MOST_SECONDS:g}."
+                f"problog: seconds must be above 0 and at most {_MOST_SECONDS:g}; got {seconds:g}."
             )
         if samples < 1:
-            raise UserError(f"The option samples of problog is {samples}, but at least 1 is needed.")
+            raise UserError(f"problog: samples must be 1 or more; got {samples}.")
         self.mode, self.seconds, self.samples = mode, seconds, samples
         self.seed, self.grounded = seed, grounded
 
@@ -143,7 +142,7 @@ class _Asked:
             reply = self._ask(worker, i, vectors)
         if reply is not None and "error" in reply:
             before = f" ({self.fallback})" if self.fallback else ""
-            raise UserError(f"ProbLog cannot answer example {i}: {reply['error']}{before}")
+            raise UserError(f"ProbLog failed on example {i}: {reply['error']}{before}")
         self.grounded.append(self._text.grounded)
         return reply
 

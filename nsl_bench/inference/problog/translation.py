@@ -178,7 +178,7 @@ def _counters(number: int, rule: GroundRule) -> list[str]:
                     open_.append(after)
         if len(known) > _MOST_COUNTERS:
             raise UserError(
-                "An aggregate of the hypothesis has too many sums for ProbLog; use the engine auto."
+                "An aggregate of the hypothesis has too many possible sums for ProbLog; use the engine auto."
             )
     return lines
 

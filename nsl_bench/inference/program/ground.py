@@ -137,31 +137,32 @@ def check(query: Query, facts: Iterable[str] = ()) -> Program:
     program = hypothesis + parse(query.background, "the background knowledge")
     check_safety(program, "The hypothesis")
     if program.classical:
-        raise UserError("The hypothesis or the background uses classical negation (-a); write 'not a'.")
+        raise UserError(
+            "Classical negation (-a) is not supported in the hypothesis or background; write 'not a'."
+        )
     for rule in program.rules:
         if rule.is_open:
             raise UserError(
-                f"The head of the rule '{rule.node}' is a {rule.head}; inference needs rules with one "
-                "atom in the head."
+                f"Each rule must have one atom in the head; the head of '{rule.node}' is a {rule.head}."
             )
     if not program.stratified:
         raise UserError(
-            f"The hypothesis is not stratified: {_cycle(program)} on a cycle through negation or an "
-            "aggregate, which has no single answer."
+            f"The hypothesis must be stratified, so that it has a single answer; {_cycle(program)} on a "
+            "cycle through negation or an aggregate."
         )
     defined = {head for rule in program.rules for head in rule.derives}
     for text in {fact for slot in query.choices for values in slot for fact in values} | set(facts):
         symbol = parse_atom(text) if isinstance(text, str) else None
         if symbol is None or symbol.negative:
-            raise UserError(f"'{text}' is no fact; what a slot or an example says is a ground atom.")
+            raise UserError(f"The facts of a slot or example must be ground atoms; got '{text}'.")
         defined.add((symbol.name, len(symbol.arguments)))
     if query.strict:
         used = {s for rule in hypothesis.rules for s in rule.positive | rule.negative}
         for name, arity in sorted(used - defined):
             known = sorted(f"{n}/{a}" for n, a in defined)
             raise UserError(
-                f"The hypothesis uses {name}/{arity}, which nothing defines."
-                f"{did_you_mean(f'{name}/{arity}', known)}"
+                f"The hypothesis uses {name}/{arity}, which is not "
+                f"defined.{did_you_mean(f'{name}/{arity}', known)}"
             )
     return program
 
@@ -235,8 +236,7 @@ def ground(query: Query, facts: Iterable[str] = ()) -> GroundProgram:
         control = grounded("The hypothesis", program.nodes, "\n".join(lines), observer=observer)
     except MemoryError:
         raise UserError(
-            f"The hypothesis has more than {_MOST_RULES} ground rules, too many for inference; write rules "
-            "with fewer variables."
+            f"The hypothesis has more than {_MOST_RULES} ground rules; use fewer variables per rule."
         ) from None
     return _read(control, observer, query, extra, (pick, other))
 

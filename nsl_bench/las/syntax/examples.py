@@ -166,7 +166,7 @@ class ExampleReader:
         try:
             parse_term(atom, silent)
         except RuntimeError as error:
-            sentence = f"'{atom}' is not a ground atom, as inclusions and exclusions must be."
+            sentence = f"Inclusions and exclusions must be ground atoms; got '{atom}'."
             raise self._source.error(offset, sentence) from error
 
 

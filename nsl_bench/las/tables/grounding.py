@@ -93,7 +93,7 @@ class Grounding:
         """
         symbol = self.symbol(text)
         if symbol is None:
-            raise UserError(f"'{text}' is not a ground atom, as inclusions and exclusions must be.")
+            raise UserError(f"Inclusions and exclusions must be ground atoms; got '{text}'.")
         return self.lookup_symbol(symbol)
 
     def lookup_symbol(self, symbol: Symbol) -> tuple[int, Bits | None]:
@@ -325,7 +325,7 @@ class _Encoding:
 def _ground_atom(text: str) -> Symbol:
     symbol: Symbol | None = parse_atom(text)
     if symbol is None:
-        raise UserError(f"'{text}' is not a ground atom, as inclusions and exclusions must be.")
+        raise UserError(f"Inclusions and exclusions must be ground atoms; got '{text}'.")
     return symbol
 
 
