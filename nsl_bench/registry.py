@@ -79,7 +79,7 @@ class Spec:
         """Read ``NAME:ARGUMENT,KEY=VALUE``."""
         name, _, rest = text.strip().partition(":")
         if not name:
-            raise UserError(f"'{text}' names nothing; a spec is NAME or NAME:ARGUMENT,KEY=VALUE.")
+            raise UserError(f"A spec must be NAME or NAME:ARGUMENT,KEY=VALUE; got '{text}'.")
         return cls._of(name, rest, text)
 
     @classmethod
@@ -92,9 +92,7 @@ class Spec:
             if equals and key.strip().isidentifier():
                 kwargs[key.strip()] = value.strip()
             elif kwargs:
-                raise UserError(
-                    f"In '{text}' the argument '{piece}' stands behind a named one; put it first."
-                )
+                raise UserError(f"'{text}': the positional argument '{piece}' must come before named ones.")
             else:
                 args.append(piece.strip())
         return cls(name, tuple(args), kwargs)
@@ -191,7 +189,7 @@ def create(kind: Kind, spec: str | Spec, **extra: Any) -> Any:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"{opening} cannot be made: {type(error).__name__}: {error}.") from error
+        raise UserError(f"{opening} cannot be created: {type(error).__name__}: {error}.") from error
     if version is not None and getattr(part, "version", None) != version:
         raise _no_version(kind, parsed.name, getattr(part, "version", None))
     return part
@@ -206,13 +204,15 @@ def _arguments(make: Any, spec: Spec, opening: str, extra: Mapping[str, Any]) ->
     try:
         parameters = inspect.signature(make).parameters
     except (TypeError, ValueError) as error:
-        raise UserError(f"{opening} is neither a class nor a function with named arguments.") from error
+        raise UserError(f"{opening} must be a class or a function with named arguments.") from error
     hints = _hints(make, parameters)
     positional = [
         p for p in parameters.values() if p.kind is not p.VAR_KEYWORD and _is_written(hints[p.name])
     ]
     if len(spec.args) > len(positional):
-        raise UserError(f"{opening} takes {len(positional)} argument(s), found {len(spec.args)}.")
+        raise UserError(
+            f"{opening} takes at most {len(positional)} positional argument(s); got {len(spec.args)}."
+        )
     given = dict(zip((p.name for p in positional), spec.args, strict=False))
     for key, value in spec.kwargs.items():
         if key not in parameters or not _is_written(hints[key]):
@@ -282,18 +282,20 @@ def _convert(value: str, hint: Any, where: str) -> Any:
     if typing.get_origin(hint) is Literal:
         options = typing.get_args(hint)
         if value not in options:
-            raise UserError(f"In {where}: '{value}' is not one of {', '.join(map(str, options))}.")
+            raise UserError(
+                f"In {where}: the value must be one of {', '.join(map(str, options))}; got '{value}'."
+            )
         return value
     if hint is bool:
         if value.lower() not in ("true", "false", "1", "0", "yes", "no"):
-            raise UserError(f"In {where}: found '{value}', but it is true or false.")
+            raise UserError(f"In {where}: the value must be true or false; got '{value}'.")
         return value.lower() in ("true", "1", "yes")
     if hint in (int, float):
         try:
             return hint(value)
         except ValueError:
             word = "a whole number" if hint is int else "a number"
-            raise UserError(f"In {where}: found '{value}', but it is {word}.") from None
+            raise UserError(f"In {where}: the value must be {word}; got '{value}'.") from None
     return Path(value) if hint is Path else value
 
 
@@ -318,7 +320,7 @@ def _from_file(path: Path, text: str) -> types.ModuleType:
     another module has it.
     """
     if not path.is_file():
-        raise UserError(f"The learner '{text}' is not there: no file {path}.")
+        raise UserError(f"The learner '{text}' was not found: the file {path} does not exist.")
     path = path.resolve()
     _look_in(path.parent)
     before = sys.modules.get(path.stem)

@@ -53,8 +53,8 @@ class DataSeed:
         if not visible or not _SHORTEST <= len(secret) <= _LONGEST:
             found = f"{len(secret)} characters" if visible else "something else"
             raise UserError(
-                f"The data seed file {file} must hold one line of {_SHORTEST} to {_LONGEST} letters and "
-                f"digits, drawn at random, and holds {found}; `openssl rand -hex 32` makes one."
+                f"The data seed file {file} must contain one line of {_SHORTEST} to {_LONGEST} random "
+                f"letters and digits; it contains {found}. Create one with `openssl rand -hex 32`."
             )
         return cls(secret, file)
 
@@ -78,10 +78,10 @@ def seed_of(seed: int, sealed: str, secret: DataSeed | None) -> int | str:
     if not sealed:
         return seed
     if secret is None or secret.commitment != sealed:
-        known = "none is given" if secret is None else f"{secret.file} holds another one"
+        known = "that seed is not given" if secret is None else f"{secret.file} contains another seed"
         raise UserError(
-            f"The data follow the secret seed with the commitment {sealed[:12]}..., and {known}; give its "
-            "file with --data-seed-file."
+            f"The data were generated from a secret seed (commitment {sealed[:12]}...), and {known}; "
+            "give its file with --data-seed-file."
         )
     return secret.secret
 
@@ -96,10 +96,7 @@ def check_limits(limits: Limits | None) -> Limits:
         "--isolation none" if limits is None else "--allow network" if limits.network else "--allow write="
     )
     if limits is None or limits.network or limits.write:
-        raise UserError(
-            "With a secret data seed learners must be unable to leave anything behind; leave out "
-            f"{open_ways}."
-        )
+        raise UserError(f"A secret data seed requires a sandbox without extra access; leave out {open_ways}.")
     return limits
 
 
@@ -115,6 +112,6 @@ def check_in_force(isolation: Mapping[str, str]) -> None:
     attributes = isolation.get("mounts") == "read-only" or isolation.get("calls") == "seccomp"
     if isolation.get("files", "none") == "none" or not attributes or isolation.get("network") == "open":
         raise UserError(
-            "This system cannot keep learners apart well enough for a secret data seed: it needs Linux with "
-            "Landlock, and namespaces or seccomp; see `nsl-bench doctor`."
+            "A secret data seed requires Linux with Landlock, and namespaces or seccomp, which are "
+            "missing here; see `nsl-bench doctor`."
         )

@@ -77,7 +77,9 @@ class Sequence(Shift):
         self.rest: list[PixelShift] = []
         for shift in rest:
             if not isinstance(shift, PixelShift):
-                raise UserError(f"'{shift.spec}' changes where images come from; put it first in a sequence.")
+                raise UserError(
+                    f"'{shift.spec}' changes the image source and must come first in a sequence of shifts."
+                )
             self.rest.append(shift)
         self.spec = _JOINT.join(shift.spec for shift in shifts)
         versions = [shift.version for shift in shifts]

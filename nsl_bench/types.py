@@ -113,7 +113,7 @@ class LabelSpace:
 
     def __post_init__(self) -> None:
         if len(self.names) != len(self.atoms) or self.atoms.count(None) > 1:
-            raise ValueError("a label space needs one atom a label, at most one of them None")
+            raise ValueError("a label space must have one atom per label, and at most one None")
 
     def __len__(self) -> int:
         return len(self.names)
@@ -193,7 +193,7 @@ class Split:
     def __post_init__(self) -> None:
         n = len(self.labels)
         if len(self.concepts) != n or any(len(column) != n for column in self.metadata.values()):
-            raise ValueError("the columns of a split differ in length")
+            raise ValueError("the columns of a split must have the same length")
         if len(self.images) != n:
             object.__setattr__(self, "images", np.empty((n, 0), np.int32))
         if len(self.ranks) != n:
@@ -223,7 +223,7 @@ class Split:
             ValueError: `percent` is outside 0..100.
         """
         if not 0 <= percent <= 100:
-            raise ValueError(f"percent is {percent}, but a share of examples lies between 0 and 100")
+            raise ValueError(f"percent must be between 0 and 100; got {percent:g}")
         return replace(self, n_shifted=n_of_percent(len(self), percent, floor=floor))
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Split:

@@ -55,8 +55,8 @@ def spread(
                 yield result
         except BrokenProcessPool as error:
             raise UserError(
-                "A process that this one started ended by itself; a script needs all that it does under "
-                "'if __name__ == \"__main__\":', and fewer workers need less memory."
+                "A worker process ended unexpectedly. Use fewer workers to save memory; in a script, "
+                "put your code under 'if __name__ == \"__main__\":'."
             ) from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)

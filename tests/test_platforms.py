@@ -53,8 +53,7 @@ def test_the_sandbox_says_what_it_needs(told: dict[str, Any]) -> None:
     ended = told["done"]["sandboxed run"]
     assert ended["code"] == 2
     assert ended["err"].splitlines()[-1] == (
-        "nsl-bench: The sandbox needs Linux or macOS; on this system, --isolation none runs "
-        "learners without one."
+        "nsl-bench: The sandbox needs Linux or macOS; use --isolation none to run learners without it."
     )
     assert "The sandbox needs Linux or macOS" in told["done"]["doctor"]["out"]
 

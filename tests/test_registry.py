@@ -42,11 +42,11 @@ def test_an_unknown_name_gets_a_suggestion() -> None:
     ("spec", "sentence"),
     [
         ("follow_suit:player=3", r"no option 'player'\. Did you mean 'players'\?"),
-        ("follow_suit:players=three", r"'players'.*found 'three', but it is a whole number"),
-        ("follow_suit:players=99", r"2 to 13 players, found players=99"),
+        ("follow_suit:players=three", r"'players'.* must be a whole number; got 'three'"),
+        ("follow_suit:players=99", r"players must be between 2 and 13; got 99"),
         ("follow_suit:1,2,3", r"takes 2 argument\(s\), found 3"),
         ("follow_suit@0.9", r"'follow_suit' has no version 0\.9; there is 1\.0\.0\."),
-        ("sudoku_4x4:knowledge=some", r"'some' is not one of grid, reduced"),
+        ("sudoku_4x4:knowledge=some", r"must be one of grid, reduced; got 'some'"),
     ],
 )
 def test_a_wrong_option_is_named(spec: str, sentence: str) -> None:
@@ -72,7 +72,7 @@ def test_a_learner_comes_from_a_file(tmp_path: Path) -> None:
     assert registry.create("learner", f"{file}:Mine", seed=7).seed == 7
     with pytest.raises(UserError, match=r"has no 'Min'\. Did you mean 'Mine'"):
         registry.create("learner", f"{file}:Min")
-    with pytest.raises(UserError, match=r"no file .*other\.py"):
+    with pytest.raises(UserError, match=r"the file .*other\.py does not exist"):
         registry.create("learner", f"{tmp_path / 'other.py'}:Mine")
 
 
@@ -81,7 +81,7 @@ def test_a_learner_comes_from_a_file(tmp_path: Path) -> None:
     [
         ("import no_such_module\n", "cannot be imported: ModuleNotFoundError"),
         ("class Mine\n", "cannot be imported: SyntaxError"),
-        ("class Mine:\n    def __init__(self):\n        1 / 0\n", "cannot be made: ZeroDivisionError"),
+        ("class Mine:\n    def __init__(self):\n        1 / 0\n", "cannot be created: ZeroDivisionError"),
     ],
 )
 def test_a_learner_whose_code_is_broken_gets_a_sentence(tmp_path: Path, code: str, sentence: str) -> None:
@@ -138,9 +138,9 @@ def test_functions_in_files_take_options(tmp_path: Path) -> None:
             r"Its options: alpha, beta, gamma, name\.",
         ),
         ("Mine:zzz=2", r"has no option 'zzz'\. Its options: alpha, beta, gamma, name\."),
-        ("Mine:alpha=much", r"option 'alpha': found 'much', but it is a number"),
-        ("NUMBER", r"mine\.py:NUMBER' is neither a class nor a function"),
-        ("Mine:alpha=1,2", r"the argument '2' stands behind a named one"),
+        ("Mine:alpha=much", r"option 'alpha': the value must be a number; got 'much'"),
+        ("NUMBER", r"mine\.py:NUMBER' must be a class or a function"),
+        ("Mine:alpha=1,2", r"the positional argument '2' must come before named ones"),
     ],
 )
 def test_wrong_options_of_learners_from_files(spec: str, sentence: str, tmp_path: Path) -> None:

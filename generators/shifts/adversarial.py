@@ -32,6 +32,8 @@ class Adversarial(Shift):
         """Raise a UserError unless the source has an adversarial version of this deck."""
         decks = [v.removeprefix(ADVERSARIAL) for v in source.variants if v.startswith(ADVERSARIAL)]
         if not decks:
-            raise UserError(f"The image source {source.name} has no adversarial images ('{self.spec}').")
+            raise UserError(
+                f"'{self.spec}' needs adversarial images, which the image source {source.name} does not have."
+            )
         if self.deck not in decks:
             raise unknown(f"deck of the image source {source.name}", self.deck, decks)

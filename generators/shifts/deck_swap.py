@@ -36,8 +36,10 @@ class DeckSwap(Shift):
         """Raise a UserError unless the source has this deck, beside its standard one."""
         standard, *others = _decks(source)
         if not others:
-            raise UserError(f"The image source {source.name} has no other deck to swap to ('{self.spec}').")
+            raise UserError(
+                f"'{self.spec}' needs a second deck, which the image source {source.name} does not have."
+            )
         if self.deck == standard:
-            raise UserError(f"'{self.spec}' changes nothing: {standard} is the standard deck.")
+            raise UserError(f"'{self.spec}' has no effect: {standard} is the standard deck.")
         if self.deck not in others:
             raise unknown(f"deck of the image source {source.name}", self.deck, others)

@@ -46,8 +46,8 @@ class GaussianBlur(PixelShift):
         """Raise a UserError if the window is larger than what mirroring can fill."""
         if self.kernel // 2 >= min(source.shape[:2]):
             raise UserError(
-                f"'{self.spec}' does not fit the image source {source.name}, whose images have "
-                f"{source.shape[0]} x {source.shape[1]} pixels."
+                f"'{self.spec}' does not fit the {source.shape[0]} x {source.shape[1]} images of "
+                f"{source.name}; use a smaller kernel."
             )
 
     def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:

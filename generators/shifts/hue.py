@@ -36,9 +36,7 @@ class Hue(PixelShift):
         self.factor = 0.5 if factor == -0.5 else factor
         self._step = round(self.factor * 256) % 256
         if self._step == 0:
-            raise UserError(
-                f"hue: the factor must be between -0.5 and 0.5, and not 0; {factor:g} changes nothing."
-            )
+            raise UserError(f"hue: the factor must be between -0.5 and 0.5 and not 0; got {factor}.")
         self.spec = f"hue:{self.factor:.10g}"
 
     def check(self, source: ImageSource) -> None:
@@ -69,7 +67,7 @@ def check_colours(spec: str, source: ImageSource) -> None:
     share = source.grey_share()
     if share == 1:
         saved = " (in all three channels)" if source.shape[2] == 3 else ""
-        raise UserError(f"'{spec}' changes nothing: the images of {source.name} are grey{saved}.")
+        raise UserError(f"'{spec}' has no effect: the images of {source.name} are grey{saved}.")
     if share:
         some = f"about {100 * share:.0f} % of the images of {source.name}"
-        say(f"'{spec}' changes nothing in {some}: they are grey.")
+        say(f"'{spec}' has no effect on {some}: they are grey.")

@@ -55,8 +55,8 @@ class DigitPool(ImageSource):
         strangers = [c for c in self.concept_space.concepts if not (c.isdecimal() and len(c) <= 2)]
         if strangers:
             raise UserError(
-                f"The image source {self.name} has no images of '{strangers[0]}': it shows the digits 0 to 9 "
-                "and numbers of two digits."
+                f"The image source {self.name} has no images of '{strangers[0]}'; it has the digits 0 "
+                "to 9 and two-digit numbers."
             )
         if not _MIN_SIDE <= side <= _MAX_SIDE:
             raise UserError(f"side must be between {_MIN_SIDE} and {_MAX_SIDE} pixels; got {side}.")
@@ -290,13 +290,13 @@ class Mnist(DigitPool):
         found = next((f for f in self._folders() if any(_file(f, name) for name in _FILES.values())), None)
         if found:
             missing = [name for name in _FILES.values() if _file(found, name) is None]
-            raise UserError(f"The MNIST folder {found} lacks {missing[0]}, gzipped (.gz) or not.")
+            raise UserError(f"The MNIST folder {found} lacks {missing[0]} (or its .gz form).")
         state = "is empty" if self.root.is_dir() and not any(self.root.iterdir()) else "has no MNIST files"
         if not self.root.is_dir():
             state = "is a file" if self.root.exists() else "does not exist"
         raise UserError(
-            f"The MNIST folder {self.root} {state}; expected {', '.join(_FILES.values())} (gzipped or not) "
-            f"in it or in {Path('MNIST') / 'raw'} under it, or the option download=true."
+            f"The MNIST folder {self.root} {state}. Put {', '.join(_FILES.values())} (or .gz) there or "
+            f"in {Path('MNIST') / 'raw'} below it, or use the option download=true."
         )
 
     def _parts(self) -> dict[PoolPart, Digits]:
@@ -321,7 +321,7 @@ def _download(root: Path) -> None:
         MNIST(str(root), download=True)
     except (OSError, RuntimeError) as error:
         raise UserError(
-            f"MNIST could not be downloaded to {root} ({error}); put its four idx files there by hand."
+            f"MNIST could not be downloaded to {root} ({error}); copy its four idx files there yourself."
         ) from error
 
 
@@ -329,14 +329,16 @@ def _digits(folder: Path, which: str) -> Digits:
     """Train or test images and their digits."""
     image_file, label_file = (_file(folder, _FILES[which, kind]) for kind in ("images", "labels"))
     if image_file is None or label_file is None:
-        raise UserError(f"The MNIST folder {folder} has changed: a file is not there any more.")
+        raise UserError(f"The MNIST folder {folder} has changed: a file is missing.")
     images, digits = _read_idx(image_file, 3), _read_idx(label_file, 1)
     if images.shape[1:] != (28, 28):
-        raise UserError(f"{image_file} holds images of {images.shape[1]} x {images.shape[2]}, not 28 x 28.")
+        raise UserError(
+            f"{image_file} must have images of 28 x 28 pixels; got {images.shape[1]} x {images.shape[2]}."
+        )
     if len(images) != len(digits):
-        raise UserError(f"{image_file} holds {len(images)} images, but {label_file} {len(digits)} labels.")
+        raise UserError(f"{image_file} has {len(images)} images, but {label_file} has {len(digits)} labels.")
     if digits.size and digits.max() > 9:
-        raise UserError(f"{label_file} holds the label {digits.max()}, but digits are 0 to 9.")
+        raise UserError(f"{label_file}: labels must be between 0 and 9; got {digits.max()}.")
     return images, digits
 
 
@@ -345,13 +347,13 @@ def _read_idx(file: Path, dimensions: int) -> npt.NDArray[np.uint8]:
     try:
         data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{file} cannot be read ({error}); it may be cut off.") from error
+        raise UserError(f"{file} cannot be read ({error}); it may be incomplete.") from error
     head = 4 + 4 * dimensions
     if len(data) < head or data[:4] != bytes((0, 0, 8, dimensions)):
-        raise UserError(f"{file} is no idx file of bytes with {dimensions} dimension(s).")
+        raise UserError(f"{file} is not an idx file of bytes with {dimensions} dimension(s).")
     sizes = tuple(int(n) for n in np.frombuffer(data, ">u4", dimensions, 4))
     if len(data) - head != math.prod(sizes):
         raise UserError(
-            f"{file} holds {len(data) - head} bytes of data, but its head announces {math.prod(sizes)}."
+            f"{file} has {len(data) - head} bytes of data, but its header announces {math.prod(sizes)}."
         )
     return np.frombuffer(data, np.uint8, offset=head).reshape(sizes)

@@ -55,8 +55,7 @@ class DrawnPool(ImageSource):
         """
         if images_per_concept < 4:
             raise UserError(
-                f"images_per_concept is {images_per_concept}, but at least 4 are needed to fill the three "
-                "parts of the pool."
+                f"images_per_concept must be 4 or more, to fill all three pools; got {images_per_concept}."
             )
         if not _SIDES[0] <= image_size <= _SIDES[1]:
             raise UserError(
@@ -68,7 +67,7 @@ class DrawnPool(ImageSource):
         strangers = [c for c in self.concept_space.concepts if c not in self.all_concepts.ids]
         if strangers:
             raise UserError(
-                f"The image source {self.name} has no images of '{strangers[0]}': it shows the "
+                f"The image source {self.name} has no images of '{strangers[0]}'; it has the "
                 f"{len(self.all_concepts)} concepts of the {self.all_concepts.name} tasks."
             )
         self.shape = (image_size, image_size, 3)

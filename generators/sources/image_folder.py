@@ -122,7 +122,7 @@ class FolderPool(ImageSource):
         one = len(copies) == 1
         what = "image is a copy" if one else "images are copies"
         say(
-            f"{self.path}: {len(copies)} held-out {what} of an image in another part of the pool and "
+            f"{self.path}: {len(copies)} held-out {what} of an image in another pool and "
             f"{'is' if one else 'are'} left out ({first} is {original})."
         )
         return {
@@ -179,16 +179,16 @@ class FolderPool(ImageSource):
             with Image.open(file) as picture:
                 if self.grey == "refuse" and picture.mode in _GREY_MODES:
                     raise UserError(
-                        f"The image {file} is grey, but colours are expected; the option grey=convert takes "
-                        "grey images as they are."
+                        f"The image {file} is grey, but must be in colour; to accept grey images, use "
+                        "the option grey=convert."
                     )
                 picture.draft("RGB", (2 * width, 2 * height))
                 colours = opaque(in_bytes(upright(picture)))
         except FileNotFoundError:
-            raise UserError(f"The image {file} is not there any more.") from None
+            raise UserError(f"The image {file} no longer exists.") from None
         except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
             raise UserError(
-                f"The image {file} cannot be read ({error}); it may be cut off or no image."
+                f"The image {file} cannot be read ({error}); it may be incomplete or not an image."
             ) from error
         return np.asarray(ImageOps.fit(colours, (width, height), Image.Resampling.BILINEAR))
 
@@ -286,7 +286,7 @@ def classes_in(path: Path, layout: Layout, wanted: frozenset[str] | None) -> dic
         elif wanted is None or concept in wanted:
             if not files:
                 raise UserError(
-                    f"The folder {path / name} holds no images; each class needs some (files that end in "
+                    f"The folder {path / name} has no images; each class needs some (files that end in "
                     f"{ENDINGS})."
                 )
             classes.setdefault(concept, []).extend(files)
@@ -346,7 +346,7 @@ def found_in(path: Path, what: str) -> dict[str, list[Path]]:
         status = file.stat()
         first = seen.setdefault((status.st_dev, status.st_ino), file)
         if first != file:
-            raise UserError(f"The image {file} is the same file as {first}; each image is to be there once.")
+            raise UserError(f"The images {file} and {first} are the same file; include each image once.")
         files[name].append(file)
     return files
 

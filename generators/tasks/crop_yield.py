@@ -97,7 +97,7 @@ class _Fields(Benchmark):
         self.name = self._named()
         self.crops = tuple(crop for crop in CROPS if SPECIES_OF[crop] in self._wanted)
         if len(self.crops) < _CROPS_A_LOCATION:
-            raise UserError(f"The benchmark {self.name} has one crop only; name more species.")
+            raise UserError(f"{self.name}: species must include at least two crops; name more species.")
         whole = len(self.crops) == len(CROPS)
         self.concept_space = (
             CROP_SPACE if whole else ConceptSpace("crop", (*self.crops, BACKGROUND), background=BACKGROUND)
@@ -106,7 +106,7 @@ class _Fields(Benchmark):
         self.n_locations = usual if locations is None else locations
         if not 1 <= self.n_locations <= len(self.crops):
             raise UserError(
-                f"The benchmark {self.name} has {len(self.crops)} crops, and 1 to as many locations."
+                f"{self.name}: locations must be between 1 and {len(self.crops)}; got {self.n_locations}."
             )
         self.metadata = {"location": f"1..{self.n_locations}"}
         self.sizes = {"small": 3 * len(self.crops), "large": 300 * len(self.crops)}
@@ -228,7 +228,7 @@ class CropYield(_Fields):
         if world is not None and world < 0:
             raise UserError(f"crop_yield: world must be 0 or more; got {world}.")
         if not 0 <= unseen <= _MOST_UNSEEN:
-            raise UserError(f"crop_yield: unseen must be between 0 and {_MOST_UNSEEN}; got {unseen:g}.")
+            raise UserError(f"crop_yield: unseen must be between 0 and {_MOST_UNSEEN}; got {unseen}.")
         super().__init__(species, locations)
         self._last += [f"unseen={unseen:g}"] if unseen else []
         self._unseen = unseen
@@ -310,7 +310,9 @@ def _world(
         counts = np.bincount(yields, minlength=3)
         if counts.min() >= _LEAST_SHARE * len(crops) or (len(crops) < _FEW and counts.max() < len(crops)):
             return locations, yields
-    raise UserError(f"crop_yield: all fields of {', '.join(crops)} have the same label; name more species.")
+    raise UserError(
+        f"crop_yield: with the species {', '.join(crops)} every field has the same label; name more species."
+    )
 
 
 def _fields(crops: tuple[str, ...], n_locations: int, rng: np.random.Generator) -> npt.NDArray[np.int16]:

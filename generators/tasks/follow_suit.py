@@ -88,9 +88,9 @@ class FollowSuit(Benchmark):
             UserError: an option out of range.
         """
         if not 2 <= players <= 13:
-            raise UserError(f"The benchmark follow_suit has 2 to 13 players, found players={players}.")
+            raise UserError(f"follow_suit: players must be between 2 and 13; got {players}.")
         if not 1 <= suits <= len(SUITS):
-            raise UserError(f"The benchmark follow_suit has 1 to 4 suits, found suits={suits}.")
+            raise UserError(f"follow_suit: suits must be between 1 and 4; got {suits}.")
         self.players = players
         options = {key: str(n) for key, n in (("players", players), ("suits", suits)) if n != 4}
         self.name = str(Spec("follow_suit", (), options))
@@ -125,8 +125,8 @@ class FollowSuit(Benchmark):
             games = 0 if new else games + 1
             if games == _MOST_GAMES:
                 raise UserError(
-                    f"The test set of {self.name} leaves no tricks for train sets; take fewer test examples, "
-                    "or more players or suits."
+                    f"{self.name}: the test set uses every trick, which leaves none for training; use "
+                    "fewer test examples, or more players or suits."
                 )
         concepts = np.array(tricks[:wanted])
         return Split(part, self.concept_space, concepts, self.winners(concepts))
@@ -182,9 +182,13 @@ class FollowSuit(Benchmark):
         for line, row in read_csv(path, columns):
             unknown = [row[slot] for slot in self.slots if row[slot] not in self.concept_space.ids]
             if unknown:
-                raise UserError(f"{path}, line {line}: '{unknown[0]}' is no card (a card reads 10h or as).")
+                raise UserError(
+                    f"{path}, line {line}: '{unknown[0]}' is not a card; cards look like 10h or as."
+                )
             if row["winner"] not in self.labels.names:
-                raise UserError(f"{path}, line {line}: winner must be e.g. player_1; got '{row['winner']}'.")
+                raise UserError(
+                    f"{path}, line {line}: winner must look like player_1; got '{row['winner']}'."
+                )
             concepts.append([CARDS.ids[row[slot]] for slot in self.slots])
             labels.append(self.labels.names.index(row["winner"]))
         return Split(part, self.concept_space, np.array(concepts, np.int16), np.array(labels, np.int16))
@@ -197,23 +201,23 @@ def read_csv(path: Path, columns: list[str]) -> list[tuple[int, dict[str, str]]]
         UserError: the file is missing, is empty, is no CSV in UTF-8, or lacks a column.
     """
     if not path.is_file():
-        raise UserError(f"There is no split file {path}.{_others(path)}")
+        raise UserError(f"The split file {path} does not exist.{_others(path)}")
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
             missing = [c for c in columns if c not in (reader.fieldnames or [])]
             if missing:
                 raise UserError(
-                    f"{path} lacks the column '{missing[0]}'; its header should be {','.join(columns)}."
+                    f"{path} lacks the column '{missing[0]}'; the header must be {','.join(columns)}."
                 )
             rows = [
                 (line, {c: (row[c] or "").strip() for c in columns})
                 for line, row in enumerate(reader, start=2)
             ]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is no CSV file in UTF-8 ({error}).") from error
+        raise UserError(f"{path} must be a CSV file in UTF-8 ({error}).") from error
     if not rows:
-        raise UserError(f"{path} holds no examples.")
+        raise UserError(f"{path} contains no examples.")
     return rows
 
 

@@ -61,12 +61,12 @@ class IndoorScene(Benchmark):
             if name not in SCENES:
                 raise unknown("scene", name, SCENES)
         if len(wanted) < 2:
-            raise UserError(f"The benchmark indoor_scene needs two scenes or more, found scenes={scenes}.")
+            raise UserError(f"indoor_scene: scenes must name at least two scenes; got {scenes}.")
         kinds = sorted({SUPER_CLASS_OF[name] for name in wanted})
         if len(kinds) < 2:
             raise UserError(
-                f"scenes={scenes} gives every picture the same label, {kinds[0]}; add a scene of another "
-                f"kind: {', '.join(kind for kind in SUPER_CLASSES if kind not in kinds)}."
+                f"indoor_scene: with scenes={scenes} every image has the label {kinds[0]}; add a scene "
+                f"of another kind: {', '.join(kind for kind in SUPER_CLASSES if kind not in kinds)}."
             )
         self.name = "indoor_scene" if wanted == SCENES else f"indoor_scene:scenes={'+'.join(wanted)}"
         self.concept_space = SCENE_SPACE if wanted == SCENES else ConceptSpace("scene", wanted)

@@ -110,15 +110,16 @@ class Sudoku(Benchmark):
         n = block_rows * block_columns
         if not 2 <= block_rows <= 4 or not 2 <= block_columns <= 4:
             raise UserError(
-                f"A Sudoku block has 2 to 4 rows and columns, found {block_rows} x {block_columns}."
+                f"A Sudoku block must have 2 to 4 rows and 2 to 4 columns; got {block_rows} x "
+                f"{block_columns}."
             )
         self.invalid, self.shares = invalid, (row_share, column_share, block_share)
         if not 0 <= invalid <= 100:
-            raise UserError(f"invalid must be between 0 and 100 (% of the examples); got {invalid}.")
+            raise UserError(f"invalid must be between 0 and 100 (% of examples); got {invalid}.")
         if min(self.shares) < 0 or not any(self.shares):
             raise UserError(
-                f"The shares of row, column and block violations are {row_share}, {column_share} and "
-                f"{block_share}, but should be whole numbers from 0, not all of them 0."
+                "The shares of row, column and block violations must be whole numbers, at least one "
+                f"above 0; got {row_share}, {column_share} and {block_share}."
             )
         self.n, self.block, self.knowledge = n, (block_rows, block_columns), knowledge
         self.name = self._name()
@@ -228,8 +229,8 @@ class Sudoku(Benchmark):
         while len(kept) < wanted:
             if vain > _MOST_SEEDS:
                 raise UserError(
-                    f"{self.name} has only {len(kept)} of the {wanted} grids of one kind that a split is to "
-                    "have; take fewer examples."
+                    f"{self.name} has only {len(kept)} different grids of one kind, but the split needs "
+                    f"{wanted}; use fewer examples."
                 )
             before = len(kept)
             seeds = rng.integers(1, 2**63, max(256, int(2.2 * (wanted - len(kept)))), dtype=np.uint64)
@@ -298,7 +299,9 @@ class Sudoku(Benchmark):
             cells = ["0" if cell == "_" else cell for cell in row["puzzle"].split()]
             known = [cell for cell in cells if cell == "0" or cell in self.concept_space.ids]
             if len(cells) != self.n**2 or len(known) != len(cells):
-                raise UserError(f"{path}, line {line}: there must be {self.n**2} digits from 0 to {self.n}.")
+                raise UserError(
+                    f"{path}, line {line}: the grid must have {self.n**2} digits between 0 and {self.n}."
+                )
             if row["label"] not in self.labels.names:
                 raise UserError(f"{path}, line {line}: label must be valid or invalid; got '{row['label']}'.")
             grids.append([int(cell) - 1 for cell in cells])

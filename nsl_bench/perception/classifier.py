@@ -108,12 +108,12 @@ class ImageClassifier(Network):
             UserError: it is not trained, or the images have other channels than its train images.
         """
         if self.architecture is None:
-            raise UserError(f"The network {self.name} is not trained yet; fit it or load its weights.")
+            raise UserError(f"The network {self.name} is not trained; call fit, or load weights.")
         design = self.architecture
         if images.shape[3] != design.channels:
             raise UserError(
-                f"The network {self.name} was trained on images of {design.channels} channel(s), "
-                f"found {images.shape[3]}."
+                f"The network {self.name} needs images with {design.channels} channel(s); got "
+                f"{images.shape[3]}."
             )
         small = resize(images, (design.height, design.width))
         return training.logits(
@@ -142,11 +142,11 @@ class ImageClassifier(Network):
         for name, shape in expected.items():
             if name not in parameters or parameters[name].shape != shape:
                 found = parameters[name].shape if name in parameters else "nothing"
-                raise ValueError(f"'{name}' should be of shape {shape}, found {found}")
+                raise ValueError(f"'{name}' must have shape {shape}; got {found}")
             if parameters[name].dtype.kind != "f":
-                raise ValueError(f"'{name}' should be of floats, found {parameters[name].dtype}")
+                raise ValueError(f"'{name}' must be floats; got {parameters[name].dtype}")
         if not (parameters["deviation"] > 0).all():
-            raise ValueError("'deviation' should be above 0")
+            raise ValueError("'deviation' must be above 0")
         if design.outputs != len(header.get("concepts", ())):
             raise ValueError(f"it has {design.outputs} outputs for {len(header['concepts'])} concepts")
         module = design.build()
@@ -194,7 +194,7 @@ def _fitting(design: Design) -> Iterator[None]:
     except (RuntimeError, TypeError, ValueError) as error:
         raise UserError(
             f"Images of {design.height} x {design.width} do not fit the network "
-            f"({str(error).splitlines()[0].rstrip('.')}); its options height and width change their size."
+            f"({str(error).splitlines()[0].rstrip('.')}); resize them with the options height and width."
         ) from error
 
 
@@ -206,12 +206,12 @@ def _sizes(kind: type[Any], found: Any) -> Any:
     """
     hints = get_type_hints(kind)
     if not isinstance(found, dict) or set(found) != set(hints):
-        raise ValueError("its header names no sizes")
+        raise ValueError("its header contains no sizes")
     for name, hint in hints.items():
         known = get_args(hint)
         if found[name] not in known if known else type(found[name]) is not hint:
             right = f"one of {', '.join(map(str, known))}" if known else f"of type {hint.__name__}"
-            raise ValueError(f"the size '{name}' in its header should be {right}, found {found[name]!r:.80}")
+            raise ValueError(f"the size '{name}' in its header must be {right}; got {found[name]}")
     return kind(**found)
 
 

@@ -68,8 +68,8 @@ def sample(source: ImageSource, part: PoolPart, limit: int) -> npt.NDArray[np.in
     n = len(source.labels(part))
     if n == 0:
         raise UserError(
-            f"The image source {source.name} has no images in part '{part}' of its pool, on which networks "
-            "are measured; it needs more images of each concept."
+            f"The image source {source.name} has no images in pool part '{part}', on which networks are "
+            "measured; add images of each concept."
         )
     return np.unique(np.linspace(0, n - 1, min(limit, n)).astype(np.int64))
 

@@ -38,7 +38,7 @@ def collect(
     from tqdm import tqdm
 
     if n == 0:
-        raise ValueError("there are no images")
+        raise ValueError("no images given")
     result: npt.NDArray[np.uint8] | None = None
     pieces = list(chunks(np.arange(n, dtype=np.int64)))
     for rows in tqdm(pieces, desc="rendering", unit="chunk", disable=None if progress else True, leave=False):

@@ -232,21 +232,21 @@ class Network(ABC):
         header, arrays = _read(path)
         if header.get("network") != self.name or header.get("version") != self.version:
             raise UserError(
-                f"{path} holds weights of the network {header.get('network')} version "
-                f"{header.get('version')}, not of {self.name} version {self.version}."
+                f"{path} has weights of the network {header.get('network')} version "
+                f"{header.get('version')}; {self.name} version {self.version} cannot use them."
             )
         found = tuple(header.get("concepts", ()))
         if concepts is not None and found != tuple(concepts):
             raise UserError(
-                f"{path} holds weights for {len(found)} other concepts ({_some(found)}), not for the "
-                f"{len(concepts)} of this task ({_some(concepts)})."
+                f"{path} has weights for {len(found)} other concepts ({_some(found)}); this task has "
+                f"{len(concepts)} ({_some(concepts)})."
             )
         self.concepts = found
         try:
             self.restore(arrays, header)
         except (ValueError, UserError) as error:
             reason = str(error).removesuffix(".")
-            raise UserError(f"{path} holds weights of another architecture: {reason}.") from error
+            raise UserError(f"{path} has weights of another architecture: {reason}.") from error
         self.details = dict(header.get("details", {}))
         return self
 
@@ -254,11 +254,11 @@ class Network(ABC):
 def check_header(header: Any) -> None:
     """Raise a ValueError unless a header has what `Network.header` gives; the text is part of a sentence."""
     if not isinstance(header, dict):
-        raise ValueError(f"its header should be an object, found {reprlib.repr(header)}")
+        raise ValueError(f"its header must be an object; got {reprlib.repr(header)}")
     for field, kind in _FIELDS.items():
         if not isinstance(header.get(field), kind):
             found = reprlib.repr(header[field]) if field in header else "nothing"
-            raise ValueError(f"'{field}' in its header should be {_WORDS[kind]}, found {found}")
+            raise ValueError(f"'{field}' in its header must be {_WORDS[kind]}; got {found}")
     for field, values, kinds in (
         ("options", header["options"].values(), (bool, int, float, str, type(None))),
         ("concepts", header["concepts"], (str,)),
@@ -266,7 +266,7 @@ def check_header(header: Any) -> None:
         odd = [value for value in values if not isinstance(value, kinds)]
         if odd:
             raise ValueError(
-                f"'{field}' in its header should hold single values, found {reprlib.repr(odd[0])}"
+                f"'{field}' in its header must contain single values; got {reprlib.repr(odd[0])}"
             )
 
 
@@ -294,24 +294,24 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
-        raise UserError(f"There is no weights file {path}.")
+        raise UserError(f"The weights file {path} does not exist.")
     try:
         with safe_open(str(path), framework="numpy") as file:
             header = json.loads((file.metadata() or {}).get("nsl_bench", "{}"))
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, TypeError, RecursionError) as error:
-        raise UserError(f"{path} is no whole safetensors file: {error}.") from error
+        raise UserError(f"{path} is not a complete safetensors file: {error}.") from error
     if not isinstance(header, dict) or header.get("format") != _FORMAT:
         raise UserError(f"{path} is a safetensors file, but was not written by nsl-bench.")
     try:
         check_header(header)
         if not isinstance(header.get("details", {}), dict):
-            raise ValueError("'details' in its header should be an object")
+            raise ValueError("'details' in its header must be an object")
     except ValueError as error:
         raise UserError(f"{path} is damaged: {error}.") from error
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise UserError(f"{path} holds weights that are no finite numbers: '{name}'.")
+            raise UserError(f"{path} has weights that are NaN or infinite: '{name}'.")
     return header, arrays
 
 

@@ -108,7 +108,7 @@ def image_digests(
 def _renderings(split: Split, shift: Shift | None) -> Iterator[tuple[npt.NDArray[np.bool_], Shift | None]]:
     """The slots [n, slots] with a standard image, then those with a shifted one, as far as there are any."""
     if split.n_shifted and shift is None:
-        raise ValueError("some examples are shifted, but by no shift")
+        raise ValueError("some examples are shifted, but no shift is given")
     full = split.images != BLANK
     for shifted, change in ((False, None), (True, shift)):
         rows = full & (split.shifted == shifted)[:, None]
@@ -124,10 +124,7 @@ def _probabilities(network: Network, images: npt.NDArray[np.uint8]) -> npt.NDArr
     """
     found = network.predict_proba(images)
     if not np.isfinite(found).all():
-        raise UserError(
-            f"The network {network.name} gives probabilities that are no finite numbers; its weights are of "
-            "no use."
-        )
+        raise UserError(f"The network {network.name} returned NaN or infinite probabilities; train it again.")
     return found
 
 
@@ -178,7 +175,7 @@ class _Table:
             indices = images.to_numpy().astype(np.int64)
             rows = flat.to_numpy().astype(self.dtype).reshape(len(indices), self.width)
             if (np.diff(indices) <= 0).any() or not np.isfinite(rows).all():
-                raise ValueError("the images are out of order, or a number is none")
+                raise ValueError("the images are out of order, or a value is NaN")
             return indices, rows
         except (pa.ArrowException, OSError, KeyError, ValueError, AttributeError):
             path.unlink(missing_ok=True)

@@ -154,7 +154,7 @@ def _obtain(
         if not isinstance(network, MetaNetwork):
             print(
                 f"Training the network {_short(network)} for {benchmark.name} on the images of "
-                f"{source.name}; it is kept in {path.parent}.",
+                f"{source.name}; it will be kept in {path.parent}.",
                 file=sys.stderr,
             )
         _train(network, benchmark, source, device=device, progress=progress)
@@ -181,14 +181,14 @@ def _from_file(asked: Spec, concepts: tuple[str, ...]) -> Network:
     """The network in the weights file that a spec names, with the options that the file tells."""
     path = Path(asked.kwargs["weights"])
     if asked.args or len(asked.kwargs) > 1:
-        raise UserError(f"In '{asked}' the weights decide everything; leave out the other options.")
+        raise UserError(f"'{asked}': weights cannot be combined with other options; leave those out.")
     header = header_of(path)
     fits = header["network"] == asked.name
     options = {key: str(v) for key, v in header["options"].items() if v is not None} if fits else {}
     try:
         network: Network = registry.create("network", Spec(asked.name, (), options))
     except UserError as error:
-        raise UserError(f"The header of {path} names no network that there is: {error}") from error
+        raise UserError(f"The header of {path} names an unknown network: {error}") from error
     return network.load(path, concepts)
 
 
@@ -249,8 +249,8 @@ def _check(
         )
     if network.needs_segmentation and not source.segments:
         raise UserError(
-            f"The network {network.name} learns from segmentation maps, which the image source "
-            f"{source.name} does not have."
+            f"The network {network.name} needs segmentation maps, which the image source {source.name} "
+            "does not have."
         )
     network.check(source.shape, labels[network_rows(network, source)[0]], benchmark.concept_space.concepts)
     source.check_images(progress=progress)

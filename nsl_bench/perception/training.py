@@ -119,12 +119,12 @@ def pick_device(name: str) -> Any:
     try:
         device = torch.device(name)
         if device.type not in _DEVICES:
-            raise RuntimeError(f"it is none of {', '.join(_DEVICES)}")
+            raise RuntimeError(f"RuntimeError: it must be one of {', '.join(_DEVICES)}")
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(
-            f"The device '{name}' cannot be used here ({reason}); auto picks one that can."
+            f"The device '{name}' cannot be used on this machine ({reason}); use auto to pick one."
         ) from error
     return device
 
@@ -258,8 +258,8 @@ def finished(module: Any) -> Any:
                 array.copy_(array.half().float())
                 if not array.isfinite().all():
                     raise UserError(
-                        "The training ended with weights that are no finite numbers, so nothing is kept; "
-                        "another seed or fewer epochs of the network may give better ones."
+                        "The training ended with NaN or infinite weights, so nothing is saved; try "
+                        "another seed or fewer epochs."
                     )
     return module
 

@@ -86,7 +86,7 @@ def _frame(results: Runs, columns: Mapping[str, Any]) -> pd.DataFrame:
     records: dict[str, Record] = results.latest()
     runs = results.frame
     if runs.empty:
-        raise UserError(f"There are no runs in {results.folder}.")
+        raise UserError(f"{results.folder} contains no runs.")
     for name, value in columns.items():
         runs[name] = [value(records[key]) if key in records else np.nan for key in runs["key"]]
     return with_standard(runs)
@@ -133,7 +133,7 @@ def perceived_shares(results: Runs, part: str = "train") -> pd.DataFrame:
         for concept, share in (total / max(1, total.sum())).items():
             rows.append([*place, concept, share])
     if not rows:
-        raise UserError(f"The runs in {results.folder} say nothing of what a network saw.")
+        raise UserError(f"The runs in {results.folder} have no network predictions.")
     return pd.DataFrame(rows, columns=[*by, "concept", "share"])
 
 
@@ -171,7 +171,7 @@ def error_shares(results: Runs) -> pd.DataFrame:
     """
     runs = _frame(results, {})
     if ERRORS[0] not in runs:
-        raise UserError(f"The runs in {results.folder} say nothing of the causes of errors.")
+        raise UserError(f"The runs in {results.folder} have no data on the causes of errors.")
     runs = runs.dropna(subset=list(ERRORS))
     return runs.groupby(_BY, sort=True)[[*ERRORS, "error_inference"]].mean().reset_index()
 

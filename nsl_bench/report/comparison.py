@@ -43,7 +43,7 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, metric: str, level: float 
         sides.append(with_standard(runs)[[*by, *_PAIR, metric]].dropna(subset=[metric]))
     both = sides[0].merge(sides[1], on=[*by, *_PAIR], suffixes=("_first", "_second"))
     if both.empty:
-        raise UserError("There are no pairs: no run of one learner is on the same data as one of the other.")
+        raise UserError("No runs can be paired: the two learners never ran on the same data.")
     rows = []
     for place, group in both.groupby(by, sort=False):
         ours, theirs = (group[f"{metric}_{side}"].to_numpy(np.float64) for side in ("first", "second"))

@@ -55,7 +55,7 @@ def intervals(results: Runs) -> pd.DataFrame:
             about = dict(zip(_LINE, place, strict=True)) if isinstance(place, tuple) else {}
             rows.append({**{name: about[name] for name in _SHOWN}, **found})
     if not rows:
-        raise UserError(f"There are no runs with predictions in {results.folder}.")
+        raise UserError(f"{results.folder} contains no runs with predictions.")
     table = pd.DataFrame(rows)
     first = [*_SHOWN, "accuracy", "low", "high", "std_err", "runs"]
     return table[[*first, *(column for column in table if column not in first)]]

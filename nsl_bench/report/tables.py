@@ -209,7 +209,7 @@ def interventions(runs: pd.DataFrame) -> pd.DataFrame:
     names = [str(column) for column in runs if str(column).startswith(_GIVEN)]
     given = sorted(names, key=lambda name: int(name.removeprefix(_GIVEN)))
     if not given:
-        raise UserError("No run was asked with true concepts; `nsl-bench run --interventions 1,2` does it.")
+        raise UserError("No run has interventions; use `nsl-bench run --interventions 1,2`.")
     done = with_standard(runs).dropna(subset=given, how="all")
     by = ["benchmark", "source", "size", "network", "learner", "shift", "percent"]
     table = done.groupby(by, sort=True)[["framework_accuracy", *given]].mean().reset_index()

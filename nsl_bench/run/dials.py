@@ -106,8 +106,8 @@ def combinations(
     apart = bool(train_percents or test_percents)
     if apart and tuple(percents) not in ((), (0,), (0.0,)):
         raise UserError(
-            "Shares of both parts (--shares) and of one part (--train-shares, --test-shares) exclude each "
-            "other; give --train-shares and --test-shares."
+            "--shares cannot be combined with --train-shares or --test-shares; give --train-shares and "
+            "--test-shares."
         )
     shares = (
         list(itertools.product(train_percents or (0,), test_percents or (0,)))
@@ -134,7 +134,7 @@ def _check_shifts(part: str, percents: Sequence[float], shifts: Sequence[str]) -
     """Refuse shares of shifted examples without a shift."""
     if any(map(check_percent, percents)) and all(shift == STANDARD for shift in shifts):
         own = f" or --{part}-shift" if part else ""
-        raise UserError(f"Examples cannot be shifted without a shift; name one with --shift{own}.")
+        raise UserError(f"Shares above 0 require a shift; name one with --shift{own}.")
 
 
 def _half_standard(kind: tuple[str, str], share: tuple[float, float], apart: bool) -> bool:

@@ -236,8 +236,9 @@ class Bench:
         benchmark, source = self._sources[key]
         if (benchmark.version, source.fingerprint()) != (job.benchmark_version, job.source_fingerprint):
             raise UserError(
-                f"The run is of {job.benchmark} {job.benchmark_version} with the images "
-                f"{job.source_fingerprint}; here are version {benchmark.version} and {source.fingerprint()}."
+                f"The run needs {job.benchmark} {job.benchmark_version} with the images "
+                f"{job.source_fingerprint}; this installation has version {benchmark.version} and "
+                f"{source.fingerprint()}."
             )
         return benchmark, source
 

@@ -60,10 +60,10 @@ def jobs_in(out: Path, name: str | None = None) -> dict[Path, Job]:
         try:
             job = Job.from_dict(parse_json(task.read_bytes())["job"])
         except (OSError, ValueError, KeyError, TypeError, UserError) as error:
-            raise UserError(f"{task} is broken: `nsl-bench export` writes it with its job.") from error
+            raise UserError(f"{task} is damaged; write its folder again with `nsl-bench export`.") from error
         found[task.parent] = replace(job, learner=name or job.learner)
     if not found:
-        raise UserError(f"There are no exported folders in {out}; `nsl-bench export` writes them.")
+        raise UserError(f"{out} contains no exported folders; write them with `nsl-bench export`.")
     return found
 
 

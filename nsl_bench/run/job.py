@@ -209,7 +209,7 @@ def plan(
         UserError: an unknown name, a percentage out of range, or a secret seed beside a folder of splits.
     """
     if sealed and splits is not None:
-        raise UserError(f"The splits in {splits} follow no seed, so they cannot follow a secret one.")
+        raise UserError(f"The splits in {splits} are fixed, so a secret data seed does not apply to them.")
     task: Benchmark = registry.create("benchmark", benchmark)
     images = make_source(task, source)
     for shift in shifts:

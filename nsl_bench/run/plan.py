@@ -170,5 +170,5 @@ def read(path: Path) -> list[Grid]:
     content = read_toml(path, "The plan")
     grids = content.pop("grid", None)
     if content or not isinstance(grids, list) or not grids or not all(isinstance(g, dict) for g in grids):
-        raise UserError(f"The plan {path} is not made of [[grid]] tables; `nsl-bench plan` writes one.")
+        raise UserError(f"The plan {path} must consist of [[grid]] tables; `nsl-bench plan` writes one.")
     return [checked(Grid, values, f"{path}, grid {i}: ") for i, values in enumerate(grids, 1)]

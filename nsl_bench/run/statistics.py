@@ -95,7 +95,9 @@ def interval(
     """
     table = np.asarray(scores, np.float64)
     if table.ndim != len(factors) + 1 or not table.size:
-        raise ValueError(f"scores of shape {table.shape} do not go with the factors {', '.join(factors)}")
+        raise ValueError(
+            f"scores must have one axis per factor ({', '.join(factors)}); got shape {table.shape}"
+        )
     mean = float(table.mean())
     parts = _variances(table, factors, None if images is None else np.asarray(images), shared_test)
     variance = _total(table, parts, shared_test)
@@ -124,7 +126,9 @@ def _variances(
             found[EXAMPLES] = plain, float(each.size - each.size // n)
         else:
             if images.shape[:-1] != each.shape:
-                raise ValueError(f"images of shape {images.shape} do not go with examples of {each.shape}")
+                raise ValueError(
+                    f"images of shape {images.shape} and examples of shape {each.shape} do not match"
+                )
             error = image_std_err(each.reshape(-1), images.reshape(each.size, -1))
             found[IMAGES] = error**2, max(1.0, len(np.unique(images[images >= 0])) - 1.0)
     return found

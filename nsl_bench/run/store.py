@@ -84,13 +84,13 @@ class Store:
         if self._marker.is_file():
             self._outdated = _schema(self._marker) < SCHEMA
         elif must_exist or _holds_files(folder):
-            what = "is no results folder (it has no store.json)" if folder.exists() else "is not there"
-            raise UserError(f"{folder} {what}; `nsl-bench run ... --out {folder}` makes one.")
+            what = "is not a results folder (store.json is missing)" if folder.exists() else "does not exist"
+            raise UserError(f"{folder} {what}; `nsl-bench run ... --out {folder}` creates one.")
         else:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise UserError(f"The folder {folder} cannot be made: {error.strerror}.") from error
+                raise UserError(f"The folder {folder} cannot be created: {error.strerror}.") from error
             self._mark()
 
     def _mark(self) -> None:
@@ -217,7 +217,7 @@ class Store:
         try:
             folder.mkdir(exist_ok=True)
         except OSError as error:
-            raise UserError(f"The folder {folder} cannot be made: {error.strerror}.") from error
+            raise UserError(f"The folder {folder} cannot be created: {error.strerror}.") from error
         return folder
 
     def frame(self) -> pd.DataFrame:
@@ -361,11 +361,12 @@ def _schema(marker: Path) -> int:
     except (OSError, ValueError, UserError) as error:
         reason = str(error).rstrip(".")
         raise UserError(
-            f"{marker} is broken ({reason}); a results folder's store.json holds its schema."
+            f"{marker} is damaged ({reason}); it must hold the schema of a results folder."
         ) from error
     if not 1 <= found <= SCHEMA:
         raise UserError(
-            f"The results in {marker.parent} are of another version (schema {found}; nsl-bench {__version__} "
-            f"reads schemas 1 to {SCHEMA}): use a new folder, or the version of nsl-bench that made them."
+            f"The results in {marker.parent} have another format (schema {found}); nsl-bench "
+            f"{__version__} reads schemas 1 to {SCHEMA}. Use a new folder, or the version of nsl-bench "
+            "that wrote them."
         )
     return found

@@ -114,7 +114,7 @@ def _records(path: str) -> list[str]:
     try:
         column = pq.read_table(path, columns=["record"])["record"]
         if not pa.types.is_string(column.type):
-            raise KeyError(f"the column record is of the type {column.type}")
+            raise KeyError(f"KeyError: the column record has the type {column.type}")
         return [text or "" for text in column.to_pylist()]
     except Exception as error:  # a damaged file raises almost anything
         raise UserError(f"it cannot be read ({_short(error)})") from error
@@ -172,7 +172,7 @@ def _check_words(path: str, columns: Sequence[tuple[str, Any]]) -> None:
     if not labels:
         words = [word for name, told in columns if name in ("predicted", "label") for word in told["words"]]
         if other := [word for word in words if not word.isprintable() or len(word) > _LONGEST_LABEL]:
-            raise UserError(f"The predictions {path}: {quoted(other[0])} is no label.")
+            raise UserError(f"The predictions {path}: {quoted(other[0])} is not a label.")
         return
     known = {"predicted": [*labels, "undecided", "ambiguous"], "label": labels}
     for name, told in columns:
@@ -213,8 +213,8 @@ def _table(path: str, key: str | None) -> pa.Table:
     if not right:
         found = quoted([f"{name}: {kind}" for name, kind in kinds.items()])
         raise UserError(
-            f"The predictions {path} must have the texts evaluation, example and predicted, and a number "
-            f"p_LABEL for each label, or at least the text label; got the columns {found}."
+            f"The predictions {path} must have the text columns evaluation, example and predicted, and "
+            f"a number p_LABEL per label (or the text column label); got the columns {found}."
         )
     return table
 

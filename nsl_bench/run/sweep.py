@@ -147,8 +147,9 @@ def sweep(
                 deaths = 0 if len(missing) < before else deaths + 1
                 if deaths >= _MOST_DEATHS:
                     raise UserError(
-                        f"The workers keep dying before they finish a run, {len(missing)} runs are missing: "
-                        f"{type(error).__name__}; is there enough memory for {executor.jobs} at once?"
+                        f"The workers stopped again and again; {len(missing)} runs are missing "
+                        f"({type(error).__name__}). Check the memory, or use fewer than {executor.jobs} "
+                        "parallel runs (--jobs)."
                     ) from error
     return Tally(total - failed, failed, *before_now)
 
@@ -204,7 +205,7 @@ def _client(scheduler: str) -> Any:
     try:
         return Client(scheduler, timeout=_DASK_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, ImportError) as error:
-        raise UserError(f"There is no Dask scheduler at {scheduler}: {error}.") from error
+        raise UserError(f"The Dask scheduler {scheduler} cannot be reached: {error}.") from error
 
 
 def _deaths() -> tuple[type[BaseException], ...]:

@@ -118,7 +118,7 @@ class TestPool:
     @pytest.mark.parametrize(
         ("spec", "what"),
         [
-            ("drawn_decks:images_per_card=3", "images_per_card is 3, but at least 4"),
+            ("drawn_decks:images_per_card=3", "images_per_card must be 4 or more, .* got 3"),
             ("drawn_decks:image_height=5", "image_height must be between 16 and 4096 pixels; got 5"),
             ("drawn_decks:image_width=5000", "image_width must be between 16 and 4096 pixels; got 5000"),
             ("drawn_decks:seed=-1", "seed must be 0 or more; got -1"),
@@ -130,7 +130,7 @@ class TestPool:
             registry.create("source", spec)
 
     def test_a_concept_that_is_no_card(self) -> None:
-        with pytest.raises(UserError, match=r"drawn_decks has no images of 'joker': it shows the 52 cards"):
+        with pytest.raises(UserError, match=r"drawn_decks has no images of 'joker'; it has the 52 cards"):
             DrawnDecks(ConceptSpace("card", ("as", "joker")))
 
     @pytest.mark.parametrize("option", ["images_per_card", "image_height", "image_width", "seed"])
@@ -272,7 +272,7 @@ class TestFolders:
         [
             (lambda p: None, "does not exist"),
             (Path.touch, "is a file"),
-            (Path.mkdir, "has no subfolder; expected one a deck"),
+            (Path.mkdir, "has no subfolders; give one per deck"),
         ],
     )
     def test_no_decks(self, tmp_path: Path, make, what: str) -> None:
@@ -283,11 +283,11 @@ class TestFolders:
     @pytest.mark.parametrize(
         ("how", "what"),
         [
-            ("missing", r"deck .*red lacks 7d\.png; it needs all 52 cards"),
-            ("name", r"lacks 7d\.png.* '7D\.png' there is no card's name. Did you mean '7d'"),
-            ("truncated", r"7d\.png cannot be read"),
-            ("text", r"7d\.png cannot be read"),
-            ("empty", r"7d\.png cannot be read"),
+            ("missing", r"deck .*red lacks 7d\.png; all 52 cards are needed"),
+            ("name", r"lacks 7d\.png.* '7D\.png' is not a card name. Did you mean '7d'"),
+            ("truncated", r"7d\.png is not a complete PNG file"),
+            ("text", r"7d\.png is not a complete PNG file"),
+            ("empty", r"7d\.png is not a complete PNG file"),
         ],
     )
     def test_broken_decks(self, tmp_path: Path, how: str, what: str) -> None:
@@ -303,19 +303,19 @@ class TestFolders:
 
     def test_a_deck_with_a_reserved_name(self, tmp_path: Path) -> None:
         write_deck(tmp_path / "adversarial_red", 200)
-        with pytest.raises(UserError, match="cannot be called so"):
+        with pytest.raises(UserError, match="has a reserved name"):
             DeckFolder(tmp_path)
 
     @pytest.mark.parametrize("name", ["fog", "a+b", "c,d", "e=f", "g:h", " lead"])
     def test_a_deck_that_cannot_be_named_as_a_shift(self, tmp_path: Path, name: str) -> None:
         write_deck(tmp_path / name, 200)
-        with pytest.raises(UserError, match="cannot be called so: its name is that of a shift"):
+        with pytest.raises(UserError, match="has an invalid name"):
             DeckFolder(tmp_path)
 
     def test_a_deck_called_standard_that_is_not(self, tmp_path: Path) -> None:
         for name in ("red", "standard"):
             write_deck(tmp_path / name, 200)
-        with pytest.raises(UserError, match=r"standard cannot be a shift: .* which is red; rename it"):
+        with pytest.raises(UserError, match=r"standard has a reserved name: .* deck, red\. Rename"):
             DeckFolder(tmp_path, "red")
         assert DeckFolder(tmp_path).decks == ("standard", "red")
 

@@ -27,7 +27,7 @@ class TestDrawnLeaves(SourceTests):
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"images_per_concept": 3}, "images_per_concept is 3, but at least 4"),
+        ({"images_per_concept": 3}, "images_per_concept must be 4 or more, .* got 3"),
         ({"image_size": 8}, "image_size must be between 32 and 1024 pixels; got 8"),
         ({"seed": -1}, "seed must be 0 or more; got -1"),
         ({"concept_space": ConceptSpace("card", ("as",))}, "has no images of 'as'"),

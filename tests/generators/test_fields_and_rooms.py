@@ -127,7 +127,7 @@ def test_crops_are_spread_over_as_many_locations_as_told(locations: int) -> None
 
 @pytest.mark.parametrize("locations", [0, 39])
 def test_too_few_or_many_locations(locations: int) -> None:
-    with pytest.raises(UserError, match="38 crops, and 1 to as many locations"):
+    with pytest.raises(UserError, match="locations must be between 1 and 38"):
         CropYield(locations=locations)
 
 
@@ -218,9 +218,9 @@ def test_the_task_runs_out_of_the_box(tmp_path: Path) -> None:
     ("spec", "what"),
     [
         ("crop_yield:species=tomatoe", "Unknown species 'tomatoe'. Did you mean 'tomato'?"),
-        ("crop_yield:species=orange", "has one crop only"),
+        ("crop_yield:species=orange", "must include at least two crops"),
         ("crop_yield:world=-1", "crop_yield: world must be 0 or more; got -1"),
-        ("indoor_scene:scenes=bar", "needs two scenes or more"),
+        ("indoor_scene:scenes=bar", "must name at least two scenes"),
         ("indoor_scene:scenes=bar+barn", "Unknown scene 'barn'"),
     ],
 )

@@ -124,5 +124,5 @@ def test_specs_of_commands(script: Path) -> None:
             spec_of(wrong)
     learner = CommandLearner(spec_of("no-such-program"), 0, LIMITS)
     learner.fit(view(patches()))
-    with pytest.raises(UserError, match="no-such-program is not there"), closing(learner):
+    with pytest.raises(UserError, match="no-such-program of the learner was not found"), closing(learner):
         learner.predict_proba(view(patches("test"), labelled=False))

@@ -106,7 +106,7 @@ def test_seconds_that_are_none(good: dict[str, Path], seconds: str) -> None:
     [
         (("--task", "sudoku4x4"), "Did you mean 'sudoku_4x4'"),
         (("--preset", "qick"), "Did you mean 'quick'"),
-        (("--device", "tpu"), "The device 'tpu' cannot be used here"),
+        (("--device", "tpu"), "The device 'tpu' cannot be used on this machine"),
     ],
 )
 def test_wrong_names_in_reproduce(tmp_path: Path, option: tuple[str, str], words: str) -> None:

@@ -262,5 +262,5 @@ def test_examples_are_misread_until_so_many_are_spoilt(shared: Path) -> None:
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b'p1,winner\n"' + b"x" * 200_000])
 def test_splits_that_are_no_csv(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "train_2.csv").write_bytes(content)
-    with pytest.raises(UserError, match=r"train_2\.csv is no CSV file"):
+    with pytest.raises(UserError, match=r"train_2\.csv must be a CSV file"):
         read_csv(tmp_path / "train_2.csv", ["p1", "winner"])

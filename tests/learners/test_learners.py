@@ -120,7 +120,7 @@ def test_ffnsl_says_none_and_several() -> None:
     [
         ("ffnsl:constant=0", "constant must be 1 or more; got 0"),
         ("ffnsl:time_limit=-1", "time_limit must be above 0 seconds; got -1"),
-        ("ffnsl:penalty=none", "'none' is not one of network, constant"),
+        ("ffnsl:penalty=none", "must be one of network, constant; got 'none'"),
         ("random_forest:trees=0", "trees must be 1 or more; got 0"),
         ("fcn:epochs=0", "epochs must be 1 or more; got 0"),
     ],

@@ -68,7 +68,7 @@ def test_ends() -> None:
 def test_what_has_no_order(metric: object) -> None:
     with pytest.raises(ValueError, match="NaN"):
         metric([0.1, math.nan], [True, False])  # type: ignore[operator]
-    with pytest.raises(ValueError, match="does not go with"):
+    with pytest.raises(ValueError, match="must match"):
         metric([0.1], [True, False])  # type: ignore[operator]
 
 

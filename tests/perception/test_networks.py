@@ -105,14 +105,14 @@ def test_weights_of_another_architecture(tmp_path: Path) -> None:
     whole = dict(network.parameters())
     for change, sentence in (
         ({"0.weight": whole["0.weight"][:5]}, r"of another architecture: '0\.weight'"),
-        ({"0.weight": whole["0.weight"].astype(np.int32)}, "'0.weight' should be of floats, found int32"),
-        ({"0.weight": whole["0.weight"] * np.nan}, "are no finite numbers: '0.weight'"),
-        ({"deviation": whole["deviation"] * 0}, "'deviation' should be above 0"),
+        ({"0.weight": whole["0.weight"].astype(np.int32)}, "'0.weight' must be floats; got int32"),
+        ({"0.weight": whole["0.weight"] * np.nan}, "NaN or infinite: '0.weight'"),
+        ({"deviation": whole["deviation"] * 0}, "'deviation' must be above 0"),
     ):
         parameters = {**whole, **change}
         network.parameters = lambda parameters=parameters: parameters  # type: ignore[method-assign]
         network.save(path)
-        with pytest.raises(UserError, match=rf"{path} holds weights .*{sentence}"):
+        with pytest.raises(UserError, match=rf"{path} has weights .*{sentence}"):
             SoftmaxCNN().load(path)
 
 
@@ -150,7 +150,7 @@ def test_resize(channels: int) -> None:
 
 @pytest.mark.parametrize("name", ["abacus", "meta", "cpu:x"])
 def test_an_unknown_device(name: str) -> None:
-    with pytest.raises(UserError, match=f"The device '{name}' cannot be used here"):
+    with pytest.raises(UserError, match=f"The device '{name}' cannot be used on this machine"):
         training.pick_device(name)
 
 
@@ -177,5 +177,5 @@ def test_a_warm_start_takes_the_softmax_cnn(tmp_path: Path, monkeypatch: pytest.
     assert network.architecture == basis.architecture  # type: ignore[attr-defined]
     moved = np.abs(network.parameters()["0.weight"] - basis.parameters()["0.weight"])
     assert 0 < moved.max() < 0.01
-    with pytest.raises(UserError, match="kind=lenet cannot be warm"):
+    with pytest.raises(UserError, match="kind=lenet cannot be combined"):
         EDLGen(kind="lenet", warm=True).basis((20, 20, 1))

@@ -125,7 +125,7 @@ def test_probabilities_that_are_none(network: Network, monkeypatch: pytest.Monke
     monkeypatch.setattr(
         type(network), "predict_proba", lambda self, images: np.full((len(images), 3), np.nan)
     )
-    with pytest.raises(UserError, match="network softmax gives probabilities that are no finite numbers"):
+    with pytest.raises(UserError, match="network softmax returned NaN or infinite probabilities"):
         predict.predict(network, PatchSource(), "a", None, np.array([4], np.int64))
 
 
@@ -134,7 +134,7 @@ def _end(shared: None, job: int) -> None:
 
 
 def test_a_process_that_is_killed_gets_a_sentence() -> None:
-    with pytest.raises(UserError, match="A process that this one started ended by itself; a script needs"):
+    with pytest.raises(UserError, match="A worker process ended unexpectedly"):
         list(spread(_end, None, [1, 2], 2))
 
 

@@ -63,15 +63,13 @@ def test_training_starts_from_published_weights(tmp_path: Path, monkeypatch: pyt
     assert (found - published["encoder1.0.conv1.weight"]).abs().max() < 0.05
     tensors["module.encoder1.0.conv1.weight"] = torch.zeros(3)
     save_file(tensors, path)
-    with pytest.raises(
-        UserError, match=rf"{path} holds weights of another architecture: 'encoder1\.0\.conv1"
-    ):
+    with pytest.raises(UserError, match=rf"{path} has weights of another architecture: 'encoder1\.0\.conv1"):
         trained_networks.trained(spec, Patches(), PatchSource(channels=3))
     save_file({**tensors, "module.extra": torch.zeros(3)}, path)
-    with pytest.raises(UserError, match=rf"{path} holds weights .* 'extra' is no part of the network"):
+    with pytest.raises(UserError, match=rf"{path} has weights .* 'extra' is not part of the network"):
         trained_networks.trained(spec, Patches(), PatchSource(channels=3))
     path.write_bytes(b"nonsense")
-    with pytest.raises(UserError, match=rf"{path} is no whole safetensors file"):
+    with pytest.raises(UserError, match=rf"{path} is not a complete safetensors file"):
         trained_networks.trained(spec, Patches(), PatchSource(channels=3))
 
 
@@ -82,5 +80,5 @@ def test_maps_are_resized_without_mixing() -> None:
 
 
 def test_grey_images_are_refused() -> None:
-    with pytest.raises(UserError, match="sasr sees colour images, found 1"):
+    with pytest.raises(UserError, match=r"images must be in colour .* got 1"):
         SASR().design((20, 20, 1), 3)

@@ -50,9 +50,9 @@ def test_a_weights_file_is_a_network(tmp_path: Path) -> None:
     network.save(path)
     loaded = library.trained(f"softmax:weights={path}", Patches(), PatchSource(side=20))
     assert loaded.fingerprint() == network.fingerprint() and loaded.options == network.options
-    with pytest.raises(UserError, match="leave out the other options"):
+    with pytest.raises(UserError, match="weights cannot be combined with other options"):
         library.trained(f"softmax:weights={path},epochs=1", Patches(), PatchSource())
-    with pytest.raises(UserError, match="There is no weights file"):
+    with pytest.raises(UserError, match=r"The weights file .* does not exist"):
         library.trained(f"softmax:weights={tmp_path / 'none'}", Patches(), PatchSource())
 
 
@@ -183,7 +183,7 @@ def test_a_network_that_segments_needs_maps() -> None:
     network = registry.create("network", SPEC)
     monkey = type(network)
     network.__class__ = type("Segmenting", (monkey,), {"needs_segmentation": True})
-    with pytest.raises(UserError, match="learns from segmentation maps, which the image source patches"):
+    with pytest.raises(UserError, match="needs segmentation maps, which the image source patches"):
         library.train_network(network, Patches(), Blind())
 
 
@@ -201,9 +201,9 @@ def test_weights_that_training_starts_from_are_no_trained_network(tmp_path: Path
     assert library.trained(fresh, Patches(), source).fingerprint() != made.fingerprint()
     start["conv1.weight"] = start["conv1.weight"][:3].clone()
     save_file(start, tmp_path / "other.safetensors")
-    with pytest.raises(UserError, match=r"other\.safetensors holds weights of another architecture: 'conv1"):
+    with pytest.raises(UserError, match=r"other\.safetensors has weights of another architecture: 'conv1"):
         library.trained(f"backbone:weights={tmp_path / 'other.safetensors'}", Patches(), source)
-    with pytest.raises(UserError, match="There is no weights file"):
+    with pytest.raises(UserError, match=r"The weights file .* does not exist"):
         library.trained(f"backbone:weights={tmp_path / 'nowhere'}", Patches(), source)
 
 
@@ -221,8 +221,8 @@ def test_imagenet_weights_that_cannot_be_loaded(monkeypatch, capsys) -> None:
 @pytest.mark.parametrize(
     ("model", "change", "sentence"),
     [
-        ("resnet34", {}, r"'layer1\.2\..*' is no part of the network"),
-        ("resnet18", {"conv1.weight": torch.full((64, 3, 7, 7), torch.nan)}, "are no finite numbers: 'conv1"),
+        ("resnet34", {}, r"'layer1\.2\..*' is not part of the network"),
+        ("resnet18", {"conv1.weight": torch.full((64, 3, 7, 7), torch.nan)}, "NaN or infinite: 'conv1"),
         ("resnet18", {"conv1.weight": torch.ones((64, 3, 7, 7), dtype=torch.int32)}, r"7\) of torch\.int32"),
     ],
 )
@@ -244,7 +244,7 @@ def test_a_start_of_other_weights_is_refused_before_training(
         ("softmax:kind=cards", 1, "12 x 12 are too small for the cards network"),
         ("edl_gen:height=28,width=28,coarseness=2", 1, "Fakes of 14 x 14 pixels are too small"),
         ("edl_gen:height=28,width=28,coarseness=50", 1, "Fakes of 0 x 0 pixels are too small"),
-        ("sasr:published=nowhere.safetensors", 3, "no weights file nowhere"),
+        ("sasr:published=nowhere.safetensors", 3, "weights file nowhere does not exist"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_before_training(
@@ -263,7 +263,7 @@ def test_a_part_without_images_measures_nothing() -> None:
 
     network = library.train_network(SPEC, Patches(), Few())
     for measure in (library.accuracy, figures):
-        with pytest.raises(UserError, match="patches has no images in part 'b' of its pool"):
+        with pytest.raises(UserError, match="patches has no images in pool part 'b'"):
             measure(network, Few())
 
 
@@ -272,7 +272,7 @@ def test_a_training_without_finite_weights_keeps_nothing(tmp_path: Path, monkeyp
     monkeypatch.setattr(
         training, "tensor", lambda images, *args: torch.full((len(images), 1, 12, 12), torch.nan)
     )
-    with pytest.raises(UserError, match="weights that are no finite numbers, so nothing is kept"):
+    with pytest.raises(UserError, match="NaN or infinite weights, so nothing is saved"):
         library.trained(SPEC, Patches(), PatchSource())
     assert not [*tmp_path.rglob("*.safetensors")]
 
@@ -288,21 +288,21 @@ _SIZES = {"kind": "digits", "height": 28, "width": 28, "channels": 1, "dense": 9
 @pytest.mark.parametrize(
     ("network", "change", "sentence"),
     [
-        ("softmax", {"options": None}, "'options' in its header should be an object, found None"),
-        ("softmax", {"options": []}, "'options' in its header should be an object"),
-        ("softmax", {"options": {"epochs": [3]}}, "'options' in its header should hold single values"),
+        ("softmax", {"options": None}, "'options' in its header must be an object; got None"),
+        ("softmax", {"options": []}, "'options' in its header must be an object"),
+        ("softmax", {"options": {"epochs": [3]}}, "'options' in its header must contain single values"),
         ("softmax", {"options": {"epohcs": 3}}, "has no option 'epohcs'"),
         ("softmax", {"options": {"seed": -1}}, "softmax: seed must be between 0"),
-        ("softmax", {"concepts": 5}, "'concepts' in its header should be a list, found 5"),
-        ("softmax", {"details": 7}, "'details' in its header should be an object"),
-        ("softmax", {}, "its header names no sizes"),
+        ("softmax", {"concepts": 5}, "'concepts' in its header must be a list; got 5"),
+        ("softmax", {"details": 7}, "'details' in its header must be an object"),
+        ("softmax", {}, "its header contains no sizes"),
         ("softmax", {"architecture": {**_SIZES, "height": "a"}}, "'height' .* of type int, found 'a'"),
         ("softmax", {"architecture": {**_SIZES, "kind": "foo"}}, "'kind' .* one of digits, cards, lenet"),
         ("softmax", {"architecture": {**_SIZES, "height": 30_000, "dense": 960_000}}, r"'0\.weight' should"),
         ("softmax", {"architecture": {**_SIZES, "height": 3}}, "3 x 28 are too small"),
-        ("ensemble", {}, "names no networks"),
-        ("ensemble", {"parts": "abc"}, "names no networks"),
-        ("ensemble", {"parts": [{}]}, "'network' in its header should be a string, found nothing"),
+        ("ensemble", {}, "names no member networks"),
+        ("ensemble", {"parts": "abc"}, "names no member networks"),
+        ("ensemble", {"parts": [{}]}, "'network' in its header must be a string; got nothing"),
     ],
 )
 def test_a_damaged_header(network: str, change: dict[str, object], sentence: str, tmp_path: Path) -> None:

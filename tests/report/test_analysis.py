@@ -98,6 +98,6 @@ def test_old_records_say_nothing(tmp_path: Path) -> None:
     )
     with pytest.raises(UserError, match="causes of errors"):
         analysis.error_shares(Results(kept.folder))
-    with pytest.raises(UserError, match="what a network saw"):
+    with pytest.raises(UserError, match="no network predictions"):
         analysis.perceived_shares(Results(kept.folder))
     assert draw_reliability(Results(kept.folder), tmp_path / "curves") == []

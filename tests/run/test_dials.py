@@ -45,7 +45,7 @@ def test_shifts_of_their_own() -> None:
     ("given", "words"),
     [
         ({"percents": [50]}, "name one with --shift"),
-        ({"shifts": ["noir"], "percents": [50], "test_percents": [10]}, "exclude each other"),
+        ({"shifts": ["noir"], "percents": [50], "test_percents": [10]}, "cannot be combined with"),
         ({"test_percents": [10]}, "--test-shift"),
         ({"train_shifts": ["noir"], "train_percents": [101]}, "101"),
     ],

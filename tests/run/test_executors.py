@@ -115,7 +115,7 @@ def test_an_executor_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monke
     pytest.importorskip("distributed")
     monkeypatch.setattr("nsl_bench.run.sweep._DASK_SECONDS", 1)
     jobs = plan("sudoku_4x4", ["majority"], symbolic=True)
-    with pytest.raises(UserError, match="There is no Dask scheduler at tcp"):
+    with pytest.raises(UserError, match="The Dask scheduler tcp"):
         sweep(jobs, Store(tmp_path / "r"), Bench(), executor=Executor(1, "tcp://127.0.0.1:9"))
 
 

@@ -44,7 +44,7 @@ def test_the_command_line_writes_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", r"is not made of \[\[grid\]\] tables"),
+        ("", r"must consist of \[\[grid\]\] tables"),
         ("[[grid]\n", "is not valid TOML"),
         ("[[grid]]\nlearners = ['a']\n", "grid 1: benchmark is missing"),
         ("[[grid]]\nbenchmark = 'a'\nlerners = ['a']\n", "Did you mean 'learners'?"),

@@ -208,7 +208,7 @@ def predictions(**changes: Any) -> dict[str, Any]:
         ({"p_valid": ["a"]}, "a number p_LABEL"),
         ({"p_valid": [float("nan")]}, "a number p_LABEL"),
         ({"p_valid": None, "p_invalid": None, "label": None}, "a number p_LABEL"),
-        ({"p_valid": None, "p_invalid": None, "label": ["a\nb"]}, "is no label"),
+        ({"p_valid": None, "p_invalid": None, "label": ["a\nb"]}, "is not a label"),
         ({"predicted": ["maybe"]}, "predicted must be one of valid, invalid, undecided, ambiguous"),
         ({"label": ["maybe"]}, "label must be one of valid, invalid"),
         ({"label": [None]}, "evaluation, example and predicted"),

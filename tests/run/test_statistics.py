@@ -88,7 +88,7 @@ def test_equal_scores_have_no_error() -> None:
 
 @pytest.mark.parametrize("shape", [(5,), (2, 3, 4), (0, 5)])
 def test_shapes_that_do_not_go_together(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="do not go with the factors"):
+    with pytest.raises(ValueError, match="must have one axis per factor"):
         interval(np.zeros(shape))
 
 
@@ -141,5 +141,5 @@ def test_images_are_a_component_of_the_interval() -> None:
     plain, seen = interval(table), interval(table, images=images)
     assert list(seen.components) == ["train splits", "test images"]
     assert seen.std_err > 5 * plain.std_err and seen.df == pytest.approx(19)
-    with pytest.raises(ValueError, match="do not go with examples"):
+    with pytest.raises(ValueError, match="do not match"):
         interval(table, images=images[:-1])

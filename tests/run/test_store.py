@@ -230,15 +230,15 @@ def test_a_key_is_the_job(tmp_path: Path) -> None:
 
 
 def test_other_folders_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is not there"):
+    with pytest.raises(UserError, match="does not exist"):
         Store(tmp_path / "none", must_exist=True)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").touch()
-    with pytest.raises(UserError, match="is no results folder"):
+    with pytest.raises(UserError, match="is not a results folder"):
         Store(tmp_path / "other")
     Store(tmp_path / "results")
     (tmp_path / "results" / "store.json").write_text('{"schema": 99}')
-    with pytest.raises(UserError, match=r"another version \(schema 99"):
+    with pytest.raises(UserError, match=r"another format \(schema 99"):
         Store(tmp_path / "results")
     (tmp_path / "results" / "store.json").write_text("{")
     with pytest.raises(UserError, match=r"store\.json is broken"):

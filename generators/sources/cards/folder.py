@@ -68,8 +68,8 @@ class DeckFolder(CardPool):
         first = standard or (STANDARD if STANDARD in decks else decks[0])
         if STANDARD in decks and first != STANDARD:
             raise UserError(
-                f"The deck {self.path / STANDARD} cannot be a shift: its name stands for the standard deck, "
-                f"which is {first}; rename it."
+                f"The deck {self.path / STANDARD} has a reserved name: '{STANDARD}' stands for the "
+                f"standard deck, {first}. Rename the folder."
             )
         super().__init__(
             [first, *(deck for deck in decks if deck != first)],
@@ -125,23 +125,23 @@ def _find_decks(path: Path) -> list[str]:
     """The names of a folder's decks, each checked to be complete."""
     if not path.is_dir():
         what = "is a file" if path.exists() else "does not exist"
-        raise UserError(f"The folder of decks {path} {what}; expected a folder with one subfolder a deck.")
+        raise UserError(f"The folder of decks {path} {what}; give a folder with one subfolder per deck.")
     decks = sorted(p.name for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
     if not decks:
         raise UserError(
-            f"The folder of decks {path} has no subfolder; expected one a deck, each with 52 PNG pictures "
+            f"The folder of decks {path} has no subfolders; give one per deck, each with 52 PNG images "
             "named <rank><suit>.png, such as 10h.png."
         )
     for deck in decks:
         if deck.startswith(ADVERSARIAL):
             raise UserError(
-                f"The deck {path / deck} cannot be called so: names with '{ADVERSARIAL}' stand for the "
-                "adversarial version of a deck; rename it."
+                f"The deck {path / deck} has a reserved name: '{ADVERSARIAL}' marks the adversarial "
+                "version of a deck. Rename the folder."
             )
         if deck in registry.names("shift") or deck != deck.strip() or set(deck) & set("+,=:"):
             raise UserError(
-                f"The deck {path / deck} cannot be called so: its name is that of a shift, too, so it is no "
-                "other shift's, and has no spaces around it and none of '+', ',', '=', ':'; rename it."
+                f"The deck {path / deck} has an invalid name. It must not be the name of a shift, start "
+                "or end with a space, or contain '+', ',', '=' or ':'. Rename the folder."
             )
         _check_complete(path / deck)
     return decks
@@ -154,10 +154,10 @@ def _check_complete(deck: Path) -> None:
         return
     strangers = [name for name in files if name.removesuffix(".png") not in CARDS]
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-    hint = f" '{strangers[0]}' there is no card's name." if strangers else ""
+    hint = f" '{strangers[0]}' is not a card name." if strangers else ""
     if strangers and len(missing) < len(CARDS):
         hint += did_you_mean(strangers[0].removesuffix(".png").lower(), missing)
-    raise UserError(f"The deck {deck} lacks {missing[0]}.png{more}; it needs all 52 cards.{hint}")
+    raise UserError(f"The deck {deck} lacks {missing[0]}.png{more}; all 52 cards are needed.{hint}")
 
 
 def _read(file: Path) -> Image.Image:
@@ -166,8 +166,6 @@ def _read(file: Path) -> Image.Image:
         with Image.open(file) as picture:
             return in_bytes(upright(picture)).convert("RGBA")
     except FileNotFoundError:
-        raise UserError(f"The card image {file} is not there any more.") from None
+        raise UserError(f"The card image {file} no longer exists.") from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise UserError(
-            f"The card image {file} cannot be read ({error}); expected a whole PNG file."
-        ) from error
+        raise UserError(f"The card image {file} is not a complete PNG file ({error}).") from error

@@ -80,8 +80,7 @@ class CardPool(ImageSource):
         """
         if images_per_card < 4:
             raise UserError(
-                f"images_per_card is {images_per_card}, but at least 4 are needed to fill the three parts "
-                "of the pool."
+                f"images_per_card must be 4 or more, to fill all three pools; got {images_per_card}."
             )
         for option, side in (("image_height", image_height), ("image_width", image_width)):
             if not _MIN_SIDE <= side <= 4096:
@@ -92,7 +91,7 @@ class CardPool(ImageSource):
         strangers = [card for card in self.concept_space.concepts if card not in CARDS]
         if strangers:
             raise UserError(
-                f"The image source {self.name} has no images of '{strangers[0]}': it shows the 52 cards, "
+                f"The image source {self.name} has no images of '{strangers[0]}'; it has the 52 cards, "
                 "named rank and suit ('10h', 'as')."
             )
         self.decks = tuple(decks)

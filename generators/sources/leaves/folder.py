@@ -128,7 +128,7 @@ class PlantFolder(FolderPool):
 
 def _stranger(folder: Path) -> UserError:
     meant = did_you_mean(folder.name, CROPS)
-    return UserError(f"The folder {folder} is no class of PlantVillage.{meant} Expected {_WHAT}.")
+    return UserError(f"The folder {folder} is not a PlantVillage class.{meant} Expected {_WHAT}.")
 
 
 _LAYOUT = Layout(_WHAT, crop_of, _stranger)

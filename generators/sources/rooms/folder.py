@@ -65,7 +65,7 @@ class Mit67(FolderPool):
             return by_folders(root, _LAYOUT, self.wanted, self.seed)
         for found, name in zip(lists, _LISTS, strict=True):
             if found is None:
-                raise UserError(f"The folder {self.path} lacks {name}; either both lists are there or none.")
+                raise UserError(f"The folder {self.path} lacks {name}; give both lists or neither.")
         scenes = classes_in(root, _LAYOUT, self.wanted)
         network, rest = (_listed(found, root, scenes, self.wanted) for found in lists if found is not None)
         _check_disjoint(network, rest, lists)
@@ -80,7 +80,7 @@ class Mit67(FolderPool):
 
 def _stranger(folder: Path) -> UserError:
     problem = unknown("scene", folder.name, SCENES)
-    return UserError(f"The folder {folder} is no scene of MIT Indoor 67: {problem}")
+    return UserError(f"The folder {folder} is not a scene of MIT Indoor 67: {problem}")
 
 
 _LAYOUT = Layout(_WHAT, lambda name: name if name in SCENES else None, _stranger)
@@ -107,14 +107,17 @@ def _listed(
         where, (scene, _, name) = f"{path}, line {number}", line.strip().partition("/")
         if scene not in SCENES or not name:
             hint = did_you_mean(scene, SCENES) if name else ""
-            raise UserError(f"{where}: '{line.strip()}' is not SCENE/FILE, such as kitchen/int474.jpg.{hint}")
+            raise UserError(
+                f"{where}: the line must be SCENE/FILE, such as kitchen/int474.jpg; got "
+                f"'{line.strip()}'.{hint}"
+            )
         if wanted is not None and scene not in wanted:
             continue
         file = known.get(line.strip())
         if file is None:
-            raise UserError(f"{where}: there is no image {root / scene / name}.")
+            raise UserError(f"{where}: the image {root / scene / name} does not exist.")
         if lines_of.setdefault(file, number) != number:
-            raise UserError(f"{where}: the image {scene}/{name} is in line {lines_of[file]} already.")
+            raise UserError(f"{where}: the image {scene}/{name} is also in line {lines_of[file]}.")
         listed.setdefault(scene, []).append(file)
     return listed
 

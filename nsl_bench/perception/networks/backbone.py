@@ -224,9 +224,9 @@ def load_start(model: str, weights: str) -> dict[str, Any]:
         except (OSError, RuntimeError) as error:
             reason = str(error).splitlines()[0].strip("<>")
             raise UserError(
-                f"The ImageNet weights of {model} cannot be loaded on this machine ({reason}); give "
-                "weights=FILE, a safetensors file with torchvision's names, or weights=none to train from "
-                "scratch."
+                f"The ImageNet weights of {model} cannot be loaded on this machine ({reason}). Give "
+                "weights=FILE, a safetensors file with torchvision's names, or weights=none to train "
+                "from scratch."
             ) from error
     return read_tensors(Path(weights))
 
@@ -241,17 +241,17 @@ def read_tensors(path: Path) -> dict[str, Any]:
     from safetensors.torch import load_file
 
     if not path.is_file():
-        raise UserError(f"There is no weights file {path}.")
+        raise UserError(f"The weights file {path} does not exist.")
     try:
         tensors = dict(load_file(path))
     except (SafetensorError, OSError) as error:
         raise UserError(
-            f"{path} is no whole safetensors file ({error}); a .pth file is converted once, see "
+            f"{path} is not a complete safetensors file ({error}); to convert a .pth file, see "
             "docs/networks.md."
         ) from error
     for name, tensor in tensors.items():
         if not tensor.isfinite().all():
-            raise UserError(f"{path} holds weights that are no finite numbers: '{name}'.")
+            raise UserError(f"{path} has weights that are NaN or infinite: '{name}'.")
     return tensors
 
 
@@ -280,7 +280,7 @@ def take(
     other = [name for name in start if name not in state and not name.startswith(new)]
     if other:
         raise UserError(
-            f"{path} holds weights of another architecture: '{other[0]}' is no part of the network."
+            f"{path} has weights of another architecture: '{other[0]}' is not part of the network."
         )
     for name, tensor in state.items():
         if name.startswith(new) or not tensor.is_floating_point():
@@ -291,6 +291,6 @@ def take(
         elif not name.startswith(free):
             what = "nothing" if found is None else f"{tuple(found.shape)} of {found.dtype}"
             raise UserError(
-                f"{path} holds weights of another architecture: '{name}' should be of shape "
-                f"{tuple(tensor.shape)}, found {what}."
+                f"{path} has weights of another architecture: '{name}' must have shape "
+                f"{tuple(tensor.shape)}; got {what}."
             )

@@ -155,7 +155,8 @@ class EDLGen(ImageClassifier):
             return None
         if self.kind == "lenet":
             raise UserError(
-                "The network edl_gen with kind=lenet cannot be warm: the Softmax CNN has other layers."
+                "edl_gen: kind=lenet cannot be combined with a warm start from the Softmax CNN, which "
+                "has other layers."
             )
         return SoftmaxCNN(
             self.preset, self.kind, dense=self.dense, height=self.height, width=self.width, seed=self.seed

@@ -46,9 +46,8 @@ class Shape:
     def __post_init__(self) -> None:
         if min(self.height, self.width) < _LEAST_SIDE:
             raise UserError(
-                f"Fakes of {self.height} x {self.width} pixels are too small for the network edl_gen, whose "
-                f"discriminator needs {_LEAST_SIDE} x {_LEAST_SIDE}; the option coarseness, height or width "
-                "makes them larger."
+                f"edl_gen: generated images of {self.height} x {self.width} pixels are too small; the "
+                f"discriminator needs {_LEAST_SIDE} x {_LEAST_SIDE}. Change coarseness, height or width."
             )
 
 

@@ -82,12 +82,12 @@ class MetaNetwork(Network):
     def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
         described_parts = header.get("parts")
         if not isinstance(described_parts, list) or not described_parts:
-            raise ValueError("its header names no networks that it is made of")
+            raise ValueError("its header names no member networks")
         parts = []
         for k, described in enumerate(described_parts):
             check_header(described)
             if described["concepts"] != header["concepts"]:
-                raise ValueError("it is made of networks for other concepts")
+                raise ValueError("its members are for other concepts")
             options = {key: str(value) for key, value in described["options"].items()}
             part: Network = registry.create("network", Spec(described["network"], (), options))
             own = {
@@ -100,7 +100,7 @@ class MetaNetwork(Network):
             parts.append(part)
         found, wanted = ([part.name for part in some] for some in (parts, self.members()))
         if found != wanted:
-            raise ValueError(f"it is made of {' and '.join(found)}, not of {' and '.join(wanted)}")
+            raise ValueError(f"its members must be {' and '.join(wanted)}; got {' and '.join(found)}")
         self.parts = tuple(parts)
 
     def trained_parts(self) -> tuple[Network, ...]:
@@ -110,5 +110,5 @@ class MetaNetwork(Network):
             UserError: there are none yet.
         """
         if not self.parts:
-            raise UserError(f"The network {self.name} is not trained yet; fit it or load its weights.")
+            raise UserError(f"The network {self.name} is not trained; call fit, or load weights.")
         return self.parts

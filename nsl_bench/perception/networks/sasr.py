@@ -100,7 +100,7 @@ class SASR(ImageClassifier):
             UserError: the images are grey.
         """
         if shape[2] != 3:
-            raise UserError(f"The network sasr sees colour images, found {shape[2]} channel(s).")
+            raise UserError(f"sasr: images must be in colour (3 channels); got {shape[2]} channel(s).")
         quick = self.preset == "quick"
         height, width = (min(64, n) for n in shape[:2]) if quick else (224, 224)
         fitting: Model = "small" if quick and self.published is None else "resnet18"
@@ -127,7 +127,7 @@ class SASR(ImageClassifier):
         segmentation: Segmentation | None = None,
     ) -> Self:
         if segmentation is None:
-            raise UserError("The network sasr learns from segmentation maps, but was given none.")
+            raise UserError("sasr: training needs segmentation maps; none were given.")
         maps, quick = segmentation, self.preset == "quick"
         shape = render(np.zeros(1, np.int64)).shape[1:]
         design = self.design(shape, len(concepts), len(maps.names))

@@ -49,8 +49,8 @@ class Architecture:
         height, width = (self._left(side) for side in (self.height, self.width))
         if height < 1 or width < 1:
             raise UserError(
-                f"Images of {self.height} x {self.width} are too small for the {self.kind} network; the "
-                "option height or width makes them larger."
+                f"Images of {self.height} x {self.width} are too small for the {self.kind} network; "
+                "enlarge them with the option height or width."
             )
         if self.kind == "linear":
             return nn.Sequential(nn.Flatten(), nn.Linear(self.channels * height * width, self.outputs))

@@ -71,8 +71,8 @@ class TemperatureScaling(OfSoftmaxCNNs):
         _, rows = inner.train_rows(labels, design)
         if not len(rows):
             raise UserError(
-                f"The network {self.name} has no images to choose its temperature: held_out="
-                f"{self._options['held_out']} of the train images of each concept is less than one image."
+                f"{self.name}: held_out={self._options['held_out']} of the train images of each concept "
+                "is less than one image, and choosing the temperature needs one; increase held_out."
             )
         return rows
 
@@ -103,7 +103,7 @@ class TemperatureScaling(OfSoftmaxCNNs):
     def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
         found = parameters.get("temperature")
         if found is None or found.shape != (1,) or not found[0] > 0:
-            raise ValueError("it has no temperature above 0")
+            raise ValueError("it must have a temperature above 0")
         super().restore(parameters, header)
         self.temperature = float(found[0])
 
