@@ -39,7 +39,7 @@ def put(report: ScoreReport, submission: Path, folder: Path) -> Path:
     assert manifest is not None
     place = place_in(folder, manifest)
     if place.exists():
-        raise UserError(f"--accept: there is a submission {place} already; remove it first to replace it.")
+        raise UserError(f"--accept: the submission {place} already exists; remove it first to replace it.")
     try:
         with opened(submission) as sent:
             place.mkdir(parents=True)
@@ -64,9 +64,11 @@ def take(report: ScoreReport, submission: Path, folder: Path, by: By, board: Pat
     with cache.lock(folder_of(board) / f"{manifest.round}.json"):
         found = read_round(manifest.round, board)  # others may have been taken while this one was scored
         if found.is_revealed:
-            raise UserError(f"--accept: the round {found.name} is revealed; it takes no more entries.")
+            raise UserError(
+                f"--accept: the round {found.name} is already revealed and takes no more entries."
+            )
         if place_in(folder, manifest).name in {entry.folder for entry in found.entries}:
-            raise UserError(f"--accept: the round {found.name} has an entry {report.name} already.")
+            raise UserError(f"--accept: the round {found.name} already has an entry {report.name}.")
         place = put(report, submission, folder)
         entry = Taken(manifest.name, place.name, by, manifest_digest(manifest))
         write_round(replace(found, entries=(*found.entries, entry)), board)
@@ -84,7 +86,7 @@ def scored_folders(folder: Path, names: Sequence[str] = ()) -> list[Path]:
         if name not in found:
             raise unknown(f"scored submission in {folder}", name, found)
     if not found:
-        raise UserError(f"{folder} holds no scored submissions.")
+        raise UserError(f"{folder} contains no scored submissions.")
     return [found[name] for name in names or found]
 
 

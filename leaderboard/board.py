@@ -202,13 +202,13 @@ def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:
     names = [contest.name for contest in contests]
     for name in (contest.name for contest in sealed):
         if names.count(name) > 1:
-            raise UserError(f"The board's file {board} has a contest {name}, which is one of a sealed round.")
+            raise UserError(f"The contest {name} in {board} also belongs to a sealed round; rename it.")
     folders = _accepted(submissions)
     entries = [entry for folder in folders for entry in read_entries(folder, contests, rounds)]
     if folders and not entries:
         raise UserError(
-            f"None of the {len(folders)} submissions in {submissions} has a run of a contest in {board}; "
-            "score them again with that board."
+            f"None of the {len(folders)} submissions in {submissions} has a run of a contest in "
+            f"{board}; score them again with that board."
         )
     entries = _told_apart(entries)
     entries.sort(key=lambda entry: (entry.title.lower(), entry.slug))
@@ -219,20 +219,20 @@ def _accepted(submissions: Path) -> list[Path]:
     """The folders of the accepted submissions; none in an empty folder, which is a board before its first."""
     if not submissions.is_dir():
         raise UserError(
-            f"There is no folder {submissions} of accepted submissions; name it with --submissions, or make "
-            "an empty one for a board without any."
+            f"The folder {submissions} of accepted submissions does not exist; name it with "
+            "--submissions, or create an empty one."
         )
     if (submissions / MANIFEST).is_file():
         raise UserError(
-            f"{submissions} is one submission; name the folder in which accepted submissions lie, each in "
-            "a folder of its own."
+            f"{submissions} is one submission; give the folder that contains the accepted submissions, "
+            "one per subfolder."
         )
     found = sorted(path.parent for path in submissions.glob(f"*/{SCORES}"))
     others = [path.name for path in submissions.iterdir() if not path.name.startswith(".")]
     if others and not found and not any(map(_waits, submissions.glob(f"*/{MANIFEST}"))):
         raise UserError(
-            f"No folder in {submissions} holds a scored submission ({SCORES}); `nsl-bench score-submission "
-            f"SUBMISSION --accept {submissions}` puts one there."
+            f"No folder in {submissions} contains a scored submission ({SCORES}); add one with "
+            f"`nsl-bench score-submission SUBMISSION --accept {submissions}`."
         )
     return found
 

@@ -34,18 +34,18 @@ __all__ = ["leaderboard", "reproduce", "score_submission", "submit"]
 )
 @click.argument("results", type=click.Path(path_type=Path))
 @about_options()
-@click.option("--learner", help="Whose runs, where the results hold several learners.")
+@click.option("--learner", help="Learner to submit, if the results contain several.")
 @click.option(
     "--track",
     type=Choice(["symbolic", "pretrained", "label_only", "end_to_end"]),
-    help="In which track, where the results hold several.",
+    help="Track to submit, if the results contain several.",
 )
 @click.option(
     "--tuning-trials",
     type=click.IntRange(0, 1_000_000),
-    help="Settings tried to choose the learner's options; by default what the runs say.",
+    help="Number of settings tried when tuning the learner. Default: as recorded in the runs.",
 )
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to make.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to create.")
 @BOARD
 def submit(results: Path, out: Path, **options: Any) -> None:
     """Make a submission to the leaderboard of one learner's RESULTS.
@@ -61,7 +61,7 @@ def submit(results: Path, out: Path, **options: Any) -> None:
     if made.left_out:
         click.echo(f"{made.left_out} runs belong to no contest of the board and are left out.", err=True)
     click.echo(
-        f"The submission of {made.manifest.name} is in {out}; check it: nsl-bench score-submission {out}"
+        f"The submission of {made.manifest.name} is in {out}. Check it with: nsl-bench score-submission {out}"
     )
 
 
@@ -76,18 +76,18 @@ def submit(results: Path, out: Path, **options: Any) -> None:
 )
 @click.argument("submission", type=click.Path(path_type=Path))
 @click.option(
-    "--scores", type=click.Path(dir_okay=False, path_type=Path), help="Write the board's record here."
+    "--scores", type=click.Path(dir_okay=False, path_type=Path), help="Write the scores to this file."
 )
 @click.option(
     "--comment",
     "comment_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the Markdown comment here, too.",
+    help="Also write the Markdown comment to this file.",
 )
 @click.option(
     "--accept",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of accepted submissions: copy it there with its scores.",
+    help="Folder of accepted submissions. An accepted submission is copied there with its scores.",
 )
 @click.option(
     "--solver-seconds",
@@ -95,7 +95,7 @@ def submit(results: Path, out: Path, **options: Any) -> None:
     show_default=True,
     type=click.FloatRange(1, 24 * 3600),
     callback=seconds,
-    help="For one run's rules.",
+    help="Time limit in seconds for the rules of one run.",
 )
 @click.option(
     "--time-limit",
@@ -103,9 +103,14 @@ def submit(results: Path, out: Path, **options: Any) -> None:
     show_default=True,
     type=click.FloatRange(1, 7 * 24 * 3600),
     callback=seconds,
-    help="Seconds for the whole of it.",
+    help="Time limit in seconds for all checks and scores.",
 )
-@click.option("--memory-limit", default="4G", show_default=True, help="For the whole of it: 512M, 4G ...")
+@click.option(
+    "--memory-limit",
+    default="4G",
+    show_default=True,
+    help="Memory limit for all checks and scores, e.g. 512M or 4G.",
+)
 @BOARD
 def score_submission(
     submission: Path,
@@ -171,9 +176,9 @@ for _command in (seal, enter, run_entry, reveal, verify_round, rerun):
 
 
 @leaderboard.command(cls=Command, examples=["nsl-bench leaderboard contests --learner my.py:MyLearner"])
-@click.option("--learner", default="LEARNER", help="Put into the commands.")
-@click.option("--network", default="softmax", show_default=True, help="Put into the commands.")
-@click.option("--out", default="results/", show_default=True, help="Put into the commands.")
+@click.option("--learner", default="LEARNER", help="Learner to put in the commands.")
+@click.option("--network", default="softmax", show_default=True, help="Network to put in the commands.")
+@click.option("--out", default="results/", show_default=True, help="Results folder to put in the commands.")
 @BOARD
 def contests(learner: str, network: str, out: str, board: Path | None) -> None:
     """Print the contests and the commands that do a learner's runs."""
@@ -197,7 +202,10 @@ def contests(learner: str, network: str, out: str, board: Path | None) -> None:
 )
 @SUBMISSIONS
 @click.option(
-    "--pictures/--no-pictures", default=True, show_default=True, help="PNG, SVG and PDF of every curve."
+    "--pictures/--no-pictures",
+    default=True,
+    show_default=True,
+    help="Also write every curve as PNG, SVG and PDF.",
 )
 @BOARD
 def build(out: Path, submissions: Path | None, pictures: bool, board: Path | None) -> None:
@@ -208,8 +216,8 @@ def build(out: Path, submissions: Path | None, pictures: bool, board: Path | Non
     if made.outdated:
         named = f"{made.outdated[0]}{', ...' * (len(made.outdated) > 1)}"
         click.echo(
-            f"{len(made.outdated)} submissions have scores of an earlier version ({named}): their "
-            "predictions were read again. `nsl-bench leaderboard rescore` writes their scores anew.",
+            f"{len(made.outdated)} submissions have scores of an earlier version ({named}), so their "
+            "predictions were read again. Update them with `nsl-bench leaderboard rescore`.",
             err=True,
         )
     click.echo(f"{made.entries} entries, {made.runs:,} runs: {made.files} files in {made.folder}.")
@@ -265,7 +273,7 @@ def rescore(names: tuple[str, ...], submissions: Path | None, board: Path | None
     "tasks",
     multiple=True,
     type=Choice(["follow_suit", "sudoku_4x4", "sudoku_9x9"]),
-    help="Repeatable; all by default.",
+    help="Task to reproduce. Repeatable. Default: all.",
 )
 @click.option("--preset", type=Choice(["quick", "paper"]), default="quick", show_default=True)
 @click.option(
@@ -276,15 +284,18 @@ def rescore(names: tuple[str, ...], submissions: Path | None, board: Path | None
     help="Folder with ffnsl_splits/ (the paper's examples) and, for Sudoku on images, mnist/.",
 )
 @click.option(
-    "--images/--no-images", default=True, show_default=True, help="Sudoku on MNIST, if it is there."
+    "--images/--no-images",
+    default=True,
+    show_default=True,
+    help="Also run Sudoku on MNIST, if it is available.",
 )
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Runs at once.")
-@click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Number of parallel runs.")
+@click.option("--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda.")
 @click.option(
     "--out",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Resumed if it is there.",
+    help="Results folder. An existing one is resumed.",
 )
 def reproduce(
     paper: str,

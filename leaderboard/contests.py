@@ -254,7 +254,7 @@ def read_contests(path: Path = BOARD) -> tuple[Contest, ...]:
         tuple(_contest(f"{path}, contest {i}", entry) for i, entry in enumerate(entries, 1)) if listed else ()
     )
     if not contests or len({contest.name for contest in contests}) < len(contests):
-        raise UserError(f"The board's file {path} needs contests with different names.")
+        raise UserError(f"The contests in {path} must have different names.")
     return contests
 
 
@@ -284,9 +284,9 @@ def _look_up(contest: Contest) -> None:
         for shift in contest.shifts:
             name = short_name(resolve(shift, task, source), task, source)
             if name == STANDARD:
-                raise UserError(f"shifts has '{shift}', which shifts nothing; name other shifts.")
+                raise UserError(f"shifts must not include '{shift}', which has no effect; name other shifts.")
             if name != shift:
-                raise UserError(f"shifts has '{shift}'; write '{name}', its name in results.")
+                raise UserError(f"shifts must use names as in results: write '{name}' instead of '{shift}'.")
     if not contest.paper:
         return
     published = set(ffnsl2023(contest.benchmark)["shift"])

@@ -240,8 +240,8 @@ def read_entries(folder: Path, contests: Sequence[Contest], rounds: Sequence[Rou
         grids, spreads = _read_scores(folder / SCORES, manifest.track, contests)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, UserError) as error:
         raise UserError(
-            f"The submission {folder} cannot be read ({type(error).__name__}: {error}); "
-            "`nsl-bench leaderboard rescore` writes what the board reads."
+            f"The submission {folder} cannot be read ({type(error).__name__}: {error}); score it again "
+            "with `nsl-bench leaderboard rescore`."
         ) from error
     several = len(grids) > 1
     return [

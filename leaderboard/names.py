@@ -58,7 +58,7 @@ def normalised(name: str) -> str:
         ValueError: why it is no name, behind "name".
     """
     if invisible(name):
-        raise ValueError("has characters that cannot be seen; write it without them")
+        raise ValueError("has invisible characters; remove them")
     text = " ".join(unicodedata.normalize("NFKC", name).split())
     if len(text) > _LONGEST or invisible(text):
         raise ValueError(f"must have at most {_LONGEST} visible characters")
@@ -73,7 +73,7 @@ def normalised(name: str) -> str:
     if len(scripts) > 1 and not any(scripts <= several for several in _TOGETHER):
         raise ValueError(f"has letters of {' and '.join(sorted(scripts))}; write it in one script")
     if _piled(text):
-        raise ValueError(f"has more than {_MOST_MARKS} accents on a letter, or one on none")
+        raise ValueError(f"has an accent without a letter, or more than {_MOST_MARKS} accents on one letter")
     return text
 
 

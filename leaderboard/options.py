@@ -20,13 +20,13 @@ __all__ = ["BOARD", "SUBMISSIONS", "Choice", "Progress", "about_options", "secon
 BOARD = click.option(
     "--board",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A board.toml with other contests than the board's own.",
+    help="board.toml with the contests. Default: the built-in board.",
 )
 
 SUBMISSIONS = click.option(
     "--submissions",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Accepted submissions; the board's own by default.",
+    help="Folder of accepted submissions. Default: the built-in one.",
 )
 
 
@@ -36,16 +36,16 @@ class Choice(click.Choice):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The name, if it is one of them."""
         if value not in self.choices:
-            self.fail(f"There is no '{value}'.{did_you_mean(str(value), self.choices)}", param, ctx)
+            self.fail(f"Unknown value '{value}'.{did_you_mean(str(value), self.choices)}", param, ctx)
         return super().convert(value, param, ctx)
 
 
 TRACK = Choice(list(get_args(Track)))
 
 _ABOUT = [
-    click.option("--authors", default="", help="One line."),
-    click.option("--description", default="", help="One paragraph: what the learner does."),
-    click.option("--url", default="", help="Of the code or the paper."),
+    click.option("--authors", default="", help="Authors, on one line."),
+    click.option("--description", default="", help="Description of the learner, in one paragraph."),
+    click.option("--url", default="", help="Address of the code or paper."),
 ]
 
 
@@ -55,10 +55,10 @@ def about_options(*, required: bool = True) -> Callable[[Any], Any]:
     def given(function: Any) -> Any:
         for option in reversed(_ABOUT):
             function = option(function)
-        licence = "Of the predictions and rules, e.g. CC-BY-4.0."
+        licence = "Licence of the predictions and rules, e.g. CC-BY-4.0."
         function = click.option("--licence", required=required, default=None, help=licence)(function)
         return click.option(
-            "--name", required=required, default=None, help="What the board calls the learner."
+            "--name", required=required, default=None, help="Name of the learner on the board."
         )(function)
 
     return given
@@ -67,7 +67,7 @@ def about_options(*, required: bool = True) -> Callable[[Any], Any]:
 def seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
     """A number of seconds."""
     if math.isnan(value):
-        raise click.BadParameter("nan is no number of seconds.")
+        raise click.BadParameter("must be a number of seconds; got nan.")
     return value
 
 

@@ -21,7 +21,7 @@ def front(values: npt.NDArray[np.float64], higher_is_better: Sequence[bool]) -> 
         ValueError: a value is NaN.
     """
     if np.isnan(values).any():
-        raise ValueError("what has no number in a metric has no place among those that have")
+        raise ValueError("all points must have a number in every metric")
     costs = np.where(np.asarray(higher_is_better), -values, values)
     found = np.ones(len(costs), np.bool_)
     for k, row in enumerate(costs):

@@ -136,7 +136,7 @@ def read_predictions(
             "write a row group for each run."
         ) from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise Rejected(f"{PREDICTIONS} is no readable parquet file ({type(error).__name__}).") from error
+        raise Rejected(f"{PREDICTIONS} is not a readable parquet file ({type(error).__name__}).") from error
 
 
 def _is_wanted(
@@ -153,11 +153,11 @@ def _is_wanted(
         raise Rejected(f"{PREDICTIONS}: the row of {quoted(run)} belongs to no run.")
     if evaluation not in EVALUATIONS:
         raise Rejected(
-            f"{PREDICTIONS}: the evaluation {quoted(evaluation)} of the run {run} is none of "
-            f"{', '.join(EVALUATIONS)}."
+            f"{PREDICTIONS}: the evaluation of the run {run} must be one of "
+            f"{', '.join(EVALUATIONS)}; got {quoted(evaluation)}."
         )
     if row in seen:
-        raise Rejected(f"{PREDICTIONS}: the run {run} has its {evaluation} predictions twice.")
+        raise Rejected(f"{PREDICTIONS}: the {evaluation} predictions of the run {run} are given twice.")
     seen.add(row)
     return True
 
@@ -182,7 +182,7 @@ class _Group(NamedTuple):
             name = chunk.path_in_schema.partition(".")[0]
             columns[sys.intern(name)] = chunk.num_values, chunk.total_uncompressed_size
         if sorted(columns) != sorted((*_NAMES, *_VALUES)):
-            raise Rejected(f"{PREDICTIONS}: a row group lacks one of the columns, or has another one.")
+            raise Rejected(f"{PREDICTIONS}: a row group has a missing or extra column.")
         return cls(group.num_rows, columns)
 
     def count_of(self, name: str) -> int:
@@ -238,7 +238,7 @@ class _Opened:
             end = file.read(8)
         footer = int.from_bytes(end[:4], "little")
         if len(end) < 8 or end[4:] != _MAGIC or footer > size:
-            raise Rejected(f"{PREDICTIONS} is no readable parquet file (it does not end as one).")
+            raise Rejected(f"{PREDICTIONS} is not a readable parquet file (its end is missing).")
         most = _FOOTER_BYTES + _FOOTER_BYTES_A_RUN * n_runs
         if footer > most:
             raise Rejected(
@@ -268,7 +268,7 @@ class _Opened:
                     )
         if rows != metadata.num_rows or unpacked > limits.unpacked_bytes:
             raise Rejected(
-                f"{PREDICTIONS} says it has {metadata.num_rows:,} rows, but its row groups {rows:,}."
+                f"{PREDICTIONS} claims {metadata.num_rows:,} rows, but its row groups have {rows:,}."
             )
         self._left = limits.unpacked_bytes - unpacked
 
@@ -279,7 +279,9 @@ class _Opened:
             return []
         table = self._file.read_row_group(group, columns=_NAMES, use_threads=False)
         if len(table) != claimed:
-            raise Rejected(f"{PREDICTIONS}, row group {group}: {len(table)} rows where {claimed} are listed.")
+            raise Rejected(
+                f"{PREDICTIONS}, row group {group}: {claimed} rows are listed, but it has {len(table)}."
+            )
         return list(zip(table["run"].to_pylist(), table["evaluation"].to_pylist(), strict=True))
 
     def check_values(self, group: int, sizes: Sequence[tuple[int, int]]) -> None:
@@ -320,7 +322,7 @@ class _Opened:
                 place += 1
             if place > last:
                 return
-        raise Rejected(f"{PREDICTIONS}, row group {group}: {place} rows where {len(rows)} are listed.")
+        raise Rejected(f"{PREDICTIONS}, row group {group}: {len(rows)} rows are listed, but it has {place}.")
 
 
 def _check_columns(schema: Any) -> None:
@@ -372,8 +374,8 @@ def _predicted(labels: Any, numbers: Any, n: int, k: int, what: str) -> Predicte
     found = (0 if labels is None else len(labels), n * k if numbers is None else len(numbers))
     if found != (n, n * k):
         raise Rejected(
-            f"{PREDICTIONS}, {what}: {found[0]} labels and {found[1]} probabilities, expected {n} "
-            f"and {n * k}."
+            f"{PREDICTIONS}, {what}: must have {n} labels and {n * k} probabilities; "
+            f"got {found[0]} and {found[1]}."
         )
     if labels.null_count or (numbers is not None and numbers.null_count):
         raise Rejected(f"{PREDICTIONS}, {what}: values are missing.")
@@ -381,7 +383,7 @@ def _predicted(labels: Any, numbers: Any, n: int, k: int, what: str) -> Predicte
     bad = (predicted < -2) | (predicted >= k)
     if bad.any():
         raise Rejected(
-            f"{PREDICTIONS}, {what}: the label {int(predicted[bad][0])}, but there are {k} labels."
+            f"{PREDICTIONS}, {what}: labels must be between -2 and {k - 1}; got {int(predicted[bad][0])}."
         )
     return predicted, None if numbers is None else _checked(numbers.to_numpy().reshape(n, k), what)
 
@@ -394,5 +396,5 @@ def _checked(probabilities: npt.NDArray[np.float32], what: str) -> npt.NDArray[n
         raise Rejected(f"{PREDICTIONS}, {what}: NaN or infinity for {bad.sum()} of {n} examples.")
     bad = (probabilities < -1e-6).any(axis=1) | (probabilities.sum(axis=1) > 1 + 1e-3)
     if bad.any():
-        raise Rejected(f"{PREDICTIONS}, {what}: no probabilities for {bad.sum()} of {n} examples.")
+        raise Rejected(f"{PREDICTIONS}, {what}: invalid probabilities for {bad.sum()} of {n} examples.")
     return probabilities

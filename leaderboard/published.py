@@ -74,7 +74,7 @@ def paper(name: str) -> Paper:
             {metric: text.strip() for metric, text in values["counting"].items()},
         )
     except (KeyError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"{path} is broken: {error}.") from error
+        raise UserError(f"{path} is damaged: {error}.") from error
 
 
 @cache

@@ -122,13 +122,13 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         manifest = checked(Manifest, parse_json((folder / MANIFEST).read_bytes()), f"{MANIFEST}: ")
     except ValueError as error:
-        raise Rejected(f"{MANIFEST} is no JSON: {error}.") from error
+        raise Rejected(f"{MANIFEST} is not valid JSON: {error}.") from error
     except UserError as error:
         raise Rejected(str(error)) from error
     files = {file: digest(folder / file) for file in (RUNS, PREDICTIONS)}
     for file, found in files.items():
         if manifest.files.get(file) != found:
-            raise Rejected(f"{MANIFEST} has another SHA-256 of {file} than the file has: it was changed.")
+            raise Rejected(f"{file} was changed: its SHA-256 differs from the one in {MANIFEST}.")
     if manifest.files != files:
         other = next(file for file in manifest.files if file not in files)
         raise Rejected(f"{MANIFEST}: files must be {RUNS} and {PREDICTIONS}; got {quoted(other)}.")
@@ -150,10 +150,10 @@ def read_runs(folder: Path, limits: Limits = LIMITS) -> list[Run]:
                 raise Rejected(f"{RUNS} has more than the {limits.runs:,} runs allowed.")
             run = _run(line, f"{RUNS}, line {number}: ", limits)
             if run.id in runs:
-                raise Rejected(f"{RUNS}, line {number}: the run {run.id} is there twice.")
+                raise Rejected(f"{RUNS}, line {number}: the run {run.id} is given twice.")
             runs[run.id] = run
     if not runs:
-        raise Rejected(f"{RUNS} holds no runs.")
+        raise Rejected(f"{RUNS} contains no runs.")
     return list(runs.values())
 
 
@@ -161,12 +161,12 @@ def _run(text: bytes, where: str, limits: Limits) -> Run:
     try:
         line = checked(Line, parse_json(text), where)
     except ValueError as error:
-        raise Rejected(f"{where}no JSON ({error}).") from error
+        raise Rejected(f"{where}not valid JSON ({error}).") from error
     except UserError as error:
         raise Rejected(str(error)) from error
     rules = line.hypothesis.rules if line.hypothesis else ()
     if sum(map(len, rules)) > limits.rules_bytes:
-        raise Rejected(f"{where}the rules have more than the {limits.rules_bytes:,} characters allowed.")
+        raise Rejected(f"{where}the rules must have at most {limits.rules_bytes:,} characters.")
     _check_words(line.job, where, limits)
     return Run(
         line.run,

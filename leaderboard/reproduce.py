@@ -170,8 +170,8 @@ def grid(
         folder = splits / task
         if not folder.is_dir():
             raise UserError(
-                f"--data: there are no splits {folder}; the paper's are in the folders examples/*/data of "
-                "github.com/DanCunnington/FFNSL."
+                f"--data: the folder of splits {folder} does not exist; the paper's splits are in "
+                "examples/*/data of github.com/DanCunnington/FFNSL."
             )
         images = f"mnist:{mnist}" if mnist is not None and task.startswith("sudoku") else None
         sizes = ["small", *(["large"] if preset.large and task in _LARGE else [])]

@@ -162,7 +162,7 @@ def _spec(manifest: Manifest, learner: str | None) -> str:
         registry.learner_spec(spec).name not in installed for spec in specs_in(manifest.learner)
     ):
         raise UserError(
-            f"The learner '{manifest.learner}' is none that is installed; name what the submitter sent: "
+            f"The learner '{manifest.learner}' is not installed; give the submitter's file with "
             "--learner FILE.py:CLASS."
         )
     return manifest.learner
@@ -174,10 +174,10 @@ def _contests(manifest: Manifest, contests: Sequence[Contest], rounds: Sequence[
     for found in rounds:
         if found.name == manifest.round:
             if not found.is_revealed:
-                raise UserError(f"The round {found.name} is not revealed yet; its entries have no numbers.")
+                raise UserError(f"The round {found.name} is not revealed yet, so its entries have no scores.")
             entry = found.entry(manifest)
             return found.board_contests(entry.by if entry else "predictions")
-    raise UserError(f"The submission is for the round '{manifest.round}', which the board does not have.")
+    raise UserError(f"The submission is for the round '{manifest.round}', which is not on the board.")
 
 
 def _places(runs: Sequence[Run], contests: Sequence[Contest]) -> dict[str, tuple[Run, Contest, Cell]]:

@@ -153,8 +153,8 @@ def _tests(run: Run) -> int:
         tests = body.split(" and ") if body else []
         if label not in labels or not all(map(_TEST.fullmatch, tests)):
             raise Rejected(
-                f"The rules of the run {run.id} ({run.job}): {quoted(rule)} is no branch of a tree; write "
-                f"e.g. '{labels[0]} if FEATURE <= 0.5 and FEATURE > 2' with a label of the benchmark."
+                f"The rules of the run {run.id} ({run.job}): {quoted(rule)} is not a branch of a tree; "
+                f"write e.g. '{labels[0]} if FEATURE <= 0.5 and FEATURE > 2' with a label of the benchmark."
             )
         count += len(tests)
     return max(1, count)

@@ -87,14 +87,14 @@ def opened(path: Path, limits: Limits = LIMITS) -> Iterator[Path]:
         if stat.S_ISDIR(mode):
             _check_folder(path, limits)
     except FileNotFoundError:
-        raise UserError(f"There is no submission {path}; it is a folder, or a zip file of one.") from None
+        raise UserError(f"The submission {path} does not exist; give a folder or a zip file.") from None
     except OSError as error:
         raise UserError(f"The submission {path} cannot be read: {error.strerror}.") from error
     if stat.S_ISDIR(mode):
         yield path
         return
     if not stat.S_ISREG(mode) or not zipfile.is_zipfile(path):
-        raise Rejected(f"{path.name} is neither a folder nor a zip file.")
+        raise Rejected(f"{path.name} must be a folder or a zip file.")
     with tempfile.TemporaryDirectory(prefix="nsl-bench-") as temporary:
         folder = Path(temporary)
         _unpack(path, folder, limits)
@@ -105,14 +105,16 @@ def opened(path: Path, limits: Limits = LIMITS) -> Iterator[Path]:
 def _check_folder(folder: Path, limits: Limits) -> None:
     for entry in sorted(folder.iterdir()):
         if entry.is_symlink():
-            raise Rejected(f"{entry.name!r} is a symbolic link; a submission has plain files only.")
+            raise Rejected(f"{entry.name!r} is a symbolic link; a submission must have regular files only.")
         if entry.name not in _FILES:
             if not _harmless(entry.name):
-                raise Rejected(f"{entry.name!r} does not belong in a submission: {', '.join(_FILES)}.")
+                raise Rejected(
+                    f"{entry.name!r} does not belong in a submission, which has only {', '.join(_FILES)}."
+                )
             continue
         status = entry.lstat()
         if not stat.S_ISREG(status.st_mode):
-            raise Rejected(f"{entry.name!r} is no plain file.")
+            raise Rejected(f"{entry.name!r} is not a regular file.")
         _check_size(entry.name, status.st_size, limits)
     for name in _FILES:
         if not (folder / name).is_file():
@@ -144,7 +146,7 @@ def _unpack(path: Path, folder: Path, limits: Limits) -> None:
             names = [PurePosixPath(member.filename).name for member in members]
             for name in names:
                 if names.count(name) > 1:
-                    raise Rejected(f"The zip file holds {name} more than once; a submission has it once.")
+                    raise Rejected(f"The zip file must contain {name} only once.")
             for name, member in zip(names, members, strict=True):
                 # The declared size may lie: reading stops at the limit.
                 with archive.open(member) as packed, (folder / name).open("xb") as out:
@@ -152,13 +154,11 @@ def _unpack(path: Path, folder: Path, limits: Limits) -> None:
                     while piece := bounded.read(1 << 20):
                         out.write(piece)
     except NotImplementedError as error:
-        raise Rejected(
-            f"{path.name} is compressed in a way that is not read here; deflate is right."
-        ) from error
+        raise Rejected(f"{path.name} must be compressed with deflate.") from error
     except RuntimeError as error:
-        raise Rejected(f"{path.name} asks for a password; a submission has none.") from error
+        raise Rejected(f"{path.name} must not have a password.") from error
     except _UNREADABLE as error:
-        raise Rejected(f"{path.name} is no readable zip file: {type(error).__name__}.") from error
+        raise Rejected(f"{path.name} is not a readable zip file: {type(error).__name__}.") from error
 
 
 def _passed_over(member: zipfile.ZipInfo, limits: Limits) -> bool:
@@ -169,15 +169,15 @@ def _passed_over(member: zipfile.ZipInfo, limits: Limits) -> bool:
     """
     place, named = PurePosixPath(member.filename), quoted(member.filename)
     if place.is_absolute() or ".." in place.parts or "\\" in member.filename:
-        raise Rejected(f"The zip file names {named}, which lies outside the submission's folder.")
+        raise Rejected(f"The zip file contains {named}, which is outside the submission's folder.")
     if stat.S_ISLNK(member.external_attr >> 16):
-        raise Rejected(f"{named} is a symbolic link; a submission has plain files only.")
+        raise Rejected(f"{named} is a symbolic link; a submission must have regular files only.")
     if member.is_dir() or _harmless(place.name):
         return True
     if place.name not in _FILES:
-        raise Rejected(f"{named} does not belong in a submission: {', '.join(_FILES)}.")
+        raise Rejected(f"{named} does not belong in a submission, which has only {', '.join(_FILES)}.")
     if len(place.parts) > 2:
-        raise Rejected(f"{named} lies too deep in the zip file: its files lie at the top, or in one folder.")
+        raise Rejected(f"{named} is too deep in the zip file; put the files at the top or in one folder.")
     _check_size(place.name, member.file_size, limits)
     return False
 
@@ -192,5 +192,5 @@ class _Bounded:
         found: bytes = self._stream.read(size)
         self._left -= len(found)
         if self._left < 0:
-            raise Rejected(f"{self._name} unpacks to more than the size allowed.")
+            raise Rejected(f"{self._name} is larger when unpacked than the size allowed.")
         return found

@@ -127,8 +127,8 @@ def _score_sealed(
     entry = found.entry(manifest)
     if entry is None:
         raise Rejected(
-            f"The round {found.name} was revealed on {found.revealed}, and this submission is none of the "
-            f"{len(found.entries)} that were taken before: it came later, or was changed since."
+            f"The round {found.name} was revealed on {found.revealed}, and this submission is not one of "
+            f"the {len(found.entries)} entries accepted before. It came later, or was changed."
         )
     return _score(folder, manifest, found.board_contests(entry.by), limits)
 
@@ -200,7 +200,7 @@ def check(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits:
     outside = len(runs) - len(places)
     if not places:
         what = f"the round {manifest.round}" if manifest.round else "the board"
-        raise Rejected(f"None of its {outside} runs belongs to a contest of {what}.")
+        raise Rejected(f"None of the {outside} runs belongs to a contest of {what}.")
     if outside:
         notes.append(f"{outside} runs belong to no contest of the board and are left out.")
     entered = [run for run in runs if run.id in places]
@@ -218,7 +218,7 @@ def _line(run: Run, contest: Contest) -> str:
 def _duplicates(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]]) -> list[str]:
     count = Counter((_line(run, places[run.id][0]), places[run.id][1]) for run in runs)
     twice = [f"{line}: {cell}" for (line, cell), n in count.items() if n > 1]
-    return [f"{len(twice)} runs are there more than once: {listed(twice)}."] if twice else []
+    return [f"{len(twice)} runs are given more than once: {listed(twice)}."] if twice else []
 
 
 def _wrong_hashes(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]]) -> list[str]:
@@ -230,7 +230,7 @@ def _wrong_hashes(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]
             if run.content_hash[part] != right[part]:
                 wrong[part].append(str(run.job))
     return [
-        f"{len(jobs)} of {len(runs)} runs have another content hash of the {part} set than the benchmark: "
+        f"{len(jobs)} of {len(runs)} runs do not match the benchmark's content hash of the {part} set: "
         f"labels, examples or images differ in {listed(jobs)}."
         for part, jobs in wrong.items()
         if jobs
@@ -304,7 +304,7 @@ def rows_in(folder: Path, checked: Checked, limits: Limits) -> Iterator[tuple[Ru
         if contest.sealed_round and evaluation not in contest.evaluations(run.job.track):
             raise Rejected(
                 f"The run {run_id} ({run.job}) has {evaluation} predictions, but the round "
-                f"{contest.sealed_round} hands out no true concepts: leave them out, and send rules."
+                f"{contest.sealed_round} provides no true concepts; leave them out and send rules."
             )
         seen[run_id].add(evaluation)
         yield run, evaluation, predicted, _contradicting(run, evaluation, predicted)
@@ -335,7 +335,7 @@ def _contradicting(run: Run, evaluation: str, predicted: Predicted) -> float:
     if impossible.any() and not uncertain and predicted[1] is not None:
         first = int(impossible.argmax())
         raise Rejected(
-            f"The {evaluation} predictions of the run {run.id} ({run.job}) contradict themselves for "
+            f"The {evaluation} predictions of the run {run.id} ({run.job}) contradict each other for "
             f"{impossible.sum()} of {len(impossible)} examples, first for example {first}: the label is "
             f"{int(predicted[0][first])}, the probabilities are {quoted(predicted[1][first].tolist())}."
         )

@@ -145,4 +145,4 @@ def read_again(path: Path) -> Again:
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        raise UserError(f"{path} is no JSON: {error}.") from error
+        raise UserError(f"{path} is not valid JSON: {error}.") from error

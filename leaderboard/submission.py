@@ -191,8 +191,8 @@ def write_submission(
     outside = len(places) - len(inside)
     if not chosen:
         raise UserError(
-            f"None of the {len(records)} finished runs in {store.folder} belongs to a contest of the board; "
-            "`nsl-bench leaderboard contests` prints the commands that make them."
+            f"None of the {len(records)} finished runs in {store.folder} belongs to a contest; "
+            "`nsl-bench leaderboard contests` prints the commands for contest runs."
         )
     for sentence in incomplete(
         ((c, r.job.network or "", cell) for r, c, cell in chosen), records[0].job.track
@@ -283,10 +283,10 @@ def save(
 def _make_folder(out: Path) -> None:
     try:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise UserError(f"--out: {out} is there already; name a folder that is new or empty.")
+            raise UserError(f"--out: {out} already exists; name a folder that is new or empty.")
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"--out: the folder {out} cannot be made: {error.strerror}.") from error
+        raise UserError(f"--out: the folder {out} cannot be created: {error.strerror}.") from error
 
 
 def _choose(records: Iterable[Record], what: str, wanted: str | None) -> list[Record]:
@@ -295,11 +295,11 @@ def _choose(records: Iterable[Record], what: str, wanted: str | None) -> list[Re
     found = sorted({str(getattr(record.job, what)) for record in listed})
     if wanted is None and len(found) > 1:
         raise UserError(
-            f"The results hold runs of several {what}s ({', '.join(found)}); name one with --{what}."
+            f"The results contain runs of several {what}s ({', '.join(found)}); name one with --{what}."
         )
     if not listed or (wanted is not None and wanted not in found):
         of = f" of the {what} '{wanted}'" if wanted else ""
-        raise UserError(f"There are no finished runs{of} in the results.{did_you_mean(wanted or '', found)}")
+        raise UserError(f"The results contain no finished runs{of}.{did_you_mean(wanted or '', found)}")
     return [record for record in listed if wanted is None or getattr(record.job, what) == wanted]
 
 
@@ -353,7 +353,7 @@ def run_rows(run: str, frame: pd.DataFrame, names: Sequence[str]) -> Iterable[di
         given = [f"p_{name}" for name in names if f"p_{name}" in part and part[f"p_{name}"].notna().any()]
         if given and len(given) < len(names):
             lacking = next(name for name in names if f"p_{name}" not in given)
-            raise UserError(f"The predictions of the run {run} have no probabilities of {lacking}.")
+            raise UserError(f"The predictions of the run {run} lack probabilities of {lacking}.")
         exact = part[given].to_numpy(np.float32)[order] if given else None
         yield row_of(run, evaluation, predicted, exact)
 
@@ -386,6 +386,7 @@ def _number(example: str, run: str) -> int:
     digits = example.rpartition("-")[2]
     if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
         raise UserError(
-            f"The predictions of the run {run} name the example {quoted(example)}; a name ends in '-NUMBER'."
+            f"The predictions of the run {run} have the example {quoted(example)}; example names must "
+            "end in '-NUMBER'."
         )
     return int(digits)

@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["enter", "rerun", "reveal", "run_entry", "seal", "verify_round"]
 
-_DEVICE = click.option("--device", default="auto", show_default=True, help="Of networks: auto, cpu or cuda.")
-_CONTEST = click.option("--contest", "names", multiple=True, help="Of the board; repeatable; default: all.")
+_DEVICE = click.option(
+    "--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda."
+)
+_CONTEST = click.option(
+    "--contest", "names", multiple=True, help="Contest of the board. Repeatable. Default: all."
+)
 
 
 def _folder(help: str) -> Callable[[Any], Any]:
@@ -47,7 +51,7 @@ def _folder(help: str) -> Callable[[Any], Any]:
     "seed_file",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to make, in which the secret seed is kept. Whoever reads it knows the answers.",
+    help="File to create for the secret seed. Anyone who reads it knows the answers.",
 )
 @_CONTEST
 @click.option(
@@ -55,12 +59,16 @@ def _folder(help: str) -> Callable[[Any], Any]:
     "--percents",
     "percents",
     callback=percentages,
-    help="Shares of shifted examples, in place of the contests' own.",
+    help="Shares of shifted examples, instead of those of the contests.",
 )
-@click.option("--repeats", type=click.IntRange(1, 1000), help="Train splits, in place of the contests' own.")
-@click.option("--network", default="softmax", show_default=True, help="Whose probabilities entrants get.")
+@click.option(
+    "--repeats", type=click.IntRange(1, 1000), help="Number of train splits, instead of that of the contests."
+)
+@click.option(
+    "--network", default="softmax", show_default=True, help="Network whose probabilities entrants get."
+)
 @_DEVICE
-@_folder("Folder to make for entrants.")
+@_folder("Folder to create for entrants.")
 @BOARD
 def seal(
     name: str,
@@ -94,7 +102,7 @@ def seal(
     runs = sum(len(contest.cells) for contest in contests)
     click.echo(f"The round {name} is sealed: {len(contests)} contests, {runs} runs.")
     click.echo(f"Publish {folder_of(file) / name}.json (commitment {found.commitment[:12]}...) and {out}.")
-    click.echo(f"Keep {seed_file} secret until `nsl-bench leaderboard reveal {name}`.")
+    click.echo(f"Keep {seed_file} secret until you run `nsl-bench leaderboard reveal {name}`.")
 
 
 @click.command(
@@ -105,9 +113,15 @@ def seal(
 )
 @click.argument("package", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @about_options()
-@click.option("--learner", help="What runs call the learner; default: its name.")
-@click.option("--track", type=TRACK, default="pretrained", show_default=True, help="The supervision used.")
-@_folder("Folder to make.")
+@click.option("--learner", help="Name of the learner in the runs. Default: --name.")
+@click.option(
+    "--track",
+    type=TRACK,
+    default="pretrained",
+    show_default=True,
+    help="Track (supervision) that the learner used.",
+)
+@_folder("Folder to create.")
 def enter(package: Path, out: Path, learner: str | None, **words: Any) -> None:
     """Make a submission to a sealed round of the answers in the folders of PACKAGE.
 
@@ -145,21 +159,21 @@ def _seed(found: Round, given: DataSeed | None, file: Path) -> DataSeed:
     ],
 )
 @click.argument("round_name", metavar="NAME")
-@click.option("--learner", help="Name, or module:Class or file.py:Class.")
-@click.option("--learner-command", help="A command in any language; TRACK=COMMAND.")
-@click.option("--network", default="", help="Perception network; default: the one of the round.")
+@click.option("--learner", help="Learner: name, module:Class or file.py:Class.")
+@click.option("--learner-command", help="Learner as a command in any language, or TRACK=COMMAND.")
+@click.option("--network", default="", help="Perception network. Default: that of the round.")
 @click.option("--track", type=click.Choice(["own", "symbolic"]), default="own", show_default=True)
 @_CONTEST
 @about_options(required=False)
 @data_seed_option
 @limit_options
 @_DEVICE
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Runs at once.")
-@_folder("Results folder; resumed if it is there.")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Number of parallel runs.")
+@_folder("Results folder. An existing one is resumed.")
 @click.option(
     "--accept",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of accepted submissions: take the entry.",
+    help="Folder of accepted submissions. The entry is copied there.",
 )
 @BOARD
 def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) -> int:
@@ -189,9 +203,9 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
     network, symbolic = options.pop("network"), options.pop("track") == "symbolic"
     learner = Learner(spec or spec_of(command), network, symbolic, options.pop("names"))
     if accept is not None and found.is_revealed:
-        raise UserError(f"The round {round_name} is revealed; it takes no more entries.")
+        raise UserError(f"The round {round_name} is already revealed and takes no more entries.")
     if len({value is None for value in (accept, options["name"], options["licence"])}) > 1:
-        raise UserError("--accept, --name and --licence go together.")
+        raise UserError("--accept, --name and --licence must be given together.")
     store = Store(out)
     tally = run_learner(
         found,
@@ -261,7 +275,7 @@ def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, boar
         failed += not report.accepted
         what = f"{len(report.runs)} runs scored" if report.accepted else f"not scored: {report.problems[0]}"
         click.echo(f"{entry.name} ({entry.by}): {what}")
-    click.echo(f"Anybody checks it with: nsl-bench leaderboard verify-round {name}")
+    click.echo(f"Anyone can check it with: nsl-bench leaderboard verify-round {name}")
     return 1 if failed else 0
 
 
@@ -278,7 +292,7 @@ def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, boar
 @click.option(
     "--package",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="What an entrant was handed: check that it is what the round's file says.",
+    help="Package that entrants received. Check that it matches the round's file.",
 )
 @BOARD
 def verify_round(name: str, submissions: Path | None, package: Path | None, board: Path | None) -> int:
@@ -302,7 +316,7 @@ def verify_round(name: str, submissions: Path | None, package: Path | None, boar
         for finding in verify(found, submissions or ACCEPTED, LIMITS, Progress()):
             wrong += bool(finding.wrong)
             click.echo(finding)
-    click.echo(f"{wrong} things are wrong." if wrong else "All is right.")
+    click.echo(f"{wrong} problem{'s' * (wrong > 1)} found." if wrong else "No problems found.")
     return 1 if wrong else 0
 
 
@@ -314,16 +328,20 @@ def verify_round(name: str, submissions: Path | None, package: Path | None, boar
     ],
 )
 @click.argument("submission", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--runs", default=3, show_default=True, type=click.IntRange(1), help="How many runs.")
-@click.option("--seed", type=click.IntRange(0), help="Of the sample; by default nobody can foresee it.")
+@click.option(
+    "--runs", default=3, show_default=True, type=click.IntRange(1), help="Number of runs to repeat."
+)
+@click.option("--seed", type=click.IntRange(0), help="Seed of the sample. Default: unpredictable.")
 @click.option(
     "--tolerance",
     default=0.02,
     show_default=True,
     type=click.FloatRange(0, 1),
-    help="How far numbers, and the share of labels that differ, may differ.",
+    help="Largest accepted difference of numbers, and of the share of labels that differ.",
 )
-@click.option("--learner", help="In place of the submission's: file.py:Class of what the submitter sent.")
+@click.option(
+    "--learner", help="Learner to run instead of the submission's, e.g. the submitter's file.py:Class."
+)
 @limit_options
 @_DEVICE
 @BOARD
@@ -352,7 +370,7 @@ def rerun(
 
     limits = limits_of(options, [submission, ACCEPTED])
     if limits is None:
-        raise UserError("A stranger's learner runs in the sandbox only; leave out --isolation none.")
+        raise UserError("Submitted learners run only in the sandbox; leave out --isolation none.")
     file = board or OWN
     found = again(
         submission,

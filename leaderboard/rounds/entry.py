@@ -52,8 +52,8 @@ def enter(package: Path, out: Path, words: Mapping[str, Any]) -> tuple[Manifest,
     found = read_file(package / ROUND_FILE)
     if words["track"] == "symbolic":
         raise UserError(
-            "--track symbolic: with true concepts and the rule that everybody knows all answers are known; "
-            "send the learner's code in place of predictions."
+            "--track symbolic does not accept predictions, because true concepts and the public rule "
+            "give every answer. Send the learner's code instead."
         )
     manifest = manifest_of({**words, "round": found.name})
     chosen: list[tuple[str, Path, Job]] = []
@@ -61,7 +61,7 @@ def enter(package: Path, out: Path, words: Mapping[str, Any]) -> tuple[Manifest,
         answered = _answered(package / contest.base, contest, manifest)
         chosen += [(contest.base, folder, job) for folder, job in answered]
     if not chosen:
-        raise UserError(f"No folder in {package} holds answers; write a {_ANSWERS} into each.")
+        raise UserError(f"No folder in {package} contains answers; write {_ANSWERS} into each.")
     counts: dict[str, int] = {}
     for name, _, _ in chosen:
         counts[name] = counts.get(name, 0) + 1
@@ -79,12 +79,12 @@ def _answered(place: Path, contest: SealedContest, manifest: Manifest) -> list[t
         return []
     if empty or len(jobs) < len(contest.cells):
         raise UserError(
-            f"{place}: {len(jobs) - len(empty)} of the {len(contest.cells)} folders of the contest hold a "
-            f"{_ANSWERS}; an entry has all, or none{f'; first without: {empty[0]}' if empty else ''}."
+            f"{place}: {_ANSWERS} must be in all {len(contest.cells)} folders of the contest or in "
+            f"none; got {len(jobs) - len(empty)}{f'; first without: {empty[0]}' if empty else ''}."
         )
     for folder, job in jobs.items():
         if contest.cell(job) is None:
-            raise UserError(f"{folder} is no folder of the round {contest.round}.")
+            raise UserError(f"{folder} is not a folder of the round {contest.round}.")
     if manifest.track == "pretrained":
         return list(jobs.items())
     none = {"track": manifest.track, "network": None, "network_version": ""}

@@ -224,7 +224,7 @@ class SealedContest(Grid):
     def data_seed(self, cell: Cell) -> int | str:
         """The seed that a cell's data follow."""
         if not self.secret:
-            raise UserError(f"The round {self.round} is not revealed yet, so nobody can score its entries.")
+            raise UserError(f"The round {self.round} is not revealed yet, so its entries cannot be scored.")
         return place_seed(self.secret, self.round, self.base, cell)
 
     def hashes(self, cell: Cell) -> Mapping[str, str] | None:
@@ -281,8 +281,8 @@ def place_data_seed(seed: DataSeed, round_name: str, contest: str, place: Place)
     found = DataSeed(place_seed(seed.secret, round_name, contest, place), seed.file)
     if found.commitment != place.commitment:
         raise UserError(
-            f"The seed in {seed.file} is not that of the round {round_name}: {contest}, {place.shift} "
-            f"{place.percent:g} % has another commitment."
+            f"The seed in {seed.file} does not belong to the round {round_name}: the commitment of "
+            f"{contest}, {place.shift} {place.percent:g} % differs."
         )
     return found
 
@@ -305,7 +305,7 @@ def read_round(name: str, board: Path) -> Round:
     """
     known = {path.stem: path for path in sorted(folder_of(board).glob("*.json"))}
     if not known:
-        raise UserError(f"There is no sealed round '{name}': the folder {folder_of(board)} holds none.")
+        raise UserError(f"The sealed round '{name}' does not exist: {folder_of(board)} contains none.")
     if name not in known:
         raise unknown("sealed round", name, known)
     return read_file(known[name])
@@ -331,7 +331,7 @@ def read_file(path: Path) -> Round:
     except OSError as error:
         raise UserError(f"The round's file {path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        raise UserError(f"The round's file {path} is no JSON: {error}.") from error
+        raise UserError(f"The round's file {path} is not valid JSON: {error}.") from error
     found = checked(Round, values, f"{path}: ")
     for why in _wrong(found):
         raise UserError(f"{path}: {why}")
@@ -344,19 +344,19 @@ def _wrong(found: Round) -> Iterator[str]:
         yield "the revealed seed is not the one that the round committed to."
     names = [grid.name for grid in found.contests]
     if not names or len(set(names)) < len(names):
-        yield "a round needs contests with different names."
+        yield "a round must have at least one contest, and their names must differ."
     for grid in found.contests:
         wanted = {(cell.shift, cell.percent) for cell in grid.cells_of("pretrained")}
         parts = [part for place in grid.places for part in (place.train, place.validation, place.test)]
         if {len(part) for part in parts} - {grid.repeats}:
-            yield f"contests ({grid.name}): a place needs {grid.repeats} hashes of each part."
+            yield f"contests ({grid.name}): each place must have {grid.repeats} hashes of each split."
         listed = [(place.shift, place.percent) for place in grid.places]
         if sorted(listed) != sorted(wanted):
-            yield f"contests ({grid.name}): places must be the shifts and shares of the contest, each once."
+            yield f"contests ({grid.name}): places must list each shift and share of the contest once."
     for name in ("name", "digest", "folder"):
         values = [getattr(entry, name) for entry in found.entries]
         if len(set(values)) < len(values):
-            yield f"two entries have one {name}."
+            yield f"two entries have the same {name}."
 
 
 def write_round(found: Round, board: Path) -> Path:

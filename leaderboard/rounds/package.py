@@ -209,7 +209,9 @@ def folder_digest(path: Path) -> str:
         columns = {name.removeprefix("meta_"): table[name].to_pylist() for name in names}
         return _digest(labels, columns, (map(picture, slots.as_py()) for slots in table["images"]))
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise UserError(f"{path} is not what was handed out: {type(error).__name__}: {error}.") from error
+        raise UserError(
+            f"{path} was changed after it was handed out: {type(error).__name__}: {error}."
+        ) from error
 
 
 def _digest(

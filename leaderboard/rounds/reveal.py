@@ -44,9 +44,7 @@ def reveal(found: Round, seed: DataSeed, board: Path, date: str) -> Round:
         UserError: it is another seed than the one that the round committed to, or the file cannot be written.
     """
     if seed.commitment != found.commitment:
-        raise UserError(
-            f"{seed.file} holds another seed than the one that the round {found.name} committed to."
-        )
+        raise UserError(f"{seed.file} contains another seed than the round {found.name} committed to.")
     for contest in found.board_contests("predictions"):
         for place in contest.places:
             place_data_seed(seed, found.name, contest.base, place)
@@ -101,9 +99,11 @@ def verify(found: Round, submissions: Path, limits: Limits, heard: _Heard | None
         UserError: it is not revealed yet.
     """
     if not found.is_revealed:
-        raise UserError(f"The round {found.name} is not revealed yet, so nobody can check its scores.")
+        raise UserError(f"The round {found.name} is not revealed yet, so its scores cannot be checked.")
     same = commitment_of(found.secret) == found.commitment
-    yield Finding(f"the seed of the round {found.name} is the one that it committed to", "" if same else "no")
+    yield Finding(
+        f"the seed of the round {found.name} is the one that it committed to", "" if same else "it is not"
+    )
     for grid in found.contests:
         yield _data_again(grid, found)
     for entry in found.entries:
@@ -111,16 +111,18 @@ def verify(found: Round, submissions: Path, limits: Limits, heard: _Heard | None
     taken = {entry.folder for entry in found.entries}
     for path in sorted(submissions.glob(f"*/{SCORES}")):
         if path.parent.name not in taken and _round_of(path.parent) == found.name:
-            yield Finding(f"{path.parent.name}", f"no entry of the round {found.name}, but it has scores")
+            yield Finding(f"{path.parent.name}", f"has scores, but is not an entry of the round {found.name}")
 
 
 def _data_again(grid: Grid, found: Round) -> Finding:
-    what = f"{grid.name}: {len(grid.places)} places made again from the seed"
+    what = f"{grid.name}: {len(grid.places)} places generated again from the seed"
     try:
         here = identity_here(grid)
         if here != (grid.version, grid.source_fingerprint):
             said = f"{grid.benchmark} {grid.version} with the images {grid.source_fingerprint}"
-            return Finding(what, f"the round is of {said}; here are version {here[0]} and {here[1]}")
+            return Finding(
+                what, f"the round needs {said}; this installation has version {here[0]} and {here[1]}"
+            )
         wrong = [
             f"{said.shift} {said.percent:g} %"
             for said, again in zip(_sorted(grid.places), _sorted(made_again(grid, found)), strict=True)
@@ -139,7 +141,7 @@ def _entry_again(
     entry: Taken, found: Round, submissions: Path, limits: Limits, heard: _Heard | None
 ) -> Finding:
     """Whether an entry is the one that was taken, and its scores follow from it."""
-    what = f"{entry.name}: taken before the reveal, scored again"
+    what = f"{entry.name}: accepted before the reveal, scored again"
     folder = submissions / entry.folder
     try:
         report = score(folder, (), limits, heard, rounds=(found,))
@@ -153,7 +155,9 @@ def _entry_again(
         return Finding(what, f"{SCORES} cannot be read ({type(error).__name__})")
     again = {run.run: run.metrics for run in report.runs}
     wrong = [run for run in said.keys() | again.keys() if not _alike(said.get(run), again.get(run))]
-    return Finding(what, f"{len(wrong)} of {len(again)} runs have other numbers in {SCORES}" if wrong else "")
+    return Finding(
+        what, f"{len(wrong)} of {len(again)} runs have different scores in {SCORES}" if wrong else ""
+    )
 
 
 def _alike(said: Mapping[str, float] | None, again: Mapping[str, float] | None) -> bool:
@@ -177,7 +181,7 @@ def check_package(found: Round, package: Path) -> Iterator[Finding]:
         UserError: there is no round there.
     """
     if not (package / ROUND_FILE).is_file():
-        raise UserError(f"{package} is not what entrants of a sealed round get: it has no {ROUND_FILE}.")
+        raise UserError(f"{package} is not the package of a sealed round: {ROUND_FILE} is missing.")
     for contest in found.board_contests("predictions"):
         if (package / contest.base).is_dir():
             yield _folders_again(contest, package / contest.base)
@@ -185,11 +189,11 @@ def check_package(found: Round, package: Path) -> Iterator[Finding]:
 
 def _folders_again(contest: SealedContest, folder: Path) -> Finding:
     jobs = jobs_in_package(folder)
-    what = f"{contest.base}: {len(jobs)} folders are those that the round handed out"
+    what = f"{contest.base}: {len(jobs)} folders match those of the round"
     wrong = []
     for place, job in jobs.items():
         cell = contest.cell(job)
         said = None if cell is None else contest.hashes(cell)
         if said != folder_digests(place):
             wrong.append(place.name)
-    return Finding(what, f"{len(wrong)} are not, first {wrong[0]}" if wrong else "")
+    return Finding(what, f"{len(wrong)} differ, first {wrong[0]}" if wrong else "")

@@ -126,20 +126,19 @@ def _check(name: str, contests: Sequence[Contest], files: Files) -> None:
     board, out = files.board, files.out
     if not is_name(name):
         raise UserError(
-            f"A round's name is 1 to 30 lower case letters and digits, and dashes between them; got "
-            f"{quoted(name)}."
+            f"A round's name must be 1 to 30 lower-case letters, digits and inner dashes; got {quoted(name)}."
         )
     if name in {known.name for known in read_rounds(board)}:
         raise UserError(
-            f"There is a sealed round '{name}' in {folder_of(board)} already; choose another name."
+            f"The sealed round '{name}' already exists in {folder_of(board)}; choose another name."
         )
     for contest in contests:
         if len(joined(name, contest.name)) > _LONGEST:
             raise UserError(
-                f"{joined(name, contest.name)} has more than {_LONGEST} letters; give a shorter name."
+                f"{joined(name, contest.name)} must have at most {_LONGEST} characters; give a shorter name."
             )
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"--out: {out} is there already; name a folder that is new or empty.")
+        raise UserError(f"--out: {out} already exists; name a folder that is new or empty.")
 
 
 def _draw(file: Path) -> DataSeed:
@@ -149,7 +148,7 @@ def _draw(file: Path) -> DataSeed:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise UserError(
-            f"--data-seed-file: {file} is there already; a round has a seed of its own, so name a new file."
+            f"--data-seed-file: {file} already exists; each round needs its own seed, so name a new file."
         ) from None
     except OSError as error:
         raise UserError(f"--data-seed-file: {file} cannot be written: {error.strerror}.") from error

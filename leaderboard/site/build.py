@@ -96,11 +96,11 @@ def build_site(board: Board, out: Path, *, pictures: bool = True, workers: int =
 
 def _check(out: Path) -> None:
     if out.is_symlink():
-        raise UserError(f"--out: {out} is a symbolic link; name the folder that it leads to.")
+        raise UserError(f"--out: {out} is a symbolic link; name the folder that it points to.")
     if Path.cwd().is_relative_to(out.resolve()):
-        raise UserError(f"--out: {out} holds the current folder; name a folder that is new or empty.")
+        raise UserError(f"--out: {out} contains the current folder; name a folder that is new or empty.")
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / _MARK).is_file())):
-        raise UserError(f"--out: {out} is there already and is no site; name a folder that is new or empty.")
+        raise UserError(f"--out: {out} already exists and is not a site; name a folder that is new or empty.")
 
 
 def _swap(made: Path, out: Path, old: Path) -> None:

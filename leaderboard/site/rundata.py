@@ -124,8 +124,8 @@ def _told(folder: Path, look: Mapping[str, Any]) -> dict[str, str]:
         return _texts(unpacked(look["shown"]))
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
         raise UserError(
-            f"The scores of {folder} are damaged ({type(error).__name__}); `nsl-bench leaderboard rescore "
-            f"{folder.name}` writes them anew."
+            f"The scores of {folder} are damaged ({type(error).__name__}); write them again with "
+            f"`nsl-bench leaderboard rescore {folder.name}`."
         ) from error
 
 

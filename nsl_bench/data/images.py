@@ -44,7 +44,8 @@ def render(
     right = (len(indices), *source.shape)
     if images.dtype != np.uint8 or images.shape != right:
         raise UserError(
-            f"{maker}: images must be uint8 {list(right)}; got {images.dtype} {list(images.shape)}."
+            f"The {maker} must return uint8 images of shape {list(right)}; "
+            f"got {images.dtype} {list(images.shape)}."
         )
     return images
 

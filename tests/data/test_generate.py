@@ -286,16 +286,16 @@ def test_options_of_the_command_line_take_the_place_of_the_recipe(tmp_path: Path
             'benchmark = "sudoku_4x4"\npercents = [101]',
             r"percents\[0\] must be a number between 0 and 100; got 101",
         ),
-        ('benchmark = "sudoku_4x4"\npercents = [nan]', r"In .*toml: percents\[0\] must be .*got nan"),
+        ('benchmark = "sudoku_4x4"\npercents = [nan]', r".*toml: percents\[0\] must be .*got nan"),
         (
             'benchmark = "sudoku_4x4"\ntrain = 1000000000000',
-            "train must be .* to 100,000,000; got 1000000000000",
+            "train must be .* and 100,000,000; got 1000000000000",
         ),
         (
             'benchmark = { name = "sudoku:block_rows=3", block_columns = 2 }',
             "benchmark has the name .*which already contains options",
         ),
-        ('benchmark = "sudoku_4x4"\nshifts = ["rotate:45", "rotate:45.0"]', "taken by 'rotate:45'"),
+        ('benchmark = "sudoku_4x4"\nshifts = ["rotate:45", "rotate:45.0"]', "used by 'rotate:45'"),
         ('benchmark = "sudoku_4x4"\nsize = "small"\ntrain = 3', "'size' and 'train' both set"),
         ('benchmark = "sudoku_4x4"\nseed = true', "seed must be .*; got true"),
         (
@@ -370,7 +370,7 @@ def test_a_shift_that_gives_no_images_is_named(
     wrong: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Rotate, "apply", lambda self, images, indices: wrong(images))
-    with pytest.raises(UserError, match=r"The shift 'rotate:90': images must be uint8 \["):
+    with pytest.raises(UserError, match=r"The shift 'rotate:90' must return uint8 images of shape \["):
         generate(replace(LITTLE, shifts=("rotate90",)), tmp_path / "out")
 
 

@@ -69,7 +69,7 @@ def test_the_first_row_that_differs_is_named(
         lambda folder: list(nsl_bench.load(folder, shift="rotate90", streaming=True)),
     ]
     for look in looks:
-        with pytest.raises(UserError, match=r"^Row 5 \(train-5\) of rotate90/train in .* differs"):
+        with pytest.raises(UserError, match=r"^Row 5 \(train-5\) of rotate90/train in .* was changed"):
             look(copied)
     with pytest.raises(UserError, match="Row 5 "):
         nsl_bench.load(copied, shift="rotate90", percent=90)
@@ -92,7 +92,7 @@ def test_every_column_counts(copied: Path, field: str, value: object) -> None:
         row[field] = value
 
     change(copied, TURNED, edit)
-    with pytest.raises(UserError, match=r"Row \d+ \(train-\d+\) of rotate90/train in .* differs"):
+    with pytest.raises(UserError, match=r"Row \d+ \(train-\d+\) of rotate90/train in .* was changed"):
         verify(copied)
 
 
@@ -107,7 +107,7 @@ def test_a_label_below_zero_is_none(copied: Path) -> None:
     [
         ("concepts", [-1] * 16, "a blank slot has an image"),
         ("concepts", [-2] * 16, "concept -2 does not exist"),
-        ("shifted", False, "shifted is False"),
+        ("shifted", False, "'shifted' has the wrong value False"),
         ("images", [None] * 16, "NoneType"),
     ],
 )
@@ -336,7 +336,7 @@ def test_files_missing_changed_or_too_many(copied: Path) -> None:
         ({"split": "train", "repeat": 3}, "Unknown split of the configuration standard 'train_3'"),
         ({"shift": "rotate9"}, "Did you mean 'rotate90'"),
         ({"size": "small"}, "has train sets of size '24'; got size 'small'"),
-        ({"source": "mnist"}, "with a fixed source; leave source out"),
+        ({"source": "mnist"}, "with a fixed source; leave out source"),
         ({"seed": 3}, "with a fixed seed"),
         ({"percent": 10}, r"percent=10 requires a shift: add shift='rotate90'\."),
     ],

@@ -39,7 +39,7 @@ def test_from_results_to_the_site(results: Store, board_file: Path, tmp_path: Pa
     assert (tmp_path / "comment.md").read_text() in done.output
     assert (accepted / "ffnsl" / "scores.jsonl").read_text() == (tmp_path / "scores.jsonl").read_text()
     done = call("score-submission", tmp_path / "submission", "--accept", accepted, *board)
-    assert "there is a submission" in str(done.exception)
+    assert "already exists" in str(done.exception)
     site = ["--no-pictures", "--out", tmp_path / "site"]
     done = call("leaderboard", "build", "--submissions", accepted, *site, *board)
     assert done.exit_code == 0 and "1 entries, 2 runs" in done.output, done.output
@@ -66,7 +66,7 @@ def test_contests_print_commands_that_make_their_runs(board_file: Path) -> None:
         (("--url", "ftp://x"), "--url must be an address"),
         (("--licence", "M"), "--licence must be one line of 2 to 100"),
         (("--authors", "x" * 300), "--authors must be one line of at most 200"),
-        (("--out", "/proc/submission"), "--out: the folder /proc/submission cannot be made"),
+        (("--out", "/proc/submission"), "--out: the folder /proc/submission cannot be created"),
     ],
 )
 def test_nothing_is_written_of_a_wrong_option(

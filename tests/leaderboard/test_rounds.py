@@ -366,7 +366,7 @@ def test_the_round_can_be_played(played: Played, tmp_path: Path) -> None:
     public = Path(shutil.copytree(played.public, tmp_path / "copied"))
     words = ["--submissions", public / "submissions", "--board", public / "board.toml"]
     said = right(call("leaderboard", "verify-round", "autumn", *words))
-    assert said.count("ok: ") == 5 and "All is right." in said, said
+    assert said.count("ok: ") == 5 and "No problems found." in said, said
     secret = played.seed.read_text().strip()
     assert read_round("autumn", public / "board.toml").secret == secret
     said = right(call("leaderboard", "build", *words, "--no-pictures", "--out", tmp_path / "site"))
@@ -429,7 +429,7 @@ def forged(mine: Path, tmp_path: Path, file: str, change: Callable[[dict[str, An
     [
         (RUNS, lambda run: run["job"].update(sealed="0" * 64), "belongs to a contest of the round autumn"),
         (RUNS, lambda run: run["job"].update(sealed=""), "belongs to a contest of the round autumn"),
-        (RUNS, lambda run: run["content_hash"].update(test="0" * 64), "another content hash of the test set"),
+        (RUNS, lambda run: run["content_hash"].update(test="0" * 64), "content hash of the test set"),
         (MANIFEST, lambda values: values.update(round="autum"), "Did you mean 'autumn'?"),
         (MANIFEST, lambda values: values.update(round=""), "belongs to a contest of the board"),
         (MANIFEST, lambda values: values.update(round=7), "submission.json: round must be one line"),
@@ -455,7 +455,7 @@ def test_hypothesis_predictions_are_refused(sealed: Played, mine: Path, tmp_path
     pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), sent / PREDICTIONS)
     resign(sent)
     said = right(call("score-submission", sent, "--board", still_open(sealed, tmp_path)), 1)
-    assert "hands out no true concepts" in said
+    assert "provides no true concepts" in said
 
 
 def test_what_comes_or_changes_after_the_reveal_is_refused(
@@ -463,7 +463,7 @@ def test_what_comes_or_changes_after_the_reveal_is_refused(
 ) -> None:
     sent = forged(mine, tmp_path, MANIFEST, lambda values: values.update(name="Late"))
     said = right(call("score-submission", sent, *played.board), 1)
-    assert "none of the 3 that were taken before: it came later, or was changed since." in said
+    assert "not one of the 3 entries accepted before. It came later, or was changed." in said
     public = Path(shutil.copytree(played.public, tmp_path / "copied"))
     words = ["--submissions", public / "submissions", "--board", public / "board.toml"]
     entry = public / "submissions" / "autumn--public-answers"
@@ -472,19 +472,17 @@ def test_what_comes_or_changes_after_the_reveal_is_refused(
     known.write_text(known.read_text().replace('"framework_accuracy": ', '"framework_accuracy": 1'))
     shutil.copytree(public / "submissions" / "autumn--by-rule", public / "submissions" / "extra")
     said = right(call("leaderboard", "verify-round", "autumn", *words), 1)
-    assert (
-        "wrong: Public answers: taken before the reveal, scored again: The round autumn was revealed" in said
-    )
-    assert "wrong: By rule: taken before the reveal, scored again: 2 of 2 runs have other numbers" in said
-    assert "wrong: extra: no entry of the round autumn, but it has scores." in said
-    assert "3 things are wrong." in said
+    assert "wrong: Public answers: accepted before the reveal, scored again: The round autumn was" in said
+    assert "wrong: By rule: accepted before the reveal, scored again: 2 of 2 runs have different" in said
+    assert "wrong: extra: has scores, but is not an entry of the round autumn." in said
+    assert "3 problems found." in said
 
 
 def test_a_seed_that_was_not_committed_to(played: Played, sealed: Played, tmp_path: Path) -> None:
     """Neither by another file nor by changing what is public."""
     (tmp_path / "seed").write_text("z" * 40)
     done = call("leaderboard", "reveal", "autumn", "--data-seed-file", tmp_path / "seed", *played.board)
-    assert "holds another seed than the one that the round autumn committed to" in str(done.exception)
+    assert "contains another seed than the round autumn committed to" in str(done.exception)
     found = json.loads((folder_of(played.public / "board.toml") / "autumn.json").read_text())
     (tmp_path / "sealed").mkdir()
     shutil.copy(played.public / "board.toml", tmp_path)
@@ -495,18 +493,18 @@ def test_a_seed_that_was_not_committed_to(played: Played, sealed: Played, tmp_pa
     file.write_text(json.dumps({**found, "secret": "z" * 40, "commitment": commitment_of("z" * 40)}))
     words = ["--submissions", tmp_path, "--board", tmp_path / "board.toml"]
     said = right(call("leaderboard", "verify-round", "autumn", *words), 1)
-    assert "wrong: grids: 2 places made again from the seed: commitment or examples differ at" in said
+    assert "wrong: grids: 2 places generated again from the seed: commitment or examples differ at" in said
 
 
 def test_a_package_that_is_not_what_was_sealed(sealed: Played, tmp_path: Path) -> None:
     package = Path(shutil.copytree(sealed.package(), tmp_path / "package"))
     board = still_open(sealed, tmp_path)
     words = ["leaderboard", "verify-round", "autumn", "--board", board, "--package", package]
-    assert "ok: grids: 2 folders are those that the round handed out" in right(call(*words))
+    assert "ok: grids: 2 folders match those of the round" in right(call(*words))
     (train,) = package.glob("grids/*rotate90*/train.parquet")
     table = pd.read_parquet(train)
     table.assign(label=table["label"].iloc[::-1].to_numpy()).to_parquet(train)
-    assert "1 are not, first sudoku_4x4-rotate90" in right(call(*words), 1)
+    assert "1 differ, first sudoku_4x4-rotate90" in right(call(*words), 1)
 
 
 # Doing runs again.
@@ -548,7 +546,7 @@ def test_runs_that_come_out_otherwise(sealed: Played, reported: tuple[Path, Path
     assert json.loads((entry / "rerun.json").read_text())["same"] is False
     edit(entry, MANIFEST, lambda values: values.update(learner="../their.py:Learner"))
     done = call("leaderboard", "rerun", entry, *words)
-    assert "is none that is installed; name what the submitter sent" in str(done.exception)
+    assert "is not installed; give the submitter's file" in str(done.exception)
 
 
 def test_entries_by_code_are_done_again_too(played: Played, tmp_path: Path) -> None:
@@ -567,16 +565,19 @@ def test_entries_by_code_are_done_again_too(played: Played, tmp_path: Path) -> N
     [
         (
             ["seal", "Big", "--data-seed-file", "new", "--out", "new"],
-            "dashes between them; got 'Big'",
+            "inner dashes; got 'Big'",
         ),
-        (["seal", "a--b", "--data-seed-file", "new", "--out", "new"], "dashes between them; got 'a--b'"),
-        (["seal", "autumn", "--data-seed-file", "new", "--out", "new"], "There is a sealed round 'autumn'"),
+        (["seal", "a--b", "--data-seed-file", "new", "--out", "new"], "inner dashes; got 'a--b'"),
+        (
+            ["seal", "autumn", "--data-seed-file", "new", "--out", "new"],
+            "sealed round 'autumn' already exists",
+        ),
         (
             ["seal", "b", "--contest", "grid", "--data-seed-file", "new", "--out", "new"],
             "Did you mean 'grids'?",
         ),
-        (["seal", "b", "--data-seed-file", "board.toml", "--out", "new"], "board.toml is there already"),
-        (["seal", "b", "--data-seed-file", "new", "--out", "sealed"], "sealed is there already"),
+        (["seal", "b", "--data-seed-file", "board.toml", "--out", "new"], "board.toml already exists"),
+        (["seal", "b", "--data-seed-file", "new", "--out", "sealed"], "sealed already exists"),
         (["seal", "b", "--data-seed-file", "/proc/x/y", "--out", "new"], "/proc/x/y cannot be written"),
         (
             ["seal", "b", "--network", "softmx", "--data-seed-file", "new", "--out", "new"],
@@ -585,7 +586,7 @@ def test_entries_by_code_are_done_again_too(played: Played, tmp_path: Path) -> N
         (["reveal", "autum"], "Unknown sealed round 'autum'. Did you mean 'autumn'?"),
         (["reveal", "autumn"], "is not revealed yet; give its seed with --data-seed-file"),
         (["verify-round", "autumn"], "is not revealed yet"),
-        (["verify-round", "autumn", "--package", "sealed"], "it has no round.json"),
+        (["verify-round", "autumn", "--package", "sealed"], "round.json is missing"),
         (["run-entry", "autumn", "--out", "new"], "--learner or --learner-command"),
         (
             ["run-entry", "autumn", "--learner", "majority", "--out", "new"],
@@ -608,7 +609,7 @@ def test_wrong_use_gets_one_sentence(
     [
         ({"entries": 3}, "entries must be a list; got 3"),
         ({"commitment": "x"}, "commitment must be 64 hexadecimal digits"),
-        ({"contests": []}, "a round needs contests"),
+        ({"contests": []}, "a round must have at least one contest"),
         ({"surprise": 1}, "unknown key 'surprise'"),
         ({"schema": 9}, "schema must be 1"),
     ],
@@ -666,7 +667,7 @@ def test_entries_that_were_taken_meanwhile_are_kept(sealed: Played, mine: Path, 
         take(*verdicts[0], tmp_path / "accepted", "predictions", board)
     revealed = replace(read_round("autumn", board), secret=sealed.seed.read_text().strip())
     write_round(revealed, board)
-    with pytest.raises(UserError, match="is revealed; it takes no more entries"):
+    with pytest.raises(UserError, match="is already revealed and takes no more entries"):
         take(*verdicts[0], tmp_path / "accepted", "predictions", board)
 
 
@@ -679,17 +680,17 @@ def test_wrong_folders(sealed: Played, tmp_path: Path) -> None:
     words = ["--name", "X", "--licence", "MIT", "--out", tmp_path / "out"]
     package = Path(shutil.copytree(sealed.package(), tmp_path / "package"))
     done = call("leaderboard", "enter", package, *words)
-    assert "holds answers; write a predictions.parquet into each" in str(done.exception)
+    assert "contains answers; write predictions.parquet into each" in str(done.exception)
     one = next(package.glob("*/*/task.json")).parent
     (one / "predictions.parquet").write_bytes(b"PAR1")
     done = call("leaderboard", "enter", package, *words)
-    assert "1 of the 2 folders of the contest hold a predictions.parquet" in str(done.exception)
+    assert "must be in all 2 folders of the contest or in none; got 1" in str(done.exception)
     answer(package, by_rule)
     (one / "predictions.parquet").write_bytes(b"PAR1")
     done = call("leaderboard", "enter", package, *words)
-    assert f"{one}: predictions.parquet is no parquet file" in str(done.exception)
+    assert f"{one}: predictions.parquet is not a parquet file" in str(done.exception)
     done = call("leaderboard", "enter", package, *words, "--track", "symbolic")
-    assert "send the learner's code in place of predictions" in str(done.exception)
+    assert "Send the learner's code instead" in str(done.exception)
     assert not (tmp_path / "out").exists()
 
 

@@ -126,9 +126,9 @@ def test_a_manifest_may_say_more(accepted: Path, board_file: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("submissions", "problem"),
     [
-        ("nowhere", "There is no folder"),
+        ("nowhere", "does not exist"),
         ("accepted/majority", "is one submission"),
-        ("unscored", "No folder in .* holds a scored submission"),
+        ("unscored", "No folder in .* contains a scored submission"),
         ("other", "None of the 1 submissions"),
     ],
 )
@@ -272,7 +272,7 @@ def test_data_cannot_end_its_script() -> None:
 
 def test_a_folder_that_is_no_site_is_left_alone(board: Board, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(UserError, match="is no site"):
+    with pytest.raises(UserError, match="is not a site"):
         build_site(board, tmp_path)
     assert (tmp_path / "thesis.tex").is_file()
 
@@ -281,8 +281,8 @@ def test_a_folder_that_is_no_site_is_left_alone(board: Board, tmp_path: Path) ->
     ("out", "problem"),
     [
         ("link", "is a symbolic link"),
-        (".", "holds the current folder"),
-        ("..", "holds the current folder"),
+        (".", "contains the current folder"),
+        ("..", "contains the current folder"),
         ("file/site", "cannot be written"),
         ("/proc/site", "cannot be written"),
     ],
