@@ -216,11 +216,11 @@ def _refusal(node: ast.AST, what: str, place: tuple[int, int]) -> str:
     line, column = place[0] + begin.line - 1, begin.column + (place[1] - 1 if begin.line == 1 else 0)
     shown = " ".join(str(node).split())[:60]
     reasons = {
-        ast.ASTType.Minimize: "weak constraints and #minimize have no meaning here; remove it",
+        ast.ASTType.Minimize: "weak constraints and #minimize are not supported; remove it",
         ast.ASTType.Program: "#program parts are not supported",
         ast.ASTType.External: "#external is not supported; write a fact or a choice",
     }
-    reason = reasons.get(node.ast_type, "has no meaning here: write rules, choices and constraints")
+    reason = reasons.get(node.ast_type, "not supported; use rules, choices and constraints")
     name = what[:1].upper() + what[1:] if what.startswith("the ") else what
     return f"{name}, line {line}, column {column}: '{shown}': {reason}."
 

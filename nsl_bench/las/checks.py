@@ -93,6 +93,6 @@ def _not_in_contexts(task: LasTask, wanted: set[Signature]) -> set[Signature]:
 def without_constant(kind: str) -> UserError:
     """The error that a type has no constant, although a mode declaration asks for one."""
     return UserError(
-        f"The type '{kind}' of const({kind}) has no constant; give some by #constant({kind}, value). or by "
-        f"facts {kind}(value)."
+        f"The type '{kind}' of const({kind}) has no constant; add #constant({kind}, value). or facts "
+        f"{kind}(value)."
     )

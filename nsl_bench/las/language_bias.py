@@ -46,8 +46,7 @@ LARGEST = 2**31 - 1
 """The largest penalty, cost or bound that a task may state; clingo's integers end there."""
 ILASP_MAX_BODY = 3
 NEGATIVE_PENALTY = (
-    "a penalty is an integer of at least 0: if a rule cost less than nothing, the best hypothesis would be "
-    "all rules that do no harm."
+    "a penalty must be an integer of at least 0, because rules with a negative cost would all be learned."
 )
 """Why a `#bias` with such a penalty is refused."""
 

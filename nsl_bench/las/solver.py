@@ -77,7 +77,9 @@ def _check(task: LasTask) -> None:
         raise UserError(f"{task.name}: the task has no examples, so there is nothing to learn from.")
     bias = task.bias
     if not bias.heads and not bias.rules and not bias.meta_modes:
-        raise UserError(f"{task.name}: no '#modeh' says what rules may derive, so there is nothing to learn.")
+        raise UserError(
+            f"{task.name}: no '#modeh' declares what rules may derive, so there is nothing to learn."
+        )
     for example in task.examples:
         if example.penalty is not None and not 0 <= example.penalty <= LARGEST:
             raise UserError(

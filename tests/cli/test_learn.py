@@ -256,7 +256,7 @@ def test_what_cannot_occur_is_no_equivalence(task: Path, tmp_path: Path) -> None
     files = [str(rules), str(rules)]
     for arguments, sentence in (
         (["--inputs", str(inputs), "--atom", "pp"], "No rule derives 'pp'.*Did you mean 'p'"),
-        (["--inputs", str(none), "--atom", "p"], "no facts and no choices"),
+        (["--inputs", str(none), "--atom", "p"], "must have facts or choices"),
         (["--task", str(task), "--atom", "pq"], "No rule derives 'pq'"),
     ):
         with pytest.raises(UserError, match=sentence):

@@ -145,7 +145,7 @@ def test_contexts_may_be_rules() -> None:
         (["win(X) :- not card(X,1)."], "The hypothesis cannot be grounded: .*unsafe"),
         (["#script (python) #end."], "#script is not supported: the hypothesis"),
         (['#include "x.lp".'], "#include is not supported: the hypothesis"),
-        (["#minimize { 1,X : card(X,1) }."], "have no meaning here"),
+        (["#minimize { 1,X : card(X,1) }."], "are not supported"),
         (["&sum { x } > 1."], "Theory atoms|syntax error"),
         (["win(1) :- card(1,X), X ≠ 2."], r"'≠' \(U\+2260\) in the hypothesis, line 1, column 24"),
         (["a.", "% ö", "win(1) :-\u00a0a."], r"'.xa0' .* in the hypothesis, line 3, column 10"),

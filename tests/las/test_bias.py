@@ -296,13 +296,16 @@ def test_every_literal_is_one_fact(literal: str) -> None:
         ("a :- not b. b :- not a.", "cycle through negation.*a/0, b/0"),
         ("penalty(1, X).", "cannot be grounded.*unsafe"),
         ("penalty(1, x) :- in_body(.", "syntax error"),
-        ("invert(3). invert(4). penalty(1, x).", "more than one invert"),
-        ("invert(many). penalty(1, x).", r"derives invert\(many\)"),
+        ("invert(3). invert(4). penalty(1, x).", "at most one invert"),
+        ("invert(many). penalty(1, x).", r"got invert\(many\)"),
         ("penalty(99999999999, x).", "at most 2147483647; got 99999999999"),
         ("penalty(1, f(X)) :- X = 1..1000000000.", "at most 1,000,000 values"),
         ("p(X) :- in_body(X). p(f(X)) :- p(X). penalty(1, X) :- p(X).", "200,000 ground rules"),
         ("n(1..200). penalty(1, (X,Y)) :- n(X), n(Y).", "200,000 ground rules"),
-        ("penalty(1, (X,Y)) :- in_body(a(X)), in_body(a(Y)), X < Y, in_body(b(Y)).", "by the names"),
+        (
+            "penalty(1, (X,Y)) :- in_body(a(X)), in_body(a(Y)), X < Y, in_body(b(Y)).",
+            "compare variables only by",
+        ),
     ],
 )
 def test_a_wrong_bias_is_refused_in_a_sentence(

@@ -170,7 +170,7 @@ def _fastlas_text(task: LasTask) -> str:
         (any(literal.recall is not None for literal in bias.literals), "recalls"),
     ):
         if found:
-            raise UserError(f"{task.name} has {what}, which FastLAS does not know.")
+            raise UserError(f"{task.name}: FastLAS does not support {what}.")
     # FastLAS 2 knows no #constant: a type of its own holds them, so that no context fact is made up
     kinds = {kind for kind, _ in bias.constants}
     derived = domains(task).guarded
@@ -203,9 +203,7 @@ def _ilasp_text(task: LasTask) -> str:
     from nsl_bench.las.bias.costs import flat_costs
 
     if flat_costs(task.bias) != (1, 1) or task.bias.ground_without_replacement:
-        raise UserError(
-            f"{task.name} prices rules by #bias in a way that ILASP, which counts literals, cannot."
-        )
+        raise UserError(f"{task.name}: ILASP counts literals and cannot use the rule costs that #bias sets.")
     return replace(_numbered(task), bias=replace(task.bias, penalties=None, max_body=None)).to_las()
 
 
@@ -227,7 +225,11 @@ def _run(
     program = PROGRAMS[learner]
     path = find(program, executable)
     if path is None:
-        where = f"'{executable}' is no program" if executable else f"{program.name} is not on the PATH"
+        where = (
+            f"'{executable}' is not an executable program"
+            if executable
+            else f"{program.name} is not on the PATH"
+        )
         raise UserError(f"{where}; install it from {program.home} or set {program.variable}.")
     written = text(task)
     started = time.monotonic()

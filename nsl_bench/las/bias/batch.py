@@ -253,7 +253,7 @@ class GroundBias:
                 forbidden = forbidden | (here & (total == 0))
                 total = np.where(here, numerator // np.maximum(total, 1), total)
         if (inverted > 1).any():
-            raise UserError("#bias derives more than one invert(number); a rule's cost has one at most.")
+            raise UserError("#bias must derive at most one invert(number) per rule; it derives several.")
         return np.where(forbidden, FORBIDDEN, total)
 
 
@@ -384,5 +384,5 @@ def _weight(penalty: Symbol) -> int:
 def _numerator(invert: Symbol) -> int:
     number = invert.arguments[0]
     if not _is_natural(number):
-        raise UserError(f"#bias derives {invert}, but the number in it must be at least 0.")
+        raise UserError(f"#bias: the number in invert(number) must be 0 or more; got {invert}.")
     return number.number

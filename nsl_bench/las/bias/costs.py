@@ -172,8 +172,8 @@ def _check_names(
         if cost != costs[i]:
             head, body = rules[i]
             raise UserError(
-                f"#bias prices the rule '{head or ''} :- {', '.join(body)}.' by the names of its variables, "
-                "for it compares them by their order; compare variables by = and != only."
+                f"#bias must compare variables only by = and !=; the cost of '{head or ''} :- "
+                f"{', '.join(body)}.' depends on the order of variable names."
             )
 
 

@@ -45,7 +45,7 @@ def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
     """
     program = parse(text, what)
     for node in program.constants:
-        raise UserError(f"'{node}' in {what} is no rule.")
+        raise UserError(f"{what}: '{node}' is not a rule.")
     return tuple(
         _SEPARATOR.sub(lambda found: ", " if found[0] == "; " else found[0], rule.text)
         for rule in program.rules

@@ -235,8 +235,8 @@ atexit.register(bias_program.cache_clear)  # clingo cannot free its syntax trees
 def too_many_ground_rules() -> UserError:
     """Says that `#bias` grounds to too much."""
     return UserError(
-        f"#bias has more than {MOST_GROUND_RULES:,} ground rules for a single rule; does one of its "
-        "statements build ever larger terms?"
+        f"#bias has more than {MOST_GROUND_RULES:,} ground rules for a single rule; check for "
+        "statements that build ever larger terms."
     )
 
 

@@ -127,7 +127,7 @@ def forbid(
 
     for rule in ground:
         if len(rule.heads) > 1 and not rule.choice:
-            raise UserError("Disjunctive heads are not supported together with #neg examples.")
+            raise UserError("Disjunctive heads cannot be combined with #neg examples.")
         weights = rule.body if isinstance(rule, WeightRule) else tuple((x, 1) for x in rule.literals)
         conditions = [chosen[literal] for literal, _ in weights if literal in chosen]
         rest = [(literal, weight) for literal, weight in weights if literal not in chosen]

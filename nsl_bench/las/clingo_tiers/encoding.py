@@ -232,8 +232,8 @@ class Encoding:
             if "too large" not in str(error):
                 raise
             raise UserError(
-                f"{self._problem.name}: costs and penalties add up to {self.total}, and some that clingo has "
-                f"to weigh together to more than {LARGEST}. Scale them down."
+                f"{self._problem.name}: costs and penalties are too large for clingo, which adds them "
+                f"up to at most {LARGEST} (their total is {self.total}). Scale them down."
             ) from None
         return result, core
 

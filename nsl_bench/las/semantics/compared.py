@@ -68,6 +68,6 @@ def compared(text: str) -> Compared:
             return Compared(text, (bare.name, int(arity)), bare.classical, variables, is_ground=False)
     symbol = parse_atom(text)
     if symbol is None:
-        raise UserError(f"'{text}' is neither an atom nor a predicate such as 'winner/1'.")
+        raise UserError(f"--atom must be an atom or a predicate such as 'winner/1'; got '{text}'.")
     arguments = tuple(map(str, symbol.arguments))
     return Compared(text, (symbol.name, len(arguments)), symbol.negative, arguments, is_ground=True)

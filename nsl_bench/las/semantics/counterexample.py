@@ -72,7 +72,7 @@ def find_counterexample(
         solving.solve_limit = "umax"  # type: ignore[union-attr]
         found = _answer(control, inputs, names, budget)
     if isinstance(found, bool):
-        raise UserError("Whether the hypotheses differ was not decided: time ran out.")
+        raise UserError("The comparison is undecided: the time limit was reached.")
     if found is None:
         return None
     for name, arity in sorted(inputs):

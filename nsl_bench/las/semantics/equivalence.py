@@ -64,7 +64,7 @@ def equivalent(
     asked = () if task is None else _asked(task)
     wanted = tuple(atoms)
     if not (wanted or asked) or (inputs is None and task is None):
-        raise UserError("To compare two hypotheses give a task, or inputs and the atoms to compare.")
+        raise UserError("Give a task, or inputs and the atoms to compare.")
     program = Program() if task is None else task.program
     if background is not None:
         program = parse(background, "the background knowledge")
@@ -72,7 +72,9 @@ def equivalent(
     if inputs is not None:
         ranges = parse(inputs, "the inputs")
         if not ranges.derived:
-            raise UserError("The inputs have no facts and no choices; say by them what is possible.")
+            raise UserError(
+                "The inputs program must have facts or choices that generate the possible inputs."
+            )
     else:
         assert task is not None
         ranges = parse(input_space(task, names), "the inputs that the task suggests")
@@ -137,7 +139,7 @@ class Equivalence:
         apart = self._background.dependents(both.derived)
         if derived_twice := self._inputs.derived & apart:
             derived = ", ".join(f"{name}/{arity}" for name, arity in sorted(derived_twice))
-            raise UserError(f"The hypotheses derive {derived}, which the inputs derive too.")
+            raise UserError(f"The hypotheses must not derive {derived}, because the inputs derive it.")
         if known is not None:
             self._check_derived(wanted, both, [compared(text) for text in known])
         shared = [rule for rule in self._background.rules if not rule.signatures & apart]
@@ -163,7 +165,7 @@ class Equivalence:
         """Refuse inputs of which none is possible."""
         lines = [*map(str, self._background.constants), *(rule.text for rule in shared), str(self._inputs)]
         if _grounded(lines, budget).solve().unsatisfiable:
-            raise UserError("The inputs program has no answer set, so that no input is possible.")
+            raise UserError("The inputs program has no answer set, so no input is possible.")
 
     def _copy(self, signature: Signature, classical: bool) -> str:
         return self._names(f"{'n' if classical else 'p'}_{signature[0]}")
@@ -220,11 +222,11 @@ class Equivalence:
         expected = {each.predicate for each in known} | {_predicate(each) for each in both.derived}
         for each in wanted:
             if each.signature in self._inputs.derived:
-                raise UserError(f"The inputs say '{each.text}', so that hypotheses cannot differ on it.")
+                raise UserError(f"The inputs fix '{each.text}', so the hypotheses cannot differ on it.")
             if each.signature not in self._background.derived and each.predicate not in expected:
                 raise UserError(
-                    f"No rule derives '{each.text}', so that hypotheses cannot differ on it."
-                    f"{did_you_mean(each.predicate, expected)}"
+                    f"No rule derives '{each.text}', so the hypotheses cannot differ on "
+                    f"it.{did_you_mean(each.predicate, expected)}"
                 )
 
     def _check_possible(
@@ -245,7 +247,7 @@ class Equivalence:
                 copies = (atom.symbol for atom in control.symbolic_atoms.by_signature(name, arity))
                 others = {str(Function(each.signature[0], symbol.arguments[1:])) for symbol in copies}
                 raise UserError(
-                    f"Neither hypothesis derives '{each.text}' from any input, so that they cannot differ on "
+                    f"Neither hypothesis derives '{each.text}' from any input, so they cannot differ on "
                     f"it.{did_you_mean(each.text, others) if len(others) <= _MOST_NAMED else ''}"
                 )
 
@@ -258,7 +260,7 @@ def _hypothesis(texts: Sequence[str], what: str) -> Program:
     """
     program = union(parse(text, what) for text in texts)
     if program.constants:
-        raise UserError(f"'{program.constants[0]}' in a hypothesis cannot be compared: rules only.")
+        raise UserError(f"Hypotheses to compare must contain only rules; got '{program.constants[0]}'.")
     check_safety(program, what[:1].upper() + what[1:])
     return program
 
@@ -267,11 +269,13 @@ def _check_stratified(program: Program) -> None:
     if cyclic := program.cycles_through_negation:
         shown = ", ".join(_predicate(signature) for signature in sorted(cyclic))
         raise UserError(
-            f"The hypotheses depend on a cycle through negation ({shown}), so that they have no single "
+            f"The hypotheses depend on a cycle through negation ({shown}), so they have no single "
             "answer to compare."
         )
     if any(rule.is_open for rule in program.rules):
-        raise UserError("The hypotheses depend on a choice or disjunction and have several answers.")
+        raise UserError(
+            "The hypotheses depend on a choice or disjunction, so they have no single answer to compare."
+        )
 
 
 def _grounded(lines: Sequence[str], budget: Budget, *arguments: str) -> Control:
@@ -280,7 +284,7 @@ def _grounded(lines: Sequence[str], budget: Budget, *arguments: str) -> Control:
         text = "\n".join(lines)
         return grounded("The hypotheses on these inputs", text=text, arguments=arguments, observer=observer)
     except Expired as reason:
-        raise UserError(f"Whether the hypotheses differ was not decided: {reason}.") from None
+        raise UserError(f"The comparison is undecided: {reason}.") from None
 
 
 def _predicate(signature: Signature) -> str:

@@ -62,8 +62,8 @@ def _choices(
     keys = {tuple(row[i] for i in key or ()) for table in tables for row in table}
     if per_key * len(keys) > _MOST_FACTS:
         raise UserError(
-            f"The contexts suggest {per_key * len(keys)} possible facts {name}/{arity}, too many to range "
-            "over; say by an inputs program what the possible inputs are."
+            f"The contexts suggest {per_key * len(keys)} possible facts {name}/{arity}, which is too "
+            "many; describe the possible inputs with an inputs program (--inputs)."
         )
     value_of, key_of = names("value"), names("key")
     lines = [f"{value_of}({_quoted(name, arity)},{i},{value})." for i in range(arity) for value in values[i]]
@@ -114,6 +114,7 @@ def _fact(text: str) -> tuple[Symbol, ...]:
     atoms = list(control.symbolic_atoms)
     if not atoms or not all(atom.is_fact for atom in atoms):
         raise UserError(
-            f"'{text}' in a context is no fact; say by an inputs program what the possible inputs are."
+            f"The context statement '{text}' is not a fact; describe the possible inputs with an inputs "
+            "program (--inputs)."
         )
     return tuple(atom.symbol for atom in atoms)

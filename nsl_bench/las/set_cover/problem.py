@@ -69,7 +69,7 @@ class CoverProblem:
                 asks[id(target.condition)] = demands(target.condition)
             asked = asks[id(target.condition)]
             if asked is None:
-                raise ValueError("a condition is more than needs and bans")
+                raise ValueError("a condition must consist of needs and bans")
             sides = [asked.needs, (asked.bans,) if asked.bans else ()]
             needs, bans = (
                 tuple(unions.setdefault((atoms, target.column), len(unions)) for atoms in side)

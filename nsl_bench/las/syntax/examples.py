@@ -91,11 +91,12 @@ class ExampleReader:
             name, at, number = parts.pop(0)[0].partition("@")
             penalty = number.strip() if at else None
             if penalty is not None and not re.fullmatch(r"-?\d+", penalty):
-                raise self._source.error(offset, f"the penalty '{penalty}' of an example is not an integer.")
+                raise self._source.error(offset, f"an example's penalty must be an integer; got '{penalty}'.")
         sets = [(p[1:-1], start + o + 1) for p, o in parts if p.startswith("{") and p.endswith("}")]
         if len(sets) != len(parts) or len(sets) not in (2, 3):
             raise self._source.error(
-                offset, "an example has the form '#pos(id@penalty, {inclusions}, {exclusions}, {context}).'."
+                offset,
+                "an example must have the form '#pos(id@penalty, {inclusions}, {exclusions}, {context}).'.",
             )
         context = self._context(*sets[2]) if len(sets) == 3 else ()
         self._add(offset, text[1:4], name, penalty, self._atoms(*sets[0]), self._atoms(*sets[1]), context)

@@ -51,8 +51,8 @@ _ASP_DIRECTIVES = frozenset(
 )
 _DROPPED = frozenset({"show", "project", "heuristic", "predict", "max_penalty"})
 _REFUSED = {
-    "script": "scripts are refused: a task file must not run code.",
-    "include": "includes are refused: a task file must be whole.",
+    "script": "#script is not supported: a task file must not run code.",
+    "include": "#include is not supported: put everything in one task file.",
     "program": "program parts are not supported in a task.",
     "theory": "theories are not supported in a task.",
     "edge": "edge directives are not supported in a task.",
@@ -155,7 +155,8 @@ class _Reader:
         if found := stray(self.source.text):
             offset, shown = found
             raise self.source.error(
-                offset, f"the character {shown} is not ASCII, as all is outside of strings and comments."
+                offset,
+                f"the character {shown} is not allowed; only ASCII is, except in strings and comments.",
             )
         spans: list[tuple[int, int]] = []
         for statement in self.source.statements():
@@ -274,14 +275,14 @@ class _Reader:
         match = pattern.match(statement.text.strip())
         if match is None:
             found = " ".join(statement.text.split())[:60]
-            raise self.source.error(statement.offset, f"'{found}' should have the form '{shape}.'.")
+            raise self.source.error(statement.offset, f"'{found}' must have the form '{shape}.'.")
         return match
 
     def _penalty(self, statement: Statement) -> None:
         quoted = self._match(_BIAS, statement, '#bias("penalty(1, head).")').group(1)
         strings = _QUOTED.findall(quoted)
         if not strings or _QUOTED.sub("", quoted).strip():
-            raise self.source.error(statement.offset, "the argument of '#bias' has to be a string.")
+            raise self.source.error(statement.offset, "the argument of '#bias' must be a string.")
         rule = "".join(strings).replace('\\"', '"').replace("\\\\", "\\").strip()
         rule = rule if rule.endswith(".") else rule + "."
         program = parse(rule, f"{self.source.name}, #bias", self.source.place(statement.offset))
@@ -297,7 +298,7 @@ class _Reader:
         for part, _ in split_arguments(match.group(3)):
             pair = re.fullmatch(r"([a-z_]\w*)\s*/\s*(\d+)", part)
             if pair is None:
-                raise self.source.error(offset, f"'{part}' should have the form 'kind/arity' in '{shape}.'.")
+                raise self.source.error(offset, f"'{part}' must have the form 'kind/arity' in '{shape}.'.")
             kinds.append(
                 (pair.group(1), self.source.number(pair.group(2), "the arity of a predicate", offset))
             )
@@ -325,7 +326,7 @@ class _Reader:
                 return
         raise self.source.error(
             offset,
-            "a meta-rule needs an atom that binds its predicates, e.g. 'P(X) :- Q(X), identity(P, Q).'.",
+            "a meta-rule must have an atom that binds its predicates, e.g. 'P(X) :- Q(X), identity(P, Q).'.",
         )
 
 

@@ -112,7 +112,7 @@ class Source:
                 opened.append((token, match.start()))
             elif token in _CLOSE:
                 if not opened or _OPEN.index(opened[-1][0]) != _CLOSE.index(token):
-                    raise self.error(match.start(), f"'{token}' closes nothing that is open.")
+                    raise self.error(match.start(), f"'{token}' has no matching opening bracket.")
                 opened.pop()
             elif token == '"':
                 raise self.error(match.start(), "this string is not closed on its line.")
