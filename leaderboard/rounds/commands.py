@@ -298,7 +298,7 @@ def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, boar
 def verify_round(name: str, submissions: Path | None, package: Path | None, board: Path | None) -> int:
     """Check the revealed round NAME with public files alone: commitment, data, entries, every score.
 
-    Exit code 0: all is right; 1: something is not.
+    Exit code 0 if no problems were found, 1 otherwise.
     """
     from ..accepted import SUBMISSIONS as ACCEPTED
     from ..contests import BOARD as OWN

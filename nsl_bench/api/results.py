@@ -117,7 +117,7 @@ class Results:
                 return store.predictions(key)
             except NoPredictions:
                 continue
-        raise NoPredictions(f"There are no predictions of the run {key} in {self.folder}.")
+        raise NoPredictions(f"The run {key} in {self.folder} has no predictions.")
 
     def rules(self, key: str) -> tuple[str, ...]:
         """The rules that a run learned; empty if it has none.

@@ -47,7 +47,7 @@ _START_SECONDS = 120.0
 _CHILDREN = hasattr(os, "fork")
 """Whether a child process can be held to limits; Windows has neither sockets to inherit nor groups to end."""
 
-_KILLED = "somebody else killed it; was there enough memory?"
+_KILLED = "another process killed it (out of memory?)"
 
 
 @dataclass(frozen=True)

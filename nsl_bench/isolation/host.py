@@ -137,7 +137,7 @@ class IsolatedLearner:
         """The answer to a question about a view that the learner was handed before."""
         view = self._views.get(question.get("view", 0))
         if view is None:
-            return {"error": "There is no such view.", "kind": "user"}
+            return {"error": "The view does not exist.", "kind": "user"}
         return answer(view, question)
 
     def predict_proba(self, test: View) -> Any:

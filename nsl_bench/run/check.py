@@ -99,7 +99,7 @@ def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator
         yield from found
         if late:
             if task is not tasks[-1]:
-                yield Finding(False, task.name, "The learner was not tried on the tasks that are left.")
+                yield Finding(False, task.name, "The learner was not tried on the remaining tasks.")
             return
 
 
@@ -200,23 +200,23 @@ def _compared(first: _Trial, second: _Trial, where: str) -> Iterator[Finding]:
                 True,
                 where,
                 f"{name} evaluation: the probabilities of {int(short.sum())} of {len(sums)} examples sum to "
-                f"less than one, e.g. {sums[int(short.argmax())]:.3g}; a row sums to one, or is all zeros "
-                "for no answer.",
+                f"less than 1, e.g. {sums[int(short.argmax())]:.3g}; each row must sum to 1, or be all zeros "
+                "to abstain.",
             )
         if not np.array_equal(values, second.probabilities[name]):
             differ = int((values != second.probabilities[name]).any(axis=1).sum())
             yield Finding(
                 True,
                 where,
-                f"{name} evaluation: with the same seed a second run answers differently for {differ} of "
-                f"{len(values)} examples; take `seed` in the constructor, and use it for all that is random.",
+                f"{name} evaluation: a second run with the same seed differs for {differ} of "
+                f"{len(values)} examples; take `seed` in the constructor and use it for all randomness.",
             )
         if np.ptp(values, axis=0).max(initial=0) == 0:
             yield Finding(False, where, f"{name} evaluation: every example gets the same answer.")
         empty = int((values.max(axis=1) <= 0).sum())
         if empty:
-            yield Finding(False, where, f"{name} evaluation: no answer for {empty} of {len(values)}.")
+            yield Finding(False, where, f"{name} evaluation: abstains on {empty} of {len(values)} examples.")
     if first.hypothesis != second.hypothesis:
-        yield Finding(True, where, "With the same seed a second run learns different rules.")
+        yield Finding(True, where, "A second run with the same seed learns different rules.")
     rules = "no rules" if first.hypothesis is None else f"{len(first.hypothesis.rules)} rules"
     yield Finding(False, where, f"answered in {' and '.join(first.probabilities)} evaluation, {rules}.")

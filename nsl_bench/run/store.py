@@ -206,7 +206,7 @@ class Store:
             found = read_predictions(compacted, key)
             if not found.empty:
                 return found
-        raise NoPredictions(f"There are no predictions of the run {key} in {self.folder}.")
+        raise NoPredictions(f"The run {key} in {self.folder} has no predictions.")
 
     def log(self, key: str) -> Path:
         """The file for what the learner of a run prints."""

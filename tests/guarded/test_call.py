@@ -89,7 +89,7 @@ def test_what_it_tells_and_prints(capsys: pytest.CaptureFixture[str]) -> None:
         (signal.SIGFPE, "Trying crashed clingo .SIGFPE.: an integer division"),
         (signal.SIGSEGV, "SIGSEGV.*nested less deep"),
         (signal.SIGABRT, "SIGABRT"),
-        (signal.SIGKILL, "SIGKILL.*enough memory"),
+        (signal.SIGKILL, "SIGKILL.*out of memory"),
     ],
 )
 def test_a_death(number: int, sentence: str) -> None:

@@ -164,7 +164,7 @@ def test_what_was_not_verified_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.unverified == "the hypothesis space has more than 5 rules"
     found = thoroughly(TASK, replace(found, status="feasible", unverified=""))
     assert (found.verified, found.unverified) == ("score", "the answer is not proven optimal")
-    assert thoroughly(TASK, Solution("feasible", None, 0)).unverified == "there is no hypothesis to check"
+    assert thoroughly(TASK, Solution("feasible", None, 0)).unverified == "no hypothesis to check was found"
 
 
 def test_it_heeds_a_budget() -> None:

@@ -225,11 +225,7 @@ def _run(
     program = PROGRAMS[learner]
     path = find(program, executable)
     if path is None:
-        where = (
-            f"'{executable}' is not an executable program"
-            if executable
-            else f"{program.name} is not on the PATH"
-        )
+        where = f"'{executable}' is not a program" if executable else f"{program.name} is not on the PATH"
         raise UserError(f"{where}; install it from {program.home} or set {program.variable}.")
     written = text(task)
     started = time.monotonic()

@@ -59,7 +59,7 @@ def _arguments(
     """Recall, literal, the literal's offset and options of a declaration."""
     opening = text.find("(")
     if opening < 0 or not text.rstrip().endswith(")"):
-        raise source.error(offset, f"'{' '.join(text.split())[:60]}' should have the form '{shape}.'.")
+        raise source.error(offset, f"'{' '.join(text.split())[:60]}' must have the form '{shape}.'.")
     inner = text.rstrip()[opening + 1 : -1]
     parts = [(part, offset + opening + 1 + at) for part, at in split_arguments(inner)]
     recall: int | None = None
@@ -76,7 +76,7 @@ def _arguments(
             if option not in _OPTIONS:
                 raise source.error(at, f"option '{option}' is not known; known are {', '.join(_OPTIONS)}.")
     if len(parts) != 1:
-        raise source.error(offset, f"'{' '.join(text.split())[:60]}' should have the form '{shape}.'.")
+        raise source.error(offset, f"'{' '.join(text.split())[:60]}' must have the form '{shape}.'.")
     return recall, parts[0][0], parts[0][1], options
 
 

@@ -67,7 +67,7 @@ def checked(task: LasTask, solution: Solution, budget: Budget, *, thorough: bool
         if solution.status == "unsatisfiable":
             return _verify_unsatisfiable(task, solution, stop)
         if solution.score is None:
-            return replace(solution, unverified="there is no hypothesis to check")
+            return replace(solution, unverified="no hypothesis to check was found")
         found = _score(task, solution.hypothesis, stop, solution)
     except (Unverifiable, Expired) as reason:
         return replace(solution, unverified=str(reason) if thorough else "")

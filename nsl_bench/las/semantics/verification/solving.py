@@ -35,7 +35,7 @@ def parse(text: str) -> list[ast.AST]:
     )
     for statement in found:
         if statement.ast_type not in (*kept, *silent):
-            raise Unverifiable(f"'{statement}' is no rule")
+            raise Unverifiable(f"'{statement}' is not a rule")
     return [statement for statement in found if statement.ast_type in kept]
 
 

@@ -104,7 +104,7 @@ class _Apart(ast.Transformer):
         if term.ast_type == ast.ASTType.Pool:
             return term.update(arguments=[self._atom(each, negative) for each in term.arguments])
         if term.ast_type != ast.ASTType.Function or term.external:
-            raise Unverifiable(f"'{term}' is no atom")
+            raise Unverifiable(f"'{term}' is not an atom")
         arguments = list(term.arguments)
         copied = self._copied((term.name, len(arguments)))
         if copied:
@@ -265,9 +265,9 @@ def _read_atom(text: str) -> tuple[bool, str, tuple[str, ...]]:
     try:
         symbol = clingo.parse_term(text, logger=lambda *_: None)
     except RuntimeError:
-        raise Unverifiable(f"'{text}' is no ground atom") from None
+        raise Unverifiable(f"'{text}' is not a ground atom") from None
     if symbol.type != clingo.SymbolType.Function or not symbol.name:
-        raise Unverifiable(f"'{text}' is no ground atom")
+        raise Unverifiable(f"'{text}' is not a ground atom")
     return symbol.negative, symbol.name, tuple(map(str, symbol.arguments))
 
 
