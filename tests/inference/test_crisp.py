@@ -174,7 +174,7 @@ def test_other_characters_stand_in_strings_and_comments() -> None:
 
 @pytest.mark.parametrize("atom", ["win(", "win(X)", "5", "wün(1)"])
 def test_a_labels_atom_is_a_ground_atom(atom: str) -> None:
-    with pytest.raises(UserError, match="is no ground atom"):
+    with pytest.raises(UserError, match="must be a ground atom"):
         crisp_labels(["win(1)."], "", [()], LabelSpace(("one", "two"), ("win(1)", atom)))
 
 
