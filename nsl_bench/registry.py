@@ -211,7 +211,7 @@ def _arguments(make: Any, spec: Spec, opening: str, extra: Mapping[str, Any]) ->
     ]
     if len(spec.args) > len(positional):
         raise UserError(
-            f"{opening} takes at most {len(positional)} positional argument(s); got {len(spec.args)}."
+            f"{opening} takes at most {len(positional)} positional arguments; got {len(spec.args)}."
         )
     given = dict(zip((p.name for p in positional), spec.args, strict=False))
     for key, value in spec.kwargs.items():

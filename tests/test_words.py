@@ -22,7 +22,7 @@ REFUSED = re.compile(
     r"|\bis no (?!longer)|\bare no \b|\bbe no \b|there (?:is|are) no\b|\bis none\b|, found "
     r"|(?<!Input )should (?:be|hold|have) "
     r"|is there (?:already|twice)|\bnot there\b|\bis there\b|\bwere there\b|cannot be made(?! safe)"
-    r"|\bmakes one\b|of its own\b|in place of|\bto mend\b|All is (?:well|right)|as it was written|take (?:it )?away"
+    r"|\bmakes one\b|of its own\b|in place of|\bto mend\b|All is (?:well|right)|as it was written"
     r"|percents? of shift|shares? of shift\b",
     re.IGNORECASE,
 )

@@ -30,8 +30,8 @@ def parse_text(text: str, what: str, place: tuple[int, int] = (1, 1)) -> list[as
     nodes: list[ast.AST] = []
     check_text(text, what)
     if found := directive(text):
-        meaning = "run no code" if found == "script" else "read no files"
-        raise UserError(f"#{found} is not supported: {what} has one, and programs here {meaning}.")
+        meaning = "run code" if found == "script" else "read files"
+        raise UserError(f"#{found} is not supported in {what}: programs must not {meaning}.")
     try:
         ast.parse_string(text, nodes.append, logger=lambda _, message: messages.append(message))
     except RuntimeError:

@@ -70,8 +70,8 @@ def test_more_columns_than_examples(tmp_path: Path) -> None:
     [
         (["--percent", "50"], "name one with --shift"),
         (["--shift", "rotat90"], "Did you mean 'rotate90'"),
-        (["--out", "page.text"], "no ending of a picture"),
-        (["--out", "page.psd"], "no ending of a picture"),
+        (["--out", "page.text"], "ending of an image format"),
+        (["--out", "page.psd"], "ending of an image format"),
         (["--n", "400", "--columns", "1"], "at most 65500 pixels per side"),
     ],
 )

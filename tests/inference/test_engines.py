@@ -277,7 +277,7 @@ def test_negligible_concepts_are_dropped() -> None:
         ("win(X) :- shows(X,C), nice(C).", "uses nice/1, which is not defined"),
         ("win(X) :- show(X,heads).", r"uses show/2, .*Did you mean.*shows/2"),
         ("win(X) :- not shows(X,heads).", "unsafe"),
-        ("#script (python) #end.", "#script is not supported: the hypothesis"),
+        ("#script (python) #end.", "#script is not supported in the hypothesis"),
         ("{ win(1) }.", "is a (choice|disjunction)"),
         ("win(1) | win(2).", "is a (choice|disjunction)"),
         ("-win(1) :- shows(1,heads).", "Classical negation"),

@@ -184,7 +184,7 @@ def test_rows_of_a_parquet_file_are_checked_too(folder: Path, capsys: pytest.Cap
 )
 def test_a_broken_marker_gets_a_sentence(folder: Path, text: str) -> None:
     (folder / "store.json").write_text(text)
-    with pytest.raises(UserError, match=r"store\.json is broken"):
+    with pytest.raises(UserError, match=r"store\.json is damaged"):
         Store(folder)
 
 
@@ -271,5 +271,5 @@ def test_the_published_schema_refuses_what_is_refused_here() -> None:
 )
 def test_a_broken_exported_job_gets_a_sentence(tmp_path: Path, task: str) -> None:
     (tmp_path / "task.json").write_text(task)
-    with pytest.raises(UserError, match=r"task\.json is broken"):
+    with pytest.raises(UserError, match=r"task\.json is damaged"):
         jobs_in(tmp_path)

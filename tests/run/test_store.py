@@ -241,5 +241,5 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"another format \(schema 99"):
         Store(tmp_path / "results")
     (tmp_path / "results" / "store.json").write_text("{")
-    with pytest.raises(UserError, match=r"store\.json is broken"):
+    with pytest.raises(UserError, match=r"store\.json is damaged"):
         Store(tmp_path / "results")
