@@ -1,6 +1,6 @@
 """nsl-bench: the benchmark for neural-symbolic learning under distributional shift.
 
-The Python interface is what this module offers by name; each is imported when it is first asked for.
+The public functions are imported on first use, so that ``import nsl_bench`` is fast.
 """
 
 from __future__ import annotations

@@ -29,11 +29,11 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 
 @dataclass(frozen=True)
 class Allowed:
-    """What an argument may be.
+    """Allowed values of an argument.
 
     Attributes:
-        words: behind "must be": ``"a whole number of 1 or more"``.
-        test: whether a value is one.
+        words: text after "must be": ``"a whole number of 1 or more"``.
+        test: whether a value is allowed.
     """
 
     words: str
@@ -41,28 +41,28 @@ class Allowed:
 
 
 def whole(least: int, most: float = math.inf) -> Callable[[Any], bool]:
-    """Whether a value is a whole number in a range; True and 1.0 are none."""
+    """A test for whole numbers in a range; True and 1.0 fail."""
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def number(least: float, most: float) -> Callable[[Any], bool]:
-    """Whether a value is a number in a range; True and NaN are none."""
+    """A test for numbers in a range; True and NaN fail."""
     return lambda value: (
         isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
     )
 
 
 def of(*types: type) -> Callable[[Any], bool]:
-    """Whether a value has one of these types."""
+    """A test for values of these types."""
     return lambda value: isinstance(value, types)
 
 
 def checked_arguments(allowed: Mapping[str, Allowed]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator that checks the arguments of a function before it is called.
+    """Decorator that checks the arguments of a function before the call.
 
     Args:
-        allowed: what each argument may be. A default value is always allowed, and NumPy's numbers are taken
-            as Python's.
+        allowed: allowed values of each argument. A default value is always allowed. NumPy scalars count as
+            Python numbers.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

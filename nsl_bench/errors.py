@@ -1,4 +1,4 @@
-"""Errors that are the user's to mend: one clear sentence, exit code 2, no traceback."""
+"""Errors that the user can fix: one clear sentence, exit code 2, no traceback."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["Interrupted", "UserError", "did_you_mean", "unknown"]
 
 
 class UserError(Exception):
-    """Bad input. Its text is one sentence: what was wrong, where, and what would be right."""
+    """Bad input. Its text is one sentence that names what was given, what is allowed, and the fix."""
 
 
 class Interrupted(Exception):
-    """Ctrl-C in the middle of work that is kept. Its text is one sentence: what is kept, and how to go on."""
+    """Ctrl-C during work that is kept. Its text says what is kept and how to resume."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -27,5 +27,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
-    """The error for a name that nobody registered, e.g. ``unknown("shift", "nior", shifts)``."""
+    """The error for an unknown name, e.g. ``unknown("shift", "nior", shifts)``."""
     return UserError(f"Unknown {kind} '{name}'.{did_you_mean(name, known)}")

@@ -1,1 +1,1 @@
-"""The Python interface: what `nsl_bench` offers by name, and what every command line calls."""
+"""The Python interface behind `nsl_bench` and every command."""

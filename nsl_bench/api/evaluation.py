@@ -1,4 +1,4 @@
-"""Scoring learners: which runs there are to do, and doing those that a results folder lacks."""
+"""Evaluation of learners: select runs, skip those already done, do the rest."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ __all__ = ["Evaluation", "Options", "evaluate"]
 
 @dataclass(frozen=True)
 class Options:
-    """How runs are done, whatever is run.
+    """Options for doing runs.
 
     Attributes:
-        limits: what each learner may use, in a process of its own; None: learners run in this process,
-            without limits.
-        device: of networks: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        jobs: runs at once; None: one a processor core.
-        scheduler: address of a Dask scheduler that does the runs; None: this machine.
-        rerun: which runs with a record are done again.
-        data_seed: a secret seed, which the data follow in place of the public one.
-        interventions: numbers of slots whose true concepts learners are given, in evaluations of their own.
+        limits: resources of each learner in its sandbox; None to run learners in this process, without
+            limits.
+        device: device for networks: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        jobs: number of parallel runs; None for one per processor core.
+        scheduler: address of a Dask scheduler; None to use this machine.
+        rerun: which runs that already have a record to repeat.
+        data_seed: secret seed for the data, used instead of the public one.
+        interventions: numbers of slots whose true concepts learners get, each in an evaluation of its own.
     """
 
     limits: Limits | None = field(default_factory=Limits)
@@ -53,13 +53,14 @@ class Options:
 
 
 class Evaluation:
-    """Runs to do, and where their results go.
+    """A set of runs and the results folder that they go to.
 
     Args:
-        grids: which runs.
-        out: results folder, made if it is not there.
-        options: how they are done.
-        own: learners that exist in this process alone: the name in the grids, and what makes one from a seed.
+        grids: grids of runs.
+        out: results folder; created if it does not exist.
+        options: how to do the runs.
+        own: learners that exist only in this process: their name in the grids, and a function from a seed to
+            a learner.
 
     Attributes:
         jobs: every run, once.
@@ -119,14 +120,14 @@ class Evaluation:
         on_failure: Callable[[Record], None] = lambda record: None,
         heard: Callable[[Record, int, int], None] = lambda record, done, total: None,
     ) -> Tally:
-        """Do the runs that are missing; what is done is kept at once.
+        """Do the missing runs. Each result is saved as soon as its run finishes.
 
         Args:
-            on_failure: told of every failed record.
-            heard: told of every record, of how many runs are done and how many there are to do.
+            on_failure: called with every failed record.
+            heard: called with every record, the number of runs done, and the number of runs to do.
 
         Raises:
-            UserError: the data or the network of a run cannot be made.
+            UserError: the data or the network of a run cannot be created.
         """
         from nsl_bench.run.evaluate import Bench
 
@@ -177,33 +178,33 @@ def evaluate(
 
     Args:
         learners: one or several of: a name (``"ffnsl"``, ``"random_forest:trees=50"``), a file or module and
-            a class in it (``"my.py:MyLearner"``), a class, or an object with ``fit`` and ``predict_proba``.
-            A mapping gives them display names. Names and files run in a process of their own, held to limits;
-            so do classes of modules that can be imported. Objects, and classes of notebooks, run in this
-            process.
-        tasks: one or several names (`nsl_bench.list_tasks`).
-        shift: shifts of train and test images, short names or specs.
-        shares: shares of shifted examples in train and test sets alike, 0..100.
-        train_shift, test_shift: of one part, in place of `shift`.
-        train_shares, test_shares: of one part, in place of `shares`; each meets each.
-        repeats: how many train splits, or which, from 1.
-        size: of the train splits.
+            a class in it (``"my.py:MyLearner"``), a class, or an object with ``fit`` and ``predict_proba``. A
+            mapping gives them display names. Names, files and importable classes run in a sandbox. Objects
+            and classes defined in a notebook run in this process.
+        tasks: one or several task names (`nsl_bench.list_tasks`).
+        shift: shifts of train and test images, as short names or specs.
+        shares: shares of shifted examples in both train and test set, 0..100.
+        train_shift, test_shift: shifts of one set only, instead of `shift`.
+        train_shares, test_shares: shares of one set only, instead of `shares`; all pairs are run.
+        repeats: number of train splits, or which ones, counted from 1.
+        size: size of the train splits.
         source: image sources; the task's embedded one by default.
         network: perception networks.
-        network_seeds: seeds of each network; its own by default.
-        learner_seeds: which seeds of each learner, from 0.
-        symbolic: hand true concepts to learners in place of a network's predictions.
-        seed: of the data, and what learners' seeds are derived from.
-        splits: folder of splits to use in place of generated ones.
-        out: results folder; only what it lacks is run. A temporary one by default, which lives as long as the
-            results.
-        options: limits, devices, parallel runs.
+        network_seeds: seeds of each network; the network's own by default.
+        learner_seeds: seeds of each learner, counted from 0.
+        symbolic: give learners true concepts instead of network predictions.
+        seed: seed of the data, from which learners' seeds are derived.
+        splits: folder of existing splits to use instead of generating them.
+        out: results folder; only missing runs are done. By default a temporary folder that is deleted with
+            the returned results.
+        options: limits, device and parallelism.
 
     Returns:
-        The results of these runs; a failed run counts as the majority class and is said on standard error.
+        The results of these runs. Failed runs count as majority-class predictions and are listed on standard
+        error.
 
     Raises:
-        UserError: an unknown name, an option out of range, or a learner that cannot be made.
+        UserError: an unknown name, an option out of range, or a learner that cannot be created.
     """
     names, own, shown = _named(learners)
     temporary = tempfile.TemporaryDirectory(prefix="nsl-bench-results-") if out is None else None

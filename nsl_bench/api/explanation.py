@@ -1,4 +1,4 @@
-"""One example as a person wants to see it: images, concepts, rules that fire, label probabilities."""
+"""Explanation of one example: images, concepts, rules that fire, label probabilities."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _EVALUATIONS = {"framework": "from the images", "hypothesis": "from the true con
 
 @dataclass(frozen=True)
 class Seen:
-    """What a network sees in one slot.
+    """Network predictions for one slot.
 
     Attributes:
-        slot: its name.
-        concept: what the image shows.
-        guesses: the most probable concepts with their probabilities, three at most.
+        slot: name of the slot.
+        concept: true concept of the image.
+        guesses: the (at most three) most probable concepts with their probabilities.
     """
 
     slot: str
@@ -49,12 +49,12 @@ class Seen:
 
 @dataclass(frozen=True)
 class StoredAnswer:
-    """What a run answered, as it was stored.
+    """Prediction that a run stored for the example.
 
     Attributes:
         evaluation: ``"framework"`` or ``"hypothesis"``.
         predicted: the label, or ``"undecided"`` or ``"ambiguous"``.
-        probabilities: of the labels; empty if the learner gave none.
+        probabilities: probability of each label; empty if the learner gave none.
     """
 
     evaluation: str
@@ -64,17 +64,17 @@ class StoredAnswer:
 
 @dataclass(frozen=True)
 class RuleAnswer:
-    """What rules say of an example, computed now.
+    """Labels that rules derive for the example, computed now.
 
     Attributes:
-        whose: whose rules they are.
-        fired: instances of rules that fire on the most likely concepts.
-        derived: the label that they derive from these, ``"none"`` or ``"several"``.
-        probabilities: of the labels, over everything that the images may show.
-        undecided: probability of no label.
-        ambiguous: probability of several labels.
-        quality: how good these numbers are, in words.
-        note: what is worth knowing of the rules; empty if nothing is.
+        whose: origin of the rules, in words.
+        fired: rule instances that fire on the most probable concepts.
+        derived: label derived from the most probable concepts, or ``"none"`` or ``"several"``.
+        probabilities: probability of each label, over all concepts that the images may show.
+        undecided: probability that no label is derived.
+        ambiguous: probability that several labels are derived.
+        quality: accuracy of these numbers, in words.
+        note: remark on the rules; empty if there is none.
     """
 
     whose: str
@@ -89,21 +89,21 @@ class RuleAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """An example, what a network sees in it, and what rules and a run say of it.
+    """An example with its network predictions, and the labels of rules and of a run.
 
     Attributes:
-        task: the task's name.
-        example: e.g. ``"test-17"``.
-        label: the true one.
-        shift: what its images went through; empty if it is not shifted.
-        metadata: by name.
-        network: which network sees it, with a remark if the run used none.
-        seen: slot by slot, without blank ones.
-        rules: what the rules say; None if a run learned none.
+        task: name of the task.
+        example: name of the example, e.g. ``"test-17"``.
+        label: true label.
+        shift: shift of its images; empty if it is not shifted.
+        metadata: metadata by name.
+        network: network in use, with a remark if the run used none.
+        seen: network predictions, slot by slot, without blank slots.
+        rules: labels that the rules derive; None if a run learned no rules.
         run: key of the run, if one was named.
-        learner: of that run.
-        stored: what that run answered; a text says why it is not known.
-        image: its images on a page.
+        learner: learner of that run.
+        stored: prediction that the run stored, or a text that says why it is unknown.
+        image: images of the example on one page.
     """
 
     task: str
@@ -219,27 +219,28 @@ def explain(
     data_seed: DataSeed | None = None,
     engine: str = "auto",
 ) -> Explanation:
-    """What a network and rules make of one example.
+    """Explain how a network and rules label one example.
 
     Args:
-        example: ``"train-0"``, ``"test-17"`` and so on, counted from 0.
-        task: a name; not needed with a run.
-        rules: a file of ASP rules, or the rules themselves, one a text; by default those that the run
-            learned, or the task's true rule.
+        example: name of the example, ``"train-0"``, ``"test-17"`` and so on, counted from 0.
+        task: name of the task; not needed with `run`.
+        rules: a file of ASP rules, or a sequence of rules. By default the rules of the run, or the task's
+            true rule.
         results: results folder of the run.
-        run: its key, or how it begins: all else comes from there. Its own answer is shown as it was stored.
+        run: key of the run, or its first characters. The run then supplies all other settings, and the
+            prediction that it stored is returned too.
         source: image source; the task's embedded one by default.
         network: perception network.
-        shift: short name or spec.
-        share: of shifted examples, in per cent; 100 if a shift is named.
-        size: of the train split that a train example is from.
-        repeat: likewise.
-        seed: of the data.
-        data_seed: a secret seed in its place.
+        shift: short name or spec of a shift.
+        share: share of shifted examples in percent; 100 by default if a shift is named.
+        size: train size, for a train example.
+        repeat: train split, for a train example.
+        seed: seed of the data.
+        data_seed: secret seed of the data, used instead of `seed`.
         engine: ``"auto"``, ``"exact"``, ``"sampling"`` or ``"problog"``.
 
     Raises:
-        UserError: no such example, run or name, or rules that cannot be used.
+        UserError: an unknown example, run or name, or rules that cannot be evaluated.
     """
     from nsl_bench.asp.text import read_text
     from nsl_bench.guarded.call import prepare

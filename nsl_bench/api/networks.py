@@ -1,4 +1,4 @@
-"""Training a perception network, and how well it sees."""
+"""Training of perception networks, and their accuracy."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ class Training:
     """A trained network.
 
     Attributes:
-        network: maps images to concept probabilities (`predict_proba`).
-        file: its weights, safetensors.
-        accuracies: share of held-out images that it sees right, standard and under each named shift; empty if
-            nothing was measured.
+        network: the network; `predict_proba` maps images to concept probabilities.
+        file: safetensors file with its weights.
+        accuracies: accuracy on held-out images, unshifted and under each named shift; empty if not measured.
     """
 
     network: Network
@@ -46,25 +45,25 @@ def train_network(
     out: str | Path | None = None,
     progress: bool = True,
 ) -> Training:
-    """Train a network for a task, on the network's part of an image pool, and measure it on held-out images.
+    """Train a network for a task on its part of the image pool, and measure its accuracy on held-out images.
 
-    An interrupted training goes on after its last whole epoch when it is called again.
+    After an interruption, call it again to resume after the last full epoch.
 
     Args:
         network: a name or spec, e.g. ``"softmax"`` or ``"edl_gen:epochs=10"``.
-        task: whose concepts it must know.
-        source: the images; the task's embedded ones by default.
-        images_per_concept: train images of each concept, at most; the network's own option by default.
-        epochs: passes over the train images; likewise.
-        seed: of the training.
-        held_out: images to measure on, at most, standard and under each named shift; 0 measures nothing.
+        task: task whose concepts the network learns.
+        source: image source; the task's embedded one by default.
+        images_per_concept: maximum number of train images per concept; the network's own option by default.
+        epochs: passes over the train images; the network's own option by default.
+        seed: seed of the training.
+        held_out: maximum number of held-out images, unshifted and for each named shift; 0 to skip measuring.
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` ...
-        out: file for the weights; by default one in the cache, where runs find it. If its folder has an
-            ``index.json`` of weights, the file is listed there.
-        progress: show bars, if standard error is a terminal.
+        out: file for the weights; by default in the cache, where runs find it. If its folder has an
+            ``index.json`` of weights, the file is added to it.
+        progress: whether to show bars, if standard error is a terminal.
 
     Raises:
-        UserError: an unknown name, images that cannot be read or trained on, or no such folder.
+        UserError: an unknown name, images that cannot be read or trained on, or a missing folder.
     """
     from nsl_bench import cache, registry
     from nsl_bench.data.splits import make_source

@@ -1,4 +1,4 @@
-"""Results: the runs of one or several results folders, as tables, pictures and comparisons."""
+"""Results: the runs of one or several results folders as tables, figures and comparisons."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _COLUMN_OF = {"share": "percent"}
 class Results:
     """Runs of one or several results folders.
 
-    It is read again from disk by `refresh`; everything else works on what was read.
+    Folders are read once; call `refresh` to read them again.
 
     Args:
-        folders: results folders, as `nsl_bench.evaluate` and `nsl-bench run` write them. Of a run that is in
-            several, the one in the last folder counts.
-        names: learners' specs and what tables and pictures call them.
+        folders: results folders, as written by `nsl_bench.evaluate` and `nsl-bench run`. If a run is in
+            several, the last folder counts.
+        names: display name of each learner's spec in tables and figures.
 
     Raises:
-        UserError: a folder is no results folder.
+        UserError: a folder is not a results folder.
     """
 
     def __init__(self, *folders: str | Path, names: Mapping[str, str] | None = None) -> None:
@@ -62,20 +62,20 @@ class Results:
 
     @property
     def folder(self) -> Path:
-        """The first folder, where pictures go by default."""
+        """The first folder, where figures are written by default."""
         return self.stores[0].folder
 
     def refresh(self) -> Results:
-        """Forget what was read, so that runs made meanwhile are seen; returns itself."""
+        """Read the folders again on next use, to include new runs; returns itself."""
         for name in ("frame", "_latest"):
             self.__dict__.pop(name, None)
         return self
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row a run: the job's fields, ``key``, ``status``, ``results`` (the folder), a column a metric.
+        """One row per run: job fields, ``key``, ``status``, ``results`` (the folder), and all metrics.
 
-        ``shift`` and ``percent`` are the run's curve and its place on it.
+        ``shift`` and ``percent`` name the run's curve and its position on it.
         """
         import pandas as pd
 
@@ -105,10 +105,10 @@ class Results:
         return self._latest
 
     def predictions(self, key: str) -> pd.DataFrame:
-        """What a run predicted: ``evaluation``, ``example``, ``label``, ``predicted``, a probability a label.
+        """Predictions of a run: ``evaluation``, ``example``, ``label``, ``predicted``, label probabilities.
 
         Raises:
-            UserError: there is no such run, or its predictions were not kept.
+            UserError: the run does not exist, or its predictions were not stored.
         """
         from nsl_bench.run.store import NoPredictions
 
@@ -120,19 +120,19 @@ class Results:
         raise NoPredictions(f"The run {key} in {self.folder} has no predictions.")
 
     def rules(self, key: str) -> tuple[str, ...]:
-        """The rules that a run learned; empty if it has none.
+        """The rules that a run learned; empty if it learned none.
 
         Raises:
-            UserError: no run, or several, have a key that begins so.
+            UserError: no run or several runs have a key with this beginning.
         """
         learned = self.record(key).hypothesis
         return () if learned is None else learned.rules
 
     def record(self, key: str) -> Record:
-        """A run's record, by its key or how it begins.
+        """The record of a run, by its key or the key's first characters.
 
         Raises:
-            UserError: no run, or several, have a key that begins so.
+            UserError: no run or several runs have a key with this beginning.
         """
         found = [record for name, record in self.latest().items() if name.startswith(key)]
         if len(found) != 1:
@@ -144,18 +144,18 @@ class Results:
         return found[0]
 
     def keep(self, keys: frozenset[str], alive: Any = None) -> None:
-        """Leave out other runs than these.
+        """Keep only some runs.
 
         Args:
-            keys: of runs.
-            alive: what must exist as long as the results: their temporary folder.
+            keys: keys of the runs to keep.
+            alive: object to keep alive with the results, such as their temporary folder.
         """
         self._where["key"] = keys
         self._kept_alive = alive
         self.refresh()
 
     def where(self, **values: Any) -> Results:
-        """The runs of some benchmarks, learners, shifts and so on.
+        """Select the runs of some benchmarks, learners, shifts and so on.
 
         Args:
             values: one value or several for any of benchmark, learner, network, track, shift, share, repeat,
@@ -183,10 +183,10 @@ class Results:
         return found
 
     def summary(self, metrics: Sequence[str] | None = None) -> pd.DataFrame:
-        """Mean and standard error over train splits, one row a setting, learner, shift, share and metric.
+        """Mean and standard error over train splits, one row per setting, learner, shift, share and metric.
 
         Args:
-            metrics: names (`nsl_bench.metrics.METRICS`); those of the protocol by default.
+            metrics: metric names (`nsl_bench.metrics.METRICS`); those of the protocol by default.
 
         Raises:
             UserError: an unknown metric.
@@ -196,10 +196,10 @@ class Results:
         return summarise(self.named(metrics), self._metrics(metrics))
 
     def named(self, metrics: Sequence[str] | None = None) -> pd.DataFrame:
-        """`frame` with learners' display names, and with metrics that can still be computed.
+        """`frame` with learners' display names and with missing metrics computed from stored predictions.
 
         Args:
-            metrics: that must be there if stored predictions give them.
+            metrics: metrics to compute from stored predictions.
         """
         from nsl_bench.report.completed import completed
 
@@ -222,13 +222,14 @@ class Results:
         format: Format = "markdown",
         layout: Literal["long", "wide"] = "long",
     ) -> str:
-        """Tables for people, or numbers: mean and standard error over train splits.
+        """Tables of mean and standard error over train splits, as text.
 
         Args:
-            metrics: names; those of the protocol by default.
-            format: of the text; ``"csv"`` gives numbers, one row a metric.
-            layout: ``"long"``: a row a learner, shift and share, a column a metric. ``"wide"``: as in papers,
-                a table a metric and shift, a row a learner, a column a share, the best in bold.
+            metrics: metric names; those of the protocol by default.
+            format: text format; ``"csv"`` gives plain numbers, one row per metric.
+            layout: ``"long"``: one row per learner, shift and share, one column per metric. ``"wide"``: one
+                table per metric and shift, with one row per learner, one column per share, and the best in
+                bold.
 
         Raises:
             UserError: an unknown metric.
@@ -248,9 +249,9 @@ class Results:
         """Draw the metrics over the share of shifted examples, and heat maps of train and test shares.
 
         Args:
-            folder: for the pictures; ``curves`` in the results folder by default.
-            metrics: names; those of the protocol by default.
-            format: of the pictures.
+            folder: folder for the figures; ``curves`` in the results folder by default.
+            metrics: metric names; those of the protocol by default.
+            format: file format of the figures.
 
         Returns:
             The files written.
@@ -266,10 +267,10 @@ class Results:
         return [*draw(runs, place, shown, format=format), *draw_grids(runs, place, shown, format=format)]
 
     def intervals(self) -> pd.DataFrame:
-        """95 % intervals of accuracies over train splits, seeds, and test examples or images.
+        """95 % intervals of accuracy over train splits, seeds, and test examples or images.
 
         Raises:
-            UserError: there are no runs with predictions.
+            UserError: no run has predictions.
         """
         from nsl_bench.report.intervals import intervals
 
@@ -296,14 +297,14 @@ class Results:
 
 
 def results(*folders: str | Path, names: Mapping[str, str] | None = None) -> Results:
-    """The runs of one or several results folders.
+    """Read the runs of one or several results folders.
 
     Args:
-        folders: as `nsl_bench.evaluate` and `nsl-bench run` write them.
-        names: learners' specs and what tables and pictures call them.
+        folders: results folders, as written by `nsl_bench.evaluate` and `nsl-bench run`.
+        names: display name of each learner's spec in tables and figures.
 
     Raises:
-        UserError: a folder is no results folder.
+        UserError: a folder is not a results folder.
     """
     return Results(*folders, names=names)
 
@@ -311,18 +312,18 @@ def results(*folders: str | Path, names: Mapping[str, str] | None = None) -> Res
 def compare(
     first: Results, second: Results, *, metric: str | None = None, level: float = 0.95
 ) -> pd.DataFrame:
-    """Paired differences between the learners of two sets of runs, with intervals.
+    """Compare two learners by paired differences, with confidence intervals.
 
-    Runs on the same data are pairs: the same task, images, train split, shift and shares. What the pairs
-    share (an easy train split) cancels.
+    Runs on the same data form pairs: same task, images, train split, shift and shares. Effects common to a
+    pair, such as an easy train split, cancel.
 
     Args:
         first, second: runs of one learner each, with one network each.
-        metric: framework accuracy by default, hypothesis accuracy where there are no images.
-        level: of the intervals.
+        metric: framework accuracy by default, or hypothesis accuracy where there are no images.
+        level: confidence level of the intervals.
 
     Returns:
-        One row a setting, shift and share: ``first``, ``second`` (means), ``difference`` (first minus
+        One row per setting, shift and share: ``first``, ``second`` (means), ``difference`` (first minus
         second), ``low``, ``high`` (Student's t), ``p_value`` (paired t test, two-sided, corrected by Holm's
         method over the rows), ``n`` (pairs).
 

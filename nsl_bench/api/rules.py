@@ -1,4 +1,4 @@
-"""Labels that rules give examples, with probabilities over everything that the images may show."""
+"""Labels that rules derive, with probabilities over all concepts that the images may show."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _MEBIBYTE = 2**20
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What rules say of examples.
+    """Labels that rules derive for examples.
 
     Attributes:
-        examples: their names.
-        label_names: the task's.
+        examples: names of the examples.
+        label_names: names of the task's labels.
         answer: label probabilities with certified intervals.
-        note: what is worth knowing of the rules; empty if nothing is.
+        note: remark on the rules; empty if there is none.
     """
 
     examples: tuple[str, ...]
@@ -46,10 +46,10 @@ class Prediction:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row an example.
+        """One row per example.
 
-        Columns: ``example``, ``label``, ``p_LABEL`` each, ``invalid`` (no label or several), ``engine``,
-        ``interval_width``, ``std_err``.
+        Columns: ``example``, ``label``, one ``p_LABEL`` per label, ``invalid`` (no label or several),
+        ``engine``, ``interval_width``, ``std_err``.
         """
         import pandas as pd
 
@@ -67,7 +67,7 @@ class Prediction:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Plain values, one mapping an example."""
+        """Plain values, one mapping per example."""
         return [
             {
                 "example": row["example"],
@@ -95,7 +95,7 @@ class Prediction:
 
 
 def how_good(engine: str, width: float, std_err: float) -> str:
-    """How good a probability is, in words."""
+    """Describe the accuracy of a probability in words."""
     if std_err > 0:
         return f"sampling, ± {std_err:.1e}"
     return engine if width < 1e-9 else f"{engine}, width {width:.1e}"
@@ -114,22 +114,20 @@ def predict(
     time_limit: float | None = None,
     memory_limit: int | None = None,
 ) -> Prediction:
-    """The labels that rules give examples of a task.
+    """Label probabilities that rules give to examples of a task.
 
-    Probabilities are those of the worlds in which exactly that label is derived, over everything that the
-    images may show.
+    The probability of a label is the total probability of the worlds in which exactly that label is derived.
 
     Args:
-        rules: a file of ASP rules, or the rules themselves, one a text.
-        task: a name.
-        probabilities: CSV file with the columns example, slot and one a concept.
+        rules: a file of ASP rules, or a sequence of rules.
+        task: name of the task.
+        probabilities: CSV file with the columns example, slot, and one per concept.
         images: folder with EXAMPLE/SLOT.png; give either this or `probabilities`.
-        metadata: of all examples, by name.
+        metadata: metadata of all examples, by name.
         source: image source that the network was trained on; the task's embedded one by default.
         network: perception network.
         engine: ``"auto"``, ``"exact"``, ``"sampling"`` or ``"problog"``.
-        time_limit: seconds for grounding the rules (60 by default), and as many for inference (any by
-            default).
+        time_limit: seconds for grounding the rules (default 60), and again for inference (default no limit).
         memory_limit: megabytes for grounding and inference.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The tasks that there are, and what each is made of."""
+"""The installed tasks and their properties."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["TaskInfo", "list_tasks", "task_info"]
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """A task in a few words.
+    """Properties of a task.
 
     Attributes:
-        name: how it is called by `nsl_bench.evaluate`, `nsl_bench.load` and on the command line.
-        version: of its data.
+        name: name for `nsl_bench.evaluate`, `nsl_bench.load` and the command line.
+        version: version of its data.
         description: one sentence.
         labels: names of the labels.
-        slots: names of the places that show an image.
-        concepts: how many concepts an image can show.
+        slots: names of the image slots.
+        concepts: number of concepts that an image can show.
         sizes: number of train examples by size.
         test_size: number of test examples.
         sources: names of image sources; the first is embedded and the default.
@@ -43,7 +43,7 @@ class TaskInfo:
 
 
 def list_tasks() -> list[TaskInfo]:
-    """All tasks, those of other installed packages among them; superseded versions are left out.
+    """List all installed tasks, without superseded versions.
 
     Raises:
         UserError: a task's package cannot be imported.
@@ -52,13 +52,13 @@ def list_tasks() -> list[TaskInfo]:
 
 
 def task_info(name: str) -> TaskInfo:
-    """What a task is made of.
+    """Properties of a task.
 
     Args:
         name: a name or spec, e.g. ``"crop_yield:unseen=0.25"``.
 
     Raises:
-        UserError: there is no such task.
+        UserError: the task does not exist.
     """
     task: Benchmark = registry.create("benchmark", name)
     return TaskInfo(

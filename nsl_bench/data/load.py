@@ -1,8 +1,8 @@
-"""`nsl_bench.load`: a benchmark's examples as a Hugging Face `Dataset`, or as a stream of them.
+"""`nsl_bench.load`: a benchmark's examples as a Hugging Face `Dataset` or `IterableDataset`.
 
-They come from a generated folder, from a repository on the Hugging Face Hub, or are generated here. A
-`Dataset` is made once and kept as an Arrow file in the cache folder, which holds nothing whose content hash
-was not checked or computed. A stream is made as it is read, and nothing is kept.
+Examples come from a generated folder, from a repository on the Hugging Face Hub, or are generated on this
+machine. A `Dataset` is kept as an Arrow file in the cache folder; its content hash is always checked or
+computed. An `IterableDataset` is generated while it is read, and not kept.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _ALLOWED = {
 
 
 class LoadOptions(TypedDict, total=False):
-    """The options of `load` but `streaming`."""
+    """The options of `load`, without `streaming`."""
 
     split: str
     size: str | int | None
@@ -93,40 +93,40 @@ def load(
     revision: str | None = None,
     streaming: bool = False,
 ) -> Dataset | IterableDataset:
-    """Examples with decoded images, standard or shifted.
+    """Load examples with decoded images, unshifted or shifted.
 
-    ``load("follow_suit", shift="noir", percent=60)`` gives train examples of which 60 % are shifted; it takes
-    the same arguments for a generated folder, ``load("./tricks", shift="noir", percent=60)``.
+    ``load("follow_suit", shift="noir", percent=60)`` gives train examples of which 60 % are shifted. A
+    generated folder takes the same arguments: ``load("./tricks", shift="noir", percent=60)``.
 
     Args:
-        benchmark: name of a benchmark, with options if need be (``"follow_suit"``), whose examples are
-            generated here; a folder that ``nsl-bench generate`` made (``"./tricks"``); or a repository on
-            the Hub, pinned by a revision (``"owner/name"``, ``"owner/name@v1.0.0"``).
+        benchmark: name of a benchmark, with options if needed (``"follow_suit"``), whose examples are then
+            generated; a folder written by ``nsl-bench generate`` (``"./tricks"``); or a repository on the
+            Hub, pinned by a revision (``"owner/name"``, ``"owner/name@v1.0.0"``).
         split: ``"train"``, ``"validation"`` or ``"test"``.
-        size: name of a size of the train set, or a number of examples; ``"small"`` or what the folder holds
-            by default.
-        repeat: which of the independent train sets, from 1.
+        size: name of a train size, or a number of examples; by default ``"small"``, or the size of the
+            folder.
+        repeat: train split, counted from 1.
         shift: name or spec of a shift, e.g. ``"noir"``, ``"rotate:90"``.
-        percent: share of the examples that are shifted, from 0 to 100; 100 if a shift is named, else 0.
-        source: spec of an image source; the benchmark's embedded one by default. A folder has its own.
-        seed: another seed gives other examples. A folder has its own.
-        splits: folder of splits made elsewhere, to be used in place of generated ones.
-        workers: processes that render; the rows do not depend on it. A stream is rendered by whoever reads
-            it, for example by the workers of a PyTorch `DataLoader`.
+        percent: share of shifted examples, 0..100; by default 100 if a shift is named, else 0.
+        source: spec of an image source; the benchmark's embedded one by default. Fixed for a folder.
+        seed: seed of the examples. Fixed for a folder.
+        splits: folder of existing splits to use instead of generating them.
+        workers: number of processes that render images; the rows do not depend on it. A stream is rendered by
+            its reader, for example by the workers of a PyTorch `DataLoader`.
         revision: tag or commit of a repository on the Hub.
-        streaming: whether to give an `IterableDataset`, whose rows are made as they are read.
+        streaming: whether to return an `IterableDataset`, whose rows are generated while they are read.
 
     Returns:
-        A `Dataset` with the columns of `datasets.load_dataset` on a generated folder: ``id``; ``images``, a
-        list with one image a slot; ``concepts``, the class of each image; ``label``; ``shifted``; one
-        column a meta-datum; ``rank``, the place in the order in which examples become shifted;
-        ``standard_images`` and, if a shift is named, ``shifted_images``, ids of the images in the pool. A
-        blank slot has the concept -1 and a black image. ``info.description`` ends with the content hash
-        (not that of a stream).
+        A `Dataset` with the same columns as `datasets.load_dataset` on a generated folder: ``id``;
+        ``images``, a list with one image per slot; ``concepts``, the class of each image; ``label``;
+        ``shifted``; one column per metadata field; ``rank``, the position in the order in which examples
+        become shifted; ``standard_images`` and, if a shift is named, ``shifted_images``, ids of the images in
+        the pool. A blank slot has the concept -1 and a black image. ``info.description`` ends with the
+        content hash (except for a stream).
 
     Raises:
-        UserError: an unknown name, an argument out of range, a folder that is not as it was generated, or a
-            Hub that cannot be reached.
+        UserError: an unknown name, an argument out of range, a folder that was changed after it was
+            generated, or a Hub that cannot be reached.
     """
     part = _part(split)
     if percent is None:

@@ -1,9 +1,8 @@
-"""What a learner is: a class with `fit` and `predict_proba`, and rules if it learns any.
+"""The learner protocol: `fit` and `predict_proba`, and `rules` if the learner learns any.
 
-A learner needs no base class. It may declare the supervision that it uses (`track`, else
-``"pretrained"``), take a `seed` in its constructor, give its rules (`rules`), and say itself which label
-it predicts (`predict`), where "none" and "several" are answers, too. The functions here read learners
-through that protocol, so that everybody reads them alike.
+A learner needs no base class. It may declare the supervision that it uses (`track`, by default
+``"pretrained"``), take a `seed` in its constructor, return its rules (`rules`), and predict labels itself
+(`predict`), including "none" and "several". The functions here read learners through this protocol.
 """
 
 from __future__ import annotations
@@ -48,25 +47,25 @@ _TOLERANCE = 1e-3
 
 @runtime_checkable
 class Learner(Protocol):
-    """What every learner has."""
+    """The methods that every learner must have."""
 
     def fit(self, train: View) -> Any:
-        """Learn from examples with labels; returns the learner itself.
+        """Learn from labelled examples; return the learner itself.
 
         A learner that stops early or tunes itself takes a second view, ``validation``.
         """
 
     def predict_proba(self, test: View) -> npt.ArrayLike:
-        """[n, n_labels]: label probabilities; a row of zeros where no label or several are derived."""
+        """Label probabilities [n, n_labels]; a row of zeros where the learner derives no label or several."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What a learner says of itself.
+    """A learner's description of itself.
 
     Attributes:
-        track: the supervision that it uses.
-        version: its ``version``, with a hash of its code where it does not come with nsl-bench.
+        track: supervision that it uses.
+        version: its ``version``, with a hash of its code if it is not part of nsl-bench.
     """
 
     track: Track
@@ -74,32 +73,32 @@ class About:
 
 
 def describe_here(learner: str) -> About:
-    """Ask a learner in this process, which imports its code.
+    """Describe a learner by importing its code in this process.
 
     Raises:
-        UserError: there is no such learner, it cannot be made, or it declares no track that there is.
+        UserError: the learner does not exist, cannot be created, or declares an unknown track.
     """
     made = registry.create("learner", learner, seed=0)
     return About(track_of(made), version_of(made, learner))
 
 
 class InvalidOutput(UserError):
-    """A learner answered with what is no answer."""
+    """A learner returned an invalid output: wrong shape, NaN, or unknown labels."""
 
 
 class Unanswered(Exception):
-    """A learner has nothing to say in this evaluation: a command without rules in hypothesis evaluation."""
+    """A learner cannot answer this evaluation, such as a command without rules in hypothesis evaluation."""
 
 
 def version_of(part: Any, spec: str, kind: registry.Kind = "learner") -> str:
-    """The ``version`` of a part or its class, with a hash of its code where it does not come with us."""
+    """The ``version`` of a part or its class, with a hash of its code if it is not part of nsl-bench."""
     version = str(getattr(part, "version", ""))
     code = code_key(spec, kind)
     return f"{version}+{code}" if code else version
 
 
 def takes_validation(learner: Any) -> bool:
-    """Whether a learner's `fit` takes a validation set, as an argument of this name."""
+    """Whether a learner's `fit` has an argument ``validation``."""
     declared = getattr(learner, "takes_validation", None)
     if isinstance(declared, bool):
         return declared
@@ -110,7 +109,7 @@ def takes_validation(learner: Any) -> bool:
 
 
 def tuning_of(learner: Any) -> dict[str, Any]:
-    """What a fitted learner says of its tuning, as plain values; empty if it was not tuned."""
+    """A fitted learner's report on its tuning, as plain values; empty if it was not tuned."""
     told = getattr(learner, "tuning_", None)
     if not isinstance(told, Mapping):
         return {}
@@ -130,7 +129,7 @@ def track_of(learner: Any) -> Track:
     """The supervision that a learner, or its class, declares.
 
     Raises:
-        UserError: it declares a track that there is not.
+        UserError: it declares an unknown track.
     """
     track: Track = getattr(learner, "track", "pretrained")
     if track not in get_args(Track):
@@ -139,13 +138,12 @@ def track_of(learner: Any) -> Track:
 
 
 def answers_of(learner: Any, test: View) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.float64] | None]:
-    """The labels int16 [n] of a learner, and its label probabilities [n, n_labels]; None if it has none.
+    """Labels int16 [n] of a learner and its label probabilities [n, n_labels], or None instead of the latter.
 
-    A learner with `predict` alone gives labels without probabilities, and so does one whose
-    ``gives_probabilities`` is False.
+    A learner without `predict_proba`, or whose ``gives_probabilities`` is False, is label-only.
 
     Raises:
-        InvalidOutput: wrong shapes, labels that there are not, or what are no probabilities.
+        InvalidOutput: wrong shapes, unknown labels, or invalid probabilities.
     """
     if not hasattr(learner, "predict_proba"):
         return labels_of(learner, test), None
@@ -157,10 +155,10 @@ def answers_of(learner: Any, test: View) -> tuple[npt.NDArray[np.int16], npt.NDA
 def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:
     """float64 [n, n_labels]: the learner's label probabilities, checked.
 
-    A row sums to one, or to less where some outcomes are no label.
+    A row sums to 1, or to less where some outcomes have no label.
 
     Raises:
-        InvalidOutput: the wrong shape, or what are no probabilities.
+        InvalidOutput: the wrong shape, or invalid probabilities.
     """
     name = _name(learner)
     expected = (len(test), test.n_labels)
@@ -195,16 +193,16 @@ def labels_of(
 ) -> npt.NDArray[np.int16]:
     """int16 [n]: the label that a learner predicts for each example, `UNDECIDED` or `AMBIGUOUS`.
 
-    A learner without `predict` predicts its most probable label, the first on ties, and none where all
+    A learner without `predict` predicts its most probable label, the first on ties, and abstains where all
     probabilities are zero.
 
     Args:
         learner: a fitted learner.
         test: the examples.
-        probabilities: what `probabilities_of` gave for the same examples, to save asking again.
+        probabilities: result of `probabilities_of` for the same examples, to avoid a second call.
 
     Raises:
-        InvalidOutput: an array of the wrong shape, or labels that there are not.
+        InvalidOutput: an array of the wrong shape, or unknown labels.
     """
     predict = getattr(learner, "predict", None)
     if predict is None:
@@ -229,17 +227,17 @@ def labels_of(
 
 
 def hypothesis_of(learner: Learner, benchmark: Benchmark | None = None) -> Hypothesis | None:
-    """What a fitted learner has learned as rules; None if it has none.
+    """The rules that a fitted learner has learned; None if it has none.
 
-    `rules` may give a `Hypothesis`, or ASP rules as strings, where a string may hold several.
+    `rules` may return a `Hypothesis`, or a list of ASP rules as strings, each with one rule or several.
 
     Args:
         learner: a fitted learner.
-        benchmark: by whose language bias the atoms of ASP rules are counted, whatever the learner says of
-            them; without it an atom of strings is counted for each head and each body literal.
+        benchmark: benchmark whose language bias counts the atoms of ASP rules. Without it, each head and each
+            body literal counts as one atom.
 
     Raises:
-        InvalidOutput: `rules` gives something else, or what is no ASP.
+        InvalidOutput: `rules` returns something else, or invalid ASP.
     """
     rules = getattr(learner, "rules", None)
     found = rules() if callable(rules) else rules

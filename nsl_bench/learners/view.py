@@ -43,19 +43,19 @@ Slots = list[npt.NDArray[np.uint8] | None]
 
 
 class TrackError(UserError, AttributeError):
-    """A learner asked its view for something that its track does not allow.
+    """A learner asked its view for something that its track does not provide.
 
-    An `AttributeError` too, so that ``hasattr(split, "labels")`` is a way to ask.
+    It is an `AttributeError` too, so ``hasattr(split, "labels")`` works.
     """
 
 
 class Images(Sequence[Slots]):
-    """The images of a split's examples, rendered when asked for.
+    """Images of a split's examples, rendered on demand.
 
     Args:
         split: examples with images.
-        source: where the images come from.
-        shift: what the shifted examples' images went through.
+        source: image source.
+        shift: shift of the shifted examples.
     """
 
     def __init__(self, split: Split, source: ImageSource, shift: Shift | None) -> None:
@@ -91,24 +91,24 @@ class Images(Sequence[Slots]):
 
 
 class View:
-    """A split as a learner sees it.
+    """A split as a learner gets it.
 
     Args:
         split: the examples.
-        benchmark: what they are examples of.
-        track: the supervision that the learner uses.
-        predictions: concepts and their probabilities, by a network or certain (hypothesis evaluation
-            and the symbolic track); None if the track has no use for them.
-        source: the image source; None where there are no images.
-        shift: the shift of the shifted examples.
-        labelled: whether the labels are shown: in train, not in test.
-        time_limit: wall seconds that `fit` may take.
+        benchmark: the benchmark.
+        track: supervision that the learner uses.
+        predictions: concepts and their probabilities, predicted by a network or certain (hypothesis
+            evaluation and the symbolic track); None if the track does not use them.
+        source: image source; None without images.
+        shift: shift of the shifted examples.
+        labelled: whether labels are included: in train sets, not in test sets.
+        time_limit: wall-clock seconds for `fit`.
 
     Attributes:
-        track: the supervision that is handed out.
+        track: supervision that the view provides.
         part: ``"train"`` or ``"test"``.
-        time_limit: wall seconds that `fit` may take; None: any. A learner that stops by itself before
-            keeps its answer; one that does not is ended.
+        time_limit: wall-clock seconds for `fit`; None for no limit. A learner that stops before the limit
+            keeps its result; one that exceeds it is stopped.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class View:
         return f"<{self.part} view of {len(self)} examples of {self._benchmark.name}, track {self.track}>"
 
     def unlabelled(self) -> View:
-        """The same examples without labels, as a test set is handed out."""
+        """The same examples without labels, like a test set."""
         other = copy.copy(self)
         other._labels = None
         return other
@@ -167,27 +167,27 @@ class View:
 
     @property
     def n_labels(self) -> int:
-        """How many labels there are."""
+        """Number of labels."""
         return len(self._benchmark.labels)
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """The labels' names."""
+        """Names of the labels."""
         return self._benchmark.labels.names
 
     @property
     def label_space(self) -> LabelSpace:
-        """The labels and the atoms by which rules derive them."""
+        """Labels and the atoms by which rules derive them."""
         return self._benchmark.labels
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """The names of the image slots."""
+        """Names of the image slots."""
         return self._benchmark.slots
 
     @property
     def concept_space(self) -> ConceptSpace:
-        """What an image can show.
+        """Concepts that an image can show.
 
         Raises:
             TrackError: the track has neither concepts nor knowledge.
@@ -196,7 +196,7 @@ class View:
         return self._benchmark.concept_space
 
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
-        """The facts, without full stops, that say that a slot shows a concept.
+        """Facts, without full stops, which state that a slot shows a concept.
 
         Raises:
             TrackError: the track has neither concepts nor knowledge.
@@ -206,7 +206,7 @@ class View:
 
     @property
     def images(self) -> Images:
-        """For each example a list over slots of uint8 [height, width, channels], or None.
+        """For each example, a list over slots of uint8 [height, width, channels], or None.
 
         Raises:
             TrackError: the track has no images, or this view has none (hypothesis evaluation).
@@ -222,12 +222,12 @@ class View:
 
     @property
     def metadata(self) -> Mapping[str, npt.NDArray[Any]]:
-        """The symbolic meta-data: name to an array [n]."""
+        """Symbolic metadata: name to array [n]."""
         return self._metadata
 
     @property
     def predictions(self) -> Predictions:
-        """The concepts of the images and their probabilities.
+        """Concepts of the images and their probabilities.
 
         Raises:
             TrackError: the track has no concepts.
@@ -245,7 +245,7 @@ class View:
 
     @property
     def concept_ids(self) -> npt.NDArray[np.int16]:
-        """int16 [n, slots]: concepts, true or predicted by track; -1 for a blank slot.
+        """int16 [n, slots]: concepts, true or predicted depending on the track; -1 for a blank slot.
 
         Raises:
             TrackError: the track has no concepts.
@@ -254,7 +254,7 @@ class View:
 
     @cached_property
     def concepts(self) -> list[list[str | None]]:
-        """For each example a list over slots of concepts, None for a blank slot.
+        """For each example, a list over slots of concepts; None for a blank slot.
 
         Raises:
             TrackError: the track has no concepts.
@@ -264,7 +264,7 @@ class View:
 
     @property
     def features(self) -> npt.NDArray[np.float32]:
-        """float32 [n, features]: a tabular learner's inputs.
+        """float32 [n, features]: input features of a tabular learner.
 
         Raises:
             TrackError: the track has no concepts.
@@ -273,7 +273,7 @@ class View:
 
     @property
     def knowledge_features(self) -> npt.NDArray[np.float32]:
-        """float32 [n, features]: inputs that tell part of the solution.
+        """float32 [n, features]: input features that contain part of the solution.
 
         Raises:
             TrackError: the track has no concepts.
@@ -282,14 +282,14 @@ class View:
         return self._benchmark.knowledge_features(self.concept_ids, self._metadata)
 
     def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
-        """The names of the columns of `features`, or of `knowledge_features`."""
+        """Column names of `features`, or of `knowledge_features`."""
         count = (self.knowledge_features if knowledge else self.features).shape[1]
         names = self._benchmark.feature_names(knowledge=knowledge)
         return names if len(names) == count else tuple(f"x{i + 1}" for i in range(count))
 
     @property
     def background(self) -> str:
-        """Background knowledge, ASP.
+        """Background knowledge in ASP.
 
         Raises:
             TrackError: the track has no knowledge.
@@ -299,7 +299,7 @@ class View:
 
     @property
     def bias(self) -> str:
-        """Language bias, mode declarations.
+        """Language bias: mode declarations.
 
         Raises:
             TrackError: the track has no knowledge.
@@ -309,7 +309,7 @@ class View:
 
     @cached_property
     def contexts(self) -> list[tuple[str, ...]]:
-        """The facts of each example: its concepts and meta-data, without full stops.
+        """Facts of each example: its concepts and metadata, without full stops.
 
         Raises:
             TrackError: the track has no concepts.
@@ -320,7 +320,7 @@ class View:
     """The last hypothesis that `report` was given."""
 
     def report(self, rules: Sequence[str]) -> None:
-        """Tell the harness the best hypothesis so far; it counts if the time limit ends `fit`.
+        """Report the best hypothesis so far. It counts if `fit` reaches the time limit.
 
         Args:
             rules: ASP rules.
