@@ -1,7 +1,7 @@
-"""What a benchmark task is: its examples, symbols and knowledge, and the rule that labels it.
+"""`Benchmark`, the base class of tasks: examples, symbols, knowledge, and the rule that labels the data.
 
-A task is one subclass of `Benchmark`, data mostly, and one entry point in the group
-``nsl_bench.benchmarks``. The core knows no concrete one.
+A task is a subclass of `Benchmark` and one entry point in the group ``nsl_bench.benchmarks``. No other code
+needs to know it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["Benchmark", "Layout"]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the slots of an example stand on a picture, row by row.
+    """Arrangement of an example's slots on a picture, row by row.
 
     Attributes:
-        rows: how many rows of slots.
-        columns: how many in a row.
+        rows: number of rows of slots.
+        columns: number of slots per row.
         block: rows and columns of a block, if lines divide the slots into blocks.
     """
 
@@ -41,25 +41,25 @@ class Benchmark(ABC):
 
     Attributes:
         name: e.g. ``"follow_suit"``.
-        version: version of the data; a corrected data set is a new version. The old one keeps its class,
+        version: version of the data. A corrected data set gets a new version; the old one keeps its class,
             registered as ``NAME@VERSION``.
-        superseded_by: the version that corrects this one, if there is one.
+        superseded_by: version that corrects this one, if there is one.
         description: one sentence.
         labels: the labels and their atoms.
         slots: names of the image slots, e.g. ``("player_1", ...)``; some can be blank in an example.
-        concept_space: what an image of any slot can show.
-        metadata: name of each symbolic meta-datum and what it is, e.g. ``{"location": "1..19"}``.
-        background: background knowledge, ASP.
-        bias: language bias, ILASP's or FastLAS's mode declarations.
-        true_rule: the rule that labels the data, ASP; never given to a learner.
-        inputs: a choice program whose answer sets are all the possible contexts of an example; what
-            the equivalence of two hypotheses ranges over.
+        concept_space: concepts that an image of any slot can show.
+        metadata: description of each symbolic metadata field, e.g. ``{"location": "1..19"}``.
+        background: background knowledge in ASP.
+        bias: language bias: mode declarations of ILASP or FastLAS.
+        true_rule: rule that labels the data, in ASP; never given to a learner.
+        inputs: choice program whose answer sets are all possible contexts of an example, used to decide the
+            equivalence of two hypotheses.
         sizes: number of train examples by size, e.g. ``{"small": 104, "large": 10400}``.
         test_size: number of test examples.
-        own_tests: whether each train set has a test set of its own, as the folds of a cross-validation have.
-        repeats: number of independent train sets.
-        sources: names of image sources that fit; the first is the default.
-        named_shifts: short names of shifts that fit whatever the source is, to their specs.
+        own_tests: whether each train split has its own test set, as in cross-validation.
+        repeats: number of train splits.
+        sources: names of suitable image sources; the first is the default.
+        named_shifts: specs of shifts by short name, for shifts that suit every source.
     """
 
     name: str
@@ -85,74 +85,75 @@ class Benchmark(ABC):
     def generate(
         self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
     ) -> Split:
-        """Symbolic examples, without images.
+        """Generate symbolic examples, without images.
 
         Args:
             part: ``"train"`` or ``"test"``.
             size: a key of `sizes`; the test set is the same for every size.
-            repeat: 1, 2, ...; which of the independent train sets.
-            rng: the source of all chance; the caller seeds it by benchmark, part, size and repeat.
-            exclude: examples that must not occur: the test set, when train sets are made.
+            repeat: train split, 1, 2, ...
+            rng: source of all randomness; the caller seeds it by benchmark, part, size and repeat.
+            exclude: examples that must not occur: the test set, when train sets are generated.
         """
 
     @property
     def spec(self) -> str:
-        """What `nsl_bench.registry` makes this task of: `name`, with its version if that is superseded."""
+        """Spec from which `nsl_bench.registry` creates this task: `name`, with its version if superseded."""
         if self.superseded_by is None:
             return self.name
         name, colon, options = self.name.partition(":")
         return f"{name}@{self.version}{colon}{options}"
 
     def for_split(self, repeat: int, seed: int | str = 0) -> Benchmark:
-        """The task of one train set: this one, unless train sets differ in more than their examples.
+        """The task of one train split: this one, unless train splits differ in more than their examples.
 
-        Where they do (another hidden table, another fold), true rule, background knowledge, inputs and test
-        set are those of the task that is returned.
+        If they do (another hidden table, another fold), the returned task has its own true rule, background
+        knowledge, inputs and test set.
 
         Args:
-            repeat: which train set, from 1.
-            seed: of the data; a text is a secret one, which must not follow from the result's name.
+            repeat: train split, counted from 1.
+            seed: seed of the data; a string is a secret seed, which must not be derivable from the result's
+                name.
         """
         return self
 
     def test_number(self, repeat: int) -> int:
-        """Which test set train set `repeat` has: 1 for all of them unless the task has `own_tests`."""
+        """Number of the test set of train split `repeat`: always 1 unless the task has `own_tests`."""
         return repeat if self.own_tests else 1
 
     def generate_validation(self, size: str, repeat: int, rng: np.random.Generator, exclude: Split) -> Split:
-        """Symbolic examples for early stopping and tuning, as many as the train set has or the smallest size.
+        """Generate symbolic validation examples, as many as the train set has or as the smallest size.
 
         Args:
-            size: of the train set that they are for.
-            repeat: 1, 2, ...; which train set.
-            rng: the source of all chance.
-            exclude: the test set, and the train set.
+            size: size of the train set that they belong to.
+            repeat: train split, 1, 2, ...
+            rng: source of all randomness.
+            exclude: the test set and the train set.
         """
         n = min(self.size(size), *self.sizes.values())
         return replace(self.generate("train", str(n), repeat, rng, exclude), part="validation")
 
     @abstractmethod
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
-        """The facts by which a learner sees that `slot` shows `concept`, without full stops."""
+        """Facts, without full stops, which tell a learner that `slot` shows `concept`."""
 
     def metadata_facts(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
-        """The facts of an example's meta-data, without full stops."""
+        """Facts of an example's metadata, without full stops."""
         return ()
 
     def read(self, folder: Path, part: Part, size: str, repeat: int) -> Split:
-        """Examples from a folder of splits made elsewhere, in the published files' layout.
+        """Read examples from a folder of existing splits, in the layout of the published files.
 
         Raises:
-            UserError: this benchmark has no such layout, or the file is missing or broken.
+            UserError: this benchmark has no such layout, or the file is missing or damaged.
         """
         raise UserError(f"{self.name} does not support splits from a folder; got {folder}.")
 
     def features(
         self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
     ) -> npt.NDArray[np.float32]:
-        """float32 [n, features]: a tabular learner's inputs from concepts [n, slots].
+        """float32 [n, features]: input features of a tabular learner for concepts [n, slots].
 
-        By default each slot's one-hot code, then each numeric meta-datum.
+        By default the one-hot code of each slot, then each numeric metadata field.
         """
         n, k = len(concepts), len(self.concept_space)
         codes = np.eye(k, dtype=np.float32)[np.where(concepts == BLANK, 0, concepts)]
@@ -162,9 +163,9 @@ class Benchmark(ABC):
         return np.hstack(columns)
 
     def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
-        """What the columns of `features` (or `knowledge_features`) are called in a tree's rules.
+        """Names of the columns of `features` (or `knowledge_features`) in a tree's rules.
 
-        A benchmark whose features are not the default ones names them here; else they read x1, x2, ...
+        A benchmark with other features than the default names them here; otherwise they are x1, x2, ...
         """
         if knowledge:
             return ()
@@ -174,7 +175,7 @@ class Benchmark(ABC):
     def knowledge_features(
         self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
     ) -> npt.NDArray[np.float32]:
-        """float32 [n, features]: inputs for a tabular learner that is told part of the solution.
+        """float32 [n, features]: input features that contain part of the solution.
 
         Raises:
             UserError: this benchmark defines none.
@@ -182,18 +183,18 @@ class Benchmark(ABC):
         raise UserError(f"{self.name} has no knowledge features.")
 
     def layout(self) -> Layout:
-        """How the images of an example are arranged on a picture; by default side by side."""
+        """Arrangement of an example's images on a picture; by default side by side."""
         return Layout(1, len(self.slots))
 
     def marked(self, concepts: npt.NDArray[np.int16], label: int) -> tuple[int, ...]:
-        """The slots that a picture marks as those that decide the label: a trick's winner, say."""
+        """Slots that decide the label and are marked on pictures, such as a trick's winner."""
         return ()
 
     def size(self, name: str) -> int:
         """Number of train examples of a size: one of `sizes`, or the number itself.
 
         Raises:
-            UserError: no such size.
+            UserError: an unknown size.
         """
         if name.isdecimal() and int(name) > 0:
             return int(name)
@@ -215,7 +216,7 @@ class Benchmark(ABC):
     def contexts(
         self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
     ) -> list[tuple[str, ...]]:
-        """`context` of each example with concepts [n, slots]; equal examples share one."""
+        """`context` of each example with concepts [n, slots]; equal examples share one object."""
         columns = list(metadata.items())
         known: dict[tuple[bytes, tuple[Any, ...]], tuple[str, ...]] = {}
         found = []

@@ -1,7 +1,7 @@
-"""Finding parts by name: benchmarks, shifts, image sources, networks, learners, rule learners, engines.
+"""Lookup of parts by name: benchmarks, shifts, image sources, networks, learners, rule learners, engines.
 
-Every part is an entry point, the first-party ones too, so that another package adds its own with one
-line in its `pyproject.toml`. A user names a part and its options in one string, its *spec*::
+Every part is an entry point, including the built-in ones, so another package adds a part with one
+line in its `pyproject.toml`. A user writes a part and its options as one string, its *spec*::
 
     NAME                        noir            random_forest
     NAME:ARGUMENT,KEY=VALUE     rotate:90       decks:cards/,standard=byron      softmax:epochs=3
@@ -12,9 +12,8 @@ A learner that is not installed is named by its code, in a file or a module, wit
     FILE.py:CLASS               my.py:MyLearner my.py:MyLearner:alpha=2,beta=x
     MODULE:CLASS                pkg.my:MyLearner
 
-The name is looked up, the rest becomes the arguments of the class or function behind it, turned into
-the types of its annotations (`int`, `float`, `bool`, `str`, `Path`), or of its defaults where it has no
-annotations.
+The options become arguments of the class or function with that name. They are converted to the types of its
+annotations (`int`, `float`, `bool`, `str`, `Path`), or of its defaults where it has no annotations.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ class Spec:
 
 
 def pinned(spec: str, version: str) -> str:
-    """The spec with the version of what it names, so that it makes the same in later years, or nothing."""
+    """The spec with the version of its part, so that it gives the same part in the future, or fails."""
     parsed = Spec.parse(spec)
     return spec if "@" in parsed.name else str(replace(parsed, name=f"{parsed.name}@{version}"))
 
@@ -122,7 +121,7 @@ def learner_spec(text: str) -> Spec:
 
 
 def split_code(name: str) -> tuple[str, str] | None:
-    """The file or module, and the class, of a learner's name; None if it is the name of an installed one."""
+    """The file or module, and the class, of a learner's name; None for the name of an installed learner."""
     place, colon, attribute = name.rpartition(":")
     return (place, attribute) if colon and attribute.isidentifier() else None
 
@@ -138,10 +137,10 @@ def names(kind: Kind) -> list[str]:
 
 
 def entry_point(kind: Kind, name: str) -> EntryPoint:
-    """Where the part of a name is, without importing it.
+    """The entry point of a part, without importing it.
 
     Raises:
-        UserError: there is no such part.
+        UserError: the part does not exist.
     """
     found = _found(kind)
     if name not in found:
@@ -153,7 +152,7 @@ def factory(kind: Kind, name: str) -> Any:
     """The class or function behind a name.
 
     Raises:
-        UserError: there is no such part, or it cannot be imported.
+        UserError: the part does not exist, or cannot be imported.
     """
     point = entry_point(kind, name)
     try:
@@ -163,15 +162,15 @@ def factory(kind: Kind, name: str) -> Any:
 
 
 def create(kind: Kind, spec: str | Spec, **extra: Any) -> Any:
-    """Make the part that a spec names.
+    """Create the part that a spec names.
 
     Args:
-        kind: what it is.
-        spec: the user's words. A learner may also be ``module:Class`` or ``path/to/file.py:Class``.
+        kind: kind of part.
+        spec: the spec. A learner may also be ``module:Class`` or ``path/to/file.py:Class``.
         extra: further keyword arguments, passed on if the part takes them.
 
     Raises:
-        UserError: no such part, an option that it does not have, or a value of the wrong type.
+        UserError: an unknown part or option, or a value of the wrong type.
     """
     read = learner_spec if kind == "learner" else Spec.parse
     parsed = spec if isinstance(spec, Spec) else read(spec)

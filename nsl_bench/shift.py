@@ -1,8 +1,8 @@
 """Distributional shift: a named, parametrised, deterministic change of an example's images.
 
-A shift changes the images, never the concepts or the label. Shifts are found by name through the
-entry-point group ``nsl_bench.shifts``; their spec (``rotate:90``) is their identity. Shifts joined by ``+``
-(``gaussian_blur:9,3+rotate:180``) come one after the other.
+A shift changes images, never concepts or labels. Shifts are found by name in the entry-point group
+``nsl_bench.shifts`` and identified by their spec (``rotate:90``). Shifts joined by ``+``
+(``gaussian_blur:9,3+rotate:180``) are applied one after the other.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ class Shift(ABC):
     def render(
         self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.uint8]:
-        """uint8 [m, height, width, channels]: the shifted versions of these images of the pool."""
+        """uint8 [m, height, width, channels]: shifted versions of these images of the pool."""
 
     def check(self, source: ImageSource) -> None:  # noqa: B027 - most shifts fit every source
-        """Raise a UserError if the source cannot be shifted in this way."""
+        """Raise a UserError if this shift cannot be applied to the source."""
 
 
 class PixelShift(Shift):
-    """A shift that is an operation on pixels, seeded by image."""
+    """A shift that operates on pixels, seeded by image."""
 
     @abstractmethod
     def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """Change standard images, uint8 [m, height, width, channels]; `indices` seed what is random."""
+        """Change unshifted images, uint8 [m, height, width, channels]; `indices` seed the randomness."""
 
     def render(
         self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
@@ -65,13 +65,13 @@ class PixelShift(Shift):
 
 
 class Sequence(Shift):
-    """Shifts one after the other; those behind the first are operations on pixels."""
+    """Shifts applied one after the other; all but the first operate on pixels."""
 
     def __init__(self, shifts: tuple[Shift, ...]) -> None:
         """Join shifts.
 
         Raises:
-            UserError: one behind the first is no operation on pixels, such as another deck.
+            UserError: a shift after the first does not operate on pixels, such as a deck swap.
         """
         self.first, *rest = shifts
         self.rest: list[PixelShift] = []
@@ -86,7 +86,7 @@ class Sequence(Shift):
         self.version = "1" if set(versions) == {"1"} else _JOINT.join(versions)
 
     def check(self, source: ImageSource) -> None:
-        """Raise a UserError unless all fit the source."""
+        """Raise a UserError unless every shift can be applied to the source."""
         for shift in (self.first, *self.rest):
             shift.check(source)
 
@@ -108,17 +108,15 @@ def _name(shift: Shift) -> str:
 
 
 def named_shifts(benchmark: Benchmark, source: ImageSource) -> Mapping[str, str]:
-    """The short names of shifts of a benchmark on a source, to their specs."""
+    """Specs of the shifts of a benchmark on a source, by short name."""
     return {**benchmark.named_shifts, **source.named_shifts}
 
 
 def resolve(text: str, benchmark: Benchmark, source: ImageSource) -> Shift | None:
-    """The shift that a user names by short name, spec, or several of these joined by ``+``.
-
-    None for ``"standard"``.
+    """The shift named by a short name, a spec, or several of these joined by ``+``; None for ``"standard"``.
 
     Raises:
-        UserError: no such shift, or it does not fit the source.
+        UserError: an unknown shift, or one that cannot be applied to the source.
     """
     if text == STANDARD:
         return None
@@ -135,7 +133,7 @@ def resolve(text: str, benchmark: Benchmark, source: ImageSource) -> Shift | Non
 
 
 def short_name(shift: Shift | None, benchmark: Benchmark, source: ImageSource) -> str:
-    """The name that results carry: the short one where there is one, else the spec."""
+    """The name of a shift in results: its short name if it has one, else its spec."""
     if shift is None:
         return STANDARD
     by_spec = {spec: short for short, spec in named_shifts(benchmark, source).items()}

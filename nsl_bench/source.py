@@ -1,9 +1,9 @@
-"""Where images come from: an image source offers a pool of images for each concept.
+"""`ImageSource`, the base class of image sources: a pool of images for each concept.
 
-Images live once in the pool; examples refer to them by index. The pool has three disjoint parts: the
-network's train images, pool A for the learners' train sets and pool B for their test set. It can come in
-several variants (decks): image ``i`` shows the same concept in every variant. Sources are found by name
-through the entry-point group ``nsl_bench.sources``.
+Each image exists once in the pool; examples refer to it by index. The pool has three disjoint parts: train
+images of networks, pool A for train sets of learners, and pool B for their test set. It can have several
+variants (decks): image ``i`` shows the same concept in every variant. Sources are found by name in the entry-
+point group ``nsl_bench.sources``.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ __all__ = ["ImageSource"]
 class ImageSource(ABC):
     """A pool of images of the concepts of one concept space.
 
-    The registry makes a source with the keyword argument ``concept_space`` and whatever the user's spec
-    says. Rendering is a pure function of the source's options and the image's index.
+    The registry creates a source with the keyword argument ``concept_space`` and the options of the user's
+    spec. Rendering depends only on the source's options and the image's index.
 
     Attributes:
         name: e.g. ``"drawn_decks"``.
-        version: changes whenever any pixel does.
-        licence: of the images.
-        citation: where they come from, one sentence.
+        version: changes whenever any pixel changes.
+        licence: licence of the images.
+        citation: origin of the images, in one sentence.
         concept_space: the concepts shown.
         shape: height, width, channels (1 or 3) of each image.
         variants: names of the pool's variants; the first is the standard one.
-        named_shifts: short names of the shifts that this source makes possible, to their specs, e.g.
-            ``{"noir": "deck_swap:noir"}``.
-        segments: what a pixel of a segmentation map can show, e.g. ``("wall", "floor", "chair")``; empty
-            for a source without maps.
+        named_shifts: specs of the shifts that this source provides, by short name, e.g. ``{"noir":
+            "deck_swap:noir"}``.
+        segments: classes of a segmentation map's pixels, e.g. ``("wall", "floor", "chair")``; empty without
+            maps.
     """
 
     name: str
@@ -52,13 +52,13 @@ class ImageSource(ABC):
 
     @abstractmethod
     def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
-        """int16 [n]: the concept of each image of a part of the pool."""
+        """int16 [n]: concept of each image of a pool part."""
 
     @abstractmethod
     def render(
         self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
     ) -> npt.NDArray[np.uint8]:
-        """uint8 [m, height, width, channels]: these images of the pool.
+        """uint8 [m, height, width, channels]: images of the pool.
 
         Args:
             part: part of the pool.
@@ -68,34 +68,34 @@ class ImageSource(ABC):
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """A short hash of everything that decides the pixels (version, options, files)."""
+        """Short hash of everything that decides the pixels (version, options, files)."""
 
     def network_fingerprint(self) -> str:
-        """A short hash of what decides the standard images of the network's part.
+        """Short hash of everything that decides the unshifted train images of networks.
 
-        A trained network is found again by it, so that it should not change with held-out images.
+        Trained networks are looked up by it, so it should not depend on held-out images.
         """
         return self.fingerprint()
 
     def check_images(self, *, progress: bool = False) -> None:  # noqa: B027 - what is drawn can be drawn
-        """Look for images that cannot be read, before work begins that would be lost.
+        """Check that all images can be read, before long work begins.
 
         Args:
-            progress: show a bar on standard error, if that is a terminal.
+            progress: whether to show a bar on standard error, if that is a terminal.
 
         Raises:
-            UserError: an image is missing or broken.
+            UserError: an image is missing or damaged.
         """
 
     def grey_share(self) -> float:
-        """The share of the images that have no colours, in 0..1; of a sample, where they have to be read."""
+        """Share of images without colours, in 0..1; estimated on a sample if images must be read."""
         return 1.0 if self.shape[2] == 1 else 0.0
 
     def segmentation(self, part: PoolPart, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """uint8 [m, height, width]: what each pixel of these standard images shows, indices into `segments`.
+        """uint8 [m, height, width]: class of each pixel of these unshifted images, indices into `segments`.
 
-        Height and width are those of `shape`. Only networks that learn to segment ask for maps, and only
-        for their train images; when they predict they see images alone, standard or shifted.
+        Height and width are those of `shape`. Only networks that learn to segment ask for maps, and only for
+        their train images; when they predict they see only images, unshifted or shifted.
 
         Raises:
             UserError: the source has no maps.

@@ -1,8 +1,7 @@
-"""The vocabulary that everything speaks, from generator to score.
+"""Data types shared by all packages, from generator to score.
 
-Plain frozen dataclasses. Examples travel in columns (`Split`), one row of which is an `Example`;
-nothing else in the project carries an example in another shape. Concepts are integers into a
-`ConceptSpace` inside arrays and strings where people or logic programs read them; -1 is a blank slot.
+All are frozen dataclasses. Examples are stored in columns (`Split`); an `Example` is one row. Concepts are
+integers into a `ConceptSpace` in arrays, and strings in logic programs and for people; -1 is a blank slot.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ AMBIGUOUS = -2
 
 
 def one_hot(labels: npt.NDArray[np.integer], n_labels: int) -> npt.NDArray[np.float64]:
-    """float64 [n, n_labels]: one for the label of each row; zeros where it is below 0, which is no label."""
+    """float64 [n, n_labels]: 1 for the label of each row; zeros where the label is below 0 (no label)."""
     result = np.zeros((len(labels), n_labels))
     rows = np.flatnonzero(labels >= 0)
     result[rows, labels[rows]] = 1.0
@@ -77,12 +76,12 @@ def one_hot(labels: npt.NDArray[np.integer], n_labels: int) -> npt.NDArray[np.fl
 
 @dataclass(frozen=True)
 class ConceptSpace:
-    """What one image can show. The order is that of a network's outputs.
+    """Concepts that one image can show, in the order of a network's outputs.
 
     Attributes:
-        name: the field's word for it, e.g. ``"card"``.
+        name: term for it, e.g. ``"card"``.
         concepts: the concepts, e.g. ``("ac", "ad", ...)``.
-        background: the concept whose prediction makes no example, if there is one.
+        background: concept whose prediction produces no example, if there is one.
     """
 
     name: str
@@ -94,7 +93,7 @@ class ConceptSpace:
 
     @cached_property
     def ids(self) -> Mapping[str, int]:
-        """Concept to its index."""
+        """Index of each concept."""
         return {concept: i for i, concept in enumerate(self.concepts)}
 
 
@@ -103,9 +102,9 @@ class LabelSpace:
     """The labels, and the ground atom by which a hypothesis derives each.
 
     Attributes:
-        names: e.g. ``("valid", "invalid")``. Their order decides ties: the first wins.
-        atoms: one atom a label, e.g. ``(None, "invalid")``; at most one is ``None``: the label that
-            holds when no other label's atom is derived.
+        names: e.g. ``("valid", "invalid")``. Their order breaks ties: the first wins.
+        atoms: one atom per label, e.g. ``(None, "invalid")``. At most one is ``None``: the label that holds
+            when no other label's atom is derived.
     """
 
     names: tuple[str, ...]
@@ -119,7 +118,7 @@ class LabelSpace:
         return len(self.names)
 
     def inclusions(self, label: int) -> tuple[str, ...]:
-        """Atoms that an example with this label asks for."""
+        """Atoms that an example with this label requires."""
         atom = self.atoms[label]
         return () if atom is None else (atom,)
 
@@ -130,7 +129,7 @@ class LabelSpace:
 
 @dataclass(frozen=True, slots=True)
 class ImageRef:
-    """Where an image lives: a part of a source's pool, the index in it, and whether it is shifted."""
+    """Reference to an image: pool part, index, and whether it is shifted."""
 
     part: PoolPart
     index: int
@@ -143,10 +142,10 @@ class Example:
 
     Attributes:
         id: unique in its split.
-        concepts: the true concept of each slot, None for a blank.
-        metadata: symbolic meta-data by name, e.g. ``{"location": 5}``.
+        concepts: true concept of each slot, None for a blank slot.
+        metadata: symbolic metadata by name, e.g. ``{"location": 5}``.
         label: index into the benchmark's label space.
-        images: one reference a slot, None for a blank.
+        images: one reference per slot, None for a blank slot.
         shifted: whether its images are shifted.
     """
 
@@ -159,7 +158,7 @@ class Example:
 
 
 def n_of_percent(n: int, percent: float, *, floor: bool = False) -> int:
-    """How many of n examples are `percent` %: rounded, or rounded down as the paper does."""
+    """Number of examples that is `percent` % of n: rounded, or rounded down as in the paper."""
     exact = percent * n / 100
     return int(exact) if floor else int(np.floor(exact + 0.5))
 
@@ -170,15 +169,15 @@ class Split:
 
     Attributes:
         part: ``"test"`` draws its images from pool B, the other parts from pool A.
-        concept_space: what `concepts` indexes.
+        concept_space: concepts that `concepts` indexes.
         concepts: int16 [n, slots], `BLANK` for an empty slot.
         labels: int16 [n].
-        metadata: name to an array [n].
-        images: int32 [n, slots], indices into the pool part, `BLANK` for an empty slot; empty
-            ([n, 0]) as long as no images are assigned.
-        ranks: int32 [n], the place of each example in the order in which examples become shifted:
-            with ``k`` examples shifted these are the ones with ``ranks < k``.
-        n_shifted: how many examples are shifted.
+        metadata: name to array [n].
+        images: int32 [n, slots], indices into the pool part, `BLANK` for an empty slot; empty ([n, 0]) until
+            images are assigned.
+        ranks: int32 [n], position of each example in the order in which examples become shifted: with ``k``
+            shifted examples, those with ``ranks < k``.
+        n_shifted: number of shifted examples.
     """
 
     part: Part
@@ -204,7 +203,7 @@ class Split:
 
     @property
     def pool(self) -> PoolPart:
-        """The pool part that the images come from."""
+        """Pool part of the images."""
         return "b" if self.part == "test" else "a"
 
     @property
@@ -213,7 +212,7 @@ class Split:
         return self.ranks < self.n_shifted
 
     def ids(self) -> list[str]:
-        """The examples' ids, ``train-0``, ``train-1``, ..."""
+        """Ids of the examples, ``train-0``, ``train-1``, ..."""
         return [f"{self.part}-{i}" for i in range(len(self))]
 
     def shift(self, percent: float, *, floor: bool = False) -> Split:
@@ -227,7 +226,7 @@ class Split:
         return replace(self, n_shifted=n_of_percent(len(self), percent, floor=floor))
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Split:
-        """The split made of these rows; ranks are made dense again, shifted examples stay shifted."""
+        """The split of these rows, with consecutive ranks; shifted examples stay shifted."""
         order = np.argsort(np.argsort(self.ranks[rows], kind="stable"), kind="stable")
         return replace(
             self,
@@ -259,7 +258,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a network says about a split's images.
+    """Network predictions for a split's images.
 
     Attributes:
         probabilities: float32 [n, slots, concepts]; all zero for a blank slot.
@@ -284,7 +283,7 @@ class Predictions:
 
     @classmethod
     def certain(cls, concepts: npt.NDArray[np.int16], n_concepts: int) -> Predictions:
-        """The predictions of a network that is always right: the symbolic track."""
+        """Predictions of a network that is always right, for the symbolic track."""
         blank = concepts == BLANK
         onehot = np.eye(n_concepts, dtype=np.float32)[np.where(blank, 0, concepts)]
         onehot[blank] = 0
@@ -293,13 +292,13 @@ class Predictions:
 
 @dataclass(frozen=True)
 class WeightedExample:
-    """A weighted context-dependent partial interpretation: what a rule learner learns from.
+    """A weighted context-dependent partial interpretation: the train example of a rule learner.
 
     Attributes:
         id: unique in its task.
-        penalty: what leaving it uncovered costs, a positive integer; None if it must be covered.
-        inclusions: ground atoms that an answer set must hold.
-        exclusions: ground atoms that it must not hold.
+        penalty: cost of leaving it uncovered, a positive integer; None if it must be covered.
+        inclusions: ground atoms that an answer set must contain.
+        exclusions: ground atoms that an answer set must not contain.
         context: ASP statements without their full stops, usually facts (``"card(1,10,h)"``).
         positive: False for a `#neg` example, which no answer set may satisfy.
     """

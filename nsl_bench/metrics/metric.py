@@ -1,4 +1,4 @@
-"""What a metric is: a named number of a run, computed from its answers, its rules or its record."""
+"""`Metric`: a named number of a run, computed from its predictions, its rules or its record."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Need = Literal["probabilities", "shifted", "network", "rules", "record"]
 
 @dataclass(frozen=True)
 class Answers:
-    """What a learner answered in one evaluation, and what else is known of the run.
+    """A learner's predictions in one evaluation, and what else is known of the run.
 
     Attributes:
         labels: int64 [n], the true labels.
-        predicted: int16 [n], the learner's; `UNDECIDED` and `AMBIGUOUS` are below 0.
-        label_names: the task's.
-        evaluation: which evaluation it is, ``"hypothesis"`` or ``"framework"``.
-        is_last: whether it is the last of the track, whose answers most metrics are about: framework
-            evaluation wherever there are images.
-        probabilities: float64 [n, labels]; None for a learner that gives labels alone.
-        shifted: bool [n], which examples are shifted; None where that is not known.
-        network_uncertainty: float64 [n], one minus the confidence that the network has in the image it is
-            least sure of; None without a network.
-        rules: what was learned, as far as it is what the learner answers with.
-        record: the run's other numbers by name: times, memory, atoms, and the metrics before this one.
+        predicted: int16 [n], the predicted labels; `UNDECIDED` and `AMBIGUOUS` are below 0.
+        label_names: names of the task's labels.
+        evaluation: ``"hypothesis"`` or ``"framework"``.
+        is_last: whether it is the last evaluation of the track, which most metrics use: framework evaluation
+            wherever there are images.
+        probabilities: float64 [n, labels]; None for a label-only learner.
+        shifted: bool [n], which examples are shifted; None if unknown.
+        network_uncertainty: float64 [n], one minus the network's confidence in the image that it is least
+            sure of; None without a network.
+        rules: learned rules, if the learner predicts with them.
+        record: other numbers of the run by name: times, memory, atoms, and the metrics before this one.
     """
 
     labels: npt.NDArray[np.int64]
@@ -49,7 +49,7 @@ class Answers:
     record: Mapping[str, float] = field(default_factory=dict)
 
     def has(self, need: Need) -> bool:
-        """Whether it has what a metric needs."""
+        """Whether it has an input that a metric needs."""
         if need == "shifted":
             return self.shifted is not None and 0 < int(self.shifted.sum()) < len(self.shifted)
         known = {
@@ -66,17 +66,17 @@ class Metric:
     """A number of a run.
 
     Attributes:
-        name: of the column, unique.
-        title: what tables and pictures call it.
-        higher_is_better: None: neither.
-        digits: that tables show behind the point.
+        name: column name, unique.
+        title: name in tables and figures.
+        higher_is_better: direction; None if neither is better.
+        digits: decimals in tables.
         bounds: least and greatest value.
-        evaluation: whose answers it is computed from; ``"last"``: those of the track's last evaluation.
-        needs: what `compute` reads beside labels; where it is missing, so is the metric.
-        compute: the number; None for what the harness measures while a run goes on (times, memory).
-        per_example: float64 [n], whose mean is the number; then intervals cover the test examples. Takes the
-            place of `compute`.
-        logarithmic: whether pictures have a logarithmic axis.
+        evaluation: evaluation from which it is computed; ``"last"`` for the track's last one.
+        needs: inputs of `compute` besides labels; without them the metric is missing.
+        compute: function that returns the number; None for numbers measured during a run (times, memory).
+        per_example: function that returns float64 [n], whose mean is the number. It replaces `compute` and
+            makes intervals cover the test examples.
+        logarithmic: whether figures use a logarithmic axis.
     """
 
     name: str
@@ -91,14 +91,14 @@ class Metric:
     logarithmic: bool = False
 
     def applies(self, answers: Answers) -> bool:
-        """Whether it can be computed from these answers."""
+        """Whether it can be computed from these predictions."""
         if self.compute is None and self.per_example is None:
             return False
         mine = answers.is_last if self.evaluation == "last" else answers.evaluation == self.evaluation
         return mine and all(map(answers.has, self.needs))
 
     def value(self, answers: Answers) -> float | None:
-        """The number; None where it cannot be computed or is not a finite number."""
+        """The number; None if it cannot be computed or is not finite."""
         if not self.applies(answers):
             return None
         if self.per_example is not None:
@@ -110,7 +110,7 @@ class Metric:
 
 
 def compute(metrics: Mapping[str, Metric], answers: Answers) -> dict[str, float]:
-    """The numbers that can be computed from one evaluation's answers, in the order of the metrics."""
+    """All numbers that can be computed from one evaluation, in the order of the metrics."""
     found: dict[str, float] = {}
     known = dict(answers.record)
     seen = replace(answers, record=known)

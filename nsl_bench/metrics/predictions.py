@@ -26,7 +26,7 @@ _LEAST = 1e-15
 
 
 def accuracy(predicted: Labels, labels: Labels) -> float:
-    """Share of right labels; `UNDECIDED` and `AMBIGUOUS` predictions are wrong."""
+    """Share of correct labels; `UNDECIDED` and `AMBIGUOUS` predictions count as wrong."""
     return float(np.mean(predicted == labels))
 
 
@@ -53,7 +53,7 @@ def probabilistic_accuracy(probabilities: Probabilities, labels: Labels) -> floa
 
 
 def calibration_error(probabilities: Probabilities, labels: Labels, bins: int = 15) -> float:
-    """Expected calibration error over equal-width bins of the greatest probability.
+    """Expected calibration error over equal-width bins of the largest probability.
 
     Guo, Pleiss, Sun, Weinberger: "On Calibration of Modern Neural Networks", ICML 2017, equation 3.
     """
@@ -64,16 +64,16 @@ def calibration_error(probabilities: Probabilities, labels: Labels, bins: int = 
 def reliability(
     probabilities: Probabilities, labels: Labels, bins: int = 15
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """What a reliability diagram shows: by equal-width bins of the greatest probability.
+    """Data of a reliability diagram, by equal-width bins of the largest probability.
 
     Args:
         probabilities: [n, labels].
         labels: [n].
-        bins: how many.
+        bins: number of bins.
 
     Returns:
-        For each bin: the number of examples, the sum of their greatest probabilities, and how many of them
-        have their most probable label right.
+        For each bin: the number of examples, the sum of their largest probabilities, and the number of
+        examples whose most probable label is correct.
     """
     confidence = probabilities.max(axis=1).astype(np.float64)
     right = most_probable(probabilities) == labels
@@ -86,20 +86,20 @@ def reliability(
 
 
 def most_probable(probabilities: Probabilities) -> npt.NDArray[np.int16]:
-    """int16 [n]: the label of greatest probability, the first on ties, -1 where all are zero."""
+    """int16 [n]: the most probable label, the first on ties, -1 where all are zero."""
     best: npt.NDArray[np.int16] = probabilities.argmax(axis=1).astype(np.int16)
     best[probabilities.max(axis=1) <= 0] = -1
     return best
 
 
 def log_loss(probabilities: Probabilities, labels: Labels) -> float:
-    """Mean of ``-log p`` of the true label, p no less than 1e-15."""
+    """Mean of ``-log p`` of the true label, with p at least 1e-15."""
     given = probabilities[np.arange(len(labels)), labels].astype(np.float64)
     return float(-np.mean(np.log(np.clip(given, _LEAST, 1.0))))
 
 
 def invalid_mass(probabilities: Probabilities) -> float:
-    """Mean probability that is given to no label: of worlds with no label or several."""
+    """Mean probability of worlds with no label or several."""
     return float(np.mean(np.clip(1.0 - probabilities.sum(axis=1), 0.0, 1.0)))
 
 
@@ -124,5 +124,5 @@ def f1_scores(predicted: Labels, labels: Labels, n_labels: int) -> npt.NDArray[n
 
 
 def macro_f1(predicted: Labels, labels: Labels, n_labels: int) -> float:
-    """The mean of `f1_scores` over the labels that are there or predicted; each counts alike."""
+    """Mean of `f1_scores` over the labels that occur or are predicted, each weighted equally."""
     return float(np.nanmean(f1_scores(predicted, labels, n_labels)))

@@ -1,8 +1,7 @@
-"""What an uncertainty is good for: leaving out examples that are answered wrong, and finding shifted ones.
+"""Metrics of uncertainty: selective prediction, and detection of shifted examples.
 
-An uncertainty is any number an example, greater where the learner or network is less sure, such as one minus
-the greatest probability or the entropy. Only its order counts. Equal uncertainties are one block: the numbers
-are means over all orders in which the block could be taken.
+An uncertainty is any number per example that is greater where the learner or network is less sure, such as
+one minus the largest probability, or the entropy. Only its order matters. Ties are averaged over all orders.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _FOUND = 0.95
 
 
 def least_confidence(probabilities: npt.ArrayLike) -> Floats:
-    """float64 [n]: one minus the greatest of an example's probabilities [n, k]."""
+    """float64 [n]: one minus the largest of an example's probabilities [n, k]."""
     result: Floats = 1.0 - np.asarray(probabilities, np.float64).max(axis=1)
     return result
 
@@ -64,16 +63,16 @@ def aurc(uncertainty: npt.ArrayLike, correct: npt.ArrayLike) -> float:
 
 
 def detection_auroc(uncertainty: npt.ArrayLike, shifted: npt.ArrayLike) -> float:
-    """How well uncertainty tells shifted examples from others: the area under the ROC curve.
+    """Area under the ROC curve of detecting shifted examples by their uncertainty.
 
-    The chance that a shifted example is more uncertain than one that is not, ties half.
+    It is the probability that a shifted example is more uncertain than an unshifted one; ties count half.
 
     Args:
         uncertainty: [n].
         shifted: bool [n].
 
     Returns:
-        In 0..1; NaN where all examples, or none, are shifted.
+        In 0..1; NaN if all examples, or none, are shifted.
 
     Raises:
         ValueError: the lengths differ, or an uncertainty is NaN.
@@ -88,17 +87,17 @@ def detection_auroc(uncertainty: npt.ArrayLike, shifted: npt.ArrayLike) -> float
 
 
 def fpr_at_95(uncertainty: npt.ArrayLike, shifted: npt.ArrayLike) -> float:
-    """The false-positive rate at which 95 % of the shifted examples are found; less is better.
+    """False-positive rate at which 95 % of the shifted examples are detected; lower is better.
 
-    The threshold is the greatest that at least 95 % of the shifted examples reach; the rate is the share of
-    the other examples that reach it, too.
+    The threshold is the largest that at least 95 % of the shifted examples reach. The rate is the share of
+    unshifted examples that reach it.
 
     Args:
         uncertainty: [n].
         shifted: bool [n].
 
     Returns:
-        In 0..1; NaN where all examples, or none, are shifted.
+        In 0..1; NaN if all examples, or none, are shifted.
 
     Raises:
         ValueError: the lengths differ, or an uncertainty is NaN.
