@@ -1,1 +1,1 @@
-"""The first-party shifts, one module each; ImageNet-C's corruptions share two."""
+"""Built-in shifts, one module each; the ImageNet-C corruptions share two modules."""

@@ -1,4 +1,4 @@
-"""The shift ``adversarial``: a deck's cards on a background strewn with other cards."""
+"""The shift ``adversarial``: a deck's cards on a background of scattered other cards."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Adversarial"]
 
 
 class Adversarial(Shift):
-    """A deck's cards on a background strewn with other cards (FFNSL paper: major shift)."""
+    """A deck's cards on a background of scattered other cards (FFNSL paper: major shift)."""
 
     def __init__(self, deck: str) -> None:
-        """Strew the background of the cards of a deck, which may be the standard one."""
+        """Scatter cards behind the cards of a deck, which may be the standard one."""
         self.deck = deck
         self.spec = f"adversarial:{deck}"
 

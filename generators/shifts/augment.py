@@ -1,4 +1,4 @@
-"""The shift ``augment``: every image turned, slanted, zoomed, mirrored and lit at random, as cards are."""
+"""The shift ``augment``: random rotation, shear, zoom, flip and brightness of every image."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class Drawn:
 class Augment(PixelShift):
     """The augmentation of the FFNSL paper's cards (section 5) on the images of any task.
 
-    Rotation up to 55 degrees, shear up to 15, zoom 0.9 to 1.1, mirrored left to right or not, brightness
-    0.5 to 1.5, channels lifted by up to 2.5 levels. What is bared is filled by mirroring.
+    Rotation up to 55 degrees, shear up to 15, zoom 0.9 to 1.1, left-right flip, brightness 0.5 to 1.5, and
+    channels raised by up to 2.5 levels. Uncovered areas are filled by mirroring.
     """
 
     def __init__(self, seed: int = 0) -> None:
-        """Set it up; another seed augments otherwise.
+        """Set the seed of the random augmentation.
 
         Raises:
             UserError: the seed is negative.
@@ -74,7 +74,7 @@ class Augment(PixelShift):
         self.spec = f"augment:{seed}"
 
     def draw(self, indices: npt.NDArray[np.int64]) -> Drawn:
-        """How these images are augmented."""
+        """Draw the augmentation of these images."""
         u = scattered(indices, 6, stable_hash("augment", self.seed)).T
         return Drawn(
             rotation=110 * u[0] - 55,

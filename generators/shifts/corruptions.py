@@ -1,7 +1,7 @@
-"""The usual corruptions of the robustness literature, with severities 1 to 5, on images of any size.
+"""ImageNet-C corruptions with severities 1 to 5, on images of any size.
 
-They are ImageNet-C's: `nsl_bench.generators.shifts.imagenet_c`. What is random about an image is seeded by
-its index in the pool.
+They are implemented in `nsl_bench.generators.shifts.imagenet_c`. Randomness is seeded by the image's index in
+the pool.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ __all__ = [
 
 
 class Corruption(PixelShift):
-    """A corruption of a severity from 1, slight, to 5."""
+    """A corruption with a severity from 1 (slight) to 5."""
 
     version = "2"
 
     def __init__(self, name: str, severity: int) -> None:
-        """Set it up.
+        """Set name and severity.
 
         Raises:
-            UserError: the severity is not in 1 to 5.
+            UserError: the severity is not between 1 and 5.
         """
         if not 1 <= severity <= 5:
             raise UserError(f"{name}: the severity must be between 1 and 5; got {severity}.")
@@ -54,7 +54,7 @@ class Corruption(PixelShift):
         self.spec = f"{name}:{severity}"
 
     def check(self, source: ImageSource) -> None:
-        """Raise a UserError if colours are to change and the images have none."""
+        """Raise a UserError if the corruption needs colours and the images have none."""
         # The higher severities tint what is grey.
         if self.name == "saturate" and (self.severity < 4 or source.shape[2] == 1):
             check_colours(self.spec, source)

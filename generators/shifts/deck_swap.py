@@ -33,7 +33,7 @@ class DeckSwap(Shift):
         return source.render(part, indices, self.deck)
 
     def check(self, source: ImageSource) -> None:
-        """Raise a UserError unless the source has this deck, beside its standard one."""
+        """Raise a UserError unless the source has this deck besides its standard one."""
         standard, *others = _decks(source)
         if not others:
             raise UserError(

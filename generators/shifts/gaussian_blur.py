@@ -1,7 +1,7 @@
 """The shift ``gaussian_blur``.
 
-OpenCV computes it on 8-bit images in whole numbers: many times faster than torchvision's float tensors,
-and the same bytes on every machine. What comes out is within a grey level or two of
+OpenCV computes it in integers on 8-bit images. This is many times faster than torchvision's float tensors,
+and gives the same bytes on every machine. The result is within two grey levels of
 ``torchvision.transforms.v2``.
 """
 
@@ -20,17 +20,17 @@ __all__ = ["GaussianBlur"]
 
 
 class GaussianBlur(PixelShift):
-    """Every image blurred by a Gaussian; at the edges it is mirrored."""
+    """A Gaussian blur of every image, with mirrored edges."""
 
     def __init__(self, kernel: int, sigma: float | None = None) -> None:
-        """Blur as torchvision's `gaussian_blur`.
+        """Blur as in torchvision's `gaussian_blur`.
 
         Args:
-            kernel: side of the window, pixels, odd.
-            sigma: standard deviation, pixels; by default that of torchvision, 0.15 kernel + 0.35.
+            kernel: side of the window in pixels, odd.
+            sigma: standard deviation in pixels; by default as in torchvision, 0.15 kernel + 0.35.
 
         Raises:
-            UserError: the kernel is even or below 3, or sigma is not a positive number.
+            UserError: the kernel is even or below 3, or sigma is not above 0.
         """
         if kernel < 3 or kernel % 2 == 0 or kernel > 255:
             raise UserError(
@@ -43,7 +43,7 @@ class GaussianBlur(PixelShift):
         self.spec = f"gaussian_blur:{kernel},{self.sigma:.10g}"
 
     def check(self, source: ImageSource) -> None:
-        """Raise a UserError if the window is larger than what mirroring can fill."""
+        """Raise a UserError if the window is too large for the images."""
         if self.kernel // 2 >= min(source.shape[:2]):
             raise UserError(
                 f"'{self.spec}' does not fit the {source.shape[0]} x {source.shape[1]} images of "

@@ -1,8 +1,8 @@
-"""The shift ``hue``: the colour wheel turned.
+"""The shift ``hue``: a rotation of the colour wheel.
 
-OpenCV computes it on 8-bit images in whole numbers: many times faster than torchvision's float tensors,
-and the same bytes on every machine. What comes out is within a grey level or two of
-``torchvision.transforms.v2`` on PIL images, which computes in 8 bits too.
+OpenCV computes it in integers on 8-bit images. This is many times faster than torchvision's float tensors,
+and gives the same bytes on every machine. The result is within two levels of ``torchvision.transforms.v2`` on
+PIL images.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["Hue", "check_colours"]
 
 
 class Hue(PixelShift):
-    """The hue of every pixel turned on the colour wheel; grey stays grey."""
+    """A rotation of every pixel's hue on the colour wheel; grey stays grey."""
 
     def __init__(self, factor: float) -> None:
-        """Turn by a factor of the wheel, as torchvision's `adjust_hue`.
+        """Rotate by a fraction of the colour wheel, as torchvision's `adjust_hue`.
 
         Args:
-            factor: -0.5 to 0.5; both ends are the opposite colour.
+            factor: -0.5 to 0.5; both ends give the opposite colour.
 
         Raises:
             UserError: the factor is out of range, or 0.
@@ -40,7 +40,7 @@ class Hue(PixelShift):
         self.spec = f"hue:{self.factor:.10g}"
 
     def check(self, source: ImageSource) -> None:
-        """Raise a UserError if the images have no colour, also where they are saved in three channels."""
+        """Raise a UserError if the images have no colours, even if they are stored in three channels."""
         check_colours(self.spec, source)
 
     def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
@@ -57,12 +57,12 @@ class Hue(PixelShift):
 
 
 def check_colours(spec: str, source: ImageSource) -> None:
-    """Look whether a shift of colours does anything to a source's images.
+    """Check that a colour shift has an effect on a source's images.
 
-    Some grey images among coloured ones are said on standard error.
+    If only some images are grey, a notice goes to standard error.
 
     Raises:
-        UserError: all are grey.
+        UserError: all images are grey.
     """
     share = source.grey_share()
     if share == 1:

@@ -1,4 +1,4 @@
-"""The shift ``rotate``: every image turned clockwise about its middle."""
+"""The shift ``rotate``: every image rotated clockwise about its centre."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _CHUNK = 64
 
 
 class Rotate(PixelShift):
-    """Every image turned clockwise about its middle; it keeps its size, what is bared is black.
+    """A clockwise rotation of every image about its centre. The size is kept; uncovered areas are black.
 
-    Multiples of 90 degrees move pixels and compute nothing where the image is square.
+    Multiples of 90 degrees only move pixels if the image is square.
     """
 
     def __init__(self, degrees: float) -> None:
-        """Turn by `degrees`, clockwise.
+        """Rotate by `degrees`, clockwise.
 
         Raises:
-            UserError: the angle is no finite number, or a multiple of 360.
+            UserError: the angle is not finite, or a multiple of 360.
         """
         if not math.isfinite(degrees):
             raise UserError(f"rotate must be a number of degrees, e.g. rotate:90; got {degrees}.")

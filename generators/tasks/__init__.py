@@ -1,1 +1,1 @@
-"""The first-party tasks: follow_suit, sudoku, crop_yield, indoor_scene."""
+"""Built-in tasks: follow_suit, sudoku, crop_yield, indoor_scene."""

@@ -1,7 +1,7 @@
-"""Crop Yield Prediction: how much a field yields, from a leaf's image and the field's location.
+"""Crop Yield Prediction: a field's yield, from a leaf's image and the field's location.
 
-FFNSL paper (Cunnington et al. 2023), sections 4.3 and 8, appendices B.3 and F.3. The paper's own symbolic
-data are not public; here a seeded, hidden table stands for them.
+FFNSL paper (Cunnington et al. 2023), sections 4.3 and 8, appendices B.3 and F.3. The paper's symbolic data
+are not public, so a seeded, hidden table replaces them.
 """
 
 from __future__ import annotations
@@ -198,17 +198,17 @@ class _Fields(Benchmark):
 
 
 class CropYield(_Fields):
-    """How much does a field yield: poor, moderate or strong?
+    """Predict whether a field's yield is poor, moderate or strong.
 
-    Each train set has a *world* of its own, a hidden table with its own test set: train set 1 has world 0,
-    train set 2 world 1, and so on, so that a standard error over train sets covers tables. Under a secret
-    seed the tables are secret, too.
+    Each train split has its own *world*, a hidden table with its own test set: train split 1 has world 0,
+    train split 2 world 1, and so on. A standard error over train splits therefore covers tables too. With a
+    secret seed the tables are secret.
 
     Args:
-        species: only these species' crops, joined by "+" (``pepper+potato+tomato``); all 14 by default.
-        world: the same table for all train sets.
-        locations: how many there are; half as many as crops by default.
-        unseen: share of the fields, 0 to 0.5, that only test sets show; a quarter of them: 0.25.
+        species: crops of these species only, joined by "+" (``pepper+potato+tomato``); all 14 by default.
+        world: use this table for all train splits.
+        locations: number of locations; half the number of crops by default.
+        unseen: share of the fields, 0 to 0.5, that only test sets show; e.g. 0.25.
     """
 
     version = "2.0.0"
@@ -247,7 +247,7 @@ class CropYield(_Fields):
         self._shown = np.sort(self._order[:shown])
 
     def for_split(self, repeat: int, seed: int | str = 0) -> CropYield:
-        """The task of train set k, with world k - 1, unless one world was asked for."""
+        """The task of train split k, with world k - 1, unless `world` is set."""
         if not self.own_tests:
             return self
         task = copy.copy(self)
@@ -261,12 +261,12 @@ class CropYield(_Fields):
 
 
 class CropYield1(_Fields):
-    """Crop Yield 1.0.0: one table for all train sets, chosen among nine as one on which FFNSL is ahead.
+    """Crop Yield 1.0.0: one table for all train splits, selected from nine so that FFNSL is ahead.
 
     Args:
-        species: only these species' crops, joined by "+" (``pepper+potato+tomato``); all 14 by default.
+        species: crops of these species only, joined by "+" (``pepper+potato+tomato``); all 14 by default.
         world: another number gives another table and other crops in the locations.
-        locations: how many there are; half as many as crops by default.
+        locations: number of locations; half the number of crops by default.
     """
 
     version = "1.0.0"

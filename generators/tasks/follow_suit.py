@@ -68,11 +68,11 @@ p1(V1) :- rank_higher(V2, V1), suit(1, V3), suit(V2, V3).
 
 
 class FollowSuit(Benchmark):
-    """Which player wins a trick, from one image of a card each.
+    """Predict which player wins a trick, from one card image per player.
 
     Args:
-        players: 2 to 13; a game deals the deck out to them and has as many tricks as each holds cards.
-        suits: 1 to 4, of 13 cards each: hearts, spades, diamonds, clubs in this order.
+        players: 2 to 13. A game deals out the deck; it has as many tricks as each player has cards.
+        suits: 1 to 4, of 13 cards each, in the order hearts, spades, diamonds, clubs.
     """
 
     version = "1.0.0"
@@ -163,7 +163,7 @@ class FollowSuit(Benchmark):
     ) -> npt.NDArray[np.float32]:
         """float32 [n, 5 x players]: for each player the rank's value, then the suit's one-hot code.
 
-        In the order of the published code, since a random forest depends on the order of its inputs.
+        The order is that of the published code, because random forests depend on the order of their inputs.
         """
         shown = concepts != BLANK
         cards = np.where(shown, concepts, 0)
@@ -195,10 +195,10 @@ class FollowSuit(Benchmark):
 
 
 def read_csv(path: Path, columns: list[str]) -> list[tuple[int, dict[str, str]]]:
-    """The rows of a split's CSV file with their line numbers.
+    """Read the rows of a split's CSV file with their line numbers.
 
     Raises:
-        UserError: the file is missing, is empty, is no CSV in UTF-8, or lacks a column.
+        UserError: the file is missing, empty, not a CSV file in UTF-8, or lacks a column.
     """
     if not path.is_file():
         raise UserError(f"The split file {path} does not exist.{_others(path)}")

@@ -1,4 +1,4 @@
-"""Indoor Scene Classification: the kind of place that a picture of a room was taken in.
+"""Indoor Scene Classification: the kind of place that a picture of a room shows.
 
 FFNSL paper (Cunnington et al. 2023), sections 4.4 and 8, appendices B.4 and F.4.
 """
@@ -36,10 +36,10 @@ label_type(4).
 
 
 class IndoorScene(Benchmark):
-    """Is a room in a store, a home, a public space, a place of leisure or a working place?
+    """Predict whether a room is in a store, a home, a public space, a place of leisure or a working place.
 
     Args:
-        scenes: only these scenes, joined by "+" (``bakery+bar``); all 67 by default.
+        scenes: these scenes only, joined by "+" (``bakery+bar``); all 67 by default.
     """
 
     version = "1.0.0"
@@ -82,7 +82,7 @@ class IndoorScene(Benchmark):
     def generate(
         self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
     ) -> Split:
-        """Every scene equally often, in random order."""
+        """Generate every scene equally often, in random order."""
         n = self.test_size if part == "test" else self.size(size)
         concepts = rng.permutation(np.arange(n) % len(self.concept_space)).astype(np.int16)
         return Split(part, self.concept_space, concepts[:, None], self._labels[concepts])

@@ -1,4 +1,4 @@
-"""Sudoku Grid Validity: a partly filled grid of handwritten digits that keeps or breaks the rules.
+"""Sudoku Grid Validity: a partly filled grid of handwritten digits that is valid or breaks the rules.
 
 FFNSL paper (Cunnington et al. 2023), section 5 and appendix.
 """
@@ -75,15 +75,15 @@ def digits(n: int) -> ConceptSpace:
 
 
 class Sudoku(Benchmark):
-    """Is a partly filled grid free of repeated digits in rows, columns and blocks?
+    """Predict whether a partly filled grid has no repeated digits in rows, columns and blocks.
 
     Args:
-        block_rows, block_columns: the shape of a block; the side of the grid is their product.
-        knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"reduced"``:
-            cells have coordinates, and only integer division is known.
-        invalid: per cent of the examples that are invalid.
-        row_share, column_share, block_share: how the invalid ones divide into those in which a row, a column
-            or a block holds a digit twice.
+        block_rows, block_columns: shape of a block; the side of the grid is their product.
+        knowledge: ``"grid"``: cells are named, with known row, column and block; ``"reduced"``: cells have
+            coordinates, and only integer division is known.
+        invalid: percentage of invalid examples.
+        row_share, column_share, block_share: proportions of invalid examples that repeat a digit in a row, a
+            column or a block.
     """
 
     version = "1.0.0"
@@ -191,11 +191,10 @@ class Sudoku(Benchmark):
     def generate(
         self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
     ) -> Split:
-        """Valid puzzles and ones with one digit changed, by default half each; thirds of these clash in a
-        row, a column, a block.
+        """Generate valid puzzles and puzzles with one changed digit, by default half each.
 
-        A hash decides of each puzzle whether it may be valid or be changed, so that no changed puzzle is
-        among the valid ones, however few puzzles there are.
+        A third of the changed puzzles each repeat a digit in a row, a column and a block. A hash decides
+        whether a puzzle may be valid or changed, so no changed puzzle also occurs as a valid one.
         """
         total = self.test_size if part == "test" else self.size(size)
         taken = () if exclude is None else (exclude.concepts + 1).astype(np.int8)
@@ -256,7 +255,7 @@ class Sudoku(Benchmark):
         return Layout(self.n, self.n, self.block)
 
     def marked(self, concepts: npt.NDArray[np.int16], label: int) -> tuple[int, ...]:
-        """The cells whose digit occurs again in their row, column or block."""
+        """Cells whose digit is repeated in their row, column or block."""
         n, (rows, columns) = self.n, self.block
         r, c = np.divmod(np.arange(n * n), n)
         block = r // rows * n + c // columns
@@ -279,7 +278,7 @@ class Sudoku(Benchmark):
     def knowledge_features(
         self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
     ) -> npt.NDArray[np.float32]:
-        """float32 [n, 3]: does a digit repeat in a row, in a column, in a block?"""
+        """float32 [n, 3]: whether a digit repeats in a row, in a column, in a block."""
         n, (rows, columns) = self.n, self.block
         grids = np.asarray(concepts).reshape(-1, n, n)
         blocks = grids.reshape(-1, n // rows, rows, n // columns, columns).swapaxes(2, 3).reshape(-1, n, n)

@@ -1,4 +1,4 @@
-"""Learners that are commands in any language: how a command and its track are written as one spec."""
+"""Specs of learners that are commands in any language."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _OPENING = "command["
 
 
 def spec_of(text: str) -> str:
-    """The learner's spec of ``COMMAND`` or ``TRACK=COMMAND``.
+    """The learner's spec for ``COMMAND`` or ``TRACK=COMMAND``.
 
     Raises:
-        UserError: it names no program.
+        UserError: the text names no program.
     """
     track, equals, rest = text.partition("=")
     if not equals or track.strip() not in get_args(Track):
@@ -30,7 +30,7 @@ def spec_of(text: str) -> str:
 
 
 def is_command(spec: str) -> bool:
-    """Whether a learner's spec is that of a command."""
+    """Whether a learner's spec is a command."""
     return spec.startswith(_OPENING)
 
 
@@ -38,7 +38,7 @@ def command_of(spec: str) -> tuple[Track, list[str]]:
     """The track and the words of a command's spec.
 
     Raises:
-        UserError: it is none.
+        UserError: the spec is not a command.
     """
     track, bracket, text = spec.removeprefix(_OPENING).partition("]:")
     try:
@@ -51,6 +51,6 @@ def command_of(spec: str) -> tuple[Track, list[str]]:
 
 
 def version_of_command(spec: str) -> str:
-    """A hash of the files that a command names; empty if it names none."""
+    """Hash of the files that a command names; empty if it names none."""
     files = [Path(word) for word in command_of(spec)[1] if Path(word).is_file()]
     return f"+{cache.content_key(*files)}" if files else ""

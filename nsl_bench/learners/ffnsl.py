@@ -1,4 +1,4 @@
-"""FFNSL: a pre-trained network's predictions become weighted examples, from which rules are learned.
+"""FFNSL: turns a pre-trained network's predictions into weighted examples and learns rules from them.
 
 Cunnington, Law, Lobo, Russo: "FFNSL: Feed-Forward Neural-Symbolic Learner", Machine Learning 2023.
 """
@@ -30,20 +30,19 @@ _LATE = 0.9
 
 
 class FFNSL:
-    """Learns rules from a network's predictions; crisp inference answers for new examples.
+    """Learns rules from a network's predictions and labels new examples by crisp inference.
 
     Args:
-        rule_learner: who solves the learning task; a name of the group ``nsl_bench.rule_learners``.
+        rule_learner: solver of the learning task; a name in the group ``nsl_bench.rule_learners``.
         penalty: an example's penalty comes from the network's confidence, or is constant.
         constant: the constant penalty.
-        t_norm: how the confidences of an example's images become one.
+        t_norm: how the confidences of an example's images are combined.
         time_limit: seconds for the rule learner; the best hypothesis so far is kept.
 
     Attributes:
-        examples_: the weighted examples that `fit` generated.
-        solution_: what the rule learner answered.
-        timed_out_: whether it was stopped by the time that the view allows before it had proven its
-            answer the best.
+        examples_: weighted examples that `fit` generated.
+        solution_: result of the rule learner.
+        timed_out_: whether the time limit of the view stopped the rule learner before it proved optimality.
     """
 
     version = "1"
@@ -69,10 +68,10 @@ class FFNSL:
         self._answered: tuple[View, npt.NDArray[np.int16]] | None = None
 
     def fit(self, train: View) -> FFNSL:
-        """Learn a hypothesis of least score.
+        """Learn a hypothesis with the lowest score.
 
         Raises:
-            UserError: the rule learner is not there, or cannot read the task.
+            UserError: the rule learner is not installed, or cannot read the task.
         """
         from nsl_bench.las import LasTask
 
@@ -102,7 +101,7 @@ class FFNSL:
         return self._answered[1]
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
-        """float64 [n, n_labels]: one for the derived label; a row of zeros if there is not exactly one."""
+        """float64 [n, n_labels]: 1 for the derived label; zeros unless exactly one label is derived."""
         return one_hot(self.predict(test), test.n_labels)
 
     def rules(self) -> Hypothesis:

@@ -1,4 +1,4 @@
-"""The majority learner: always the most frequent label, the floor that every other learner stands on."""
+"""The majority baseline: always predicts the most frequent label."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["Majority"]
 
 
 class Majority:
-    """Predicts the labels' frequencies in the train set, whatever the example is."""
+    """Predicts the label frequencies of the train set for every example."""
 
     version = "1"
     track: Track = "pretrained"
 
     def fit(self, train: View) -> Majority:
-        """Count labels."""
+        """Count the labels."""
         counts = np.bincount(train.labels, minlength=train.n_labels)
         self._frequencies = counts / counts.sum()
         self._name = train.label_names[int(counts.argmax())]

@@ -1,7 +1,7 @@
 """Neural baselines on symbols: a fully connected network, and a convolution with an LSTM for sequences.
 
-Settings of the FFNSL paper's section 5 and its published code (Adam, lr 0.0001, eps 1e-7, batches of 8 in
-the order of the file). For rules, a surrogate tree stands in.
+Settings follow the FFNSL paper's section 5 and its published code (Adam, lr 0.0001, eps 1e-7, batches of 8 in
+file order). Their rules are those of a surrogate tree.
 """
 
 from __future__ import annotations
@@ -151,11 +151,11 @@ class FCN(_NeuralLearner):
 
     Args:
         hidden: units of the second layer; the first has as many as there are inputs.
-        dropout: after the first two layers.
+        dropout: dropout after the first two layers.
         epochs: passes over the train set.
-        learning_rate: Adam's.
-        seed: of weights and dropout.
-        patience: epochs without a smaller validation loss after which training stops; 0: none.
+        learning_rate: learning rate of Adam.
+        seed: seed of weights and dropout.
+        patience: epochs without a smaller validation loss after which training stops; 0 to disable.
     """
 
     def __init__(
@@ -194,20 +194,20 @@ class FCN(_NeuralLearner):
 class CNNLSTM(_NeuralLearner):
     """A convolution and an LSTM over the sequence of an example's concepts.
 
-    Embedding 96, convolution of 64 channels and width 3, ReLU, max-pool 2, dropout, LSTM 96, dropout,
-    dense. With two labels the softmax of two outputs is the sigmoid of their difference.
+    Embedding 96, convolution of 64 channels and width 3, ReLU, max-pool 2, dropout, LSTM 96, dropout, dense.
+    With two labels the softmax of two outputs is the sigmoid of their difference.
 
     Args:
         embedding: size of a concept's vector.
-        channels: of the convolution.
+        channels: channels of the convolution.
         hidden: units of the LSTM.
-        dropout: before and after the LSTM.
+        dropout: dropout before and after the LSTM.
         epochs: passes over the train set.
-        learning_rate: Adam's.
-        published: take the network of the paper's published code (`sequence.PublishedNetwork`), which is not
-            the one that its text describes.
-        seed: of weights and dropout.
-        patience: epochs without a smaller validation loss after which training stops; 0: none.
+        learning_rate: learning rate of Adam.
+        published: whether to use the network of the paper's published code (`sequence.PublishedNetwork`),
+            which differs from the one in its text.
+        seed: seed of weights and dropout.
+        patience: epochs without a smaller validation loss after which training stops; 0 to disable.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Random forests, the tabular baselines: on the benchmark's features, or on what knowledge makes of them.
+"""Random forests, the tabular baselines: on the benchmark's features, or on its knowledge features.
 
 FFNSL paper, section 5: 100 trees, seed 0.
 """
@@ -24,10 +24,10 @@ class RandomForest:
     """A random forest on the benchmark's features of the concepts.
 
     Args:
-        trees: how many.
-        depth: of each tree at most; 0: any.
-        leaf: train examples in a leaf at least.
-        seed: of the bootstrap samples and the features tried at each split.
+        trees: number of trees.
+        depth: maximum depth of each tree; 0 for no limit.
+        leaf: minimum number of train examples in a leaf.
+        seed: seed of the bootstrap samples and of the features tried at each split.
     """
 
     version = "1"
@@ -61,14 +61,14 @@ class RandomForest:
         return self
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
-        """float64 [n, n_labels]: the mean of the trees' leaf frequencies; 0 for labels never seen."""
+        """float64 [n, n_labels]: mean of the trees' leaf frequencies; 0 for labels not in the train set."""
         result = np.zeros((len(test), test.n_labels))
         if len(test):
             result[:, self._forest.classes_] = self._forest.predict_proba(self._inputs(test))
         return result
 
     def rules(self) -> Hypothesis:
-        """The rules of the first tree, one a branch."""
+        """The rules of the first tree, one per branch."""
         classes = [self._labels[int(c)] for c in self._forest.classes_]
         return tree_rules(self._forest.estimators_[0], self._features, classes)
 
@@ -77,6 +77,6 @@ class RandomForest:
 
 
 class RandomForestWithKnowledge(RandomForest):
-    """A random forest on inputs that tell part of the solution, e.g. whether a digit repeats in a row."""
+    """A random forest on knowledge features, such as whether a digit repeats in a row."""
 
     _knowledge = True

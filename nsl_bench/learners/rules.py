@@ -1,4 +1,4 @@
-"""Given rules as a learner: a hypothesis from a file, scored like one that was learned."""
+"""A learner that uses a given hypothesis from a file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["Rules"]
 
 
 class Rules:
-    """Answers with the rules of a file; learns nothing.
+    """Predicts with the rules of a file; learns nothing.
 
     Args:
-        path: a file of ASP rules, one a line or more.
+        path: file of ASP rules.
     """
 
     version = "1"
@@ -42,7 +42,7 @@ class Rules:
         return crisp(self._rules, self._background, test.contexts, test.label_space, what="the given rules")
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
-        """float64 [n, n_labels]: one for the derived label; a row of zeros if there is not exactly one."""
+        """float64 [n, n_labels]: 1 for the derived label; zeros unless exactly one label is derived."""
         return one_hot(self.predict(test), test.n_labels)
 
     def rules(self) -> list[str]:

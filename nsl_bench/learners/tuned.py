@@ -1,4 +1,4 @@
-"""A learner that chooses another learner's options on validation examples, within a stated budget."""
+"""A learner that tunes another learner's options on validation examples, with a fixed number of trials."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["Tuned"]
 
 
 class Tuned:
-    """Fits a learner with several options, and keeps the one that is right on most validation examples.
+    """Fits a learner with several options, and keeps the one with the best validation accuracy.
 
-    The first trial has the learner's own options, the others are drawn at random from its class attribute
-    ``search_space``, a mapping from an option to its values. Ties go to the earlier trial.
+    The first trial uses the learner's own options; the others are drawn at random from its class attribute
+    ``search_space``, a mapping from each option to its values. The earlier trial wins ties.
 
     Args:
-        learner: the learner's spec, e.g. ``random_forest`` or ``my.py:MyLearner``.
-        trials: how often it is fitted.
-        seed: of the draws, and the learner's own.
+        learner: spec of the learner, e.g. ``random_forest`` or ``my.py:MyLearner``.
+        trials: number of trials.
+        seed: seed of the draws, and of the learner.
 
     Attributes:
-        track: the learner's.
-        version: of this learner and of the other.
+        track: track of the learner.
+        version: version of `Tuned` and of the learner.
         tuning_: ``trials``, the options ``chosen``, and their ``validation_accuracy``.
     """
 
@@ -76,10 +76,10 @@ class Tuned:
         return [{}, *(every[k] for k in order)][: self.trials]
 
     def predict_proba(self, test: View) -> Any:
-        """[n, n_labels], of the learner that was chosen."""
+        """[n, n_labels]: label probabilities of the chosen learner."""
         return self._made.predict_proba(test)
 
     def rules(self) -> Any:
-        """What the learner that was chosen has learned as rules."""
+        """Rules of the chosen learner."""
         rules = getattr(self._made, "rules", None)
         return rules() if callable(rules) else rules
