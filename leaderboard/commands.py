@@ -48,10 +48,10 @@ __all__ = ["leaderboard", "reproduce", "score_submission", "submit"]
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to create.")
 @BOARD
 def submit(results: Path, out: Path, **options: Any) -> None:
-    """Make a submission to the leaderboard of one learner's RESULTS.
+    """Create a leaderboard submission from one learner's RESULTS.
 
-    It holds predictions, rules, job descriptions and versions, never scores; `nsl-bench score-submission`
-    computes those.
+    A submission has predictions, rules, job descriptions and versions, but no scores. `nsl-bench score-
+    submission` computes the scores.
     """
     from .interface import submit as write
 
@@ -122,10 +122,10 @@ def score_submission(
     memory_limit: str,
     board: Path | None,
 ) -> int:
-    """Check SUBMISSION (a folder or a zip file) and compute every number again.
+    """Check SUBMISSION (a folder or a zip file) and recompute every score.
 
-    Prints a Markdown comment, and on standard error what is being done where it takes long. Exit code
-    0: accepted; 1: not accepted, the comment says why; 2: wrong usage.
+    Prints a Markdown comment, and progress on standard error. Exit code 0: accepted. Exit code 1: not
+    accepted, for the reason in the comment. Exit code 2: wrong usage.
     """
     from nsl_bench.isolation.limits import memory_size
 
@@ -168,7 +168,7 @@ class _Group(Command, click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 def leaderboard() -> None:
-    """The leaderboard: its contests and sealed rounds, and the site made of the accepted submissions."""
+    """The leaderboard: contests, sealed rounds, and the static site of accepted submissions."""
 
 
 for _command in (seal, enter, run_entry, reveal, verify_round, rerun):
@@ -181,7 +181,7 @@ for _command in (seal, enter, run_entry, reveal, verify_round, rerun):
 @click.option("--out", default="results/", show_default=True, help="Results folder to put in the commands.")
 @BOARD
 def contests(learner: str, network: str, out: str, board: Path | None) -> None:
-    """Print the contests and the commands that do a learner's runs."""
+    """Print the contests and the commands that run a learner on them."""
     from .contests import BOARD as OWN
     from .contests import read_contests
 
@@ -209,7 +209,7 @@ def contests(learner: str, network: str, out: str, board: Path | None) -> None:
 )
 @BOARD
 def build(out: Path, submissions: Path | None, pictures: bool, board: Path | None) -> None:
-    """Make the static site of all accepted submissions; it works from any folder or static host."""
+    """Build the static site of all accepted submissions. It works from any folder or static host."""
     from .interface import build_site
 
     made = build_site(out, submissions=submissions, board=board, pictures=pictures)
@@ -234,9 +234,9 @@ def build(out: Path, submissions: Path | None, pictures: bool, board: Path | Non
 @SUBMISSIONS
 @BOARD
 def rescore(names: tuple[str, ...], submissions: Path | None, board: Path | None) -> int:
-    """Score accepted submissions again, all or those in the folders NAMES, and write their scores anew.
+    """Score accepted submissions again: all of them, or those in the folders NAMES.
 
-    Exit code 1 if one is not accepted any more; its scores stay as they were.
+    Exit code 1 if a submission is no longer accepted; its scores are then kept.
     """
     from .accepted import SUBMISSIONS as OWN
     from .accepted import scored_folders
@@ -307,9 +307,9 @@ def reproduce(
     device: str,
     out: Path,
 ) -> int:
-    """Run PAPER's grid again and write a report with published and measured figures side by side.
+    """Run PAPER's grid and write a report with published and measured figures side by side.
 
-    Runs are kept in OUT; the same command again does only what is missing.
+    Results are kept in OUT. Run the same command again to resume.
     """
     from nsl_bench.run.evaluate import Bench
     from nsl_bench.run.store import Store

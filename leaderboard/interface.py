@@ -1,4 +1,4 @@
-"""The board from Python: making a submission, scoring one, building the site."""
+"""The leaderboard from Python: create a submission, score one, build the site."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["Site", "Submission", "build_site", "score_submission", "submit"]
 
 @dataclass(frozen=True)
 class Submission:
-    """A submission that was made.
+    """A new submission.
 
     Attributes:
-        folder: where it is.
+        folder: its folder.
         manifest: who submits what.
         runs: number of runs by contest.
-        left_out: runs that belong to no contest of the board.
+        left_out: number of runs that belong to no contest of the board.
     """
 
     folder: Path
@@ -39,14 +39,14 @@ class Submission:
 
 @dataclass(frozen=True)
 class Site:
-    """A site that was built.
+    """A new site.
 
     Attributes:
-        folder: where it is.
-        entries: how many rows its tables have.
-        runs: how many scored runs it shows.
-        files: how many files it has.
-        outdated: accepted submissions whose scores are of an earlier version.
+        folder: its folder.
+        entries: number of table rows.
+        runs: number of scored runs.
+        files: number of files.
+        outdated: accepted submissions whose scores have an earlier version.
     """
 
     folder: Path
@@ -72,31 +72,29 @@ def submit(
     board: str | Path | None = None,
     heard: Callable[[str], None] | None = None,
 ) -> Submission:
-    """Make a submission to the leaderboard of one learner's runs.
+    """Create a leaderboard submission from one learner's runs.
 
-    It holds predictions, rules, job descriptions and versions, never scores; `score_submission` computes
-    those.
+    A submission has predictions, rules, job descriptions and versions, but no scores. `score_submission`
+    computes the scores.
 
     Args:
         results: a results folder, or `nsl_bench.Results` of one.
-        out: folder to make; must not hold files.
-        name: on the board.
-        licence: of the submission, e.g. ``"CC-BY-4.0"``.
-        learner: whose runs, where the results hold several.
-        track: in which track, where they hold several.
-        authors: who did it.
-        description: what the learner does, a sentence.
-        url: of a paper or of code.
+        out: folder to create; it must be new or empty.
+        name: name on the board.
+        licence: licence of the submission, e.g. ``"CC-BY-4.0"``.
+        learner: learner to submit, if the results contain several.
+        track: track to submit, if the results contain several.
+        authors: the authors.
+        description: one sentence on the learner.
+        url: address of the paper or code.
         date: ISO 8601; today by default.
-        tuning_trials: how many settings were tried to choose the learner's options; by default what the runs
-            say.
-        board: the board's file; the project's own by default.
-        heard: is told what is missing, a sentence a contest and network, before anything is written; on
-            standard error by default. The board takes whole contests only.
+        tuning_trials: number of settings tried when tuning the learner; by default as recorded in the runs.
+        board: the board's file; the built-in one by default.
+        heard: called before anything is written with a sentence for each incomplete contest and network; by
+            default these go to standard error. The board takes whole contests only.
 
     Raises:
-        UserError: no run belongs to a contest, runs of several learners, or words that a manifest does not
-            take.
+        UserError: no run belongs to a contest, runs of several learners, or invalid names.
     """
     from nsl_bench.run.store import Store
 
@@ -139,20 +137,20 @@ def score_submission(
     accepted: str | Path | None = None,
     heard: Callable[[str], None] | None = None,
 ) -> ScoreReport:
-    """Check a submission and compute every number again, in a process that may die.
+    """Check a submission and recompute every score, in a separate process.
 
     Args:
         submission: a folder or a zip file.
-        limits: what it may cost.
-        board: the board's file; the project's own by default.
+        limits: resource limits.
+        board: the board's file; the built-in one by default.
         accepted: folder of accepted submissions, whose names are taken.
-        heard: is told what is being done, a sentence before each thing that may take long.
+        heard: called with a sentence before each step that may take long.
 
     Returns:
-        The scored runs, or the problems for which it is not taken.
+        The scored runs, or the reasons why the submission is not accepted.
 
     Raises:
-        UserError: there is nothing at the path.
+        UserError: the path does not exist.
     """
     from .accepted import with_name
     from .rounds.model import read_rounds
@@ -177,17 +175,17 @@ def build_site(
     pictures: bool = True,
     workers: int | None = None,
 ) -> Site:
-    """Write the static site of all accepted submissions; it works from any folder or static host.
+    """Build the static site of all accepted submissions. It works from any folder or static host.
 
     Args:
         out: folder of the site; an older site there is replaced at the end.
-        submissions: folder of accepted submissions; the project's own by default.
-        board: the board's file; the project's own by default.
+        submissions: folder of accepted submissions; the built-in one by default.
+        board: the board's file; the built-in one by default.
         pictures: whether to draw every curve as PNG, SVG and PDF.
-        workers: processes; one a processor core by default. The site does not depend on it.
+        workers: number of processes; one per processor core by default. The site does not depend on it.
 
     Raises:
-        UserError: the folder holds something else or cannot be written, or a submission cannot be read.
+        UserError: the folder contains something else or cannot be written, or a submission cannot be read.
     """
     from .board import read_board
     from .likeness import outdated

@@ -81,7 +81,7 @@ def seal(
     out: Path,
     board: Path | None,
 ) -> None:
-    """Seal a round: draw a secret seed, publish its commitment, and make what entrants get."""
+    """Seal a round: draw a secret seed, publish its commitment, and create the entrants' package."""
     from ..contests import BOARD as OWN
     from ..contests import read_contests
     from .model import folder_of
@@ -123,10 +123,10 @@ def seal(
 )
 @_folder("Folder to create.")
 def enter(package: Path, out: Path, learner: str | None, **words: Any) -> None:
-    """Make a submission to a sealed round of the answers in the folders of PACKAGE.
+    """Create a submission to a sealed round from the answers in the folders of PACKAGE.
 
-    Each folder holds train and test examples; put predictions.parquet beside them, and rules as hypothesis.lp
-    if any were learned (docs/add-a-learner.md, "Predictions made elsewhere").
+    Each folder has train and test examples. Put predictions.parquet beside them, and learned rules as
+    hypothesis.lp (docs/add-a-learner.md, "Predictions made elsewhere").
     """
     from ..submission import slug
     from .entry import enter as entered
@@ -177,7 +177,7 @@ def _seed(found: Round, given: DataSeed | None, file: Path) -> DataSeed:
 )
 @BOARD
 def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) -> int:
-    """Run a learner on the sealed data of the round NAME, in the sandbox, and make a submission of it."""
+    """Run a learner in the sandbox on the sealed data of the round NAME, and create a submission from it."""
     from nsl_bench.isolation.host import about
     from nsl_bench.learners.command import spec_of
     from nsl_bench.run.evaluate import Bench
@@ -254,9 +254,9 @@ def _take(found: Round, store: Any, accept: Path, board: Path, words: dict[str, 
 @SUBMISSIONS
 @BOARD
 def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, board: Path | None) -> int:
-    """Publish the seed of the round NAME, and score the entries that were taken.
+    """Publish the seed of the round NAME, and score its entries.
 
-    The same command again scores what has no scores yet. Exit code 1: an entry could not be scored.
+    Run the same command again to score entries without scores. Exit code 1 if an entry could not be scored.
     """
     from ..accepted import SUBMISSIONS as ACCEPTED
     from ..contests import BOARD as OWN
@@ -296,7 +296,7 @@ def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, boar
 )
 @BOARD
 def verify_round(name: str, submissions: Path | None, package: Path | None, board: Path | None) -> int:
-    """Check the revealed round NAME with public files alone: commitment, data, entries, every score.
+    """Check the revealed round NAME with public files only: commitment, data, entries and all scores.
 
     Exit code 0 if no problems were found, 1 otherwise.
     """
@@ -355,9 +355,9 @@ def rerun(
     board: Path | None,
     **options: Any,
 ) -> int:
-    """Do a random sample of the runs of an accepted SUBMISSION again, and compare.
+    """Repeat a random sample of the runs of an accepted SUBMISSION and compare the results.
 
-    What was found is kept beside its scores, and the site shows it. Exit code 1: something differs.
+    The outcome is kept beside the scores and shown on the site. Exit code 1 if results differ.
     """
     from nsl_bench.isolation.host import about
     from nsl_bench.run.evaluate import Bench

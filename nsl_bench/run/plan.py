@@ -1,6 +1,6 @@
-"""Plans: which runs there are to do, as a command line says it or a TOML file.
+"""Plans: grids of runs, from the command line or from a TOML file.
 
-A file holds grids; each is every combination of its lists::
+A file has grids; each is every combination of its lists::
 
     [[grid]]
     benchmark = "follow_suit"
@@ -9,7 +9,7 @@ A file holds grids; each is every combination of its lists::
     percents = [0, 50, 90]
     repeats = [1, 2, 3, 4, 5]
 
-What is left out is as on the command line.
+Missing keys have the defaults of the command line.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Many runs: those that are missing from a results folder, each kept when known.
+"""Sweeps: the runs that a results folder lacks, each saved as soon as it finishes.
 
-Where they are done is an *executor*: this process, processes of this machine, or a Dask cluster, the latter
-two through joblib. A run is a function of its job alone, so results are the same everywhere; this process
-is the only one that writes them. Workers that are killed cost the runs they were in, which are done again.
+An *executor* does the runs: this process, processes of this machine, or a Dask cluster; the latter two use
+joblib. The result of a run depends only on its job, so it is the same everywhere. Only this process writes
+results. Runs of killed workers are repeated.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Executor:
     """Where runs are done.
 
     Attributes:
-        jobs: how many at once; 1 on this machine means in this process.
-        scheduler: address of a Dask cluster, e.g. ``"tcp://host:8786"``; None: this machine.
+        jobs: number of parallel runs; 1 on this machine means in this process.
+        scheduler: address of a Dask cluster, e.g. ``"tcp://host:8786"``; None for this machine.
     """
 
     jobs: int = 1
@@ -52,13 +52,13 @@ class Executor:
 
 @dataclass(frozen=True)
 class Tally:
-    """How a sweep went.
+    """Counts of a sweep.
 
     Attributes:
-        done: runs that ended well now.
+        done: runs that succeeded now.
         failed: runs that failed now.
-        before: runs that had ended well before.
-        failed_before: runs that had failed before and were not done again.
+        before: runs that had succeeded before.
+        failed_before: runs that had failed before and were not repeated.
     """
 
     done: int
@@ -108,17 +108,17 @@ def sweep(
     """Do the jobs that the store lacks, with a progress bar on a terminal and in a notebook.
 
     Args:
-        jobs: what to do.
-        store: where records go.
-        bench: does them, or says how they are done elsewhere.
-        on_failure: told of every failed record.
-        executor: where they are done; None: here, one after the other.
-        rerun: which jobs that have a record are done again.
-        heard: told of every record, of how many runs are done and how many there are to do.
+        jobs: the jobs.
+        store: store of the records.
+        bench: does the jobs, or describes to other processes how to do them.
+        on_failure: called with every failed record.
+        executor: where they are done; None for this process, one after the other.
+        rerun: which jobs that have a record to repeat.
+        heard: called with every record, the number of runs done, and the number of runs to do.
 
     Raises:
-        UserError: the data or the network of a job cannot be made, or workers keep dying; what was done
-            before is kept.
+        UserError: the data or the network of a job cannot be created, or workers are killed repeatedly. What
+            was done before is kept.
     """
     from tqdm.auto import tqdm
 

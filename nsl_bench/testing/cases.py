@@ -1,4 +1,4 @@
-"""What the test classes have in common: pytest collects only classes that are derived from them."""
+"""`Tests`, the base class of the test classes: pytest collects only classes derived from them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["Tests"]
 
 
 class Tests:
-    """Tests that are collected in derived classes only.
+    """Tests that are collected only in derived classes.
 
-    A module that imports a class of `nsl_bench.testing` does not run its tests, whatever pytest's
-    ``python_classes`` says. A derived class that holds tests for further ones says ``__test__ = False``.
+    Importing a class of `nsl_bench.testing` into a module does not run its tests, whatever pytest's
+    ``python_classes`` says. A derived class that is itself a base class sets ``__test__ = False``.
     """
 
     __test__: ClassVar[bool] = False

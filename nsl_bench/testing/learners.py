@@ -1,4 +1,4 @@
-"""What every learner must do: it learns whether two grey patches differ, from concepts that are certain."""
+"""`LearnerTests`, tests that every learner must pass on a toy task with certain concepts."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class LearnerTests(Tests):
     least: ClassVar[float] = 0.0
 
     def make(self) -> Learner:
-        """A learner that is not fitted; called again for an equal one."""
+        """Create an unfitted learner; each call returns an equal one."""
         learner: Learner = registry.create("learner", self.spec, seed=0)
         return learner
 
     def splits(self) -> tuple[Benchmark, Split, Split]:
-        """A benchmark, a train and a test set."""
+        """A benchmark, a train set and a test set."""
         return Patches(), patches("train"), patches("test")
 
     @pytest.fixture

@@ -1,4 +1,4 @@
-"""What every network must do: it is trained on a toy task's images, noisy patches of three shades."""
+"""`NetworkTests`, tests that every network must pass on noisy patches of three shades."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every shift must do."""
+"""`ShiftTests`, tests that every shift must pass."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ShiftTests(Tests, ABC):
 
     @abstractmethod
     def source(self) -> ImageSource:
-        """A small source that it fits."""
+        """A small source to which the shift can be applied."""
 
     @pytest.fixture
     def shift(self) -> Shift:

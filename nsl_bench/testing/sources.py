@@ -1,4 +1,4 @@
-"""What every image source must do."""
+"""`SourceTests`, tests that every image source must pass."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SourceTests(Tests, ABC):
     @classmethod
     @abstractmethod
     def make(cls) -> ImageSource:
-        """A small source; called again for an equal one."""
+        """Create a small source; each call returns an equal one."""
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -57,7 +57,7 @@ class SourceTests(Tests, ABC):
         return cls.make()
 
     def sample(self, source: ImageSource, part: PoolPart = "a", n: int = 7) -> npt.NDArray[np.int64]:
-        """Some indices of a part, in no order."""
+        """Some indices of a pool part, in random order."""
         return np.random.default_rng(1).permutation(len(source.labels(part)))[:n]
 
     def test_says_what_it_is(self, source: ImageSource) -> None:

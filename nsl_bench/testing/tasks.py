@@ -1,4 +1,4 @@
-"""What every task must do."""
+"""`TaskTests`, tests that every task must pass."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class TaskTests(Tests):
 
     @classmethod
     def make(cls) -> Benchmark:
-        """The task; called again for an equal one."""
+        """Create the task; each call returns an equal one."""
         task: Benchmark = registry.create("benchmark", cls.spec)
         return task
 
     @pytest.fixture(scope="class")
     @classmethod
     def task(cls) -> Benchmark:
-        """The task of the first train set."""
+        """The task of the first train split."""
         return task_of_split(cls.make(), 1)
 
     @pytest.fixture(scope="class")
