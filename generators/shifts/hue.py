@@ -32,11 +32,11 @@ class Hue(PixelShift):
             UserError: the factor is out of range, or 0.
         """
         if not -0.5 <= factor <= 0.5:
-            raise UserError(f"hue: the factor must be between -0.5 and 0.5; got {factor}.")
+            raise UserError(f"hue: the factor must be between -0.5 and 0.5; got {factor:g}.")
         self.factor = 0.5 if factor == -0.5 else factor
         self._step = round(self.factor * 256) % 256
         if self._step == 0:
-            raise UserError(f"hue: the factor must be between -0.5 and 0.5 and not 0; got {factor}.")
+            raise UserError(f"hue: the factor must be between -0.5 and 0.5 and not 0; got {factor:g}.")
         self.spec = f"hue:{self.factor:.10g}"
 
     def check(self, source: ImageSource) -> None:

@@ -31,7 +31,7 @@ class Rotate(PixelShift):
             raise UserError(f"rotate must be a number of degrees, e.g. rotate:90; got {degrees}.")
         self.degrees = degrees % 360
         if self.degrees == 0:
-            raise UserError(f"rotate: the degrees must not be a multiple of 360; got {degrees}.")
+            raise UserError(f"rotate: the degrees must not be a multiple of 360; got {degrees:g}.")
         self.spec = f"rotate:{self.degrees:.10g}"
 
     def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:

@@ -228,7 +228,7 @@ class CropYield(_Fields):
         if world is not None and world < 0:
             raise UserError(f"crop_yield: world must be 0 or more; got {world}.")
         if not 0 <= unseen <= _MOST_UNSEEN:
-            raise UserError(f"crop_yield: unseen must be between 0 and {_MOST_UNSEEN}; got {unseen}.")
+            raise UserError(f"crop_yield: unseen must be between 0 and {_MOST_UNSEEN}; got {unseen:g}.")
         super().__init__(species, locations)
         self._last += [f"unseen={unseen:g}"] if unseen else []
         self._unseen = unseen

@@ -211,7 +211,7 @@ def _sizes(kind: type[Any], found: Any) -> Any:
         known = get_args(hint)
         if found[name] not in known if known else type(found[name]) is not hint:
             right = f"one of {', '.join(map(str, known))}" if known else f"of type {hint.__name__}"
-            raise ValueError(f"the size '{name}' in its header must be {right}; got {found[name]}")
+            raise ValueError(f"the size '{name}' in its header must be {right}; got {found[name]!r:.80}")
     return kind(**found)
 
 

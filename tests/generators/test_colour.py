@@ -188,7 +188,7 @@ def test_a_sequence_of_short_names() -> None:
     ("text", "what"),
     [
         ("hue:0.7", "hue: the factor must be between -0.5 and 0.5; got 0.7"),
-        ("hue:0", "has no effect"),
+        ("hue:0", "and not 0; got 0"),
         ("gaussian_blur:4", "the kernel must be"),
         ("gaussian_blur:5,0", "sigma must be above 0; got 0"),
         ("gaussian_blur:101,3", "does not fit the .* images of drawn_leaves"),

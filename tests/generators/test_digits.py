@@ -141,7 +141,7 @@ class TestMnistFolders:
     )
     def test_nothing_there(self, tmp_path: Path, make, what: str) -> None:
         make(tmp_path / "mnist")
-        with pytest.raises(UserError, match=f"mnist {what}; expected train-images-.*download=true"):
+        with pytest.raises(UserError, match=f"mnist {what}\. Put train-images-.*download=true"):
             Mnist(tmp_path / "mnist")
 
     def test_a_missing_file(self, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ class TestMnistFolders:
             (
                 "train-images-idx3-ubyte",
                 idx(np.zeros((3, 28, 28), np.uint8))[:-1],
-                "holds 2351 bytes",
+                "has 2351 bytes",
             ),
             ("train-images-idx3-ubyte", idx(np.zeros((3, 8, 8), np.uint8)), "28 x 28 pixels; got 8 x 8"),
             ("t10k-images-idx3-ubyte", idx(np.zeros((3, 28, 28), np.uint8)), "3 images, but .* 100 labels"),

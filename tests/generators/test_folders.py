@@ -160,7 +160,9 @@ def test_the_lists_of_mit_indoor(shared: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"TestImages\.txt, line 1: the image .*nowhere\.jpg does not exist"):
         Mit67(tmp_path)
     (tmp_path / "TestImages.txt").write_text("\nbarn", encoding="utf-8")
-    with pytest.raises(UserError, match=r"TestImages\.txt, line 2: 'barn' is not SCENE/FILE"):
+    with pytest.raises(
+        UserError, match=r"TestImages\.txt, line 2: the line must be SCENE/FILE, .* got 'barn'"
+    ):
         Mit67(tmp_path)
 
 
@@ -184,7 +186,7 @@ def test_a_list_of_paths_with_subfolders(tmp_path: Path) -> None:
 def test_links_do_not_bring_an_image_twice(tmp_path: Path) -> None:
     classes(tmp_path, ("bar", "bakery"), 2)
     (tmp_path / "bar" / "loop").symlink_to("..")
-    with pytest.raises(UserError, match=r"loop.* are the same file "):
+    with pytest.raises(UserError, match=r"loop.* are the same file"):
         Mit67(tmp_path)
 
 
@@ -345,7 +347,7 @@ def test_copies_of_train_images_are_left_out_of_the_test_images(tmp_path: Path, 
     files = [file for part in PARTS for file in source._files[part]]
     assert tmp_path / "valid" / PEPPERS[0] / "copy.jpg" not in files
     said = capsys.readouterr().err
-    assert said.count("left out") == 1 and "another part of the pool" in said
+    assert said.count("left out") == 1 and "in another pool" in said
     contents = [{file.read_bytes() for file in source._files[part]} for part in PARTS]
     assert all(not a & b for a, b in itertools.combinations(contents, 2))
 
@@ -385,7 +387,7 @@ def test_grey_pictures_in_three_channels(tmp_path: Path, capsys) -> None:
         if folder == "all":
             with pytest.raises(UserError, match=r"images of plants are grey \(in all three channels\)"):
                 resolve("hue:0.15", task, source)
-            with pytest.raises(UserError, match="saturate:2' changes nothing"):
+            with pytest.raises(UserError, match="saturate:2' has no effect"):
                 resolve("saturate:2", task, source)
         else:
             resolve("hue:0.15", task, source)

@@ -231,7 +231,7 @@ def test_a_start_of_other_weights_is_refused_before_training(
 ) -> None:
     path = tmp_path / "start.safetensors"
     save_file({**get_model(model, weights=None).state_dict(), **change}, path)
-    with pytest.raises(UserError, match=rf"start\.safetensors holds weights .*{sentence}"):
+    with pytest.raises(UserError, match=rf"start\.safetensors has weights .*{sentence}"):
         library.trained(f"backbone:weights={path}", Patches(), PatchSource(channels=3))
     assert capsys.readouterr().err == ""
 
@@ -242,9 +242,9 @@ def test_a_start_of_other_weights_is_refused_before_training(
         ("backbone:weights=none,model=squeezenet1_1,height=8,width=8", 3, "8 x 8 do not fit the network"),
         ("temperature:images_per_concept=5", 1, "less than one image"),
         ("softmax:kind=cards", 1, "12 x 12 are too small for the cards network"),
-        ("edl_gen:height=28,width=28,coarseness=2", 1, "Fakes of 14 x 14 pixels are too small"),
-        ("edl_gen:height=28,width=28,coarseness=50", 1, "Fakes of 0 x 0 pixels are too small"),
-        ("sasr:published=nowhere.safetensors", 3, "weights file nowhere does not exist"),
+        ("edl_gen:height=28,width=28,coarseness=2", 1, "generated images of 14 x 14 pixels are too small"),
+        ("edl_gen:height=28,width=28,coarseness=50", 1, "generated images of 0 x 0 pixels are too small"),
+        ("sasr:published=nowhere.safetensors", 3, r"weights file nowhere\.safetensors does not exist"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_before_training(
@@ -296,9 +296,9 @@ _SIZES = {"kind": "digits", "height": 28, "width": 28, "channels": 1, "dense": 9
         ("softmax", {"concepts": 5}, "'concepts' in its header must be a list; got 5"),
         ("softmax", {"details": 7}, "'details' in its header must be an object"),
         ("softmax", {}, "its header contains no sizes"),
-        ("softmax", {"architecture": {**_SIZES, "height": "a"}}, "'height' .* of type int, found 'a'"),
+        ("softmax", {"architecture": {**_SIZES, "height": "a"}}, "'height' .* of type int; got 'a'"),
         ("softmax", {"architecture": {**_SIZES, "kind": "foo"}}, "'kind' .* one of digits, cards, lenet"),
-        ("softmax", {"architecture": {**_SIZES, "height": 30_000, "dense": 960_000}}, r"'0\.weight' should"),
+        ("softmax", {"architecture": {**_SIZES, "height": 30_000, "dense": 960_000}}, r"'0\.weight' must"),
         ("softmax", {"architecture": {**_SIZES, "height": 3}}, "3 x 28 are too small"),
         ("ensemble", {}, "names no member networks"),
         ("ensemble", {"parts": "abc"}, "names no member networks"),
@@ -332,7 +332,7 @@ def test_a_composite_is_made_of_its_own_kinds(tmp_path: Path, monkeypatch) -> No
     assert isinstance(made, MetaNetwork)
     made.parts = made.parts[:1]
     made.save(tmp_path / "w.safetensors")
-    with pytest.raises(UserError, match="made of softmax, not of softmax and softmax"):
+    with pytest.raises(UserError, match="members must be softmax and softmax; got softmax"):
         library.trained(f"ensemble:weights={tmp_path / 'w.safetensors'}", Patches(), PatchSource())
 
 
