@@ -141,7 +141,7 @@ class TestMnistFolders:
     )
     def test_nothing_there(self, tmp_path: Path, make, what: str) -> None:
         make(tmp_path / "mnist")
-        with pytest.raises(UserError, match=f"mnist {what}\. Put train-images-.*download=true"):
+        with pytest.raises(UserError, match=rf"mnist {what}\. Put train-images-.*download=true"):
             Mnist(tmp_path / "mnist")
 
     def test_a_missing_file(self, tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_colour_is_not_taken_for_grey() -> None:
     network = SoftmaxCNN(epochs=1, dense=8).fit(
         lambda rows: source.render("network", rows), source.labels("network"), source.concept_space.concepts
     )
-    with pytest.raises(UserError, match=r"1 channel\(s\), found 3"):
+    with pytest.raises(UserError, match=r"1 channel\(s\); got 3"):
         network.predict_proba(np.zeros((2, 12, 12, 3), np.uint8))
 
 
