@@ -155,7 +155,7 @@ def test_a_train_set_that_a_folder_lacks(tmp_path: Path) -> None:
         symbolic_split(task, "train", "small", 6, splits=tmp_path)
     for k in range(3, 10):
         (tmp_path / "small" / f"train_{k}.csv").write_text("player_1\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"train_20\.csv does not exist\. The folder has train sets 1 to 10\.$"):
+    with pytest.raises(UserError, match=r"does not exist\. The folder has train sets 1 to 10\.$"):
         symbolic_split(task, "train", "small", 20, splits=tmp_path)
     with pytest.raises(UserError, match=r"The split file .*test\.csv does not exist\.$"):
         symbolic_split(task, "test", splits=tmp_path)
