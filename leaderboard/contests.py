@@ -93,7 +93,7 @@ class Contest(Declared):
     percents: Annotated[
         tuple[_SHARE, ...], Is("a list of different numbers between 0 and 100", test=_each_once)
     ]
-    repeats: Annotated[int, Is(f"a whole number from 1 to {_MOST_REPEATS}", least=1, most=_MOST_REPEATS)]
+    repeats: Annotated[int, Is(f"a whole number between 1 and {_MOST_REPEATS}", least=1, most=_MOST_REPEATS)]
     size: _LINE = "small"
     seed: Annotated[int, Is("a whole number of 0 or more", least=0, most=2**63 - 1)] = 0
     setting: Annotated[Literal["both", "train", "test"], Is('"both", "train" or "test"')] = "both"

@@ -259,7 +259,7 @@ def test_explain(tmp_path: Path, rules: Path) -> None:
         (("17", "--benchmark", "sudoku_4x4"), "must be train-NUMBER or test-NUMBER"),
         (("test-5000", "--benchmark", "sudoku_4x4"), "the test set has 1000"),
         (("test-1",), "No task given"),
-        (("test-1", "--run", "ab"), "must be given together"),
+        (("test-1", "--run", "ab"), "--results and --run must be given together"),
         (("test-1", "--benchmark", "sudoku_4x4", "--out", tmp_path / "x.txt"), "ending of an image format"),
         (("test-1", "--benchmark", "sudoku_4x4", "--out", tmp_path / "x.psd"), "ending of an image format"),
     ):

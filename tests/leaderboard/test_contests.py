@@ -78,7 +78,7 @@ paper = { rotate90 = "rotate90" }
         ('size = "smal"', "Did you mean 'small'"),
         ('shifts = ["rotate9O"]', "Did you mean 'rotate90'"),
         ('shifts = "rotate90"', "shifts must be a list of different shifts; got 'rotate90'"),
-        ('shifts = ["standard"]', "shifts has 'standard', which shifts nothing"),
+        ('shifts = ["standard"]', "shifts must not include 'standard'"),
         ('shifts = ["rotate:90"]', "write 'rotate90' instead of"),
         ("percents = [0, 50, 50]", "percents must be .* different numbers between 0 and 100"),
         ("percents = [150]", r"percents\[0\] must be a number between 0 and 100"),

@@ -663,7 +663,7 @@ def test_entries_that_were_taken_meanwhile_are_kept(sealed: Played, mine: Path, 
     for report, sent in verdicts:
         take(report, sent, tmp_path / "accepted", "predictions", board)
     assert [entry.name for entry in read_round("autumn", board).entries] == ["One", "Two"]
-    with pytest.raises(UserError, match="has an entry One already"):
+    with pytest.raises(UserError, match="already has an entry One"):
         take(*verdicts[0], tmp_path / "accepted", "predictions", board)
     revealed = replace(read_round("autumn", board), secret=sealed.seed.read_text().strip())
     write_round(revealed, board)

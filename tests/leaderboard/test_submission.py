@@ -204,8 +204,8 @@ def test_nan_probabilities(forest: Path, contests: tuple[Contest, ...], resign: 
         (lambda row: row["predicted"].__setitem__(0, 9), ("labels must be between -2 and 1; got 9",)),
         (lambda row: row["predicted"].pop(), ("must have 1000 labels", "got 999")),
         (lambda row: row.update(run="ff" * 10), ("belongs to no run",)),
-        (lambda row: row.update(evaluation="Hypothesis"), ("the evaluation 'Hypothesis'", "framework")),
-        (lambda row: row.update(evaluation=None), ("the evaluation None",)),
+        (lambda row: row.update(evaluation="Hypothesis"), ("framework; got 'Hypothesis'",)),
+        (lambda row: row.update(evaluation=None), ("framework; got None",)),
         (lambda row: row.update(evaluation="framework", run=row["run"]), ("twice",)),
     ],
 )
@@ -259,7 +259,7 @@ def test_missing_predictions(forest: Path, contests: tuple[Contest, ...], resign
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        ("#script (python) import os; os.system('true') #end.", ("#script", "run no code")),
+        ("#script (python) import os; os.system('true') #end.", ("#script", "must not run code")),
         ('#include "/etc/passwd".', ("#include",)),
         ("invalid :- digit(A, B", ("syntax error",)),
         ("invalid :- not digit(X, Y).", ("unsafe",)),
@@ -374,7 +374,7 @@ def test_a_symbolic_link(forest: Path, contests: tuple[Contest, ...], tmp_path: 
     ("name", "words"),
     [
         ("a/b/submission.json", ("too deep",)),
-        ("runs.jsonl", ("runs.jsonl more than once",)),
+        ("runs.jsonl", ("runs.jsonl only once",)),
         ("x" * 60_000, ("does not belong",)),
         ("\x1b[31m", ("does not belong",)),
     ],
