@@ -17,8 +17,9 @@ from nsl_bench.report.curves import draw
 from nsl_bench.report.tables import render
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
+from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
-from nsl_bench.run.sweep import sweep
+from nsl_bench.run.sweep import Executor, sweep
 
 GRID = {
     "follow_suit": ("noir", ["ffnsl", "random_forest", "fcn", "majority"]),
@@ -34,21 +35,33 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     clock = time.perf_counter()
-    store, bench, failed = Store(options.out), Bench(workers=os.cpu_count() or 1), 0
-    for benchmark, (shift, learners) in GRID.items():
-        jobs = plan(
-            benchmark, learners, shifts=[shift], percents=[0, 50, 90], repeats=range(1, options.repeats + 1)
-        )
-        tally = sweep(jobs, store, bench, lambda record: print(record.job, record.message, file=sys.stderr))
-        failed += tally.failed + tally.failed_before
+    store, repeats = Store(options.out), range(1, options.repeats + 1)
+    jobs = [
+        job
+        for benchmark, (shift, learners) in GRID.items()
+        for job in plan(benchmark, learners, shifts=[shift], percents=[0, 50, 90], repeats=repeats)
+    ]
+
+    def heard(record: Record, done: int, total: int) -> None:
         took = time.perf_counter() - clock
-        print(f"{benchmark}: {tally}; {took:.0f} s", file=sys.stderr)
+        if done % 10 == 0 or done == total:
+            print(f"{done} of {total} runs; {took:.0f} s", file=sys.stderr)
+
+    tally = sweep(
+        jobs,
+        store,
+        Bench(),
+        lambda record: print(record.job, record.message, file=sys.stderr),
+        executor=Executor(os.cpu_count() or 1),
+        heard=heard,
+    )
+    print(tally, file=sys.stderr)
     runs = store.frame()
     print(render(runs))
     for path in draw(runs, options.out / "curves"):
         print(f"Curves: {path}")
     print(f"Done in {time.perf_counter() - clock:.0f} s.")
-    return 1 if failed else 0
+    return tally.exit_code
 
 
 if __name__ == "__main__":
