@@ -1,4 +1,4 @@
-"""Pages made from the package: the help of every command, every metric, and llms.txt with the site's links."""
+"""Pages made from the package: the help of every command, every metric, llms.txt with the site's links."""
 
 from __future__ import annotations
 
