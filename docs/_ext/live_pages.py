@@ -16,7 +16,8 @@ def helps(
     command: click.Command, name: str, parent: click.Context | None = None
 ) -> Iterator[tuple[str, str]]:
     """The name and the help of a command and of those below it."""
-    context = click.Context(command, info_name=name, parent=parent, terminal_width=88)
+    settings = {"terminal_width": 88, **command.context_settings}
+    context = click.Context(command, info_name=name, parent=parent, **settings)
     yield context.command_path, command.get_help(context)
     if isinstance(command, click.Group):
         for word in command.list_commands(context):
