@@ -24,6 +24,9 @@ class Rotate(PixelShift):
     def __init__(self, degrees: float) -> None:
         """Turn by `degrees`, clockwise.
 
+        Args:
+            degrees: any number that is no multiple of 360.
+
         Raises:
             UserError: the angle is no finite number, or a multiple of 360.
         """
