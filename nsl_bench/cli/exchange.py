@@ -79,7 +79,7 @@ def score(folder: Path, name: str | None, data_seed: DataSeed | None, device: st
 
     A folder that was scored before is scored again, and its new record counts.
     """
-    from nsl_bench.cli.run import say
+    from nsl_bench.cli.running import say
     from nsl_bench.isolation.limits import Limits
     from nsl_bench.run.evaluate import Bench
     from nsl_bench.run.exchange import jobs_in
