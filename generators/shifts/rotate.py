@@ -21,6 +21,8 @@ class Rotate(PixelShift):
     Multiples of 90 degrees move pixels and compute nothing where the image is square.
     """
 
+    examples = ("rotate:15", "rotate:45", "rotate:90", "rotate:135", "rotate:180")
+
     def __init__(self, degrees: float) -> None:
         """Turn by `degrees`, clockwise.
 

@@ -27,6 +27,9 @@ __all__ = [
 HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "++", "--")
 
 _DPI = 120
+_HANDLE = 11
+"""Letters in whose place a handle of a legend is, with what is around it."""
+
 _DEEPEST = 5
 """More lines on top of each other than this are not told apart by width."""
 
@@ -83,9 +86,9 @@ def legend(figure: Figure, entries: Mapping[str, Any], size: float = 9.0) -> Non
     """
     if not entries:
         return
-    shown = [wrapped(label, max(12, _room(figure, size) - 8)) for label in entries]
+    shown = [wrapped(label, max(12, _room(figure, size) - _HANDLE)) for label in entries]
     widest = max(len(line) for label in shown for line in label.splitlines())
-    columns = max(1, min(len(shown), _room(figure, size) // (widest + 8)))
+    columns = max(1, min(len(shown), _room(figure, size) // (widest + _HANDLE)))
     lines = sum(label.count("\n") + 1 for label in shown) / columns
     figure.set_figheight(figure.get_figheight() + max(0.0, lines - 2) * 1.55 * size / 72)
     made = figure.legend(
