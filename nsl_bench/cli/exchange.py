@@ -9,7 +9,7 @@ import click
 
 from nsl_bench.cli import Command
 from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of
-from nsl_bench.types import Track
+from nsl_bench.tracks import Track
 
 if TYPE_CHECKING:
     from nsl_bench.sealing import DataSeed
