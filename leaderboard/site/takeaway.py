@@ -189,7 +189,7 @@ def draw_curve(picture: CurvePicture) -> None:
         if picture.logarithmic:
             axis.set_yscale("log")
         handles = [Line2D([], [], **_look(s, 0)) for s in picture.series]
-        place = {"loc": "lower left", "bbox_to_anchor": (0.1, 0.0), "borderaxespad": 0.2}
+        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.1, 0.0), "borderaxespad": 0.2}
         figure.legend(handles, labels, fontsize=7, frameon=False, **place)
         folder.mkdir(parents=True, exist_ok=True)
         for file, metadata in zip(picture.files, _METADATA.values(), strict=True):

@@ -130,7 +130,10 @@ def _panel(
 ) -> dict[str, Any]:
     """Draw a metric's lines on a shift; returns the legend's handles by label."""
     keys = ["learner", "network", "track"]
-    drawn = [(line, mine.sort_values("percent")) for line, mine in part.groupby(keys, sort=True)]
+    groups = part.groupby(keys, sort=True)
+    drawn: list[tuple[Line, pd.DataFrame]] = [
+        (tuple(map(str, line)), mine.sort_values("percent")) for line, mine in groups
+    ]
     logarithmic = metric.logarithmic and bool((part["mean"] > 0).any())
     low, high = (0.0, 1.0) if metric.bounds == (0.0, 1.0) else (part["mean"].min(), part["mean"].max())
     values = [dict(zip(mine["percent"], mine["mean"], strict=True)) for _, mine in drawn]

@@ -94,10 +94,8 @@ def legend(figure: Figure, entries: Mapping[str, Any], size: float = 9.0) -> Non
     made = figure.legend(
         list(entries.values()), shown, loc="outside lower center", ncols=columns, fontsize=size, markerscale=1
     )
-    for handle in made.legend_handles:
-        if hasattr(handle, "set_markersize"):
-            handle.set_linewidth(1.4)
-            handle.set_markersize(5.0)
+    for line in made.get_lines():
+        line.set(linewidth=1.4, markersize=5.0)
 
 
 def panel_legend(axis: Axes, name: str, size: float = 7.0) -> None:
