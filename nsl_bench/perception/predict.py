@@ -18,6 +18,7 @@ from nsl_bench import cache
 from nsl_bench.data.content import DIGEST_BYTES, image_digest
 from nsl_bench.data.images import chunks, render
 from nsl_bench.errors import UserError
+from nsl_bench.perception.memory import kept_memory
 from nsl_bench.perception.network import Network
 from nsl_bench.shift import STANDARD, Shift
 from nsl_bench.source import ImageSource
@@ -63,9 +64,10 @@ def predict(
     todo = wanted[~np.isin(wanted, np.intersect1d(known, marked))]
     if len(todo):
         found, hashed = [], []
-        for images in _rendered(source, part, shift, todo, workers):
-            found.append(_probabilities(network, images))
-            hashed.append(_hash(images))
+        with kept_memory():
+            for images in _rendered(source, part, shift, todo, workers):
+                found.append(_probabilities(network, images))
+                hashed.append(_hash(images))
         known, probabilities = seen.merge(seen_path, todo, np.concatenate(found))
         marked, digests = marks.merge(marks_path, todo, np.concatenate(hashed))
     return (

@@ -6,9 +6,11 @@ What comes out is propositional and stratified, and is all that the engines work
 
 from __future__ import annotations
 
+import atexit
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from nsl_bench.asp import ground_program as asp
@@ -122,6 +124,15 @@ def _simplify(rule: GroundRule, value: dict[int, bool]) -> GroundRule | None:
     return GroundRule(rule.head, tuple(body), tuple(weights), bound) if sum(weights) >= bound else None
 
 
+@lru_cache(maxsize=16)
+def _background(text: str) -> Program:
+    """Background knowledge, parsed once for all hypotheses that are judged with it."""
+    return parse(text, "the background knowledge")
+
+
+atexit.register(_background.cache_clear)  # clingo cannot free its syntax trees once Python has forgotten it
+
+
 def check(query: Query, facts: Iterable[str] = ()) -> Program:
     """The program of a query, parsed.
 
@@ -134,7 +145,7 @@ def check(query: Query, facts: Iterable[str] = ()) -> Program:
             negation, or (`strict`) a predicate that nothing defines.
     """
     hypothesis = parse("\n".join(query.rules), "the hypothesis")
-    program = hypothesis + parse(query.background, "the background knowledge")
+    program = hypothesis + _background(query.background)
     check_safety(program, "The hypothesis")
     if program.classical:
         raise UserError("The hypothesis or the background uses classical negation (-a); write 'not a'.")
@@ -175,7 +186,7 @@ def underivable(query: Query) -> str | None:
         UserError: a syntax error.
     """
     hypothesis = parse("\n".join(query.rules), "the hypothesis")
-    program = hypothesis + parse(query.background, "the background knowledge")
+    program = hypothesis + _background(query.background)
     goals = [goal_of(atom) for atom in query.labels.atoms if atom is not None]
     wanted = {(goal.name, len(goal.arguments)) for goal in goals}
     if any(rule.derives & wanted for rule in program.rules):

@@ -57,21 +57,21 @@ class Architecture:
         layers: list[nn.Module] = []
         before = self.channels
         if self.kind == "digits":
-            layers += [nn.Conv2d(before, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU()]
+            layers += [nn.Conv2d(before, 32, 3), nn.ReLU(inplace=True), nn.Conv2d(32, 64, 3), nn.ReLU()]
             layers += [nn.MaxPool2d(2), nn.Dropout(0.25), nn.Flatten()]
-            last = [nn.Linear(64 * height * width, self.dense), nn.ReLU(), nn.Dropout(0.5)]
+            last = [nn.Linear(64 * height * width, self.dense), nn.ReLU(inplace=True), nn.Dropout(0.5)]
         elif self.kind == "cards":
             for after in (64, 64, 128, 128):
-                layers += [nn.Conv2d(before, after, 3), nn.ReLU(), nn.MaxPool2d(2)]
+                layers += [nn.Conv2d(before, after, 3), nn.ReLU(inplace=True), nn.MaxPool2d(2)]
                 before = after
             layers += [nn.Flatten(), nn.Dropout(0.5)]
             last = [nn.Linear(128 * height * width, self.dense)]
         else:
             for after in (20, 50):
-                layers += [nn.Conv2d(before, after, 5), nn.ReLU(), nn.MaxPool2d(2)]
+                layers += [nn.Conv2d(before, after, 5), nn.ReLU(inplace=True), nn.MaxPool2d(2)]
                 before = after
             layers += [nn.Flatten()]
-            last = [nn.Linear(50 * height * width, self.dense), nn.ReLU()]
+            last = [nn.Linear(50 * height * width, self.dense), nn.ReLU(inplace=True)]
         return nn.Sequential(*layers, *last, nn.Linear(self.dense, self.outputs))
 
     def _left(self, side: int) -> int:
