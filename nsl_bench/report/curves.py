@@ -144,7 +144,9 @@ def _panel(
         slot = slots[line]
         colour, error = colour_of(slot), mine["std_err"].fillna(0)
         look: dict[str, Any] = {"color": colour, "marker": marker_of(slot), "linestyle": dashes_of(slot)}
-        look |= {"markeredgecolor": "white", "markeredgewidth": 0.5, **emphasis(depth)}
+        look |= emphasis(depth)
+        if depth:
+            look |= {"markeredgecolor": "white", "markeredgewidth": 0.5}
         (entries[labels[line]],) = axis.plot(mine["percent"], mine["mean"], label=labels[line], **look)
         axis.fill_between(
             mine["percent"], mine["mean"] - error, mine["mean"] + error, color=colour, alpha=0.2, lw=0

@@ -35,7 +35,7 @@ PUBLISHED = "--"
 
 DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = ("-", "-.", ":", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 
-_SHADES = ((255, 0.45), (0, 0.45), (255, 0.68), (0, 0.68))
+_SHADES = ((255, 0.35), (0, 0.4), (255, 0.58), (0, 0.65))
 """Of later cycles: towards white or black, and how far."""
 
 _KNOWN = {
@@ -48,6 +48,9 @@ _KNOWN = {
     "majority": 6,
 }
 """The colours of the learners that come with the package."""
+
+_PLAIN = "softmax"
+"""The default network, whose line has a learner's plain colour."""
 
 _LIMIT = re.compile(r"(?<=[:,])time_limit=[^,]*,?")
 _NEAR = 0.012
@@ -90,7 +93,7 @@ def line_slots(lines: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
     ordered = sorted(set(lines))
     learners = learner_slots(line[0] for line in ordered)
     slots: dict[tuple[str, ...], int] = {}
-    for line in sorted(ordered, key=lambda line: (learners[line[0]], line)):
+    for line in sorted(ordered, key=lambda line: (learners[line[0]], _PLAIN not in line, line)):
         slot = learners[line[0]]
         while slot in slots.values():
             slot += len(COLOURS)

@@ -44,7 +44,7 @@ def test_another_learner_keeps_its_colour_and_its_time_limit_does_not_count() ->
 
 def test_networks_of_a_learner_differ_in_marker_and_dashes_alone() -> None:
     slots = line_slots([("ffnsl", network) for network in ("softmax", "edl_gen", "ensemble", "mc_dropout")])
-    assert {slot % len(COLOURS) for slot in slots.values()} == {0}
+    assert {slot % len(COLOURS) for slot in slots.values()} == {0} and slots["ffnsl", "softmax"] == 0
     looks = {(marker_of(slot), dashes_of(slot)) for slot in slots.values()}
     assert len(looks) == 4 and len({colour_of(slot) for slot in slots.values()}) == 4
 
