@@ -73,7 +73,7 @@ def command() -> int:
 
     for line in describe():
         click.echo(line)
-    click.echo(f"{wrong} problem{'s' * (wrong > 1)} found." if wrong else "All is well.")
+    click.echo("No problems found." if not wrong else f"{wrong} problem{'s' * (wrong > 1)} found.")
     return 1 if wrong else 0
 
 
