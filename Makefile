@@ -15,7 +15,7 @@ $(SETUP): pyproject.toml
 
 ## Run FFNSL and baselines on the three tasks at 0, 50 and 90 % shift and print the table.
 bench: $(SETUP)
-	$(BIN)/python benchmarks/main_job.py --out $(OUT)
+	$(BIN)/nsl-bench bench --out $(OUT)
 
 test: lint
 	$(BIN)/pytest -q -n 2 --dist worksteal

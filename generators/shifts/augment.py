@@ -63,7 +63,10 @@ class Augment(PixelShift):
     """
 
     def __init__(self, seed: int = 0) -> None:
-        """Set it up; another seed augments otherwise.
+        """Set it up.
+
+        Args:
+            seed: of the changes; 0 or more.
 
         Raises:
             UserError: the seed is negative.

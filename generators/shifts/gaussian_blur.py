@@ -22,6 +22,14 @@ __all__ = ["GaussianBlur"]
 class GaussianBlur(PixelShift):
     """Every image blurred by a Gaussian; at the edges it is mirrored."""
 
+    examples = (
+        "gaussian_blur:3",
+        "gaussian_blur:5",
+        "gaussian_blur:9",
+        "gaussian_blur:15",
+        "gaussian_blur:25",
+    )
+
     def __init__(self, kernel: int, sigma: float | None = None) -> None:
         """Blur as torchvision's `gaussian_blur`.
 

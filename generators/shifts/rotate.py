@@ -21,8 +21,13 @@ class Rotate(PixelShift):
     Multiples of 90 degrees move pixels and compute nothing where the image is square.
     """
 
+    examples = ("rotate:15", "rotate:45", "rotate:90", "rotate:135", "rotate:180")
+
     def __init__(self, degrees: float) -> None:
         """Turn by `degrees`, clockwise.
+
+        Args:
+            degrees: any number that is no multiple of 360.
 
         Raises:
             UserError: the angle is no finite number, or a multiple of 360.

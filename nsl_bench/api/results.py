@@ -205,7 +205,10 @@ class Results:
 
         runs = completed(self, self._metrics(metrics))
         if self.names and len(runs):
+            from nsl_bench.report.curves import SPECS
+
             runs = runs.assign(learner=runs["learner"].replace(self.names))
+            runs.attrs[SPECS] = {shown: spec for spec, shown in self.names.items()}
         return runs
 
     def _metrics(self, metrics: Sequence[str] | None) -> tuple[str, ...]:

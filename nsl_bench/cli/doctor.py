@@ -73,7 +73,7 @@ def command() -> int:
 
     for line in describe():
         click.echo(line)
-    click.echo("All is well." if not wrong else f"{wrong} thing(s) to mend.")
+    click.echo("No problems found." if not wrong else f"{wrong} problem{'s' * (wrong > 1)} found.")
     return 1 if wrong else 0
 
 
