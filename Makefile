@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 SETUP  := $(VENV)/.installed
 OUT    ?= results/bench
 
-.PHONY: bench test test-wheel lint build lock nightly results reference clean
+.PHONY: bench test test-wheel lint build docs notebooks lock nightly results reference clean
 
 $(SETUP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -15,7 +15,7 @@ $(SETUP): pyproject.toml
 
 ## Run FFNSL and baselines on the three tasks at 0, 50 and 90 % shift and print the table.
 bench: $(SETUP)
-	$(BIN)/python benchmarks/main_job.py --out $(OUT)
+	$(BIN)/nsl-bench bench --out $(OUT)
 
 test: lint
 	$(BIN)/pytest -q -n 2 --dist worksteal
@@ -34,6 +34,19 @@ lint: $(SETUP)
 build: $(SETUP)
 	rm -rf dist build/lib
 	$(BIN)/python -m build --quiet --outdir dist .
+
+$(VENV)/.docs: $(SETUP)
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
+	touch $@
+
+## The documentation as a site in build/site, which works from the disk.
+docs: $(VENV)/.docs
+	rm -rf build/site
+	$(BIN)/python -m sphinx -W --keep-going -E -q -b html -d build/doctrees docs build/site
+
+## What the notebooks show, made anew.
+notebooks: $(VENV)/.docs
+	$(BIN)/python docs/_ext/execute_notebooks.py
 
 ## The versions that `pip install -r requirements.lock` gives developers; nothing here installs from it.
 lock: $(SETUP)

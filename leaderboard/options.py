@@ -13,7 +13,7 @@ from typing import Any, get_args
 import click
 
 from nsl_bench.errors import UserError, did_you_mean
-from nsl_bench.types import Track
+from nsl_bench.tracks import Track
 
 __all__ = ["BOARD", "SUBMISSIONS", "Choice", "Progress", "about_options", "seconds", "today", "writing"]
 

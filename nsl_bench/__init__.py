@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from nsl_bench.api.evaluation import Options, evaluate
     from nsl_bench.api.explanation import explain
     from nsl_bench.api.networks import train_network
+    from nsl_bench.api.parts import list_parts, part_info
     from nsl_bench.api.results import Results, compare, results
     from nsl_bench.api.rules import predict
     from nsl_bench.api.tasks import list_tasks
@@ -35,8 +36,10 @@ __all__ = [
     "compare",
     "evaluate",
     "explain",
+    "list_parts",
     "list_tasks",
     "load",
+    "part_info",
     "predict",
     "results",
     "score_submission",
@@ -54,8 +57,10 @@ _HOME = {
     "compare": "nsl_bench.api.results",
     "evaluate": "nsl_bench.api.evaluation",
     "explain": "nsl_bench.api.explanation",
+    "list_parts": "nsl_bench.api.parts",
     "list_tasks": "nsl_bench.api.tasks",
     "load": "nsl_bench.data.load",
+    "part_info": "nsl_bench.api.parts",
     "predict": "nsl_bench.api.rules",
     "results": "nsl_bench.api.results",
     "score_submission": "nsl_bench.leaderboard.interface",

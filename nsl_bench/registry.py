@@ -44,6 +44,7 @@ __all__ = [
     "factory",
     "learner_spec",
     "names",
+    "options",
     "pinned",
     "split_code",
 ]
@@ -194,6 +195,21 @@ def create(kind: Kind, spec: str | Spec, **extra: Any) -> Any:
     return part
 
 
+def options(make: Any) -> list[inspect.Parameter]:
+    """The parameters of a class or function that a spec can give, in order, each with its type.
+
+    Raises:
+        TypeError, ValueError: it is neither a class nor a function with named arguments.
+    """
+    parameters = inspect.signature(make).parameters
+    hints = _hints(make, parameters)
+    return [
+        p.replace(annotation=hints[p.name])
+        for p in parameters.values()
+        if p.kind is not p.VAR_KEYWORD and _is_written(hints[p.name])
+    ]
+
+
 def _arguments(make: Any, spec: Spec, opening: str, extra: Mapping[str, Any]) -> dict[str, Any]:
     """The keyword arguments of a class or function: what a spec says, then what else it takes of `extra`.
 
@@ -201,13 +217,11 @@ def _arguments(make: Any, spec: Spec, opening: str, extra: Mapping[str, Any]) ->
         UserError: an option that it does not have, a value of the wrong type, or one that is missing.
     """
     try:
-        parameters = inspect.signature(make).parameters
+        positional = options(make)
     except (TypeError, ValueError) as error:
         raise UserError(f"{opening} must be a class or a function with named arguments.") from error
+    parameters = inspect.signature(make).parameters
     hints = _hints(make, parameters)
-    positional = [
-        p for p in parameters.values() if p.kind is not p.VAR_KEYWORD and _is_written(hints[p.name])
-    ]
     if len(spec.args) > len(positional):
         raise UserError(
             f"{opening} takes at most {len(positional)} positional arguments; got {len(spec.args)}."

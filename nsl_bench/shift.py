@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,10 +37,12 @@ class Shift(ABC):
     Attributes:
         spec: name and parameters, e.g. ``"rotate:90"``.
         version: changes whenever the same parameters give other pixels.
+        examples: specs that show what it does, from slight to strong; for pictures of all shifts.
     """
 
     spec: str
     version: str = "1"
+    examples: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def render(

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.declared import Written
+from nsl_bench.tracks import Track
 
 __all__ = [
     "AMBIGUOUS",
@@ -42,9 +43,6 @@ Part = Literal["train", "validation", "test"]
 
 PoolPart = Literal["network", "a", "b"]
 """Which images: the network's, pool A (learners' train and validation sets), pool B (their test sets)."""
-
-Track = Literal["symbolic", "pretrained", "label_only", "end_to_end"]
-"""The supervision that a learner uses; results are compared inside a track."""
 
 Status = Literal["ok", "crashed", "timeout", "out_of_memory", "invalid_output", "failed"]
 """How a run ended.

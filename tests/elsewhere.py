@@ -124,7 +124,7 @@ def main() -> None:
     restrict()
     Path("task.las").write_text(TASK, encoding="utf-8")
     from nsl_bench.cli import main as program
-    from nsl_bench.cli import run  # before `imports`: a module of the same name takes its place
+    from nsl_bench.cli import run
 
     told: dict[str, object] = {"imports": imports()}
     names = program.list_commands(None)  # type: ignore[arg-type]

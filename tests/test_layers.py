@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -31,5 +32,21 @@ def test_imports_point_downwards(tmp_path: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     assert lint(tmp_path) == ""
     run = package / "run" / "job.py"
-    run.write_text(run.read_text(encoding="utf-8") + "\nimport nsl_bench.cli.run\n", encoding="utf-8")
+    run.write_text(run.read_text(encoding="utf-8") + "\nimport nsl_bench.cli.running\n", encoding="utf-8")
     assert "nsl_bench.run is not allowed to import nsl_bench.cli" in lint(tmp_path)
+
+
+def test_no_module_has_the_name_of_what_its_package_offers() -> None:
+    """`from package import name` would give the one or the other, depending on what was imported before."""
+    for init in [
+        path
+        for top in ("nsl_bench", "generators", "leaderboard")
+        for path in (ROOT / top).rglob("__init__.py")
+    ]:
+        package = ".".join(init.parent.relative_to(ROOT).parts)
+        package = package if package.startswith("nsl_bench") else f"nsl_bench.{package}"
+        offered = set(getattr(importlib.import_module(package), "__all__", ()))
+        modules = {path.stem for path in init.parent.glob("*.py")} | {
+            path.parent.name for path in init.parent.glob("*/__init__.py")
+        }
+        assert offered & modules == set(), package

@@ -19,7 +19,11 @@ class Adversarial(Shift):
     """A deck's cards on a background of scattered other cards (FFNSL paper: major shift)."""
 
     def __init__(self, deck: str) -> None:
-        """Scatter cards behind the cards of a deck, which may be the standard one."""
+        """Scatter cards behind the cards of a deck.
+
+        Args:
+            deck: a deck of the source, which may be the standard one.
+        """
         self.deck = deck
         self.spec = f"adversarial:{deck}"
 

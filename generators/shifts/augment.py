@@ -65,6 +65,9 @@ class Augment(PixelShift):
     def __init__(self, seed: int = 0) -> None:
         """Set the seed of the random augmentation.
 
+        Args:
+            seed: seed of the changes; 0 or more.
+
         Raises:
             UserError: the seed is negative.
         """

@@ -72,7 +72,10 @@ def _named(name: str) -> Callable[..., Corruption]:
     def make(severity: int = 3) -> Corruption:
         return Corruption(name, severity)
 
-    make.__doc__ = f"The corruption {name.replace('_', ' ')}, of a severity from 1 to 5."
+    make.__doc__ = (
+        f"The corruption {name.replace('_', ' ')}, of a severity from 1 to 5.\n\n"
+        "Args:\n    severity: 1, slight, to 5."
+    )
     return make
 
 

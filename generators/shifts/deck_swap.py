@@ -23,7 +23,11 @@ class DeckSwap(Shift):
     """The same cards from another deck (FFNSL paper: minor shift)."""
 
     def __init__(self, deck: str) -> None:
-        """Swap to a deck of the source."""
+        """Swap to a deck of the source.
+
+        Args:
+            deck: a deck of the source other than its standard one.
+        """
         self.deck = deck
         self.spec = f"deck_swap:{deck}"
 

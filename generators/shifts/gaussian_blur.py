@@ -22,6 +22,14 @@ __all__ = ["GaussianBlur"]
 class GaussianBlur(PixelShift):
     """A Gaussian blur of every image, with mirrored edges."""
 
+    examples = (
+        "gaussian_blur:3",
+        "gaussian_blur:5",
+        "gaussian_blur:9",
+        "gaussian_blur:15",
+        "gaussian_blur:25",
+    )
+
     def __init__(self, kernel: int, sigma: float | None = None) -> None:
         """Blur as in torchvision's `gaussian_blur`.
 

@@ -22,6 +22,8 @@ __all__ = ["Hue", "check_colours"]
 class Hue(PixelShift):
     """A rotation of every pixel's hue on the colour wheel; grey stays grey."""
 
+    examples = ("hue:0.1", "hue:0.2", "hue:0.3", "hue:0.4", "hue:0.5")
+
     def __init__(self, factor: float) -> None:
         """Rotate by a fraction of the colour wheel, as torchvision's `adjust_hue`.
 

@@ -21,8 +21,13 @@ class Rotate(PixelShift):
     Multiples of 90 degrees only move pixels if the image is square.
     """
 
+    examples = ("rotate:15", "rotate:45", "rotate:90", "rotate:135", "rotate:180")
+
     def __init__(self, degrees: float) -> None:
         """Rotate by `degrees`, clockwise.
+
+        Args:
+            degrees: any number that is no multiple of 360.
 
         Raises:
             UserError: the angle is not finite, or a multiple of 360.

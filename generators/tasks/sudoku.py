@@ -328,10 +328,20 @@ def _hash_bit(grids: npt.NDArray[np.int8], side: np.uint64) -> npt.NDArray[np.bo
 
 
 def sudoku_4x4(knowledge: Knowledge = "grid") -> Sudoku:
-    """4 x 4 grids with 2 x 2 blocks."""
+    """4 x 4 grids with 2 x 2 blocks.
+
+    Args:
+        knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"reduced"``:
+            cells have coordinates, and only integer division is known.
+    """
     return Sudoku(2, 2, knowledge)
 
 
 def sudoku_9x9(knowledge: Knowledge = "grid") -> Sudoku:
-    """9 x 9 grids with 3 x 3 blocks."""
+    """9 x 9 grids with 3 x 3 blocks.
+
+    Args:
+        knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"reduced"``:
+            cells have coordinates, and only integer division is known.
+    """
     return Sudoku(3, 3, knowledge)

@@ -13,7 +13,7 @@ import click
 
 from nsl_bench.cli import Command
 from nsl_bench.cli.grid import data_seed_option, percentages
-from nsl_bench.cli.run import limit_options, limits_of, say
+from nsl_bench.cli.running import limit_options, limits_of, say
 from nsl_bench.errors import UserError
 
 from ..options import BOARD, SUBMISSIONS, TRACK, Progress, about_options, today

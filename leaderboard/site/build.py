@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from nsl_bench import __version__, registry
 from nsl_bench.errors import UserError
 from nsl_bench.metrics import METRICS
+from nsl_bench.report.line_styles import learner_slots, line_slots
 from nsl_bench.workers import spread
 
 from ..board import AREAS, FRONT, Board
@@ -33,7 +34,7 @@ from .highlight import rule_html
 from .pages import learner_page, overview_rows
 from .rundata import write_runs, write_test
 from .scatter import Dot, scatter
-from .svg import STYLES, Series, critical_difference, curve, marks, swatch
+from .svg import Series, critical_difference, curve, marks, swatch
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["build_site"]
 
 _HERE = Path(__file__).parent
-_MOST_LINES = STYLES
+_MOST_LINES = 8
 _MOST_BARS = _MOST_DOTS = 24
 _FEWEST_CONTESTS = 3
 """A paired test over fewer benchmarks finds nothing."""
@@ -312,14 +313,15 @@ def _curves(board: Board, contest: Contest, folder: Path) -> Iterator[_Curve]:
     entries = [e for e in board.of(contest) if e.track != "symbolic" and e.whole(contest)]
     entries.sort(key=lambda e: -_mean(board, e, contest, board.main_metric(e.track)))
     entries = entries[:_MOST_LINES]
+    slots = _slots(board)
     published = ffnsl2023(contest.benchmark)
     for shift in contest.shifts:
         for metric in AREAS:
             series = [
-                Series(e.title, tuple(point[:3] for point in e.curve(contest, shift, metric)), k)
-                for k, e in enumerate(entries)
+                Series(e.title, tuple(point[:3] for point in e.curve(contest, shift, metric)), slots[e.slug])
+                for e in entries
             ]
-            series += _published(published, contest, shift, metric, entries)
+            series += _published(published, contest, shift, metric, [(e, slots[e.slug]) for e in entries])
             series = [s for s in series if s.points]
             if not series:
                 continue
@@ -335,8 +337,19 @@ def _curves(board: Board, contest: Contest, folder: Path) -> Iterator[_Curve]:
             yield _Curve(shift, metric, svg, picture)
 
 
+def _slots(board: Board) -> dict[str, int]:
+    """The style of each entry's lines: that of its learner, on all pages and in reports alike."""
+    lines = {
+        e.slug: (e.manifest.learner, e.network, e.track, e.slug)
+        for e in board.entries
+        if e.track != "symbolic"
+    }
+    found = line_slots(lines.values())
+    return {name: found[line] for name, line in lines.items()}
+
+
 def _published(
-    table: Any, contest: Contest, shift: str, metric: str, entries: Sequence[Entry]
+    table: Any, contest: Contest, shift: str, metric: str, entries: Sequence[tuple[Entry, int]]
 ) -> list[Series]:
     """The paper's curves of FFNSL and of the learners that are shown, in their colours."""
     theirs = contest.paper.get(shift)
@@ -351,11 +364,11 @@ def _published(
     ]
     # A time limit makes no other learner, any other option does.
     styles = {
-        re.sub(r":time_limit=[\d.]+$", "", entry.manifest.learner): (k, entry.title)
-        for k, entry in reversed(list(enumerate(entries)))
+        re.sub(r":time_limit=[\d.]+$", "", entry.manifest.learner): (slot, entry.title)
+        for entry, slot in reversed(entries)
         if entry.network == "softmax"
     }
-    styles.setdefault("ffnsl", (len(entries), "ffnsl"))
+    styles.setdefault("ffnsl", (learner_slots(["ffnsl"])["ffnsl"], "ffnsl"))
     found = []
     for learner, (style, title) in styles.items():
         mine = rows[rows["learner"] == learner].sort_values("percent")

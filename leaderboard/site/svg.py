@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-__all__ = ["STYLES", "Series", "critical_difference", "curve", "marks", "swatch"]
+from nsl_bench.report.line_styles import COLOURS, DASHES, coincidences, marker_index
 
-STYLES = 8
-"""Number of colours and of markers; series beyond take them again."""
+__all__ = ["Series", "critical_difference", "curve", "marks", "swatch"]
 
 _WIDTH, _HEIGHT = 560.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 18.0, 12.0, 46.0
+_DEEPEST = 5
 _MOST = 1e300
 """The upper end of a logarithmic axis, whatever the values."""
 
@@ -41,7 +41,7 @@ class Series:
     Attributes:
         title: what the legend says.
         points: percentage, mean and standard error, by percentage.
-        style: which colour and marker.
+        style: the slot of colour, marker and dashes (`nsl_bench.report.line_styles`).
         published: whether it is from a paper: dashed, with hollow markers.
     """
 
@@ -90,9 +90,15 @@ def swatch(style: int, published: bool = False) -> Markup:
     """A legend's sample of a line."""
     kind = "published" if published else "measured"
     return Markup(
-        '<svg class="swatch s{} {}" width="34" height="14" viewBox="0 0 34 14" aria-hidden="true">'
+        '<svg class="swatch {} {}" width="34" height="14" viewBox="0 0 34 14" aria-hidden="true">'
         '<path class="line" d="M0,7H34"/><use href="#mark{}" x="17" y="7"/></svg>'
-    ).format(style % STYLES, kind, style % STYLES)
+    ).format(_classes(style), kind, marker_index(style))
+
+
+def _classes(style: int) -> str:
+    """The classes that colour and dash a line of a style."""
+    cycle = style // len(COLOURS) % len(DASHES)
+    return f"s{style % len(COLOURS)}" + (f" c{cycle}" if cycle else "")
 
 
 def curve(series: Sequence[Series], title: str, unit: bool = False, logarithmic: bool = False) -> Markup:
@@ -138,8 +144,10 @@ def curve(series: Sequence[Series], title: str, unit: bool = False, logarithmic:
             (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 6
         )
     )
-    for s in sorted(shown, key=lambda s: not s.published):
-        parts.append(_line(s, x, y))
+    drawn = sorted(shown, key=lambda s: s.published)
+    values = [{p: m for p, m, _ in s.points} for s in drawn if not s.published]
+    hidden = [*coincidences(values, low, high, logarithmic=logarithmic), *(0 for _ in drawn[len(values) :])]
+    parts += [_line(s, x, y, min(depth, _DEEPEST)) for s, depth in zip(drawn, hidden, strict=True)]
     return Markup('<svg class="curve" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
         int(_WIDTH),
         int(_HEIGHT),
@@ -148,7 +156,8 @@ def curve(series: Sequence[Series], title: str, unit: bool = False, logarithmic:
     )
 
 
-def _line(s: Series, x: object, y: object) -> Markup:
+def _line(s: Series, x: object, y: object, depth: int) -> Markup:
+    """A line; with lines on top of it (`depth`) it is wider, so that it shows beside them."""
     at_x, at_y = x, y
     points = [(at_x(p), at_y(m), at_y(m - e), at_y(m + e)) for p, m, e in s.points]  # type: ignore[operator]
     path = "M" + "L".join(f"{a},{b}" for a, b, _, _ in points)
@@ -156,13 +165,14 @@ def _line(s: Series, x: object, y: object) -> Markup:
     band += "L" + "L".join(f"{a},{b}" for a, _, b, _ in reversed(points)) + "Z"
     marks = Markup("").join(
         Markup('<use href="#mark{}" x="{}" y="{}"><title>{}</title></use>').format(
-            s.style % STYLES, a, b, f"{s.title}, {p:g} %: {m:.4g} ± {e:.2g}"
+            marker_index(s.style), a, b, f"{s.title}, {p:g} %: {m:.4g} ± {e:.2g}"
         )
         for (a, b, _, _), (p, m, e) in zip(points, s.points, strict=True)
     )
-    return Markup('<g class="s{} {}" data-series="{}">{}<path class="line" d="{}"/>{}</g>').format(
-        s.style % STYLES,
+    return Markup('<g class="{} {}{}" data-series="{}">{}<path class="line" d="{}"/>{}</g>').format(
+        _classes(s.style),
         "published" if s.published else "measured",
+        f" d{depth}" if depth else "",
         s.title,
         Markup('<path class="band" d="{}"/>').format(band) if any(e for _, _, e in s.points) else "",
         path,

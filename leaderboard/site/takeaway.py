@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nsl_bench.metrics import METRICS
+from nsl_bench.report.line_styles import PUBLISHED, coincidences, colour_of, dashes_of, marker_of
+from nsl_bench.report.style import emphasis, wrapped
 from nsl_bench.report.tables import DEFAULT_METRICS, render, summarise
 
 from ..board import AREAS, Board
@@ -26,14 +28,18 @@ if TYPE_CHECKING:
 
 __all__ = ["CurvePicture", "bibtex", "draw_curve", "table_files", "write_areas", "write_tables"]
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B58900", "#3A9BDC", "#222222", "#7A7A00")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _METADATA: dict[str, dict[str, None] | None] = {
     "png": None,
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
 }
 """Endings of a curve's files; no dates, so that the same curve gives the same bytes."""
+
+_WIDTH, _HEIGHT = 5.2, 3.2
+"""Of a curve's picture without its legend, inches."""
+
+_INCHES_A_LINE, _LETTERS = 0.145, 84
+"""Of the legend."""
 
 _FORMS = {"md": "markdown", "csv": "csv", "tex": "latex"}
 _WORDS = ("learner", "network")
@@ -154,17 +160,26 @@ def draw_curve(picture: CurvePicture) -> None:
 
     matplotlib.use("Agg")
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     name, folder = picture.base.name, picture.base.parent
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": name, "pdf.fonttype": 42, "font.size": 9}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         # Margins of its own: matplotlib's layouts draw everything once more for each file.
-        figure = Figure(figsize=(5.2, 3.2))
-        figure.subplots_adjust(left=0.12, right=0.98, bottom=0.14, top=0.91)
+        labels = [wrapped(_plain(s.title), _LETTERS) for s in picture.series]
+        below = _INCHES_A_LINE * sum(label.count("\n") + 1 for label in labels) + 0.1
+        figure = Figure(figsize=(_WIDTH, _HEIGHT + below))
+        edges = (below + 0.14 * _HEIGHT, below + 0.91 * _HEIGHT)
+        bottom, top = (edge / (_HEIGHT + below) for edge in edges)
+        figure.subplots_adjust(left=0.12, right=0.98, bottom=bottom, top=top)
         axis = figure.add_subplot()
+        measured = [s for s in picture.series if not s.published]
+        for s, depth in zip(measured, _hidden(picture, measured), strict=True):
+            _draw_series(axis, s, depth)
         for s in picture.series:
-            _draw_series(axis, s)
+            if s.published:
+                _draw_series(axis, s, 0)
         axis.set_xlabel("shifted examples (%)")
         axis.set_ylabel(picture.title)
         axis.set_title(picture.heading, fontsize=9)
@@ -173,27 +188,38 @@ def draw_curve(picture: CurvePicture) -> None:
             axis.set_ylim(-0.02, 1.02)
         if picture.logarithmic:
             axis.set_yscale("log")
-        axis.legend(fontsize=7, framealpha=0.6)
+        handles = [Line2D([], [], **_look(s, 0)) for s in picture.series]
+        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.1, 0.0), "borderaxespad": 0.2}
+        figure.legend(handles, labels, fontsize=7, frameon=False, **place)
         folder.mkdir(parents=True, exist_ok=True)
         for file, metadata in zip(picture.files, _METADATA.values(), strict=True):
             figure.savefig(folder / file, dpi=110, metadata=metadata)
 
 
-def _draw_series(axis: Any, s: Series) -> None:
+def _hidden(picture: CurvePicture, lines: Sequence[Series]) -> list[int]:
+    """How many of the lines hide each of them."""
+    values = [{percent: mean for percent, mean, _ in s.points} for s in lines]
+    every = [mean for line in values for mean in line.values() if mean > 0 or not picture.logarithmic]
+    low, high = (0.0, 1.0) if picture.unit else (min(every, default=0.0), max(every, default=1.0))
+    return coincidences(values, low, high, logarithmic=picture.logarithmic)
+
+
+def _look(s: Series, hidden_by: int) -> dict[str, Any]:
+    colour = colour_of(s.style)
+    return {
+        "color": colour,
+        "marker": marker_of(s.style),
+        "markerfacecolor": "white" if s.published else colour,
+        "linestyle": PUBLISHED if s.published else dashes_of(s.style),
+        **emphasis(hidden_by),
+    }
+
+
+def _draw_series(axis: Any, s: Series, hidden_by: int) -> None:
     percents, means = [p for p, _, _ in s.points], [m for _, m, _ in s.points]
-    colour = _COLOURS[s.style % len(_COLOURS)]
-    axis.plot(
-        percents,
-        means,
-        color=colour,
-        marker=_MARKERS[s.style % len(_MARKERS)],
-        markersize=4,
-        markerfacecolor="none" if s.published else colour,
-        linestyle="--" if s.published else "-",
-        label=_plain(s.title),
-    )
+    axis.plot(percents, means, **_look(s, hidden_by))
     lower, upper = [m - e for _, m, e in s.points], [m + e for _, m, e in s.points]
-    axis.fill_between(percents, lower, upper, color=colour, alpha=0.18, lw=0)
+    axis.fill_between(percents, lower, upper, color=colour_of(s.style), alpha=0.18, lw=0)
 
 
 def _plain(text: str) -> str:

@@ -159,7 +159,7 @@ class Results:
 
         Args:
             values: one value or several for any of benchmark, learner, network, track, shift, share, repeat,
-                size, source, status.
+                size, source, status. Learners are called by their spec or by their display name.
 
         Raises:
             UserError: an unknown name, or a value that no run has.
@@ -172,6 +172,9 @@ class Results:
             if name not in _FILTERS:
                 raise unknown("filter", name, _FILTERS)
             several = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+            if name == "learner":
+                spec_of = {shown: spec for spec, shown in self.names.items()}
+                several = [spec_of.get(one, one) for one in several]
             column = _COLUMN_OF.get(name, name)
             known = set(self.frame[column]) if len(self.frame) else set()
             for one in several:
@@ -205,7 +208,10 @@ class Results:
 
         runs = completed(self, self._metrics(metrics))
         if self.names and len(runs):
+            from nsl_bench.report.curves import SPECS
+
             runs = runs.assign(learner=runs["learner"].replace(self.names))
+            runs.attrs[SPECS] = {shown: spec for spec, shown in self.names.items()}
         return runs
 
     def _metrics(self, metrics: Sequence[str] | None) -> tuple[str, ...]:

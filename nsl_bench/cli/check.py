@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from nsl_bench.cli import Command
-from nsl_bench.cli.run import limit_options_within, limits_of
+from nsl_bench.cli.running import limit_options_within, limits_of
 from nsl_bench.errors import UserError
 
 __all__ = ["command"]

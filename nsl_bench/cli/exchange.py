@@ -9,7 +9,7 @@ import click
 
 from nsl_bench.cli import Command
 from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of
-from nsl_bench.types import Track
+from nsl_bench.tracks import Track
 
 if TYPE_CHECKING:
     from nsl_bench.sealing import DataSeed
@@ -87,7 +87,7 @@ def score(folder: Path, name: str | None, data_seed: DataSeed | None, device: st
 
     Scoring a folder again replaces its earlier record.
     """
-    from nsl_bench.cli.run import say
+    from nsl_bench.cli.running import say
     from nsl_bench.isolation.limits import Limits
     from nsl_bench.run.evaluate import Bench
     from nsl_bench.run.exchange import jobs_in

@@ -16,7 +16,7 @@ import pandas as pd
 
 from nsl_bench.errors import UserError
 from nsl_bench.report.completed import Runs
-from nsl_bench.report.style import save, subplots
+from nsl_bench.report.style import heading, legend, save, subplots, wrapped
 from nsl_bench.report.tables import file_name, short_names, with_standard
 from nsl_bench.run.record import Record
 
@@ -235,10 +235,12 @@ def draw_perceived(frequent: pd.DataFrame, folder: Path) -> list[Path]:
         axis.set_ylabel("share of train images")
         axis.legend(fontsize=6, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 
-    return _panels(frequent.assign(learner="images as seen"), folder, "perceived", panel, legend=False)
+    return _panels(frequent.assign(learner="images as seen"), folder, "perceived", panel, with_legend=False)
 
 
-def _panels(shares: pd.DataFrame, folder: Path, name: str, panel: Any, *, legend: bool = True) -> list[Path]:
+def _panels(
+    shares: pd.DataFrame, folder: Path, name: str, panel: Any, *, with_legend: bool = True
+) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for (benchmark, size), task in shares.groupby(["benchmark", "size"], sort=True):
@@ -253,14 +255,13 @@ def _panels(shares: pd.DataFrame, folder: Path, name: str, panel: Any, *, legend
         for axis, ((shift, learner, network, source), part) in zip(axes.flat, parts, strict=False):
             panel(axis, part.sort_values("percent"))
             images = f", {str(source).partition(':')[0]}" if several else ""
-            axis.set_title(
-                f"{learner}{f' ({names[str(network)]})' if network else ''}\n{shift}{images}", fontsize=9
-            )
+            line = f"{learner}{f' ({names[str(network)]})' if network else ''}"
+            axis.set_title(f"{wrapped(line, 40)}\n{wrapped(f'{shift}{images}', 40)}", fontsize=9)
             axis.set_xlabel("shifted examples (%)")
-        if legend:
+        if with_legend:
             handles, labels = axes.flat[0].get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside lower center", ncols=4)
-        figure.suptitle(f"{benchmark} ({size})")
+            legend(figure, dict(zip(labels, handles, strict=True)))
+        heading(figure, f"{benchmark} ({size})")
         path = folder / file_name(f"{name}-{benchmark}-{size}")
         save(figure, path)
         written.append(path)

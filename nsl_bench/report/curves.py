@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from nsl_bench.metrics import METRICS
-from nsl_bench.report.style import COLOURS, MARKERS, save, subplots
+from nsl_bench.metrics import METRICS, Metric
+from nsl_bench.report.line_styles import (
+    PUBLISHED,
+    coincidences,
+    colour_of,
+    dashes_of,
+    line_slots,
+    marker_of,
+)
+from nsl_bench.report.style import emphasis, heading, legend, save, subplots, wrapped
 from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, file_name, short_names, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
-__all__ = ["draw"]
+__all__ = ["SPECS", "draw"]
+
+SPECS = "learner_specs"
+"""The attribute of a frame of runs that says which specs its learners' display names stand for."""
+
+Line = tuple[str, ...]
+"""Learner, network and track."""
 
 
 def draw(
@@ -26,7 +42,8 @@ def draw(
 ) -> list[Path]:
     """Draw one picture a setting: a row of curves a metric, a column a shift.
 
-    Learners differ in colour and in marker. Bands are one standard error of the mean.
+    A learner has the same colour in every picture (`line_styles`); its networks differ in marker and dashes.
+    Of lines that coincide, those below are wider. Bands are one standard error of the mean.
 
     Args:
         runs: `Store.frame`.
@@ -39,16 +56,13 @@ def draw(
     Returns:
         The files written.
     """
-    import pandas as pd
-
     table = summarise(runs, metrics)
+    specs: Mapping[str, str] = runs.attrs.get(SPECS, {})
+    slots = _slots(table, specs)
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for setting, group in table.groupby(list(SETTING), sort=False):
         shifts, shown = list(group["shift"].unique()), list(group["metric"].unique())
-        group = group.replace({"network": short_names(group["network"].unique())})
-        lines = group[["learner", "network", "track"]].drop_duplicates().itertuples(index=False)
-        style = {tuple(line): i for i, line in enumerate(sorted(lines))}
         figure, axes = subplots(
             len(shown),
             len(shifts),
@@ -56,51 +70,24 @@ def draw(
             sharex=True,
             sharey="row",
         )
-        for (row, metric), (column, shift) in (
-            ((r, m), (c, s)) for r, m in enumerate(shown) for c, s in enumerate(shifts)
-        ):
-            axis = axes[row, column]
-            part = group[(group["metric"] == metric) & (group["shift"] == shift)]
-            for line, i in style.items():
-                mine = part[
-                    (part["learner"] == line[0]) & (part["network"] == line[1]) & (part["track"] == line[2])
-                ]
-                mine = mine.sort_values("percent")
-                if mine.empty:
-                    continue
-                colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
-                error = mine["std_err"].fillna(0)
-                axis.plot(
-                    mine["percent"],
-                    mine["mean"],
-                    color=colour,
-                    marker=marker,
-                    markersize=4,
-                    label=_label(line, style),
-                )
-                axis.fill_between(
-                    mine["percent"], mine["mean"] - error, mine["mean"] + error, color=colour, alpha=0.2, lw=0
-                )
+        labels = _labels(group)
+        spelt = {short: network for network, short in short_names(group["network"].unique()).items()}
+        entries: dict[str, Any] = {}
+        for row, metric in enumerate(shown):
+            for column, shift in enumerate(shifts):
+                part = group[(group["metric"] == metric) & (group["shift"] == shift)]
+                theirs = None
                 if published is not None:
-                    place = {"learner": line[0], "network": line[1], "shift": shift, "metric": metric}
-                    theirs = published[(published[list(place)] == pd.Series(place)).all(axis=1)]
-                    theirs = theirs.sort_values("percent")
-                    axis.plot(theirs["percent"], theirs["mean"], color=colour, ls="--", lw=1)
-            axis.grid(alpha=0.3)
-            if METRICS[metric].logarithmic and (part["mean"] > 0).any():
-                axis.set_yscale("log")
-            elif METRICS[metric].bounds == (0.0, 1.0):
-                axis.set_ylim(-0.03, 1.03)
-            if column == 0:
-                axis.set_ylabel(METRICS[metric].title)
-            if row == 0:
-                axis.set_title(f"shift: {shift}")
-            if row == len(shown) - 1:
-                axis.set_xlabel("shifted examples (%)")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 2 * len(shifts)))
+                    theirs = published[(published["metric"] == metric) & (published["shift"] == shift)]
+                    theirs = theirs.replace({"network": spelt})
+                entries |= _panel(axes[row, column], part, METRICS[metric], slots, labels, theirs)
+            axes[row, 0].set_ylabel(METRICS[metric].title)
+        for column, shift in enumerate(shifts):
+            axes[0, column].set_title(wrapped(f"shift: {shift}", 42))
+            axes[-1, column].set_xlabel("shifted examples (%)")
+        legend(figure, {label: entries[label] for label in labels.values() if label in entries})
         values = dict(zip(SETTING, setting, strict=True)) if isinstance(setting, tuple) else {}
-        figure.suptitle(f"{values['benchmark']} ({values['size']}, {_short(str(values['source']))})")
+        heading(figure, f"{values['benchmark']} ({values['size']}, {_short(str(values['source']))})")
         source = str(values["source"] or "").partition(":")[0]
         name = "-".join(part for part in (str(values["benchmark"]), source, str(values["size"])) if part)
         path = folder / file_name(name, format)
@@ -111,11 +98,70 @@ def draw(
     return written
 
 
+def _lines(table: pd.DataFrame) -> list[Line]:
+    """Learner, network and track of each line, sorted."""
+    return sorted(set(table[["learner", "network", "track"]].itertuples(index=False, name=None)))
+
+
+def _slots(table: pd.DataFrame, specs: Mapping[str, str]) -> dict[Line, int]:
+    """The style of each line, by the learners' specs, whatever names are shown."""
+    lines = {line: (specs.get(line[0], line[0]), *line) for line in _lines(table)}
+    found = line_slots(lines.values())
+    return {line: found[spelt] for line, spelt in lines.items()}
+
+
+def _labels(table: pd.DataFrame) -> dict[Line, str]:
+    """What the legend says of each line: the learner, and what else it needs to be told from others."""
+    lines = _lines(table)
+    short = short_names([network for _, network, _ in lines])
+    twins = Counter(learner for learner, _, _ in lines)
+    return {
+        line: line[0] if twins[line[0]] == 1 else f"{line[0]} ({short[line[1]] or line[2]})" for line in lines
+    }
+
+
+def _panel(
+    axis: Axes,
+    part: pd.DataFrame,
+    metric: Metric,
+    slots: Mapping[Line, int],
+    labels: Mapping[Line, str],
+    published: pd.DataFrame | None,
+) -> dict[str, Any]:
+    """Draw a metric's lines on a shift; returns the legend's handles by label."""
+    keys = ["learner", "network", "track"]
+    groups = part.groupby(keys, sort=True)
+    drawn: list[tuple[Line, pd.DataFrame]] = [
+        (tuple(map(str, line)), mine.sort_values("percent")) for line, mine in groups
+    ]
+    logarithmic = metric.logarithmic and bool((part["mean"] > 0).any())
+    low, high = (0.0, 1.0) if metric.bounds == (0.0, 1.0) else (part["mean"].min(), part["mean"].max())
+    values = [dict(zip(mine["percent"], mine["mean"], strict=True)) for _, mine in drawn]
+    low = part.loc[part["mean"] > 0, "mean"].min() if logarithmic else low
+    hidden = coincidences(values, float(low), float(high), logarithmic=logarithmic)
+    entries: dict[str, Any] = {}
+    for (line, mine), depth in zip(drawn, hidden, strict=True):
+        slot = slots[line]
+        colour, error = colour_of(slot), mine["std_err"].fillna(0)
+        look: dict[str, Any] = {"color": colour, "marker": marker_of(slot), "linestyle": dashes_of(slot)}
+        look |= emphasis(depth)
+        if depth:
+            look |= {"markeredgecolor": "white", "markeredgewidth": 0.5}
+        (entries[labels[line]],) = axis.plot(mine["percent"], mine["mean"], label=labels[line], **look)
+        axis.fill_between(
+            mine["percent"], mine["mean"] - error, mine["mean"] + error, color=colour, alpha=0.2, lw=0
+        )
+        if published is not None:
+            theirs = published[(published["learner"] == line[0]) & (published["network"] == line[1])]
+            theirs = theirs.sort_values("percent")
+            axis.plot(theirs["percent"], theirs["mean"], color=colour, ls=PUBLISHED, lw=1)
+    axis.grid(alpha=0.3)
+    if logarithmic:
+        axis.set_yscale("log")
+    elif metric.bounds == (0.0, 1.0):
+        axis.set_ylim(-0.03, 1.03)
+    return entries
+
+
 def _short(source: str) -> str:
     return source if len(source) <= 40 else f"{source[:18]}…{source[-20:]}"
-
-
-def _label(line: tuple[str, str, str], style: dict[tuple[str, str, str], int]) -> str:
-    learner, network, track = line
-    twins = [other for other in style if other[0] == learner]
-    return learner if len(twins) == 1 else f"{learner} ({network or track})"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsl_bench.metrics import METRICS
-from nsl_bench.report.style import save, subplots
+from nsl_bench.report.style import heading, save, subplots, wrapped
 from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, comparable, file_name
 from nsl_bench.shift import STANDARD
 
@@ -94,8 +94,8 @@ def _draw(lines: dict[str, pd.DataFrame], metrics: Sequence[str], path: Path, ti
         bounds = (float(np.nanmin(values)), float(np.nanmax(values)))
         for axis, (name, table) in zip(axes[row], tables.items(), strict=True):
             _fill(axis, table, bounds, METRICS[metric].digits)
-            axis.set_title(f"{name}\n{METRICS[metric].title}", fontsize=9)
-    figure.suptitle(title)
+            axis.set_title(f"{wrapped(name, 40)}\n{METRICS[metric].title}", fontsize=9)
+    heading(figure, title)
     save(figure, path)
     return path
 

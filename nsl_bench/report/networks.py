@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsl_bench.perception.figures import BINS, Figures
-from nsl_bench.report.style import COLOURS, HATCHES, save, subplots
+from nsl_bench.report.style import COLOURS, HATCHES, panel_legend, save, subplots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ def draw_histograms(found: Mapping[tuple[str, str], Figures], path: Path) -> Non
     figure, axes = subplots(
         1,
         len(shifts),
-        figsize=(1 + 3.6 * len(shifts), 3.4),
+        figsize=(1 + 3.6 * len(shifts), 3.4 + 0.16 * len(networks)),
         sharey=True,
     )
     for axis, shift in zip(axes[0], shifts, strict=True):
@@ -67,12 +67,11 @@ def draw_histograms(found: Mapping[tuple[str, str], Figures], path: Path) -> Non
                 edgecolor="white",
                 label=f"{network} ({figures.accuracy:.3f} right)",
             )
-        axis.set_title(shift)
         axis.set_xticks(range(len(BINS)), BINS, rotation=45, ha="right")
         axis.set_xlabel("confidence")
         axis.set_ylim(0, 1)
         axis.grid(axis="y", alpha=0.3)
-        axis.legend(fontsize=7)
+        panel_legend(axis, shift)
     axes[0][0].set_ylabel("share of predictions")
     path.parent.mkdir(parents=True, exist_ok=True)
     save(figure, path)

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from nsl_bench.errors import UserError
 from nsl_bench.metrics.predictions import reliability
 from nsl_bench.report.completed import Runs
-from nsl_bench.report.style import COLOURS, save, subplots
+from nsl_bench.report.line_styles import colour_of, line_slots, marker_of
+from nsl_bench.report.style import heading, legend, save, subplots
 from nsl_bench.report.tables import file_name, short_names
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import NoPredictions
@@ -37,6 +38,7 @@ def draw_reliability(results: Runs, folder: Path) -> list[Path]:
         The files written.
     """
     panels: dict[tuple[str, str], dict[float, dict[str, Counts]]] = defaultdict(lambda: defaultdict(dict))
+    line_of: dict[str, tuple[str, ...]] = {}
     records = results.latest()
     short = short_names({record.job.network for record in records.values() if record.job.network})
     for key, record in records.items():
@@ -64,6 +66,7 @@ def draw_reliability(results: Runs, folder: Path) -> list[Path]:
         for shift in _shifts(results, job):
             known = panels[(f"{job.benchmark}-{job.size}", shift)][job.percent]
             label = f"{job.learner} ({short[job.network] if job.network else job.track})"
+            line_of[label] = (job.learner, str(job.network), job.track)
             if label in known:
                 count, confidence, right = known[label]
                 counts_here = (count + counts[0], confidence + counts[1], right + counts[2])
@@ -71,6 +74,8 @@ def draw_reliability(results: Runs, folder: Path) -> list[Path]:
                 counts_here = counts
             known[label] = counts_here
     folder.mkdir(parents=True, exist_ok=True)
+    found = line_slots(line_of.values())
+    slots = {label: found[line] for label, line in line_of.items()}
     written = []
     for (setting, shift), by_percent in panels.items():
         percents = sorted(by_percent)
@@ -87,7 +92,7 @@ def draw_reliability(results: Runs, folder: Path) -> list[Path]:
             axis.set_visible(False)
         for axis, percent in zip(axes.flat, percents, strict=False):
             axis.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--")
-            for k, label in enumerate(lines):
+            for label in lines:
                 if label not in by_percent[percent]:
                     continue
                 count, confidence, right = by_percent[percent][label]
@@ -95,8 +100,8 @@ def draw_reliability(results: Runs, folder: Path) -> list[Path]:
                 axis.plot(
                     confidence[full] / count[full],
                     right[full] / count[full],
-                    color=COLOURS[k % len(COLOURS)],
-                    marker="o",
+                    color=colour_of(slots[label]),
+                    marker=marker_of(slots[label]),
                     markersize=3,
                     lw=1,
                     label=label,
@@ -105,7 +110,7 @@ def draw_reliability(results: Runs, folder: Path) -> list[Path]:
                     confidence[full] / count[full],
                     right[full] / count[full],
                     s=200 * count[full] / count.sum(),
-                    color=COLOURS[k % len(COLOURS)],
+                    color=colour_of(slots[label]),
                     alpha=0.25,
                     lw=0,
                 )
@@ -120,8 +125,8 @@ def draw_reliability(results: Runs, folder: Path) -> list[Path]:
         for axis in axes.flat:
             handles, names = axis.get_legend_handles_labels()
             entries.update(dict(zip(names, handles, strict=True)))
-        figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=3)
-        figure.suptitle(f"{setting}, shift: {shift}")
+        legend(figure, entries)
+        heading(figure, f"{setting}, shift: {shift}")
         path = folder / file_name(f"reliability-{setting}-{shift}")
         save(figure, path)
         written.append(path)

@@ -1,30 +1,28 @@
 """Sweeps: the runs that a results folder lacks, each saved as soon as it finishes.
 
-An *executor* does the runs: this process, processes of this machine, or a Dask cluster; the latter two use
-joblib. The result of a run depends only on its job, so it is the same everywhere. Only this process writes
-results. Runs of killed workers are repeated.
+An *executor* does the runs: this process, processes of this machine, or a Dask cluster. The result of a run
+depends only on its job, so it is the same everywhere. Only this process writes results. Runs of killed
+workers are repeated.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, Literal
 
 from nsl_bench.errors import UserError
-from nsl_bench.interrupts import leave_to_parent, patient, starting_processes
+from nsl_bench.interrupts import patient, starting_processes
 from nsl_bench.run.job import Job
+from nsl_bench.run.processes import run_in_worker, side_by_side
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
 if TYPE_CHECKING:
-    from nsl_bench.run.evaluate import Bench, Outcome, Setup
+    from nsl_bench.run.evaluate import Bench, Outcome
 
 __all__ = ["Executor", "Rerun", "Tally", "keep", "sweep", "to_do"]
 
@@ -170,29 +168,17 @@ def _outcomes(jobs: Sequence[Job], bench: Bench, executor: Executor) -> Iterator
     if executor.scheduler is None and min(executor.jobs, len(jobs)) == 1:
         yield from map(bench.run, jobs)
         return
+    if executor.scheduler is None:
+        yield from side_by_side(jobs, bench.setup, executor.jobs)
+        return
     import joblib
-    from joblib.externals.loky.backend import resource_tracker as lokys
 
-    with contextlib.ExitStack() as stack:
-        if executor.scheduler is None:
-            stack.enter_context(joblib.parallel_config("loky", n_jobs=min(executor.jobs, len(jobs))))
-            stack.callback(_stop_workers)
-        else:
-            client = stack.enter_context(_client(executor.scheduler))
-            stack.enter_context(joblib.parallel_config("dask", client=client, n_jobs=-1))
+    with _client(executor.scheduler) as client, joblib.parallel_config("dask", client=client, n_jobs=-1):
         # One job a batch and results as they come: what is known is on the disk at once.
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        parent = os.getpid() if executor.scheduler is None else None
-        with starting_processes(resource_tracker, lokys):
-            outcomes = parallel(joblib.delayed(_run)(job, bench.setup, parent) for job in jobs)
+        with starting_processes(resource_tracker):
+            outcomes = parallel(joblib.delayed(run_in_worker)(job, bench.setup, None) for job in jobs)
         yield from outcomes
-
-
-def _stop_workers() -> None:
-    from joblib.externals.loky import get_reusable_executor
-
-    if sys.exc_info()[0] is not None:
-        get_reusable_executor().shutdown(wait=True, kill_workers=True)
 
 
 def _client(scheduler: str) -> Any:
@@ -214,39 +200,3 @@ def _deaths() -> tuple[type[BaseException], ...]:
 
     distributed = sys.modules.get("distributed")
     return (BrokenProcessPool,) if distributed is None else (BrokenProcessPool, distributed.KilledWorker)
-
-
-_local = threading.local()
-
-
-def _run(job: Job, setup: Setup, parent: int | None) -> Outcome:
-    """Do a job in a worker, which keeps its data and networks for the next one.
-
-    Args:
-        job: what to do.
-        setup: of the bench.
-        parent: the process that the worker is not to outlive; None: that is somebody else's care.
-    """
-    from nsl_bench.run.evaluate import Bench
-
-    if getattr(_local, "setup", None) is None and parent is not None:
-        leave_to_parent()
-        _keep_worker()
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    if getattr(_local, "setup", None) != setup:
-        _local.bench, _local.setup = Bench.of(setup), setup
-    outcome: Outcome = _local.bench.run(job)
-    return outcome
-
-
-def _keep_worker() -> None:
-    """Keep loky from ending this worker: it takes the data that a bench keeps for a leak of memory."""
-    from joblib.externals.loky import process_executor
-
-    process_executor._USE_PSUTIL = False
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)

@@ -85,6 +85,8 @@ def test_tables(found: Results) -> None:
 def test_named_results(found: Results) -> None:
     shown = nsl_bench.results(found.folder, names={"majority": "Majority class"})
     assert "Majority class" in shown.table() and "majority" in set(shown.frame["learner"])
+    assert len(shown.where(learner="Majority class")) == len(shown.where(learner="majority")) == 3
+    assert len(shown.compare("Share", "Majority class", "brier_score")) == 1
 
 
 def test_several_folders(found: Results, tmp_path: Path) -> None:

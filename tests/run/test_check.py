@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nsl_bench.cli.check import command as check_command
-from nsl_bench.cli.run import command as run_command
+from nsl_bench.cli.running import command as run_command
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.run.check import check

@@ -1,0 +1,80 @@
+"""Pages made from the package: the help of every command, every metric, llms.txt with the site's links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import click
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+
+def helps(
+    command: click.Command, name: str, parent: click.Context | None = None
+) -> Iterator[tuple[str, str]]:
+    """The name and the help of a command and of those below it."""
+    settings = {"terminal_width": 88, **command.context_settings}
+    context = click.Context(command, info_name=name, parent=parent, **settings)
+    yield context.command_path, command.get_help(context)
+    if isinstance(command, click.Group):
+        for word in command.list_commands(context):
+            below = command.get_command(context, word)
+            if below is not None and not below.hidden:
+                yield from helps(below, word, context)
+
+
+class CommandHelp(SphinxDirective):
+    """One section a command: its name, and the text of ``--help``."""
+
+    def run(self) -> list[nodes.Node]:
+        from nsl_bench.cli import main
+
+        sections: list[nodes.Node] = []
+        for name, text in helps(main, "nsl-bench"):
+            section = nodes.section(ids=[nodes.make_id(name)])
+            section += nodes.title(text=name)
+            section += nodes.literal_block(text, text, language="text")
+            sections.append(section)
+        return sections
+
+
+class MetricsTable(SphinxDirective):
+    """A row a metric, in the order in which tables show them."""
+
+    _better: ClassVar = {True: "higher", False: "lower", None: ""}
+
+    def run(self) -> list[nodes.Node]:
+        from nsl_bench.metrics import METRICS
+
+        rows = ["| name | title | better | range | needs |", "|---|---|---|---|---|"]
+        for name, metric in METRICS.items():
+            low, high = (f"{bound:g}".replace("inf", "∞") for bound in metric.bounds)
+            needs = ", ".join(metric.needs)
+            better = self._better[metric.higher_is_better]
+            rows.append(f"| `{name}` | {metric.title} | {better} | {low} to {high} | {needs} |")
+        return list(self.parse_text_to_nodes("\n".join(rows)))
+
+
+def address(link: re.Match[str]) -> str:
+    """Where the site has a file of the repository."""
+    file = Path(link[1])
+    page = file.relative_to("docs") if file.parts[0] == "docs" else Path(file.name.lower())
+    return f"]({page.with_suffix('.html').as_posix()})"
+
+
+def write_llms(app: Any, failure: Exception | None) -> None:
+    """Copy llms.txt from the root of the repository into the site."""
+    if failure is None and app.builder.format == "html":
+        text = (Path(app.srcdir).parent / "llms.txt").read_text(encoding="utf-8")
+        Path(app.outdir, "llms.txt").write_text(re.sub(r"\]\(([^)]+)\)", address, text), encoding="utf-8")
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Sphinx calls this."""
+    app.add_directive("command-help", CommandHelp)
+    app.add_directive("metrics-table", MetricsTable)
+    app.connect("build-finished", write_llms)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

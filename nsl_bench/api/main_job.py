@@ -1,0 +1,86 @@
+"""The main job: FFNSL and baselines on three tasks, on embedded images, at 0, 50 and 90 % shift."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from nsl_bench.api.evaluation import Evaluation, Options
+from nsl_bench.api.results import Results
+from nsl_bench.errors import UserError
+from nsl_bench.run.plan import Grid
+from nsl_bench.run.record import Record
+
+__all__ = ["GRIDS", "MainJob", "run_main_job"]
+
+_SHARES = (0.0, 50.0, 90.0)
+_EVERY = 10
+
+GRIDS = (
+    ("follow_suit", "noir", ("ffnsl", "random_forest", "fcn", "majority")),
+    ("sudoku_4x4", "rotate90", ("ffnsl", "random_forest", "cnn_lstm", "majority")),
+    ("sudoku_9x9", "rotate90", ("ffnsl", "random_forest", "random_forest_knowledge", "cnn_lstm", "majority")),
+)
+"""Task, shift and learners."""
+
+
+@dataclass(frozen=True)
+class MainJob:
+    """What the main job gave.
+
+    Attributes:
+        results: its runs.
+        pictures: files of the curves.
+        failed: how many runs failed, now or before.
+        seconds: that it took.
+    """
+
+    results: Results
+    pictures: tuple[Path, ...]
+    failed: int
+    seconds: float
+
+
+def run_main_job(
+    out: str | Path,
+    *,
+    repeats: int = 3,
+    on_failure: Callable[[Record], None] = lambda record: None,
+    heard: Callable[[str], None] = lambda line: None,
+) -> MainJob:
+    """Run the main job's grid and draw its curves; only what `out` lacks is run.
+
+    Args:
+        out: results folder, made if it is not there.
+        repeats: train splits of each task.
+        on_failure: told of every failed record.
+        heard: told now and then how many runs are done, and the seconds so far.
+
+    Raises:
+        UserError: `repeats` is below 1, or the folder cannot be used.
+    """
+    if repeats < 1:
+        raise UserError(f"repeats must be 1 or more; got {repeats}.")
+    clock = time.perf_counter()
+
+    def progress(record: Record, done: int, total: int) -> None:
+        if done % _EVERY == 0 or done == total:
+            heard(f"{done} of {total} runs; {time.perf_counter() - clock:.0f} s")
+
+    grids = [
+        Grid(
+            benchmark=task,
+            learners=learners,
+            shifts=(shift,),
+            percents=_SHARES,
+            repeats=tuple(range(1, repeats + 1)),
+        )
+        for task, shift, learners in GRIDS
+    ]
+    tally = Evaluation(grids, Path(out), Options(limits=None)).run(on_failure, progress)
+    heard(f"{tally}; {time.perf_counter() - clock:.0f} s")
+    results = Results(out)
+    pictures = tuple(results.curves(Path(out) / "curves"))
+    return MainJob(results, pictures, tally.failed + tally.failed_before, time.perf_counter() - clock)

@@ -1,0 +1,203 @@
+"""Everything that is found by name: what each part is, its options and their defaults."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nsl_bench import registry
+from nsl_bench.api.tasks import task_info
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.metrics import METRICS, Metric
+
+__all__ = ["KINDS", "PartInfo", "PartOption", "list_parts", "part_info"]
+
+KINDS: Mapping[str, registry.Kind | Literal["metric"]] = {
+    "tasks": "benchmark",
+    "sources": "source",
+    "shifts": "shift",
+    "networks": "network",
+    "learners": "learner",
+    "rule_learners": "rule_learner",
+    "engines": "engine",
+    "metrics": "metric",
+}
+"""The kinds of parts, as `list_parts` and `nsl-bench list` call them."""
+
+_ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*):\s*(.*)", re.DOTALL)
+"""An entry of a docstring's section of arguments: names and their meaning."""
+
+
+@dataclass(frozen=True)
+class PartOption:
+    """An option of a part.
+
+    Attributes:
+        name: as a spec gives it, ``NAME:OPTION=VALUE``.
+        default: as a spec writes it; None for an option that must be given.
+        choices: the only values that it takes; empty if there are others.
+        meaning: in words; empty where the part's docstring does not say.
+    """
+
+    name: str
+    default: str | None
+    choices: tuple[str, ...]
+    meaning: str
+
+    def __str__(self) -> str:
+        return self.name if self.default is None else f"{self.name}={self.default}"
+
+
+@dataclass(frozen=True)
+class PartInfo:
+    """A part in a few words.
+
+    Attributes:
+        kind: one of `KINDS`.
+        name: how it is called.
+        summary: the first paragraph of its docstring; of a task, its numbers as well.
+        description: the paragraphs after it.
+        options: in the order in which a spec takes them.
+    """
+
+    kind: str
+    name: str
+    summary: str
+    description: str = ""
+    options: tuple[PartOption, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.summary}"
+
+
+def list_parts(kind: str) -> list[PartInfo]:
+    """All parts of a kind, those of other installed packages among them; superseded versions are left out.
+
+    A part that cannot be imported is in the list; its summary says why.
+
+    Args:
+        kind: ``"tasks"``, ``"sources"``, ``"shifts"``, ``"networks"``, ``"learners"``, ``"rule_learners"``,
+            ``"engines"`` or ``"metrics"``.
+
+    Raises:
+        UserError: there is no such kind.
+    """
+    found = _kind(kind)
+    if found == "metric":
+        return [_of_metric(metric) for metric in METRICS.values()]
+    listed = []
+    for name in registry.names(found):
+        if "@" in name:  # a superseded version
+            continue
+        try:
+            listed.append(part_info(kind, name))
+        except UserError as error:
+            listed.append(PartInfo(kind, name, str(error)))
+    return listed
+
+
+def part_info(kind: str, name: str) -> PartInfo:
+    """What a part is, with its options.
+
+    Args:
+        kind: one of `KINDS`.
+        name: of the part.
+
+    Raises:
+        UserError: there is no such kind or part, or it cannot be imported.
+    """
+    found = _kind(kind)
+    if found == "metric":
+        if name not in METRICS:
+            raise unknown("metric", name, METRICS)
+        return _of_metric(METRICS[name])
+    make = registry.factory(found, name)
+    first, *more = _paragraphs(inspect.getdoc(make) or "")
+    summary, description = " ".join(first.split()), "\n\n".join(more)
+    if found == "benchmark":
+        summary, description = str(task_info(name)), "\n\n".join([summary, *more])
+    older = [other for other in registry.names(found) if other.startswith(f"{name}@")]
+    if older:
+        description += f"\n\nSuperseded versions: {', '.join(older)}."
+    takes_options = found != "rule_learner"  # its parameters are those of `nsl-bench learn`
+    return PartInfo(kind, name, summary, description, _options(make) if takes_options else ())
+
+
+def _kind(kind: str) -> registry.Kind | Literal["metric"]:
+    if kind not in KINDS:
+        raise unknown("kind of part", kind, KINDS)
+    return KINDS[kind]
+
+
+def _of_metric(metric: Metric) -> PartInfo:
+    better = {True: "higher is better", False: "lower is better", None: "neither end is better"}
+    least, most = metric.bounds
+    about = [better[metric.higher_is_better], f"{least:g} to {most:g}"]
+    if metric.needs:
+        about.append(f"needs {', '.join(metric.needs)}")
+    return PartInfo("metrics", metric.name, f"{metric.title} ({'; '.join(about)})")
+
+
+def _options(make: Any) -> tuple[PartOption, ...]:
+    documented = [make]
+    if inspect.isclass(make):
+        documented = [place for base in make.__mro__ for place in (base, base.__dict__.get("__init__"))]
+    meanings: dict[str, str] = {}
+    for place in reversed(documented):
+        meanings.update(_meanings(inspect.cleandoc(getattr(place, "__doc__", None) or "")))
+    return tuple(
+        PartOption(
+            p.name,
+            None if p.default is p.empty else _written(p.default),
+            _choices(p.annotation),
+            meanings.get(p.name, ""),
+        )
+        for p in registry.options(make)
+        if p.kind is not p.VAR_POSITIONAL
+    )
+
+
+def _written(value: Any) -> str:
+    """A default as a spec would give it."""
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def _choices(hint: Any) -> tuple[str, ...]:
+    if typing.get_origin(hint) is Literal:
+        return tuple(map(str, typing.get_args(hint)))
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return tuple(choice for part in typing.get_args(hint) for choice in _choices(part))
+    return ("true", "false") if hint is bool else ()
+
+
+def _paragraphs(doc: str) -> list[str]:
+    """A docstring's paragraphs before its first section; at least one."""
+    head = re.split(r"^(?:Args|Attributes|Returns|Raises|Yields):\s*$", doc, maxsplit=1, flags=re.MULTILINE)[
+        0
+    ]
+    return [part.strip() for part in head.split("\n\n") if part.strip()] or [""]
+
+
+def _meanings(doc: str) -> dict[str, str]:
+    """What a docstring's section of arguments says of each of them."""
+    section = re.search(r"^Args:\s*\n((?:[ \t]+.*(?:\n|$)|\n)+)", doc, re.MULTILINE)
+    if section is None:
+        return {}
+    lines = inspect.cleandoc(section[1]).splitlines()
+    entries: list[list[str]] = []
+    for line in lines:
+        if line and not line[0].isspace():
+            entries.append([line])
+        elif entries:
+            entries[-1].append(line)
+    found = {}
+    for entry in entries:
+        told = _ENTRY.fullmatch(" ".join(" ".join(entry).split()))
+        if told:
+            found.update(dict.fromkeys((name.strip(" *") for name in told[1].split(",")), told[2]))
+    return found

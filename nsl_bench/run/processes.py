@@ -1,0 +1,131 @@
+"""Runs side by side in processes of this machine, each of which keeps to runs that share their data.
+
+What a run costs besides its learner is rendering, perception and making splits, and runs on the same task and
+images share it. A process takes all runs of one such group, and the later half of another's where no group is
+left that nobody has begun.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from multiprocessing import resource_tracker
+from typing import TYPE_CHECKING, Any
+
+from nsl_bench.interrupts import leave_to_parent, starting_processes
+from nsl_bench.run.job import Job
+
+if TYPE_CHECKING:
+    from nsl_bench.run.evaluate import Bench, Outcome, Setup
+
+__all__ = ["run_in_worker", "side_by_side"]
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def side_by_side(jobs: Sequence[Job], setup: Setup, processes: int) -> Iterator[Outcome]:
+    """Do jobs in several processes; outcomes come as soon as they are known.
+
+    Args:
+        jobs: what to do.
+        setup: of the bench in each process.
+        processes: how many.
+
+    Raises:
+        BrokenProcessPool: a process was killed; the outcomes that did not come are lost.
+    """
+    from joblib.externals.loky.backend import resource_tracker as lokys
+    from joblib.externals.loky.process_executor import ProcessPoolExecutor
+
+    left = _Groups(jobs)
+    threads = str(max(1, (os.cpu_count() or 1) // processes))
+    env = {name: os.environ.get(name, threads) for name in _THREADS}
+    workers = [ProcessPoolExecutor(1, env=env) for _ in range(min(processes, len(jobs)))]
+    running: dict[Future[Any], int] = {}
+
+    def hand_out(worker: int) -> None:
+        job = left.next_for(worker)
+        if job is not None:
+            running[workers[worker].submit(run_in_worker, job, setup, os.getpid())] = worker
+
+    done = False
+    try:
+        with starting_processes(resource_tracker, lokys):
+            for worker in range(len(workers)):
+                hand_out(worker)
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                worker = running.pop(future)
+                outcome: Outcome = future.result()
+                hand_out(worker)
+                yield outcome
+        done = True
+    finally:
+        for pool in workers:
+            pool.shutdown(wait=True, kill_workers=not done)
+
+
+class _Groups:
+    """The jobs that nobody has begun, by what data they need, and whose turn each group is."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        groups: dict[tuple[str, str], deque[Job]] = {}
+        for job in jobs:
+            groups.setdefault((job.task, job.source), deque()).append(job)
+        self._free = deque(groups.values())
+        self._own: dict[int, deque[Job]] = {}
+
+    def next_for(self, worker: int) -> Job | None:
+        """The next job of a worker; None if there is none."""
+        own = self._own.get(worker)
+        if not own:
+            own = self._own[worker] = self._free.popleft() if self._free else self._half()
+        return own.popleft() if own else None
+
+    def _half(self) -> deque[Job]:
+        """The later half of what the worker with most jobs has yet to do."""
+        largest = max(self._own.values(), key=len, default=deque[Job]())
+        taken = deque[Job]()
+        for _ in range((len(largest) + 1) // 2):
+            taken.appendleft(largest.pop())
+        return taken
+
+
+_local = threading.local()
+
+
+def run_in_worker(job: Job, setup: Setup, parent: int | None) -> Outcome:
+    """Do a job in a worker, which keeps its data and networks for the next one.
+
+    Args:
+        job: what to do.
+        setup: of the bench.
+        parent: the process that the worker is not to outlive; None: that is somebody else's care.
+    """
+    from nsl_bench.run.evaluate import Bench
+
+    if getattr(_local, "setup", None) is None and parent is not None:
+        leave_to_parent()
+        _keep_worker()
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    if getattr(_local, "setup", None) != setup:
+        _local.bench, _local.setup = Bench.of(setup), setup
+    bench: Bench = _local.bench
+    return bench.run(job)
+
+
+def _keep_worker() -> None:
+    """Keep loky from ending this worker: it takes the data that a bench keeps for a leak of memory."""
+    from joblib.externals.loky import process_executor
+
+    process_executor._USE_PSUTIL = False
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)

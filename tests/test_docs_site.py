@@ -1,0 +1,172 @@
+"""The documentation as a site: pages are reached, links lead somewhere, notebooks run, Sphinx is content."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.rglob("*.md"), *DOCS.rglob("*.ipynb")])
+NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
+HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
+AT_THE_ROOT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "llms.txt")]
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@cache
+def text(path: Path) -> str:
+    """The Markdown of a page or of a notebook's cells."""
+    found = path.read_text(encoding="utf-8")
+    if path.suffix != ".ipynb":
+        return found
+    cells = json.loads(found)["cells"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+
+
+def prose(path: Path) -> str:
+    """A page without its code."""
+    return re.sub(r"^(`{3,})[^\n]*\n.*?^\1", "", text(path), flags=re.DOTALL | re.MULTILINE)
+
+
+@cache
+def anchors(path: Path) -> set[str]:
+    """What can stand behind # in a link to a page, as GitHub names headings."""
+    headings = re.findall(r"^#+ (.+)$", prose(path), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def reached(page: Path) -> Iterator[Path]:
+    """A page and all below it in the tables of contents."""
+    yield page
+    for block in re.findall(r"```\{toctree\}\n(.*?)```", text(page), re.DOTALL):
+        for entry in (line for line in block.splitlines() if line and not line.startswith(":")):
+            (file,) = [
+                place for end in (".md", ".ipynb") if (place := page.parent / f"{entry}{end}").is_file()
+            ]
+            yield from reached(file)
+
+
+def test_every_page_is_in_one_table_of_contents() -> None:
+    assert sorted(reached(DOCS / "index.md")) == PAGES
+
+
+@pytest.mark.parametrize("page", [*AT_THE_ROOT, *PAGES], ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        place, _, anchor = target.partition("#")
+        file = (page.parent / place).resolve() if place else page
+        assert file.exists() and ROOT in file.parents, (
+            f"{name(page)} links to {target}, which does not exist."
+        )
+        if anchor:
+            assert anchor in anchors(file), f"{name(page)} links to {target}; {place} has no such heading."
+
+
+def test_llms_txt_names_every_page_but_results() -> None:
+    named = set(re.findall(r"\]\(([^)]+)\)", text(ROOT / "llms.txt")))
+    ours = {name(page) for page in PAGES if DOCS / "results" not in page.parents}
+    assert ours - named == {"docs/index.md", "docs/changelog.md", "docs/contributing.md"}
+
+
+def test_the_glossary_defines_each_term_once() -> None:
+    terms = re.findall(r"^(.+)\n: ", text(DOCS / "glossary.md"), re.MULTILINE)
+    assert len({term.lower() for term in terms}) == len(terms) > 40
+
+
+RUN_ALL = """
+import json, os, sys
+from pathlib import Path
+
+for notebook in sys.argv[1:]:
+    folder = Path(Path(notebook).stem).absolute()
+    folder.mkdir()
+    os.chdir(folder)
+    names = {"__name__": "__main__"}
+    for number, cell in enumerate(json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]):
+        if cell["cell_type"] == "code":
+            code = "".join(cell["source"]).replace("from IPython.display", "from shown")
+            exec(compile(code, f"{notebook}, cell {number}", "exec"), names)
+    os.chdir(folder.parent)
+"""
+
+
+def test_notebooks_run(tmp_path: Path) -> None:
+    """All in one process, which saves starting Python, its packages and the sandbox for each."""
+    (tmp_path / "shown.py").write_text("HTML = Image = lambda *what, **how: None")  # IPython is no dependency
+    env = {
+        **os.environ,
+        "MPLBACKEND": "agg",
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]),
+    }
+    words = [sys.executable, "-c", RUN_ALL, *map(str, NOTEBOOKS)]
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert len(NOTEBOOKS) == 3 and "100 % shifted" in done.stdout and "2 entries, 8 runs" in done.stdout
+
+
+def commands_and_files(page: Path) -> Iterator[tuple[str, str]]:
+    """What a reader of a page does in turn: a command of the shell, Python to run, or a file to save."""
+    saved = None
+    for before, language, code in re.findall(
+        r"([^\n]*)\n\n```(console|python|toml)\n(.*?)```", text(page), re.DOTALL
+    ):
+        saved = re.search(r"[Ss]ave this as `(.+?)`", before)
+        if saved:
+            yield saved[1], code
+        elif language == "console":
+            for line in re.sub(r"\\\n\s*", "", code).splitlines():
+                yield "", line.removeprefix("$ ")
+        else:
+            yield "page.py", code
+            yield "", f"{sys.executable} page.py"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", HOW_TO, ids=name)
+def test_how_to_guides_word_for_word(page: Path, tmp_path: Path) -> None:
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    for file, words in commands_and_files(page):
+        if file:
+            (tmp_path / file).write_text(words)
+        elif not words.startswith("pip "):
+            done = subprocess.run(
+                ["sh", "-c", words], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=900
+            )
+            assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_warnings_and_works_from_the_disk(tmp_path: Path) -> None:
+    for package in ("sphinx", "furo", "myst_nb", "sphinx_copybutton"):
+        pytest.importorskip(package, reason="the extra 'docs' is not installed")
+    site = tmp_path / "site"
+    words = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-E", "-q", "-b", "html"]
+    words += ["-d", str(tmp_path / "doctrees"), str(DOCS), str(site)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    for page in PAGES:
+        assert (site / page.relative_to(DOCS)).with_suffix(".html").is_file()
+    for target in re.findall(r"\]\(([^)]+)\)", (site / "llms.txt").read_text()):
+        assert (site / target).is_file(), target
+    for page in site.rglob("*.html"):
+        loaded = re.findall(
+            r"<(?:script|img|link rel=\"stylesheet\")[^>]*(?:src|href)=\"(\w+:[^\"]+)", page.read_text()
+        )
+        assert [address for address in loaded if not address.startswith("data:")] == [], page
+    functions = (site / "reference" / "functions.html").read_text()
+    assert "nsl_bench.evaluate" in functions and "nsl_bench.Results.compare" in functions
+    assert "nsl-bench-leaderboard-build" in (site / "reference" / "commands.html").read_text()
