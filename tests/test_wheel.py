@@ -118,7 +118,9 @@ REPRODUCE = ["reproduce", "ffnsl2023", "--task", "sudoku_4x4", "--no-images", "-
 def test_reproducing_says_which_data_it_needs(installed: Path, tmp_path: Path) -> None:
     done = program(installed, tmp_path, *REPRODUCE, "out")
     assert done.returncode == 2
-    assert done.stderr.startswith("nsl-bench: --data: there are no splits data/ffnsl_splits/sudoku_4x4;")
+    assert done.stderr.startswith(
+        "nsl-bench: --data: the folder of splits data/ffnsl_splits/sudoku_4x4 does not exist;"
+    )
 
 
 def test_reproducing_starts_with_the_users_data(installed: Path, tmp_path: Path) -> None:

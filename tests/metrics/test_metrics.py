@@ -89,7 +89,7 @@ def test_other_packages_add_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("TWICE", "Two metrics are called 'atoms'"),
+        ("TWICE", "Two metrics are named 'atoms'"),
         ("WRONG", "must be a Metric or a tuple of metrics; got 'kappa'"),
         ("MISSING", "cannot be imported: AttributeError"),
     ],

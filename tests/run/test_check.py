@@ -100,7 +100,7 @@ def test_a_learner_that_hangs_ends_the_check(tmp_path: Path) -> None:
     found = list(check(f"{tmp_path}/odd.py:Slow", Limits(time=1)))
     assert [finding.wrong for finding in found] == [True, False]
     assert found[0].sentence == "timeout: Longer than the time limit of 1 s.\n    going to sleep"
-    assert "not tried on the tasks that are left" in found[1].sentence
+    assert "not tried on the remaining tasks" in found[1].sentence
     limits = {each.name: each.default for each in check_command.params}
     assert limits["time_limit"] == 60 < {each.name: each.default for each in run_command.params}["time_limit"]
 
@@ -116,8 +116,8 @@ def test_a_real_task(tmp_path: Path) -> None:
 
 def test_chance_and_sums_are_found(tmp_path: Path) -> None:
     (tmp_path / "chance.py").write_text(RANDOM)
-    assert "a second run answers differently for 20 of 20" in sentences(f"{tmp_path}/chance.py:Chance")
-    assert "20 of 20 examples sum to less than one, e.g. 0.2" in sentences(f"{tmp_path}/chance.py:Half")
+    assert "a second run with the same seed differs for 20 of 20" in sentences(f"{tmp_path}/chance.py:Chance")
+    assert "20 of 20 examples sum to less than 1, e.g. 0.2" in sentences(f"{tmp_path}/chance.py:Half")
 
 
 def test_the_examples_are_learners(tmp_path: Path) -> None:

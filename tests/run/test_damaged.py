@@ -53,7 +53,7 @@ def test_predictions_come_back_from_the_child_as_they_were(store: Store) -> None
     pd.testing.assert_frame_equal(store.predictions(KEYS[0]), predictions())
     store.compact()
     pd.testing.assert_frame_equal(store.predictions(KEYS[1]), predictions())
-    with pytest.raises(NoPredictions, match="no predictions of the run"):
+    with pytest.raises(NoPredictions, match="has no predictions"):
         store.predictions("f" * 20)
 
 
