@@ -246,14 +246,12 @@ def hypothesis_of(learner: Learner, benchmark: Benchmark | None = None) -> Hypot
     if isinstance(found, Hypothesis):
         counted = found.language == "asp" and benchmark is not None
         return _counted(found, benchmark, _name(learner)) if counted else found
-    if (
-        isinstance(found, str)
-        or not isinstance(found, Sequence)
-        or not all(isinstance(rule, str) for rule in found)
-    ):
+    listed = isinstance(found, Sequence) and not isinstance(found, str)
+    others = [rule for rule in found if not isinstance(rule, str)] if listed else [found]
+    if others:
         raise InvalidOutput(
             f"{_name(learner)}.rules must return a list of strings or a Hypothesis; "
-            f"got {type(found).__name__}."
+            f"got {'a list with ' if listed else ''}{type(others[0]).__name__}."
         )
     return _counted(Hypothesis(tuple(found), 0), benchmark, _name(learner))
 

@@ -23,8 +23,8 @@ def test_the_command_prints_a_table_and_resumes(tmp_path: Path, monkeypatch: pyt
     words = ["bench", "--repeats", "1", "--out", str(tmp_path / "bench")]
     first, again = (CliRunner().invoke(main, words, standalone_mode=False) for _ in range(2))
     assert first.return_value == 0, first.output
-    assert "3 runs done, 0 failed, 0 were there" in first.stderr and "| majority" in first.stdout
-    assert "0 runs done, 0 failed, 3 were there" in again.stderr
+    assert "3 runs done, 0 failed, 0 already done" in first.stderr and "| majority" in first.stdout
+    assert "0 runs done, 0 failed, 3 already done" in again.stderr
     assert again.stdout.splitlines()[:-1] == first.stdout.splitlines()[:-1]
     assert [path.suffix for path in (tmp_path / "bench" / "curves").iterdir()] == [".png"]
 

@@ -45,7 +45,7 @@ def test_defaults_are_written_as_specs_take_them(kind: registry.Kind) -> None:
 
 def test_the_option_of_a_subclass_is_explained_where_its_base_explains_it() -> None:
     told = {o.name: o for o in nsl_bench.part_info("learners", "random_forest_knowledge").options}
-    assert str(told["trees"]) == "trees=100" and told["trees"].meaning == "how many."
+    assert str(told["trees"]) == "trees=100" and told["trees"].meaning == "number of trees."
 
 
 def test_a_docstring_says_what_its_arguments_mean() -> None:

@@ -109,5 +109,5 @@ def test_an_earlier_script_or_target_is_there(line: str) -> None:
 def test_an_unknown_option_is_noticed() -> None:
     with pytest.raises(click.NoSuchOption):
         understood("nsl-bench run sudoku_4x4 --learner ffnsl --percentages 5 --out results/")
-    with pytest.raises(UserError, match="no command 'ran'"):
+    with pytest.raises(UserError, match="Unknown command 'ran'"):
         understood("nsl-bench ran sudoku_4x4")

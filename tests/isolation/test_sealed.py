@@ -169,7 +169,7 @@ def test_exported_folders_do_not_tell_them(place: Path, bench: Bench, tmp_path: 
 
 def test_a_sealed_run_needs_its_seed(place: Path, bench: Bench, tmp_path: Path) -> None:
     sealed = job("majority", bench)
-    with pytest.raises(UserError, match="none is given; give its file with --data-seed-file"):
+    with pytest.raises(UserError, match="is not given; give its file with --data-seed-file"):
         Bench(limits=bench.limits).run(sealed)
     other = tmp_path / "other"
     other.write_text("x" * 40)

@@ -161,7 +161,7 @@ def test_half_of_the_probabilities_are_none(
 ) -> None:
     rewrite(forest, lambda row: {**row, "probabilities": row["probabilities"][:10]})
     resign(forest)
-    assert "10 probabilities, expected 1000 and 2000" in score(forest, contests).problems[0]
+    assert "2000 probabilities; got 1000 and 10" in score(forest, contests).problems[0]
 
 
 def test_probabilities_of_rules_that_are_not_the_learners_do_not_count(

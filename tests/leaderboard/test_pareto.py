@@ -24,5 +24,5 @@ def test_nobody_on_the_front_is_dominated(rows: np.ndarray) -> None:
 def test_a_front() -> None:
     rows = np.array([[0.9, 10], [0.8, 5], [0.7, 7], [0.9, 10]])
     assert front(rows, (True, False)).tolist() == [True, True, False, True]
-    with pytest.raises(ValueError, match="no number"):
+    with pytest.raises(ValueError, match="must have a number"):
         front(np.array([[np.nan, 1]]), (True, False))

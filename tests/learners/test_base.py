@@ -106,8 +106,8 @@ def test_a_string_may_hold_several_rules() -> None:
 @pytest.mark.parametrize(
     ("rules", "sentence"),
     [
-        ("p.", "gives a str"),
-        ([1], "gives a list"),
+        ("p.", "got str"),
+        ([1], "got a list with int"),
         (["p :- "], "The rules of the learner Stranger, line 1.* syntax error"),
     ],
 )

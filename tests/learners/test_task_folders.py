@@ -70,9 +70,9 @@ def test_labels_or_probabilities_are_answers(tmp_path: Path) -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "missing": ({"example": [*IDS[:3], "test-9", "x", "y"]}, "3 examples missing, 3 extra, 0 twice or more"),
-    "duplicates": ({"example": [*IDS[:5], "test-0"]}, "1 examples missing, 0 extra, 1 twice or more"),
-    "null ids": ({"example": [*IDS[:5], None]}, "1 examples missing, 1 extra"),
+    "missing": ({"example": [*IDS[:3], "test-9", "x", "y"]}, "3 examples missing, 3 unknown, 0 repeated"),
+    "duplicates": ({"example": [*IDS[:5], "test-0"]}, "1 examples missing, 0 unknown, 1 repeated"),
+    "null ids": ({"example": [*IDS[:5], None]}, "1 examples missing, 1 unknown"),
     "NaN": (
         {"p_same": [0.5] * 6, "p_differ": [0.5] * 5 + [np.nan]},
         "NaN or missing, first of test-5",
