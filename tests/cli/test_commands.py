@@ -61,7 +61,10 @@ def test_help_and_import_load_nothing_heavy() -> None:
             "name one with --shift",
         ),
         (["run", "sudoku_4x4", "--lerner", "majority", "--out", "r"], "No such option '--lerner'"),
-        (["run", "sudoku_4x4", "--learner", "no/such/file.py:Mine", "--out", "r"], "the file no/such/file.py does not exist"),
+        (
+            ["run", "sudoku_4x4", "--learner", "no/such/file.py:Mine", "--out", "r"],
+            "the file no/such/file.py does not exist",
+        ),
         (["run", "sudoku_4x4", "--learner", "majority", "--source", "mnist:.", "--out", "r"], "MNIST"),
         (["report", "no/such/folder"], "no/such/folder does not exist"),
         (["list", "learner"], "Did you mean 'learners'?"),
