@@ -1,8 +1,8 @@
 """Runs side by side in processes of this machine, each of which keeps to runs that share their data.
 
-What a run costs besides its learner is rendering, perception and making splits, and runs on the same task and
-images share it. A process takes all runs of one such group, and the later half of another's where no group is
-left that nobody has begun.
+Besides its learner, a run costs rendering, perception and splits. Runs on the same task and images share
+these. Each process therefore takes a whole group of such runs. When no group is left, it takes the later half
+of the runs that another process has yet to do.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nsl_bench.run.job import Job
 if TYPE_CHECKING:
     from nsl_bench.run.evaluate import Bench, Outcome, Setup
 
-__all__ = ["run_in_worker", "side_by_side"]
+__all__ = ["Groups", "run_in_worker", "side_by_side"]
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -41,7 +41,7 @@ def side_by_side(jobs: Sequence[Job], setup: Setup, processes: int) -> Iterator[
     from joblib.externals.loky.backend import resource_tracker as lokys
     from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-    left = _Groups(jobs)
+    left = Groups(jobs)
     threads = str(max(1, (os.cpu_count() or 1) // processes))
     env = {name: os.environ.get(name, threads) for name in _THREADS}
     workers = [ProcessPoolExecutor(1, env=env) for _ in range(min(processes, len(jobs)))]
@@ -69,8 +69,12 @@ def side_by_side(jobs: Sequence[Job], setup: Setup, processes: int) -> Iterator[
             pool.shutdown(wait=True, kill_workers=not done)
 
 
-class _Groups:
-    """The jobs that nobody has begun, by what data they need, and whose turn each group is."""
+class Groups:
+    """The jobs that no worker has begun, in groups that share a task and images.
+
+    Args:
+        jobs: all of them.
+    """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         groups: dict[tuple[str, str], deque[Job]] = {}

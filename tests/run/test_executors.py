@@ -17,6 +17,7 @@ import pytest
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
+from nsl_bench.run.processes import Groups
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, Tally, sweep
@@ -79,6 +80,29 @@ def test_every_executor_gives_the_same(cluster: Any, tmp_path: Path) -> None:
         for key in found[name]:
             assert len(store.predictions(key)) == 2000
     assert found["here"] == found["processes"] == found["dask"]
+
+
+def test_a_process_keeps_to_runs_that_share_their_data() -> None:
+    jobs = [
+        job
+        for task in ("sudoku_4x4", "follow_suit")
+        for job in plan(task, ["majority"], symbolic=True, repeats=range(1, 5))
+    ]
+    groups, taken = Groups(jobs), []
+    while (job := groups.next_for(len(taken) % 2)) is not None:
+        taken.append(job)
+    own = [{job.task for job in taken[worker::2]} for worker in (0, 1)]
+    assert all(len(tasks) == 1 for tasks in own) and own[0] != own[1]
+    assert sorted(map(str, taken)) == sorted(map(str, jobs))
+
+
+def test_a_process_without_a_group_of_its_own_takes_half_of_another() -> None:
+    jobs = plan("sudoku_4x4", ["majority"], symbolic=True, repeats=range(1, 9))
+    groups = Groups(jobs)
+    assert groups.next_for(0) == jobs[0]
+    assert [groups.next_for(1) for _ in range(4)] == jobs[4:]
+    assert [groups.next_for(0) for _ in range(2)] == jobs[1:3]
+    assert [groups.next_for(1), groups.next_for(0)] == [jobs[3], None]
 
 
 def test_a_dask_worker_dies(cluster: Any, tmp_path: Path) -> None:
