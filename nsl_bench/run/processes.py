@@ -92,7 +92,7 @@ class Groups:
 
     def _half(self) -> deque[Job]:
         """The later half of what the worker with most jobs has yet to do."""
-        largest = max(self._own.values(), key=len, default=deque[Job]())
+        largest = max(self._own.values(), key=len)
         taken = deque[Job]()
         for _ in range((len(largest) + 1) // 2):
             taken.appendleft(largest.pop())
