@@ -175,13 +175,13 @@ def measure_learner(
         found.numbers["fidelity"] = hypothesis.fidelity
     if own is not None:
         found.numbers["atoms"], found.numbers["rules"] = float(own.atoms), float(len(own.rules))
-        if own.language == "asp":
+        if own.language == "asp" and material.benchmark.true_rule:
             # Rules may be beyond deciding (not stratified, too hard): then the number is left out.
             with contextlib.suppress(UserError):
                 same = is_true_rule(own.rules, material.benchmark, allowance.memory)
                 found.numbers["equivalent"] = float(same)
     _count(found, material, own, answers, allowance)
-    if hasattr(learner, "examples_"):
+    if hasattr(learner, "examples_") and material.benchmark.true_rule:
         with blaming("examples_"):
             found.numbers.update(example_quality(learner.examples_, material.benchmark))
     found.timed_out = bool(getattr(learner, "timed_out_", False))
