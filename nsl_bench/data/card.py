@@ -129,7 +129,7 @@ def _text(manifest: Manifest, shown: Mapping[str, str], about: str) -> str:
         f"| `{config}` | {', '.join(f'`{name}` {entry.rows:,}' for name, entry in splits.items())} |"
         for config, splits in manifest.configs.items()
     )
-    told = f"\n{textwrap.fill(about, 110)}\n" if about else ""
+    told = f"\n{textwrap.fill(about, 110, break_on_hyphens=False)}\n" if about else ""
     rule = (
         "and\nthe true rule, which it is not"
         if has_true_rule(manifest)

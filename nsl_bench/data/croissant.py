@@ -175,11 +175,11 @@ def _field(record_set: str, column: Any) -> dict[str, Any]:
 def _responsible(manifest: Manifest, about: str) -> dict[str, Any]:
     source = manifest.source
     collection = about or "Examples are simulated by a program from a seed; no person took part."
-    labels, limits = "come from the task's own table", "follows no known rule"
+    labels, limits = "come from the task's own table", "is small and follows no known rule"
     if has_true_rule(manifest):
         labels, limits = (
             "follow from the concepts by the rule in rules/true_rule.lp",
-            "noise-free and follows one rule",
+            "is small, noise-free and follows one rule",
         )
     return {
         "rai:dataCollection": f"{collection} Images: {source['name']} {source['version']}. "
@@ -196,7 +196,7 @@ def _responsible(manifest: Manifest, about: str) -> dict[str, Any]:
         "rai:annotationsPerItem": "1",
         "rai:dataUseCases": "Training and testing learners that combine perception with logic, under a "
         "distributional shift that the user controls. Not evidence about real decisions.",
-        "rai:dataLimitations": f"The symbolic part is small, {limits}; shifts are artificial.",
+        "rai:dataLimitations": f"The symbolic part {limits}; shifts are artificial.",
         "rai:dataBiases": "Concepts and labels are distributed as in the simulation, not as in the world.",
         "rai:dataSocialImpact": "None that is known: card games, puzzles and pictures of things.",
         "rai:personalSensitiveInformation": "None.",
