@@ -43,7 +43,9 @@ _FIGURES = (
     ("both", "probabilistic_accuracy"),
     ("test", "framework_accuracy"),
     ("test", "probabilistic_accuracy"),
+    ("test", "undecided"),
 )
+_METRICS = {"atoms": "Predicates", "undecided": "Share of test examples for which no class is derived"}
 _TITLES = {"zoo": "Zoo", "sudoku_4x4": "Sudoku 4x4"}
 _IMAGES = {"sklearn_digits": "scikit-learn's digits", "mnist": "MNIST"}
 _INTRODUCTION = """\
@@ -115,7 +117,7 @@ class Claim:
         first, second: lines; the first one is ahead.
         least, most: the shares of shifted examples that it speaks of.
         paper: what the paper says of it, by task.
-        why: what is known of why it does not hold, by task.
+        why: what is known of why it does not hold, by task, or by task and source (``"zoo mnist"``).
     """
 
     text: str
@@ -156,7 +158,8 @@ class Verdict:
         n = len(self.ahead) + len(self.level) + len(self.behind)
         if self.holds:
             said = f"holds at all {n} shares"
-            said += f", level at {_shares(self.level)}" if self.level else ""
+            if self.level:
+                said = f"holds: ahead or level at all {n} shares, level at {_shares(self.level)}"
         elif not self.ahead:
             said = "does not hold: level at all shares" if not self.behind else "does not hold at any share"
         else:
@@ -216,7 +219,7 @@ def write(parts: Sequence[Part], docs: Path) -> Path:
         "# NSL: Zoo and Sudoku 4x4",
         "Made by `python benchmarks/nsl.py`.",
         _INTRODUCTION,
-        f"{folds} folds. Images are rotated by 90 degrees. " + _optima(parts, frames),
+        f"Folds: {folds}. Shifted images are rotated by 90 degrees. " + _optima(parts, frames),
         "## Claims",
     ]
     for part, runs in zip(parts, frames, strict=True):
@@ -224,7 +227,7 @@ def write(parts: Sequence[Part], docs: Path) -> Path:
     for part, runs in zip(parts, frames, strict=True):
         pieces += [f"## {part.title}", "Networks on held-out images (pool B):", _networks(part)]
         for setting, metric in _FIGURES:
-            heading = f"### {METRICS[metric].title.capitalize()}: {SETTINGS[setting]}"
+            heading = f"### {_METRICS.get(metric, METRICS[metric].title.capitalize())}: {SETTINGS[setting]}"
             pieces += [heading, _figure(part.values(runs, setting, metric), metric, part.network)]
     docs.mkdir(parents=True, exist_ok=True)
     path = docs / "nsl.md"
@@ -265,8 +268,9 @@ def _claims(part: Part, runs: pd.DataFrame) -> list[str]:
                 "mean difference": number(verdict.difference, verdict.std_err, digits),
             }
         )
-        if not verdict.holds and part.name in claim.why:
-            reasons.append(f"* {claim.text}: {claim.why[part.name]}")
+        why = claim.why.get(f"{part.name} {part.source}", claim.why.get(part.name, ""))
+        if why and not verdict.holds:
+            reasons.append(f"* {claim.text}: {why}")
     return [table(rows), "\n".join(["Why claims do not hold:", "", *reasons]) if reasons else ""]
 
 

@@ -44,6 +44,7 @@ class _NeuralLearner(ABC):
 
     version = "1"
     track: Track = "pretrained"
+    answers_alike = True
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
         {"learning_rate": (1e-4, 3e-4, 1e-3, 3e-3), "epochs": (5, 20, 50, 100), "dropout": (0.01, 0.1, 0.3)}
     )
