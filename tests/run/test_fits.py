@@ -22,8 +22,8 @@ LEARNERS = ("nsl:time_limit=20", "random_forest:trees=5", "fcn:epochs=1", "tuned
 COSTS = ("_time", "peak_memory")
 
 
-def jobs(learners: Sequence[str] = LEARNERS) -> list[Job]:
-    dials = combinations(["rotate90"], train_percents=[0, 50], test_percents=[0, 50, 100])
+def jobs(learners: Sequence[str] = LEARNERS, train_percents: Sequence[float] = (50,)) -> list[Job]:
+    dials = combinations(["rotate90"], train_percents=train_percents, test_percents=[0, 100])
     return plan("sudoku_4x4", learners, shifts=["rotate90"], dials=dials, sizes=["40"])
 
 
@@ -41,17 +41,14 @@ def alone() -> dict[str, dict[str, Any]]:
     return {job.key(): told(bench.run(job).record) for job in jobs()}
 
 
-def check(store: Store, alone: dict[str, dict[str, Any]]) -> None:
+def check(store: Store, alone: dict[str, dict[str, Any]], learners: Sequence[str] = LEARNERS) -> None:
     records = store.latest()
-    assert {key: told(record) for key, record in records.items()} == alone
-    for train in (0, 50):
-        for learner in LEARNERS:
-            mine = [r for r in records.values() if r.job.learner == learner and r.job.train_percent == train]
-            first = [r for r in mine if not r.shares_fit_of]
-            assert len(mine) == 3 and len(first) == 1
-            assert {r.shares_fit_of for r in mine} == {"", first[0].key}
-            assert len({r.metrics["learning_time"] for r in mine}) == 1, "the time of the one fit"
-            assert len({r.metrics["prediction_time"] for r in mine}) == 3
+    assert {key: told(record) for key, record in records.items()}.items() <= alone.items()
+    for learner in learners:
+        first, second = (record for record in records.values() if record.job.learner == learner)
+        assert (first.shares_fit_of, second.shares_fit_of) == ("", first.key)
+        assert first.metrics["learning_time"] == second.metrics["learning_time"], "of the one fit"
+        assert first.metrics["prediction_time"] != second.metrics["prediction_time"]
 
 
 def test_runs_that_share_a_fit_give_what_they_give_alone(
@@ -64,11 +61,12 @@ def test_runs_that_share_a_fit_give_what_they_give_alone(
 
 def test_learners_in_the_sandbox_share_fits(tmp_path: Path, alone: dict[str, dict[str, Any]]) -> None:
     store, bench = Store(tmp_path), Bench("cpu", limits=Limits())
-    assert sweep(jobs(), store, bench).failed == 0
-    check(store, alone)
+    assert sweep(jobs(LEARNERS[:2]), store, bench).failed == 0
+    check(store, alone, LEARNERS[:2])
     assert bench.fits._kept is None, "nothing is left open"
 
 
+@pytest.mark.slow
 def test_processes_side_by_side_share_fits(tmp_path: Path, alone: dict[str, dict[str, Any]]) -> None:
     store = Store(tmp_path)
     assert sweep(jobs(), store, Bench("cpu"), executor=Executor(2)).failed == 0
@@ -96,7 +94,7 @@ def test_other_peoples_learners_learn_for_every_run(tmp_path: Path) -> None:
     store = Store(tmp_path / "results")
     sweep(jobs([f"{tmp_path / 'mine.py'}:Remembers"]), store, Bench("cpu"))
     records = list(store.latest().values())
-    assert len(records) == 6 and not any(record.shares_fit_of for record in records)
+    assert len(records) == 2 and not any(record.shares_fit_of for record in records)
     assert {record.metrics["framework_accuracy"] for record in records} == {0.5}
 
 
@@ -108,9 +106,10 @@ def test_a_failed_run_keeps_nothing(tmp_path: Path) -> None:
 
 
 def test_jobs_that_share_a_fit_follow_each_other() -> None:
-    ordered = in_order(jobs())
+    mixed = jobs(train_percents=(0, 50))
+    ordered = in_order(mixed)
     keys = [job.fit_key() for job in ordered]
-    assert sorted(map(str, map(asdict, ordered))) == sorted(map(str, map(asdict, jobs())))
+    assert sorted(map(str, map(asdict, ordered))) == sorted(map(str, map(asdict, mixed)))
     assert len(set(keys)) == 8 == sum(a != b for a, b in zip(keys, [*keys[1:], ""], strict=True))
     alike = plan("sudoku_4x4", LEARNERS, shifts=["rotate90"], percents=[0, 50, 100])
     assert in_order(alike) == alike, "train sets that differ keep their order"
