@@ -49,9 +49,12 @@ TASKS = {"zoo": Task("zoo", "nsl_fnn"), "sudoku_4x4": Task("sudoku_4x4:folds=5",
 SOURCES = ("sklearn_digits", "mnist")
 
 
-def jobs(task: Task, source: str, softmax: str, folds: int, shares: tuple[float, ...]) -> list[Job]:
+def jobs(task: Task, source: str, folds: int, shares: tuple[float, ...]) -> list[Job]:
     """The runs of a task on a source; baselines get what Softmax sees, as in the paper."""
-    learners = {softmax: ("nsl", page.CONSTANT, "random_forest", task.network), "edl_gen": ("nsl",)}
+    learners = {
+        page.SOFTMAX: ("nsl", page.CONSTANT, "random_forest", task.network),
+        page.EDL_GEN: ("nsl",),
+    }
     return jobs_of(
         [
             Grid(
@@ -94,11 +97,10 @@ def main() -> int:
         if source == "mnist" and not mnist.is_dir():
             print(f"{mnist} is not there; MNIST is left out", file=sys.stderr)
             continue
-        softmax = page.SOFTMAX[source]
         for name in options.tasks:
             task, store = TASKS[name], Store(options.results / f"{name}_{source}")
             if not options.page:
-                todo = jobs(task, specs[source], softmax, options.folds, tuple(options.shares))
+                todo = jobs(task, specs[source], options.folds, tuple(options.shares))
                 tally = sweep(todo, store, bench, say, executor=Executor(options.jobs))
                 print(f"{name}, {source}: {tally}; {time.perf_counter() - clock:.0f} s", flush=True)
             if store.done():

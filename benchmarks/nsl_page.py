@@ -21,13 +21,12 @@ from nsl_bench.run.statistics import NOTHING, paired_p_values
 from nsl_bench.run.store import Store
 from nsl_bench.shift import STANDARD, resolve
 
-__all__ = ["CONSTANT", "SOFTMAX", "Claim", "Part", "Verdict", "check", "write"]
+__all__ = ["CONSTANT", "EDL_GEN", "SOFTMAX", "Claim", "Part", "Verdict", "check", "write"]
 
 CONSTANT = "nsl:penalty=constant"
 """NSL with the same penalty for every example, the paper's NSL baseline."""
 
-SOFTMAX = {"sklearn_digits": "softmax", "mnist": "softmax:images_per_concept=4000,epochs=2"}
-"""The Softmax network on each source."""
+SOFTMAX, EDL_GEN = "softmax", "edl_gen"
 
 SETTINGS = {
     "train": "train images shifted; rules evaluated on true symbols",
@@ -65,7 +64,7 @@ class Part:
     Attributes:
         name: of the task on the page.
         benchmark: its spec.
-        source: a key of `SOFTMAX`.
+        source: name of the images' source.
         spec: of the source.
         network: the paper's neural baseline.
         store: the runs.
@@ -84,13 +83,12 @@ class Part:
 
     def lines(self) -> dict[str, tuple[str, str]]:
         """Learner and network of each line, by its name on the page."""
-        softmax = SOFTMAX[self.source]
         return {
-            "NSL, Softmax": ("nsl", softmax),
-            "NSL, EDL-GEN": ("nsl", "edl_gen"),
-            "NSL, constant penalties": (CONSTANT, softmax),
-            "random forest": ("random_forest", softmax),
-            "network": (self.network, softmax),
+            "NSL, Softmax": ("nsl", SOFTMAX),
+            "NSL, EDL-GEN": ("nsl", EDL_GEN),
+            "NSL, constant penalties": (CONSTANT, SOFTMAX),
+            "random forest": ("random_forest", SOFTMAX),
+            "network": (self.network, SOFTMAX),
         }
 
     def values(self, runs: pd.DataFrame, setting: str, metric: str) -> dict[str, pd.DataFrame]:
@@ -291,10 +289,8 @@ def _networks(part: Part) -> str:
     task = registry.create("benchmark", part.benchmark)
     images = make_source(task, part.spec)
     found = {
-        (spec.partition(":")[0], shift): figures(
-            trained(spec, task, images), images, resolve(shift, task, images), limit=1000
-        )
-        for spec in (SOFTMAX[part.source], "edl_gen")
+        (spec, shift): figures(trained(spec, task, images), images, resolve(shift, task, images), limit=1000)
+        for spec in (SOFTMAX, EDL_GEN)
         for shift in (STANDARD, "rotate90")
     }
     return markdown(frame(found))
