@@ -44,6 +44,7 @@ _FIGURES = (
     ("test", "probabilistic_accuracy"),
     ("test", "undecided"),
 )
+_WHICH = {"train": "train", "both": "train and test", "test": "run-time"}
 _METRICS = {"atoms": "Predicates", "undecided": "Share of test examples for which no class is derived"}
 _TITLES = {"zoo": "Zoo", "sudoku_4x4": "Sudoku 4x4"}
 _IMAGES = {"sklearn_digits": "scikit-learn's digits", "mnist": "MNIST"}
@@ -260,7 +261,7 @@ def _claims(part: Part, runs: pd.DataFrame) -> list[str]:
         rows.append(
             {
                 "claim": claim.text,
-                "shift": {"train": "train", "both": "train and test", "test": "run-time"}[claim.setting],
+                "shift": _WHICH[claim.setting],
                 "the paper": claim.paper.get(part.name, ""),
                 "here": str(verdict),
                 "mean difference": number(verdict.difference, verdict.std_err, digits),
@@ -268,7 +269,7 @@ def _claims(part: Part, runs: pd.DataFrame) -> list[str]:
         )
         why = claim.why.get(f"{part.name} {part.source}", claim.why.get(part.name, ""))
         if why and not verdict.holds:
-            reasons.append(f"* {claim.text}: {why}")
+            reasons.append(f"* {claim.text} ({_WHICH[claim.setting]} shift): {why}.")
     return [table(rows), "\n".join(["Why claims do not hold:", "", *reasons]) if reasons else ""]
 
 
