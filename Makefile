@@ -59,6 +59,7 @@ SHARED ?= ../shared
 results: $(SETUP)
 	$(BIN)/python benchmarks/studies.py mnist drawn decks --shared $(SHARED)
 	$(BIN)/python benchmarks/framework.py --shared $(SHARED)
+	$(BIN)/python benchmarks/nsl.py --shared $(SHARED)
 	$(BIN)/nsl-bench reproduce ffnsl2023 --data $(SHARED)/data --out results/ffnsl2023
 
 ## The board's reference submissions (an hour), and the site made of them.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.metrics import METRICS, Answers, compute
-from nsl_bench.run.statistics import interval
+from nsl_bench.run.statistics import interval, padded
 from nsl_bench.types import Hypothesis, one_hot
 
 from .contests import Cell, Contest
@@ -137,7 +137,7 @@ class _Means:
 
     def __init__(self, track: str) -> None:
         self._track = track
-        self._tables: dict[tuple[str, str, str], npt.NDArray[np.float64]] = {}
+        self._tables: dict[tuple[str, str, str], dict[int, npt.NDArray[np.float64]]] = {}
         self._images: dict[tuple[str, str, str], dict[int, npt.NDArray[np.int32]]] = {}
         self._left: dict[tuple[str, str, str], float] = {}
         self._tests: dict[tuple[str, str], dict[int, set[int]]] = {}
@@ -165,8 +165,8 @@ class _Means:
         self._tests.setdefault((contest.name, network), {}).setdefault(cell.repeat, set()).add(test)
         for metric, each in scores.items():
             key = contest.name, network, metric
-            table = self._tables.setdefault(key, np.zeros((contest.repeats, len(each))))
-            table[cell.repeat - 1] += weight * each
+            table = self._tables.setdefault(key, {})
+            table[cell.repeat] = table.get(cell.repeat, np.zeros(len(each))) + weight * each
             self._left[key] = self._left.get(key, float(contest.repeats)) - weight
             self._images.setdefault(key, {})[cell.repeat] = images
 
@@ -176,14 +176,14 @@ class _Means:
             self._spread(key, table) for key, table in self._tables.items() if abs(self._left[key]) < 1e-6
         ]
 
-    def _spread(self, key: tuple[str, str, str], table: npt.NDArray[np.float64]) -> Spread:
+    def _spread(self, key: tuple[str, str, str], table: Mapping[int, npt.NDArray[np.float64]]) -> Spread:
         contest, network, metric = key
         tests = self._tests[contest, network]
         shared = len(set.union(*tests.values())) == 1
         each = [self._images[key][repeat] for repeat in sorted(self._images[key])]
-        images = each[0] if shared else np.stack(each)
+        images = each[0] if shared else padded(each, -1)
         found = interval(
-            table,
+            padded([table[repeat] for repeat in sorted(table)], np.nan),
             images=images if images.shape[-1] else None,
             shared_test=shared,
             bounds=METRICS[metric].bounds,

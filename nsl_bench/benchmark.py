@@ -51,7 +51,8 @@ class Benchmark(ABC):
         metadata: description of each symbolic metadata field, e.g. ``{"location": "1..19"}``.
         background: background knowledge in ASP.
         bias: language bias: mode declarations of ILASP or FastLAS.
-        true_rule: rule that labels the data, in ASP; never given to a learner.
+        true_rule: rule that labels the data, in ASP; never given to a learner. Empty if there is none:
+            labels may come from a table. What compares with it is then not defined.
         inputs: choice program whose answer sets are all possible contexts of an example, used to decide the
             equivalence of two hypotheses.
         sizes: number of train examples by size, e.g. ``{"small": 104, "large": 10400}``.
@@ -60,6 +61,7 @@ class Benchmark(ABC):
         repeats: number of train splits.
         sources: names of suitable image sources; the first is the default.
         named_shifts: specs of shifts by short name, for shifts that suit every source.
+        about: what a data set's card says besides, e.g. the source and licence of the task's own tables.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Benchmark(ABC):
     repeats: int = 5
     sources: tuple[str, ...]
     named_shifts: Mapping[str, str]
+    about: str = ""
 
     @abstractmethod
     def generate(

@@ -1,1 +1,1 @@
-"""Built-in tasks: follow_suit, sudoku, crop_yield, indoor_scene."""
+"""Built-in tasks: follow_suit, sudoku, crop_yield, indoor_scene, zoo."""

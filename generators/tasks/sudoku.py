@@ -327,21 +327,43 @@ def _hash_bit(grids: npt.NDArray[np.int8], side: np.uint64) -> npt.NDArray[np.bo
     return bit
 
 
-def sudoku_4x4(knowledge: Knowledge = "grid") -> Sudoku:
+def sudoku_4x4(
+    knowledge: Knowledge = "grid", folds: int = 0, fold: int | None = None, grids: int = 400
+) -> Sudoku:
     """4 x 4 grids with 2 x 2 blocks.
 
     Args:
         knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"reduced"``:
             cells have coordinates, and only integer division is known.
+        folds: number of folds of a cross-validation; each train split then has a test set of its own. By
+            default train sets are generated one by one and share a test set.
+        fold: with `folds`: use this fold, counted from 1, as the test set of all train splits.
+        grids: with `folds`: number of grids in all of them.
     """
-    return Sudoku(2, 2, knowledge)
+    return _square(2, knowledge, folds, fold, grids)
 
 
-def sudoku_9x9(knowledge: Knowledge = "grid") -> Sudoku:
+def sudoku_9x9(
+    knowledge: Knowledge = "grid", folds: int = 0, fold: int | None = None, grids: int = 400
+) -> Sudoku:
     """9 x 9 grids with 3 x 3 blocks.
 
     Args:
         knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"reduced"``:
             cells have coordinates, and only integer division is known.
+        folds: number of folds of a cross-validation; each train split then has a test set of its own. By
+            default train sets are generated one by one and share a test set.
+        fold: with `folds`: use this fold, counted from 1, as the test set of all train splits.
+        grids: with `folds`: number of grids in all of them.
     """
-    return Sudoku(3, 3, knowledge)
+    return _square(3, knowledge, folds, fold, grids)
+
+
+def _square(side: int, knowledge: Knowledge, folds: int, fold: int | None, grids: int) -> Sudoku:
+    if not folds:
+        if fold is not None:
+            raise UserError(f"sudoku_{side**2}x{side**2}: fold={fold} requires folds; add folds=5.")
+        return Sudoku(side, side, knowledge)
+    from .sudoku_folds import FoldedSudoku
+
+    return FoldedSudoku(side, knowledge, folds, fold, grids)

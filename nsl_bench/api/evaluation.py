@@ -162,6 +162,7 @@ def evaluate(
     train_shares: float | Iterable[float] = (),
     test_shift: str | Sequence[str] = (),
     test_shares: float | Iterable[float] = (),
+    preset: str = "",
     repeats: int | Iterable[int] = 5,
     size: str | Sequence[str] = "small",
     source: str | Sequence[str] = (),
@@ -186,6 +187,8 @@ def evaluate(
         shares: shares of shifted examples in both train and test set, 0..100.
         train_shift, test_shift: shifts of one set only, instead of `shift`.
         train_shares, test_shares: shares of one set only, instead of `shares`; all pairs are run.
+        preset: sets shares of 0 to 100 % in steps of 10: ``"shift"`` (train and test set alike),
+            ``"run-time-shift"`` (test set only) or ``"train-shift"``. Without `shift`, the task's first one.
         repeats: number of train splits, or which ones, counted from 1.
         size: size of the train splits.
         source: image sources; the task's embedded one by default.
@@ -219,6 +222,7 @@ def evaluate(
             train_percents=_numbers(train_shares),
             test_shifts=_texts(test_shift),
             test_percents=_numbers(test_shares),
+            preset=preset,
             sizes=_texts(size),
             repeats=_repeats(repeats),
             sources=_texts(source),

@@ -259,6 +259,8 @@ def explain(
     if results is not None and run is not None:
         setting = _of_run(setting, Path(results), run, data_seed)
     found = _find(example, setting)
+    if setting.rules is None and not found.task.true_rule:
+        setting = replace(setting, whose="")
     return _explained(found, setting, None if results is None else Path(results), engine)
 
 

@@ -91,6 +91,12 @@ _OPTIONS = [
         callback=percentages,
         help="Shares of shifted test examples (%).",
     ),
+    click.option(
+        "--preset",
+        default="",
+        help="Shares by name, 0 to 100 % in steps of 10, of the task's first shift unless one is named: "
+        "shift (train and test examples alike), run-time-shift (test only) or train-shift.",
+    ),
     _many("--size", "sizes", "Train size. Repeatable.", default=["small"], show_default=True),
     click.option(
         "--repeats", default=5, show_default=True, type=click.IntRange(1), help="Number of train splits."

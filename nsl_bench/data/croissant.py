@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nsl_bench import cache
+from nsl_bench.data.card import has_true_rule
 from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC
 
@@ -64,13 +65,14 @@ _URLS = {
 }
 
 
-def write_croissant(manifest: Manifest, schemas: Mapping[str, Any], folder: Path) -> None:
+def write_croissant(manifest: Manifest, schemas: Mapping[str, Any], folder: Path, about: str = "") -> None:
     """Write ``croissant.json``.
 
     Args:
         manifest: what the data set holds.
         schemas: Arrow schema of each configuration.
         folder: of the data set.
+        about: what the task says of itself (`Benchmark.about`).
     """
     files = [
         {
@@ -127,7 +129,7 @@ def write_croissant(manifest: Manifest, schemas: Mapping[str, Any], folder: Path
         "citeAs": "D. Cunnington, M. Law, J. Lobo, A. Russo: FFNSL: Feed-Forward Neural-Symbolic Learner. "
         f"Machine Learning, 2023. Images: {manifest.source['citation']}",
         "keywords": ["neural-symbolic learning", "distributional shift", manifest.benchmark],
-        **_responsible(manifest),
+        **_responsible(manifest, about),
         "distribution": [*files, *sets],
         "recordSet": records,
     }
@@ -170,11 +172,18 @@ def _field(record_set: str, column: Any) -> dict[str, Any]:
     }
 
 
-def _responsible(manifest: Manifest) -> dict[str, Any]:
+def _responsible(manifest: Manifest, about: str) -> dict[str, Any]:
     source = manifest.source
+    collection = about or "Examples are simulated by a program from a seed; no person took part."
+    labels, limits = "come from the task's own table", "is small and follows no known rule"
+    if has_true_rule(manifest):
+        labels, limits = (
+            "follow from the concepts by the rule in rules/true_rule.lp",
+            "is small, noise-free and follows one rule",
+        )
     return {
-        "rai:dataCollection": "Examples are simulated by a program from a seed; no person took part. Images: "
-        f"{source['name']} {source['version']}. {source['citation']}",
+        "rai:dataCollection": f"{collection} Images: {source['name']} {source['version']}. "
+        f"{source['citation']}",
         "rai:dataCollectionType": "Simulations",
         "rai:dataCollectionMissingData": "A blank slot of an example has the concept -1 and a black image; "
         "nothing is missing.",
@@ -182,13 +191,12 @@ def _responsible(manifest: Manifest) -> dict[str, Any]:
         "PNG files without loss; shifts are deterministic functions of an image and its index.",
         "rai:dataManipulationProtocol": "Shifts: " + (", ".join(manifest.shifts.values()) or "none") + ".",
         "rai:dataAnnotationProtocol": "Concepts are those that an image was drawn or chosen for; labels "
-        "follow from the concepts by the rule in rules/true_rule.lp.",
+        f"{labels}.",
         "rai:machineAnnotationTools": manifest.generator,
         "rai:annotationsPerItem": "1",
         "rai:dataUseCases": "Training and testing learners that combine perception with logic, under a "
         "distributional shift that the user controls. Not evidence about real decisions.",
-        "rai:dataLimitations": "The symbolic part is small, noise-free and follows one rule; shifts are "
-        "artificial.",
+        "rai:dataLimitations": f"The symbolic part {limits}; shifts are artificial.",
         "rai:dataBiases": "Concepts and labels are distributed as in the simulation, not as in the world.",
         "rai:dataSocialImpact": "None that is known: card games, puzzles and pictures of things.",
         "rai:personalSensitiveInformation": "None.",

@@ -212,7 +212,8 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
     rules = {name: getattr(plan.task, name) for name in ("background", "bias")}
     numbers = [repeat for part, repeat in plan.splits.values() if part == "test"]
     for k in numbers:  # train sets may have true rules of their own, as they have test sets
-        rules[split_name("true_rule", k)] = task_of_split(plan.task, k, plan.recipe.seed).true_rule
+        true_rule = task_of_split(plan.task, k, plan.recipe.seed).true_rule
+        rules |= {split_name("true_rule", k): true_rule} if true_rule else {}
     for name, text in rules.items():
         _text(work / "rules" / f"{name}.lp", text)
     _text(work / "rules" / "facts.csv", _facts(plan.task, shared.splits))
@@ -254,8 +255,8 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
     schemas = {IMAGES: shared.pool_schema}
     schemas |= {config: table.schema for (config, _), table in shared.tables.items()}
     shown = {name: reuse(split) for name, split in shared.splits.items()}
-    write_card(manifest, schemas, work, shown)
-    write_croissant(manifest, schemas, work)
+    write_card(manifest, schemas, work, shown, plan.task.about)
+    write_croissant(manifest, schemas, work, plan.task.about)
     files = {path: file_entry(work / path) for path in ("README.md", "croissant.json")}
     manifest = replace(manifest, files={**files, **manifest.files})
     manifest.write(work)

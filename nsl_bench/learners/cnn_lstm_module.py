@@ -19,6 +19,7 @@ class SequenceNetwork(nn.Module):
         hidden: units of the LSTM.
         dropout: before and after the LSTM.
         labels: outputs.
+        padded: whether zeros beyond the ends give the convolution an output for each symbol.
     """
 
     def __init__(
@@ -30,11 +31,12 @@ class SequenceNetwork(nn.Module):
         hidden: int,
         dropout: float,
         labels: int,
+        padded: bool = False,
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(symbols, embedding)
         # A sequence shorter than the kernel, such as the one image of a crop, needs padding.
-        self.convolution = nn.Conv1d(embedding, channels, 3, padding=int(length < 3))
+        self.convolution = nn.Conv1d(embedding, channels, 3, padding=int(padded or length < 3))
         self.pool = nn.MaxPool1d(2, ceil_mode=True)
         self.dropout = nn.Dropout(dropout)
         self.lstm = nn.LSTM(channels, hidden, batch_first=True)

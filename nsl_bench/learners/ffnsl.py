@@ -47,6 +47,7 @@ class FFNSL:
 
     version = "1"
     track: Track = "pretrained"
+    answers_alike = True
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """Neural baselines on symbols: a fully connected network, and a convolution with an LSTM for sequences.
 
-Settings follow the FFNSL paper's section 5 and its published code (Adam, lr 0.0001, eps 1e-7, batches of 8 in
-file order). Their rules are those of a surrogate tree.
+Default settings follow the FFNSL paper's section 5 and its published code (Adam, lr 0.0001, eps 1e-7, batches
+of 8 in file order); `nsl_bench.learners.presets` has those of the NSL paper. Their rules are those of a
+surrogate tree.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class _NeuralLearner(ABC):
         seed: of weights and dropout.
         patience: epochs without a smaller loss on the validation set after which training stops, with the
             weights of the best epoch; 0: all epochs.
+        batch: examples in a batch.
 
     Attributes:
         epochs_: passes that were made.
@@ -42,23 +44,27 @@ class _NeuralLearner(ABC):
 
     version = "1"
     track: Track = "pretrained"
+    answers_alike = True
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
         {"learning_rate": (1e-4, 3e-4, 1e-3, 3e-3), "epochs": (5, 20, 50, 100), "dropout": (0.01, 0.1, 0.3)}
     )
     _together = 4096
     """How many examples are predicted at once."""
 
-    def __init__(self, epochs: int, learning_rate: float, seed: int, patience: int) -> None:
+    def __init__(self, epochs: int, learning_rate: float, seed: int, patience: int, batch: int) -> None:
         if patience < 0:
             raise UserError(f"patience must be 0 or more; got {patience}.")
         if epochs < 1:
             raise UserError(f"epochs must be 1 or more; got {epochs}.")
+        if batch < 1:
+            raise UserError(f"batch must be 1 or more; got {batch}.")
         if learning_rate <= 0:
             raise UserError(f"learning_rate must be above 0; got {learning_rate}.")
         self.epochs = epochs
         self.learning_rate = learning_rate
         self.seed = seed
         self.patience = patience
+        self.batch = batch
         self.takes_validation = patience > 0
 
     @abstractmethod
@@ -82,9 +88,9 @@ class _NeuralLearner(ABC):
             for epoch in range(self.epochs):
                 self.epochs_ = epoch + 1
                 net.train()
-                for start in range(0, len(inputs), _BATCH):
-                    logits = net(inputs[start : start + _BATCH])
-                    loss = torch.nn.functional.cross_entropy(logits, targets[start : start + _BATCH])
+                for start in range(0, len(inputs), self.batch):
+                    logits = net(inputs[start : start + self.batch])
+                    loss = torch.nn.functional.cross_entropy(logits, targets[start : start + self.batch])
                     optimiser.zero_grad()
                     loss.backward()  # type: ignore[no-untyped-call]
                     optimiser.step()
@@ -102,7 +108,7 @@ class _NeuralLearner(ABC):
     def rules(self) -> Hypothesis:
         """The rules of a decision tree fitted to the predictions on the train set."""
         train = self._train
-        predicted = self._said(train, _BATCH).argmax(axis=1)
+        predicted = self._said(train, self.batch).argmax(axis=1)
         return surrogate(train.features, predicted, train.feature_names(), train.label_names)
 
     def _said(self, view: View, batch: int) -> npt.NDArray[np.float64]:
@@ -150,12 +156,14 @@ class FCN(_NeuralLearner):
     """Three linear layers on the benchmark's features.
 
     Args:
-        hidden: units of the second layer; the first has as many as there are inputs.
+        hidden: units of the second layer.
         dropout: dropout after the first two layers.
         epochs: passes over the train set.
         learning_rate: learning rate of Adam.
         seed: seed of weights and dropout.
         patience: epochs without a smaller validation loss after which training stops; 0 to disable.
+        batch: examples in a batch.
+        first: units of the first layer; 0 for as many as there are inputs.
     """
 
     def __init__(
@@ -166,10 +174,15 @@ class FCN(_NeuralLearner):
         learning_rate: float = 1e-4,
         seed: int = 0,
         patience: int = 0,
+        batch: int = _BATCH,
+        first: int = 0,
     ) -> None:
-        super().__init__(epochs, learning_rate, seed, patience)
+        super().__init__(epochs, learning_rate, seed, patience, batch)
+        if first < 0:
+            raise UserError(f"fcn: first must be 0 or more; got {first}.")
         self.hidden = hidden
         self.dropout = dropout
+        self.first = first
 
     def _inputs(self, view: View) -> Any:
         import torch
@@ -180,11 +193,12 @@ class FCN(_NeuralLearner):
         from torch import nn
 
         n = inputs.shape[1]
+        first = self.first or n
         return nn.Sequential(
-            nn.Linear(n, n),
+            nn.Linear(n, first),
             nn.ReLU(),
             nn.Dropout(self.dropout),
-            nn.Linear(n, self.hidden),
+            nn.Linear(first, self.hidden),
             nn.ReLU(),
             nn.Dropout(self.dropout),
             nn.Linear(self.hidden, labels),
@@ -208,6 +222,9 @@ class CNNLSTM(_NeuralLearner):
             which differs from the one in its text.
         seed: seed of weights and dropout.
         patience: epochs without a smaller validation loss after which training stops; 0 to disable.
+        batch: examples in a batch.
+        padded: whether the convolution has an output for each slot (zeros beyond the ends), as in the NSL
+            paper; without `published` only.
     """
 
     def __init__(
@@ -221,9 +238,14 @@ class CNNLSTM(_NeuralLearner):
         published: bool = False,
         seed: int = 0,
         patience: int = 0,
+        batch: int = _BATCH,
+        padded: bool = False,
     ) -> None:
-        super().__init__(epochs, learning_rate, seed, patience)
+        super().__init__(epochs, learning_rate, seed, patience, batch)
+        if published and padded:
+            raise UserError("cnn_lstm: published=true and padded=true exclude each other; leave out one.")
         self.published = published
+        self.padded = padded
         if published:
             self._together = 1
         self.embedding = embedding
@@ -241,8 +263,9 @@ class CNNLSTM(_NeuralLearner):
 
         length = inputs.shape[1]
         sizes = (self.embedding, self.channels, self.hidden, self.dropout)
-        network = PublishedNetwork if self.published else SequenceNetwork
-        return network(length, concepts + 1, *sizes, labels)
+        if self.published:
+            return PublishedNetwork(length, concepts + 1, *sizes, labels)
+        return SequenceNetwork(length, concepts + 1, *sizes, labels, self.padded)
 
 
 @contextlib.contextmanager

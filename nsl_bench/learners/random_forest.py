@@ -32,6 +32,7 @@ class RandomForest:
 
     version = "1"
     track: Track = "pretrained"
+    answers_alike = True
     search_space: Mapping[str, Sequence[int]] = MappingProxyType(
         {"trees": (50, 100, 300), "depth": (0, 4, 8, 16), "leaf": (1, 2, 5)}
     )

@@ -45,6 +45,7 @@ class Tuned:
             raise UserError(f"tuned: the learner {learner} cannot be tuned because it has no search_space.")
         self._space: Mapping[str, Sequence[Any]] = space
         self.track: Track = track_of(first)
+        self.answers_alike = bool(getattr(first, "answers_alike", False))
         self.version = f"1+{version_of(first, learner)}"
 
     def fit(self, train: View, validation: View) -> Tuned:

@@ -77,6 +77,8 @@ class Metric:
         per_example: function that returns float64 [n], whose mean is the number. It replaces `compute` and
             makes intervals cover the test examples.
         logarithmic: whether figures use a logarithmic axis.
+        of_true_rule: whether it compares with the task's true rule; for a task without one, tables say
+            "not defined".
     """
 
     name: str
@@ -89,6 +91,7 @@ class Metric:
     compute: Callable[[Answers], float] | None = None
     per_example: Callable[[Answers], npt.NDArray[np.float64]] | None = None
     logarithmic: bool = False
+    of_true_rule: bool = False
 
     def applies(self, answers: Answers) -> bool:
         """Whether it can be computed from these predictions."""

@@ -20,7 +20,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.report.completed import Runs
 from nsl_bench.report.tables import SETTING, with_standard
 from nsl_bench.run.record import Record
-from nsl_bench.run.statistics import SPLITS, interval
+from nsl_bench.run.statistics import SPLITS, interval, padded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,13 +71,13 @@ def _row(results: Runs, records: dict[str, Record], group: pd.DataFrame) -> dict
     if any(place not in by_place for place in places):
         return None  # not all combinations of splits and seeds were run
     scores = [_scores(results, by_place[place]) for place in places]
-    if any(one is None or len(one) != len(scores[0] or ()) for one in scores):
-        return None
-    table = np.array(scores, np.float64).reshape(*map(len, axes), -1)
-    used = [k for k, values in enumerate(axes) if len(values) > 1 or k == 0]
-    table = table.reshape(*(len(axes[k]) for k in used), -1)
     job = records[by_place[places[0]]].job
     task = _task(job.task)
+    known = [np.array(one, np.float64) for one in scores if one is not None]
+    if len(known) < len(scores) or (not task.own_tests and len(set(map(len, known))) > 1):
+        return None
+    used = [k for k, values in enumerate(axes) if len(values) > 1 or k == 0]
+    table = padded(known, np.nan).reshape(*(len(axes[k]) for k in used), -1)
     tests = tuple(axes[0]) if task.own_tests else (axes[0][0],)
     images = None
     if job.track != "symbolic" and not job.sealed:
@@ -136,6 +136,6 @@ def _images(
     tests = [
         make_split(task, pool, "test", size, repeat, seed=seed, splits=folder).images for repeat in repeats
     ]
-    images = np.array(tests) if task.own_tests else tests[0]
+    images = padded(tests, -1) if task.own_tests else tests[0]
     shown = images[images >= 0]
     return images if len(shown) >= _REUSED * len(np.unique(shown)) else None

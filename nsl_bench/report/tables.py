@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -18,18 +19,20 @@ import pandas as pd
 
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.metrics import METRICS
-from nsl_bench.registry import Spec
+from nsl_bench.registry import Spec, create, pinned
 from nsl_bench.run.job import PROTOCOL, source_identity
 from nsl_bench.shift import STANDARD
 
 __all__ = [
     "DEFAULT_METRICS",
+    "NOT_DEFINED",
     "area_under_shift",
     "as_text",
     "comparable",
     "file_name",
     "heading_of",
     "interventions",
+    "not_defined",
     "render",
     "short_names",
     "summarise",
@@ -41,6 +44,9 @@ DEFAULT_METRICS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "
 
 SETTING = ("benchmark", "benchmark_version", "source", "size", "splits", "seed", "sealed", "protocol")
 ROW = ("track", "network", "learner", "shift", "percent")
+
+NOT_DEFINED = "not defined"
+"""What tables show of a metric that compares with a true rule, where the task has none."""
 
 _VERSIONS = ("learner_version", "network_version")
 _GIVEN = "accuracy_given_"
@@ -188,6 +194,31 @@ def summarise(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> p
     )
 
 
+def not_defined(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
+    """The rows of `summarise` that there are not, because a task has no true rule to compare with.
+
+    Returns:
+        One row a setting, learner, shift, percentage and metric, with the number of runs, ``n``.
+    """
+    compared = [metric for metric in metrics if METRICS[metric].of_true_rule]
+    if not compared or runs.empty:
+        return pd.DataFrame(columns=[*SETTING, *ROW, "n", "metric"])
+    done = with_standard(runs)
+    tasks = map(pinned, done["benchmark"], done["benchmark_version"])
+    lacking = done.loc[np.fromiter(map(_lacks_true_rule, tasks), np.bool_)]
+    rows = lacking.groupby([*SETTING, *ROW], sort=False)["repeat"].count().rename("n").reset_index()
+    return pd.concat([rows.assign(metric=metric) for metric in compared], ignore_index=True)
+
+
+@cache
+def _lacks_true_rule(task: str) -> bool:
+    """Whether a task that is installed here has no true rule."""
+    try:
+        return not create("benchmark", task).true_rule
+    except UserError:
+        return False
+
+
 def area_under_shift(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
     """Mean over percentages of each repeat's metric, then mean and standard error over repeats."""
     done = with_standard(runs)
@@ -261,14 +292,13 @@ def render(
     table = summarise(runs, metrics)
     if format == "csv":
         return table.to_csv(index=False)
+    cells = map(_cell, table["mean"], table["std_err"], table["metric"])
+    table = table.assign(cell=list(cells), metric=table["metric"].astype(str))
+    others = not_defined(runs, metrics)
+    if len(others):
+        table = pd.concat([table, others.assign(cell=NOT_DEFINED)], ignore_index=True)
     pieces = []
-    for setting, group in table.groupby(list(SETTING), sort=False):
-        shown = group.assign(
-            cell=[
-                _cell(m, e, k)
-                for m, e, k in zip(group["mean"], group["std_err"], group["metric"], strict=True)
-            ]
-        )
+    for setting, shown in table.groupby(list(SETTING), sort=False):
         wide = shown.pivot_table(
             index=["shift", "percent", "learner", "track", "network"],
             columns="metric",
@@ -277,7 +307,7 @@ def render(
             observed=True,
             sort=False,
         )
-        counts = group.groupby(["shift", "percent", "learner", "track", "network"], sort=False)["n"].max()
+        counts = shown.groupby(["shift", "percent", "learner", "track", "network"], sort=False)["n"].max()
         wide.insert(0, "n", counts)
         wide = wide.fillna("").reset_index()
         for column in ("track", "network"):

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from nsl_bench.metrics import METRICS, Metric
-from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, heading_of, summarise
+from nsl_bench.report.tables import (
+    DEFAULT_METRICS,
+    NOT_DEFINED,
+    SETTING,
+    heading_of,
+    not_defined,
+    summarise,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +59,11 @@ def render_wide(
         cells.columns = [c if isinstance(c, str) else f"{c:g} %" for c in cells.columns]
         title = f"{heading_of(setting)}: {metric.title}, shift {shift}"
         pieces.append(_text(cells, title, format))
+    for place, _ in not_defined(runs, metrics).groupby([*SETTING, "shift", "metric"], sort=False):
+        *setting, shift, name = map(str, place) if isinstance(place, tuple) else ()
+        title = f"{heading_of(setting)}: {METRICS[name].title}, shift {shift}"
+        if format != "csv":
+            pieces.append(_under(title, f"{NOT_DEFINED}: the task has no true rule", format))
     return "\n".join(pieces) if pieces else "No finished runs.\n"
 
 
@@ -80,8 +92,14 @@ def _bold(text: str, format: str) -> str:
 
 def _text(cells: pd.DataFrame, title: str, format: str) -> str:
     if format == "html":
-        return f"<h3>{html.escape(title)}</h3>\n{cells.to_html(index=False, escape=False, border=0)}\n"
+        return _under(title, cells.to_html(index=False, escape=False, border=0), format)
     if format == "latex":
         body = cells.to_latex(index=False, escape=False).replace("±", r"$\pm$").replace(" %", r" \%")
-        return f"% {title}\n{body}"
-    return f"## {title}\n\n{cells.to_markdown(index=False, tablefmt='github', disable_numparse=True)}\n"
+        return _under(title, body.removesuffix("\n"), format)
+    return _under(title, cells.to_markdown(index=False, tablefmt="github", disable_numparse=True), format)
+
+
+def _under(title: str, body: str, format: str) -> str:
+    if format == "html":
+        return f"<h3>{html.escape(title)}</h3>\n{body}\n"
+    return f"% {title}\n{body}\n" if format == "latex" else f"## {title}\n\n{body}\n"

@@ -2,7 +2,8 @@
 
 A rule learner answers with the label that its rules derive from the most likely concepts. Its label
 probabilities come from probabilistic inference over the network's whole output. Each error is put down to
-what would have repaired it: the true concepts, the true rule, either of them, or only both together.
+what would have repaired it: the true concepts, the true rule, either of them, or only both together. A task
+without a true rule has no such causes.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class ErrorAnalysis:
         numbers: shares of errors by cause.
         probabilities: float64 [n, labels], of framework evaluation if there is one; None for labels alone.
         causes: for each example what would repair its error, one of `CAUSES`, ``""`` where there is none;
-            None without framework evaluation.
+            None without framework evaluation or a true rule.
         inference: what a record says of probabilistic inference: the engine, how often it was exact, an
             interval or sampled, the widest interval and the largest standard error; or why the rules
             stayed crisp. Empty where a learner's own probabilities were used.
@@ -86,9 +87,11 @@ def analyse_errors(
     right = framework == labels
     if inference.probabilities is not None:
         right = measure.most_probable(inference.probabilities) == labels
+    crisp = {"error_inference": float(np.mean((framework != labels) & right))}
+    if not benchmark.true_rule:
+        return ErrorAnalysis(crisp, inference.probabilities, None, inference.used)
     cause = _causes(benchmark, split, predictions, framework, answers["hypothesis"][0])
-    found = {f"error_{name}": float(np.mean(cause == k)) for k, name in enumerate(CAUSES)}
-    found["error_inference"] = float(np.mean((framework != labels) & right))
+    found = {**{f"error_{name}": float(np.mean(cause == k)) for k, name in enumerate(CAUSES)}, **crisp}
     words = [*CAUSES, ""]
     return ErrorAnalysis(found, inference.probabilities, [words[c] for c in cause.tolist()], inference.used)
 

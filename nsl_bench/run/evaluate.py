@@ -25,6 +25,7 @@ from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.learners.command import is_command
 from nsl_bench.learners.view import View
 from nsl_bench.run.environment import environment, limits_said, versions
+from nsl_bench.run.fits import Fits
 from nsl_bench.run.job import PROTOCOL, Job
 from nsl_bench.run.measuring import Data, Material, Measured, blaming, imputed, measure_learner
 from nsl_bench.run.record import Record
@@ -99,6 +100,7 @@ class Bench:
         self.data_seed = data_seed
         self.interventions = tuple(interventions)
         self._lost = self._apart = False
+        self.fits = Fits()
         self._networks: dict[tuple[str, str, str], Network] = {}
         self._sources: dict[tuple[str, str], tuple[Benchmark, ImageSource]] = {}
         self._data: dict[Part, dict[tuple[Any, ...], Data]] = {part: {} for part in _KEPT}
@@ -139,9 +141,12 @@ class Bench:
         isolation: dict[str, Any] = {}
         with contextlib.ExitStack() as stack:
             learner: Any = None
+            shared = self.fits.take(job, stack) if given is None else None
             try:
-                learner = stack.enter_context(self._learner(job, given))
-                measured = measure_learner(learner, material, self._allowance, self.interventions)
+                learner = shared.learner if shared else stack.enter_context(self._learner(job, given))
+                measured = measure_learner(
+                    learner, material, self._allowance, self.interventions, shared.learned if shared else None
+                )
             except Lost:
                 if self._lost:
                     raise UserError("Learner processes were killed repeatedly (out of memory?).") from None
@@ -155,6 +160,8 @@ class Bench:
             if isinstance(learner, IsolatedLearner | CommandLearner):
                 isolation, log = learner.isolation, learner.log()
                 output = output or (learner.last_lines() if status != "ok" else "")
+            if status == "ok" and given is None:
+                self.fits.keep(job, learner, measured, stack, shared)
         self._lost = False
         if status != "ok":
             measured = imputed(material)
@@ -177,6 +184,7 @@ class Bench:
             inference=measured.inference,
             perception=measured.perception,
             tuning=measured.tuning,
+            shares_fit_of=shared.key if shared else "",
         )
         return Outcome(record, measured.predictions, log or output)
 

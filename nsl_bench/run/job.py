@@ -150,6 +150,11 @@ class Job(Written):
         """20 hexadecimal digits that name the run in a results folder."""
         return cache.key(self.identity())
 
+    def fit_key(self) -> str:
+        """A name of what its learner learns: runs with the same one differ in their test set only."""
+        told = {name: value for name, value in self.identity().items() if not name.startswith("test_")}
+        return cache.key(told)
+
     def learner_seed(self) -> int:
         """The seed that the learner is handed: it follows from what is public of the run, one a train set."""
         words = (self.benchmark, self.benchmark_version, self.size, self.repeat, self.seed)

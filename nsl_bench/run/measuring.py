@@ -53,7 +53,7 @@ from nsl_bench.types import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Data", "Material", "Measured", "blaming", "imputed", "measure_learner"]
+__all__ = ["Data", "Learned", "Material", "Measured", "blaming", "imputed", "measure_learner"]
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,26 @@ class Material:
         return views
 
 
+@dataclass(frozen=True)
+class Learned:
+    """A learner that has learned, and what that cost.
+
+    Attributes:
+        learner: that `fit` returned.
+        numbers: what was measured of learning.
+        validation_hash: of the validation set that it took; empty: none.
+    """
+
+    learner: Any
+    numbers: Mapping[str, float]
+    validation_hash: str
+
+
 @dataclass
 class Measured:
     """What was measured of a learner."""
 
+    learned: Learned | None = None
     numbers: dict[str, float] = field(default_factory=dict)
     hypothesis: Hypothesis | None = None
     predictions: pd.DataFrame | None = None
@@ -143,7 +159,11 @@ class Measured:
 
 
 def measure_learner(
-    learner: Any, material: Material, allowance: Allowance, interventions: Sequence[int] = ()
+    learner: Any,
+    material: Material,
+    allowance: Allowance,
+    interventions: Sequence[int] = (),
+    learned: Learned | None = None,
 ) -> Measured:
     """Fit a learner, and measure what it learned and what it answers.
 
@@ -152,6 +172,7 @@ def measure_learner(
         material: of the run.
         allowance: what evaluating its rules may use.
         interventions: numbers of slots whose true concepts it is given, in evaluations of their own.
+        learned: that it has learned from this train set before; it is not fitted again.
 
     Raises:
         Failure: the learner failed; says what it was doing.
@@ -159,8 +180,12 @@ def measure_learner(
     """
     found = Measured()
     effort = Effort(learner)
-    with blaming("fit"), effort.of("learning"):
-        learner = _fitted(learner, material, found)
+    if learned is None:
+        with blaming("fit"), effort.of("learning"):
+            learner = _fitted(learner, material, found)
+        learned = Learned(learner, dict(effort.numbers), found.validation_hash)
+    learner, found.learned, found.validation_hash = learned.learner, learned, learned.validation_hash
+    effort.numbers.update(learned.numbers)
     views = material.tests()
     answers = _answers(learner, views, effort)
     asked = _asked_more(learner, material, views, interventions) if "framework" in answers else {}
@@ -175,13 +200,13 @@ def measure_learner(
         found.numbers["fidelity"] = hypothesis.fidelity
     if own is not None:
         found.numbers["atoms"], found.numbers["rules"] = float(own.atoms), float(len(own.rules))
-        if own.language == "asp":
+        if own.language == "asp" and material.benchmark.true_rule:
             # Rules may be beyond deciding (not stratified, too hard): then the number is left out.
             with contextlib.suppress(UserError):
                 same = is_true_rule(own.rules, material.benchmark, allowance.memory)
                 found.numbers["equivalent"] = float(same)
     _count(found, material, own, answers, allowance)
-    if hasattr(learner, "examples_"):
+    if hasattr(learner, "examples_") and material.benchmark.true_rule:
         with blaming("examples_"):
             found.numbers.update(example_quality(learner.examples_, material.benchmark))
     found.timed_out = bool(getattr(learner, "timed_out_", False))

@@ -23,8 +23,10 @@ from nsl_bench import registry
 from nsl_bench.declared import Declared, Is, checked, read_toml
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import About
-from nsl_bench.run.dials import combinations
+from nsl_bench.run.dials import Dials, combinations
 from nsl_bench.run.job import Job, plan
+from nsl_bench.run.presets import first_shift, preset_of
+from nsl_bench.shift import STANDARD
 
 __all__ = ["Grid", "jobs_of", "read", "write"]
 
@@ -58,6 +60,8 @@ class Grid(Declared):
         track: ``"symbolic"``: learners of the `pretrained` track see true concepts.
         seed: of the data, and what learners' seeds are derived from.
         splits: folder of splits in place of generated ones; empty: none.
+        preset: name of a preset (`nsl_bench.run.presets`) that sets the shares; empty: none. Where no
+            shift is named, the task's first one is taken.
     """
 
     benchmark: str
@@ -83,6 +87,7 @@ class Grid(Declared):
     track: Annotated[Literal["own", "symbolic"], Is('"own" or "symbolic"')] = "own"
     seed: Annotated[int, Is("a whole number of 64 bits", least=-(2**63), most=2**63 - 1)] = 0
     splits: str = ""
+    preset: str = ""
 
     def jobs(self, describe: Callable[[str], About] | None = None, sealed: str = "") -> list[Job]:
         """The runs, as `nsl_bench.run.job.plan` makes them.
@@ -94,23 +99,16 @@ class Grid(Declared):
         Raises:
             UserError: an unknown name, or a percentage out of range.
         """
-        dials = combinations(
-            self.shifts,
-            self.percents,
-            train_shifts=self.train_shifts,
-            train_percents=self.train_percents,
-            test_shifts=self.test_shifts,
-            test_percents=self.test_percents,
-        )
         return [
             job
             for source in self.sources or (None,)
+            for grid in (self._by_preset(source),)
             for network in self._seeded_networks()
             for job in plan(
                 self.benchmark,
                 self.learners,
-                shifts=(*self.shifts, *self.train_shifts, *self.test_shifts),
-                dials=dials,
+                shifts=(*grid.shifts, *grid.train_shifts, *grid.test_shifts),
+                dials=grid.dials(),
                 repeats=self.repeats,
                 sizes=self.sizes,
                 source=source,
@@ -123,6 +121,36 @@ class Grid(Declared):
                 describe=describe,
             )
         ]
+
+    def dials(self) -> list[Dials]:
+        """How train and test sets are shifted.
+
+        Raises:
+            UserError: a percentage out of range, or one without a shift.
+        """
+        return combinations(
+            self.shifts,
+            self.percents,
+            train_shifts=self.train_shifts,
+            train_percents=self.train_percents,
+            test_shifts=self.test_shifts,
+            test_percents=self.test_percents,
+        )
+
+    def _by_preset(self, source: str | None) -> Grid:
+        """The grid with the shares of its preset, on an image source."""
+        if not self.preset:
+            return self
+        preset = preset_of(self.preset, self.percents, self.train_percents, self.test_percents)
+        named = {*self.shifts, *self.train_shifts, *self.test_shifts} != {STANDARD}
+        return replace(
+            self,
+            shifts=self.shifts if named else (first_shift(self.benchmark, source),),
+            percents=preset.percents or (0,),
+            train_percents=preset.train_percents,
+            test_percents=preset.test_percents,
+            preset="",
+        )
 
     def _seeded_networks(self) -> list[str]:
         """The networks' specs, each with every seed; seed 0 is the network's own, and not written."""

@@ -118,6 +118,8 @@ def run_in_worker(job: Job, setup: Setup, parent: int | None) -> Outcome:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     if getattr(_local, "setup", None) != setup:
         _local.bench, _local.setup = Bench.of(setup), setup
+        if parent is not None:  # what is kept ends with this process
+            _local.bench.fits.start()
     bench: Bench = _local.bench
     return bench.run(job)
 

@@ -63,6 +63,8 @@ class Record(Written):
             its confidences in ten bins of 0..1 (``confidence``) (since 2).
         tuning: of a tuned learner the budget (``trials``), the options ``chosen`` and their
             ``validation_accuracy`` (since 4).
+        shares_fit_of: key of the run of the same sweep that learned what this one tests on another test set;
+            the learning times are that run's. Empty: this run learned (since 4).
         key: of the run; that of the job unless an older version recorded it under another one.
         schema: version of this form.
     """
@@ -85,6 +87,9 @@ class Record(Written):
         Is("for each part how often each concept was seen, under 'concepts'", test=_counts_concepts),
     ] = field(default_factory=dict, metadata={"since": 2})
     tuning: Mapping[str, Any] = field(default_factory=dict, metadata={"since": 4})
+    shares_fit_of: Annotated[
+        str, Is("20 hexadecimal digits, or none", test=lambda text: not text or _is_key(text))
+    ] = field(default="", metadata={"since": 4})
     key: Annotated[str, Is("20 hexadecimal digits", test=_is_key, schema={"pattern": _KEY})] = field(
         default="", compare=False
     )

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,7 @@ __all__ = [
     "image_std_err",
     "interval",
     "nested_bootstrap",
+    "padded",
     "paired_p_values",
 ]
 
@@ -84,7 +86,7 @@ def interval(
             test set for each train split [splits, examples, slots]. Given where few images are shown again
             and again; an example is then no independent draw.
         shared_test: whether all train splits were tested on the same examples; else each (of the first
-            factor) had its own.
+            factor) had its own, and the scores of a smaller test set end in NaN.
         level: 0.05 for 95 % intervals.
         draws: of the bootstrap.
         bounds: between which a mean can lie.
@@ -98,13 +100,55 @@ def interval(
         raise ValueError(
             f"scores must have one axis per factor ({', '.join(factors)}); got shape {table.shape}"
         )
-    mean = float(table.mean())
+    if shared_test and np.isnan(table).any():
+        raise ValueError("scores of a shared test set must not be NaN")
+    mean = _mean(table)
     parts = _variances(table, factors, None if images is None else np.asarray(images), shared_test)
     variance = _total(table, parts, shared_test)
     error, df = math.sqrt(variance), _degrees(parts, variance)
     low, high = _ends(table, shared_test, error, df, level, draws, seed)
     components = {name: math.sqrt(part) for name, (part, _) in parts.items()}
     return Interval(mean, max(low, bounds[0]), min(high, bounds[1]), error, components, df)
+
+
+def padded(rows: Sequence[npt.ArrayLike], filling: float) -> npt.NDArray[Any]:
+    """Arrays [n, ...] of different lengths n as one, the shorter ones filled up at their ends."""
+    arrays = [np.asarray(row) for row in rows]
+    longest = max(map(len, arrays))
+    return np.stack(
+        [
+            np.concatenate([array, np.full((longest - len(array), *array.shape[1:]), filling, array.dtype)])
+            for array in arrays
+        ]
+    )
+
+
+def _mean(table: Floats) -> float:
+    """The mean score; where test sets differ in size, each counts alike."""
+    return float(np.nanmean(table, axis=-1).mean() if np.isnan(table).any() else table.mean())
+
+
+def _each_mean(table: Floats, axis: int) -> Floats:
+    """The mean score of each level of a factor."""
+    others = tuple(other for other in range(table.ndim) if other != axis)
+    if not np.isnan(table).any():
+        means: Floats = table.mean(axis=others)
+        return means
+    of_split = np.nanmean(table, axis=-1)
+    means = of_split.mean(axis=tuple(other for other in range(of_split.ndim) if other != axis))
+    return means
+
+
+def _own_part(each: Floats) -> float:
+    """The variance of the mean that comes of the test examples.
+
+    Args:
+        each: [examples], or [splits, examples] where a smaller test set ends in NaN.
+    """
+    counts = np.sum(~np.isnan(each), axis=-1)
+    if each.ndim == 1 or len(np.unique(counts)) == 1:
+        return float(np.nanvar(each, axis=-1, ddof=1).mean()) / int(counts.sum())
+    return float((np.nanvar(each, axis=-1, ddof=1) / counts).sum()) / len(each) ** 2
 
 
 def _variances(
@@ -115,22 +159,23 @@ def _variances(
     for axis, name in enumerate(factors):
         k = table.shape[axis]
         if k > 1:
-            means = table.mean(axis=tuple(other for other in range(table.ndim) if other != axis))
+            means = _each_mean(table, axis)
             found[name] = float(means.var(ddof=1)) / k, k - 1.0
     rest = tuple(range(0 if shared_test else 1, table.ndim - 1))
     each = table.mean(axis=rest)  # [examples], or [splits, examples]
     n = each.shape[-1]
     if n > 1:
-        plain = float(each.var(axis=-1, ddof=1).mean()) / each.size
+        there = ~np.isnan(each)
         if images is None:
-            found[EXAMPLES] = plain, float(each.size - each.size // n)
+            found[EXAMPLES] = _own_part(each), float(there.sum() - each.size // n)
         else:
             if images.shape[:-1] != each.shape:
                 raise ValueError(
                     f"images of shape {images.shape} and examples of shape {each.shape} do not match"
                 )
-            error = image_std_err(each.reshape(-1), images.reshape(each.size, -1))
-            found[IMAGES] = error**2, max(1.0, len(np.unique(images[images >= 0])) - 1.0)
+            shown = images[there]
+            error = image_std_err(each[there], shown)
+            found[IMAGES] = error**2, max(1.0, len(np.unique(shown[shown >= 0])) - 1.0)
     return found
 
 
@@ -154,7 +199,7 @@ def _total(table: Floats, parts: Mapping[str, tuple[float, float]], shared_test:
             total -= (len(variances) - 1) * float((residual**2).sum()) / df / table.size
     elif table.shape[0] > 1 and table.shape[-1] > 1:
         each = table.mean(axis=tuple(range(1, table.ndim - 1)))
-        total -= float(each.var(axis=1, ddof=1).mean()) / each.size
+        total -= _own_part(each)
     return max(total, *variances)
 
 
@@ -172,7 +217,7 @@ def _ends(
     """
     from scipy.special import ndtri, stdtrit
 
-    mean = float(table.mean())
+    mean = _mean(table)
     if error == 0:
         return mean, mean
     reach = -float(ndtri(level / 2) if math.isinf(df) else stdtrit(df, level / 2)) * error
@@ -192,7 +237,7 @@ def nested_bootstrap(
     Args:
         scores: [*factors, examples].
         shared_test: whether the same examples are drawn for all train splits; else each of the first axis
-            draws its own.
+            draws its own, and a smaller test set ends in NaN.
         draws: how many.
         seed: of the draws.
 
@@ -209,7 +254,9 @@ def nested_bootstrap(
     if shared_test:
         means = (shares(n) @ table.reshape(-1, n).T).reshape(draws, *table.shape[:-1])
     else:
-        each = [(shares(n) @ part.reshape(-1, n).T).reshape(draws, *part.shape[:-1]) for part in table]
+        rows = [part.reshape(-1, n) for part in table]
+        rows = [part[:, ~np.isnan(part[0])] for part in rows]
+        each = [(shares(part.shape[1]) @ part.T).reshape(draws, *table.shape[1:-1]) for part in rows]
         means = np.stack(each, axis=1)
     while means.ndim > 1:
         weights = shares(means.shape[1])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nsl_bench.errors import UserError
 from nsl_bench.interrupts import patient, starting_processes
+from nsl_bench.run.fits import in_order
 from nsl_bench.run.job import Job
 from nsl_bench.run.processes import run_in_worker, side_by_side
 from nsl_bench.run.record import Record
@@ -122,7 +123,7 @@ def sweep(
 
     executor = executor or Executor()
     statuses = {} if rerun == "all" else store.statuses()
-    missing = {job.key(): job for job in to_do(jobs, statuses, rerun)}
+    missing = {job.key(): job for job in in_order(to_do(jobs, statuses, rerun))}
     kept = [statuses[key] for key in {job.key() for job in jobs} - missing.keys()]
     before_now = kept.count("ok"), len(kept) - kept.count("ok")
     total, failed, deaths = len(missing), 0, 0
@@ -166,7 +167,11 @@ def keep(store: Store, outcome: Outcome) -> None:
 
 def _outcomes(jobs: Sequence[Job], bench: Bench, executor: Executor) -> Iterator[Outcome]:
     if executor.scheduler is None and min(executor.jobs, len(jobs)) == 1:
-        yield from map(bench.run, jobs)
+        bench.fits.start()
+        try:
+            yield from map(bench.run, jobs)
+        finally:
+            bench.fits.release()
         return
     if executor.scheduler is None:
         yield from side_by_side(jobs, bench.setup, executor.jobs)

@@ -21,6 +21,8 @@ _EQUIVALENCE_SECONDS = 20.0
 def example_quality(examples: list[WeightedExample], benchmark: Benchmark) -> dict[str, float]:
     """`weight_penalty_ratio` and `incorrect_examples`: does the true rule give the examples' labels?
 
+    The task must have a true rule.
+
     Raises:
         UserError: the examples' contexts cannot be used.
     """

@@ -81,6 +81,53 @@ def test_a_wrong_plan_gets_a_sentence(text: str, sentence: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
+    ("preset", "shares"),
+    [
+        ("shift", {(share, share) for share in range(0, 101, 10)}),
+        ("run-time-shift", {(0, share) for share in range(0, 101, 10)}),
+        ("train-shift", {(share, 0) for share in range(0, 101, 10)}),
+    ],
+)
+def test_a_preset_sets_the_shares(preset: str, shares: set[tuple[float, float]], tmp_path: Path) -> None:
+    grid = Grid("follow_suit", ("majority",), repeats=(1,), preset=preset)
+    jobs = grid.jobs()
+    assert {(job.train_percent, job.test_percent) for job in jobs} == shares and len(jobs) == 11
+    shifted = {job.train_shift for job in jobs} | {job.test_shift for job in jobs}
+    assert shifted == {"standard", "noir"}, "the first shift of the task's images"
+    (tmp_path / "plan.toml").write_text(write([grid]), encoding="utf-8")
+    assert read(tmp_path / "plan.toml") == [grid]
+    named = Grid("follow_suit", ("majority",), ("comic",), repeats=(1,), preset=preset)
+    assert {job.test_shift for job in named.jobs()} | {job.train_shift for job in named.jobs()} == {
+        "standard",
+        "comic",
+    }
+
+
+@pytest.mark.parametrize(
+    "task", ["zoo", "sudoku_4x4", "sudoku_4x4:folds=5", "sudoku_9x9", "crop_yield", "indoor_scene"]
+)
+def test_run_time_shift_is_there_for_every_task(task: str) -> None:
+    jobs = Grid(task, ("majority",), repeats=(1,), preset="run-time-shift").jobs()
+    assert len(jobs) == 11 and {job.train_percent for job in jobs} == {0}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--preset", "run-time"], "Unknown preset 'run-time'. Did you mean 'run-time-shift'?"),
+        (
+            ["--preset", "shift", "--test-shares", "50"],
+            "The preset shift sets the shares; leave out --shares, --train-shares and --test-shares.",
+        ),
+    ],
+)
+def test_wrong_presets(options: list[str], sentence: str) -> None:
+    words = ["plan", "sudoku_4x4", "--learner", "majority", *options]
+    result = CliRunner().invoke(main, words)
+    assert isinstance(result.exception, UserError) and str(result.exception) == sentence
+
+
+@pytest.mark.parametrize(
     ("missing", "sentence"),
     [
         ("small/train_3.csv", r"train_3\.csv does not exist\. The folder has train sets 1 to 2\."),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t, ttest_1samp
 
-from nsl_bench.run.statistics import image_std_err, interval, nested_bootstrap
+from nsl_bench.run.statistics import image_std_err, interval, nested_bootstrap, padded
 
 
 def test_one_split_has_the_usual_error_of_its_examples() -> None:
@@ -143,3 +143,24 @@ def test_images_are_a_component_of_the_interval() -> None:
     assert seen.std_err > 5 * plain.std_err and seen.df == pytest.approx(19)
     with pytest.raises(ValueError, match="do not match"):
         interval(table, images=images[:-1])
+
+
+@pytest.mark.parametrize("n_images", [0, 7])
+def test_test_sets_of_different_sizes(n_images: int) -> None:
+    """A padded table has the interval of its test sets: each split's mean counts alike."""
+    rng = np.random.default_rng(7)
+    sets = [rng.random(n) for n in (21, 20, 20)]
+    images = [rng.integers(0, n_images, (len(one), 2)) for one in sets] if n_images else None
+    shown = None if images is None else padded(images, -1)
+    found = interval(padded(sets, np.nan), images=shown, shared_test=False)
+    means = np.array([one.mean() for one in sets])
+    assert found.mean == pytest.approx(means.mean()) and found.low < found.mean < found.high
+    assert found.components["train splits"] == pytest.approx(means.std(ddof=1) / np.sqrt(3))
+    if images is None:
+        variance = sum(one.var(ddof=1) / len(one) for one in sets) / 9
+        assert found.components["test examples"] == pytest.approx(np.sqrt(variance))
+    else:
+        error = image_std_err(np.concatenate(sets), np.concatenate(images))
+        assert found.components["test images"] == pytest.approx(error)
+    with pytest.raises(ValueError, match="must not be NaN"):
+        interval(padded(sets, np.nan))

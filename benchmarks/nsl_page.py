@@ -1,0 +1,297 @@
+"""The page of `nsl`: the NSL paper's claims, each tested on the runs, and the figures that they rest on."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from studies import number, table
+
+from nsl_bench import registry
+from nsl_bench.data.splits import make_source
+from nsl_bench.metrics import METRICS
+from nsl_bench.perception.figures import figures
+from nsl_bench.perception.trained_networks import trained
+from nsl_bench.report.networks import frame, markdown
+from nsl_bench.run.statistics import NOTHING, paired_p_values
+from nsl_bench.run.store import Store
+from nsl_bench.shift import STANDARD, resolve
+
+__all__ = ["CONSTANT", "EDL_GEN", "SOFTMAX", "Claim", "Part", "Verdict", "check", "write"]
+
+CONSTANT = "nsl:penalty=constant"
+"""NSL with the same penalty for every example, the paper's NSL baseline."""
+
+SOFTMAX, EDL_GEN = "softmax", "edl_gen"
+
+SETTINGS = {
+    "train": "train images shifted; rules evaluated on true symbols",
+    "both": "train and test images shifted alike",
+    "test": "run-time shift: test images shifted, train images standard",
+}
+"""Each setting of shift in words."""
+
+_FIGURES = (
+    ("train", "hypothesis_accuracy"),
+    ("train", "atoms"),
+    ("both", "framework_accuracy"),
+    ("both", "probabilistic_accuracy"),
+    ("test", "framework_accuracy"),
+    ("test", "probabilistic_accuracy"),
+    ("test", "undecided"),
+)
+_WHICH = {"train": "train", "both": "train and test", "test": "run-time"}
+_METRICS = {"atoms": "Predicates", "undecided": "Share of test examples for which no class is derived"}
+_TITLES = {"zoo": "Zoo", "sudoku_4x4": "Sudoku 4x4"}
+_IMAGES = {"sklearn_digits": "scikit-learn's digits", "mnist": "MNIST"}
+_INTRODUCTION = """\
+The NSL paper (Cunnington, Law, Russo, Lobo 2020) prints its results as figures only. This page tests what it
+says of them, claim by claim. *Ahead* compares means over folds at a share of shifted examples; p values are
+those of a paired t test over folds of the mean over shares. *Predicates* are the atoms of the learned rules:
+for the network those of a surrogate tree, for the forest those of its first tree. Network and forest learn
+from what Softmax sees."""
+_LEVEL = 0.05
+_LIMIT = 10.0
+
+
+@dataclass(frozen=True)
+class Part:
+    """The runs of a task on a source.
+
+    Attributes:
+        name: of the task on the page.
+        benchmark: its spec.
+        source: name of the images' source.
+        spec: of the source.
+        network: the paper's neural baseline.
+        store: the runs.
+    """
+
+    name: str
+    benchmark: str
+    source: str
+    spec: str
+    network: str
+    store: Store
+
+    @property
+    def title(self) -> str:
+        return f"{_TITLES[self.name]} on {_IMAGES[self.source]}"
+
+    def lines(self) -> dict[str, tuple[str, str]]:
+        """Learner and network of each line, by its name on the page."""
+        return {
+            "NSL, Softmax": ("nsl", SOFTMAX),
+            "NSL, EDL-GEN": ("nsl", EDL_GEN),
+            "NSL, constant penalties": (CONSTANT, SOFTMAX),
+            "random forest": ("random_forest", SOFTMAX),
+            "network": (self.network, SOFTMAX),
+        }
+
+    def values(self, runs: pd.DataFrame, setting: str, metric: str) -> dict[str, pd.DataFrame]:
+        """Of each line a metric by fold (rows) and share (columns)."""
+        shares = runs["train_percent"], runs["test_percent"]
+        mine = runs[shares[0] == 0 if setting == "test" else shares[0] == shares[1]]
+        found = {}
+        for line, (learner, network) in self.lines().items():
+            rows = mine[(mine["learner"] == learner) & (mine["network"] == network)]
+            if len(rows) and metric in rows:
+                wide = rows.pivot_table(metric, "repeat", "test_percent")
+                found[line] = wide.dropna()
+        return found
+
+
+@dataclass(frozen=True)
+class Claim:
+    """That one line is ahead of another.
+
+    Attributes:
+        text: as a sentence without its full stop.
+        setting: a key of `SETTINGS`.
+        metric: compared.
+        first, second: lines; the first one is ahead.
+        least, most: the shares of shifted examples that it speaks of.
+        paper: what the paper says of it, by task.
+        why: what is known of why it does not hold, by task, or by task and source (``"zoo mnist"``).
+    """
+
+    text: str
+    setting: str
+    metric: str
+    first: str
+    second: str
+    least: float = 0
+    most: float = 100
+    paper: dict[str, str] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the runs say of a claim.
+
+    Attributes:
+        ahead, level, behind: shares at which the first line's mean is better, the same, or worse.
+        difference: mean over shares and folds, positive where the first line is better.
+        std_err: of it, over folds; NaN for one fold.
+        p_value: of the paired t test over folds.
+    """
+
+    ahead: tuple[float, ...]
+    level: tuple[float, ...]
+    behind: tuple[float, ...]
+    difference: float
+    std_err: float
+    p_value: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the first line is nowhere behind, and somewhere ahead."""
+        return bool(self.ahead) and not self.behind
+
+    def __str__(self) -> str:
+        n = len(self.ahead) + len(self.level) + len(self.behind)
+        if self.holds:
+            said = f"holds at all {n} shares"
+            if self.level:
+                said = f"holds: ahead or level at all {n} shares, level at {_shares(self.level)}"
+        elif not self.ahead:
+            said = "does not hold: level at all shares" if not self.behind else "does not hold at any share"
+        else:
+            said = f"holds at {len(self.ahead)} of {n} shares; behind at {_shares(self.behind)}"
+        if np.isnan(self.std_err):
+            return said
+        clear = "significant" if self.p_value < _LEVEL else "not significant"
+        return f"{said}; mean difference {clear} (p = {self.p_value:.3f})"
+
+
+def _shares(shares: Sequence[float]) -> str:
+    return f"{', '.join(f'{share:g}' for share in shares)} %"
+
+
+def check(claim: Claim, values: dict[str, pd.DataFrame]) -> Verdict | None:
+    """Test a claim.
+
+    Args:
+        claim: what is claimed.
+        values: of each line the claim's metric by fold and share (`Part.values`).
+
+    Returns:
+        None where a line has no runs, or no share is in the claim's range.
+    """
+    if claim.first not in values or claim.second not in values:
+        return None
+    sign = 1 if METRICS[claim.metric].higher_is_better else -1
+    difference = (sign * (values[claim.first] - values[claim.second])).dropna(axis=1, how="all").dropna()
+    shares = [share for share in difference.columns if claim.least <= share <= claim.most]
+    difference = difference[shares]
+    if difference.empty:
+        return None
+    means = difference.mean()
+    of_folds = difference.mean(axis=1).to_numpy()
+    error = float(of_folds.std(ddof=1) / np.sqrt(len(of_folds))) if len(of_folds) > 1 else float("nan")
+    return Verdict(
+        tuple(means.index[means > NOTHING]),
+        tuple(means.index[means.abs() <= NOTHING]),
+        tuple(means.index[means < -NOTHING]),
+        float(of_folds.mean()),
+        error,
+        float(paired_p_values(of_folds[None])[0]),
+    )
+
+
+def claims() -> list[Claim]:
+    """The claims of nsl.toml."""
+    values = tomllib.loads(Path(__file__).with_name("nsl.toml").read_text("utf-8"))
+    return [Claim(**claim) for claim in values["claim"]]
+
+
+def write(parts: Sequence[Part], docs: Path) -> Path:
+    """Write the page of some tasks and sources."""
+    frames = [part.store.frame() for part in parts]
+    folds = max((int(runs["repeat"].max()) for runs in frames), default=0)
+    pieces = [
+        "# NSL: Zoo and Sudoku 4x4",
+        "Made by `python benchmarks/nsl.py`.",
+        _INTRODUCTION,
+        f"Folds: {folds}. Shifted images are rotated by 90 degrees. " + _optima(parts, frames),
+        "## Claims",
+    ]
+    for part, runs in zip(parts, frames, strict=True):
+        pieces += [f"### {part.title}", *_claims(part, runs)]
+    for part, runs in zip(parts, frames, strict=True):
+        pieces += [f"## {part.title}", "Networks on held-out images (pool B):", _networks(part)]
+        for setting, metric in _FIGURES:
+            heading = f"### {_METRICS.get(metric, METRICS[metric].title.capitalize())}: {SETTINGS[setting]}"
+            pieces += [heading, _figure(part.values(runs, setting, metric), metric, part.network)]
+    docs.mkdir(parents=True, exist_ok=True)
+    path = docs / "nsl.md"
+    path.write_text("\n\n".join(piece for piece in pieces if piece) + "\n", encoding="utf-8")
+    return path
+
+
+def _optima(parts: Sequence[Part], frames: Sequence[pd.DataFrame]) -> str:
+    """A sentence on how often the rule learner proved its optimum, and how long it took."""
+    records = [
+        record
+        for part in parts
+        for record in part.store.latest().values()
+        if record.job.learner.startswith("nsl") and record.hypothesis and record.hypothesis.status
+    ]
+    proven = [record for record in records if record.hypothesis and record.hypothesis.status == "optimal"]
+    seconds = max((record.metrics["learning_cpu_time"] for record in records), default=0.0)
+    late = sum(record.metrics["learning_cpu_time"] > _LIMIT for record in records)
+    return (
+        f"The rule learner proved its optimum in {len(proven)} of {len(records)} runs, in at most "
+        f"{seconds:.1f} s of processor time; {late} runs took more than {_LIMIT:g} s."
+    )
+
+
+def _claims(part: Part, runs: pd.DataFrame) -> list[str]:
+    rows, reasons = [], []
+    for claim in claims():
+        verdict = check(claim, part.values(runs, claim.setting, claim.metric))
+        if verdict is None:
+            continue
+        digits = METRICS[claim.metric].digits
+        rows.append(
+            {
+                "claim": claim.text,
+                "shift": _WHICH[claim.setting],
+                "the paper": claim.paper.get(part.name, ""),
+                "here": str(verdict),
+                "mean difference": number(verdict.difference, verdict.std_err, digits),
+            }
+        )
+        why = claim.why.get(f"{part.name} {part.source}", claim.why.get(part.name, ""))
+        if why and not verdict.holds:
+            reasons.append(f"* {claim.text} ({_WHICH[claim.setting]} shift): {why}.")
+    return [table(rows), "\n".join(["Why claims do not hold:", "", *reasons]) if reasons else ""]
+
+
+def _figure(values: dict[str, pd.DataFrame], metric: str, network: str) -> str:
+    digits = METRICS[metric].digits
+    rows = []
+    for line, found in values.items():
+        row: dict[str, object] = {"": network if line == "network" else line}
+        errors = found.sem() if len(found) > 1 else found.mean() * np.nan
+        for share, mean in found.mean().items():
+            row[f"{share:g} %"] = number(mean, errors[share], digits)
+        rows.append(row)
+    return table(rows)
+
+
+def _networks(part: Part) -> str:
+    """Accuracy and confidence of both networks, on standard and on rotated images."""
+    task = registry.create("benchmark", part.benchmark)
+    images = make_source(task, part.spec)
+    found = {
+        (spec, shift): figures(trained(spec, task, images), images, resolve(shift, task, images), limit=1000)
+        for spec in (SOFTMAX, EDL_GEN)
+        for shift in (STANDARD, "rotate90")
+    }
+    return markdown(frame(found))

@@ -1,0 +1,29 @@
+"""Folds of cross-validation: which examples each test set has."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["stratified_folds"]
+
+
+def stratified_folds(
+    labels: npt.NDArray[np.integer], n_folds: int, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Deal examples to folds class by class, in random order within a class.
+
+    Args:
+        labels: int [n].
+        n_folds: number of folds.
+        rng: decides the order.
+
+    Returns:
+        int64 [n] from 0: each example's fold. The sizes of two folds differ by at most one, and so do the
+        numbers of examples of one class in them; the first folds are the larger ones.
+    """
+    shuffled = rng.permutation(len(labels))
+    by_label = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    folds = np.empty(len(labels), np.int64)
+    folds[by_label] = np.arange(len(labels)) % n_folds
+    return folds

@@ -1,0 +1,161 @@
+"""Zoo: the class of an animal, from images of digits that stand for its features.
+
+NSL paper (Cunnington et al. 2020: "NSL: Hybrid Interpretable Learning From Noisy Raw Data"), section 4.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.benchmark import Benchmark, Layout
+from nsl_bench.errors import UserError
+from nsl_bench.seeding import generator
+from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+
+from .folds import stratified_folds
+from .zoo_table import CLASSES, RANGES, animals
+
+__all__ = ["FOLDS", "PAPER_FEATURES", "Zoo"]
+
+FOLDS = 5
+
+PAPER_FEATURES = ("hair", "feathers", "eggs", "milk", "aquatic", "predator", "fins", "legs", "tail")
+"""The nine features that the paper lists; it speaks of ten."""
+
+_DIGITS = ConceptSpace("digit", ("0", "1", "2", "4", "5", "6", "8"))
+
+_TIMES_LARGE = 100
+
+
+class Zoo(Benchmark):
+    """Predict an animal's class from images of digits, one for each of its features.
+
+    Train splits 1 to 5 are the folds of a cross-validation over 101 animals. The test set of train split k is
+    fold k, with 20 or 21 animals; its train set has the other 80 or 81. The folds are stratified by class:
+    each class is spread evenly over them. The validation set of a train split has the animals of the train
+    set again, with images drawn anew. A larger train set has its animals several times. The labels come from
+    a table; there is no true rule.
+
+    Args:
+        features: 9, those of the NSL paper, or all 16 of the table. With 9, a crab and two frogs have
+            the same values, so that no rules label all animals correctly.
+        fold: use this fold, 1 to 5, as the test set of all train splits.
+    """
+
+    version = "1.0.0"
+    description = "Which class does an animal belong to, given images of digits for its features?"
+    labels = LabelSpace(CLASSES, tuple(f"class({kind})" for kind in CLASSES))
+    concept_space = _DIGITS
+    metadata: Mapping[str, str] = MappingProxyType({})
+    true_rule = ""
+    repeats = FOLDS
+    sources = ("sklearn_digits", "mnist")
+    named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
+    about = (
+        "The animals and their features are the Zoo data set by Richard Forsyth, UCI Machine Learning "
+        "Repository, 1990, https://doi.org/10.24432/C5R59V, CC BY 4.0. Train and test sets are the folds of "
+        "a stratified cross-validation: each animal is in one of the five test sets. A validation set has "
+        "the animals of its train set again, with images drawn anew."
+    )
+
+    def __init__(self, features: int = len(PAPER_FEATURES), fold: int | None = None) -> None:
+        """Set up the task.
+
+        Raises:
+            UserError: an option out of range.
+        """
+        if features not in (len(PAPER_FEATURES), len(RANGES)):
+            raise UserError(f"zoo: features must be {len(PAPER_FEATURES)} or {len(RANGES)}; got {features}.")
+        if fold is not None and not 1 <= fold <= FOLDS:
+            raise UserError(f"zoo: fold must be between 1 and {FOLDS}; got {fold}.")
+        self.slots = PAPER_FEATURES if features == len(PAPER_FEATURES) else tuple(RANGES)
+        self.own_tests = fold is None
+        self._known = animals()
+        self._rows = np.array(
+            [[_DIGITS.ids[animal.features[name]] for name in self.slots] for animal in self._known], np.int16
+        )
+        self._labels = np.array([CLASSES.index(animal.kind) for animal in self._known], np.int16)
+        self.background = _background()
+        self.bias = _bias(self.slots)
+        self.inputs = "".join(f"1 {{ {name}({';'.join(RANGES[name])}) }} 1.\n" for name in self.slots)
+        self._take(fold or 1, 0)
+        self.name = self._named(fold)
+
+    def _named(self, fold: int | None) -> str:
+        """The name with all options that are not the default."""
+        words = [] if self.slots == PAPER_FEATURES else [f"features={len(self.slots)}"]
+        words += [] if fold is None else [f"fold={fold}"]
+        return f"zoo:{','.join(words)}" if words else "zoo"
+
+    def _take(self, fold: int, seed: int | str) -> None:
+        """Take on a fold's train and test animals, with the folds that a seed gives."""
+        of = stratified_folds(self._labels, FOLDS, generator("zoo", self.version, "folds", seed)) + 1
+        self._fold = fold
+        self._tested, self._shown = np.flatnonzero(of == fold), np.flatnonzero(of != fold)
+        self.sizes = {"small": len(self._shown), "large": _TIMES_LARGE * len(self._shown)}
+        self.test_size = len(self._tested)
+
+    def for_split(self, repeat: int, seed: int | str = 0) -> Zoo:
+        """The task of train split k, whose test set is fold k unless `fold` is set; the seed draws the folds.
+
+        Raises:
+            UserError: there are fewer folds.
+        """
+        fold = repeat if self.own_tests else self._fold
+        if fold > FOLDS:
+            raise UserError(f"{self.name} has {FOLDS} train splits; got train split {fold}.")
+        task = copy.copy(self)
+        task._take(fold, seed)
+        if self.test_size != len(self._tested):  # a number of test examples was asked for
+            task.test_size = self.test_size
+        task.name = task._named(fold)
+        return task
+
+    def generate(
+        self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
+    ) -> Split:
+        """Generate the animals of a part in random order, each once before any comes twice."""
+        known, n = (self._tested, self.test_size) if part == "test" else (self._shown, self.size(size))
+        rounds = -(-n // len(known))
+        chosen = np.concatenate([rng.permutation(known) for _ in range(rounds)])[:n]
+        return Split(part, self.concept_space, self._rows[chosen], self._labels[chosen])
+
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        return (f"{self.slots[slot]}({concept})",)
+
+    def features(
+        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
+    ) -> npt.NDArray[np.float32]:
+        """float32 [n, slots]: the digits."""
+        digits = np.array([int(digit) for digit in self.concept_space.concepts], np.float32)
+        values: npt.NDArray[np.float32] = digits[concepts]
+        values[concepts == BLANK] = 0
+        return values
+
+    def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
+        return () if knowledge else self.slots
+
+    def layout(self) -> Layout:
+        side = int(np.sqrt(len(self.slots)))
+        return Layout(side, side)
+
+
+def _background() -> str:
+    """At most one class, and the constants that rules may name."""
+    facts = [f"class_name({kind})." for kind in CLASSES]
+    facts += [f"truth({digit})." for digit in RANGES["hair"]]
+    facts += [f"number({digit})." for digit in RANGES["legs"]]
+    return "% An animal has one class.\n:- class(X), class(Y), X < Y.\n\n" + "\n".join(facts) + "\n"
+
+
+def _bias(slots: tuple[str, ...]) -> str:
+    """Any conjunction of features' values implies a class; a rule costs its length."""
+    modes = [f"#modeb(1, {name}(const({'number' if name == 'legs' else 'truth'})))." for name in slots]
+    costs = ['#bias("penalty(1, head).").', '#bias("penalty(1, body(X)) :- in_body(X).").']
+    return "\n".join(["#modeh(class(const(class_name))).", *modes, *costs]) + "\n"
