@@ -81,7 +81,8 @@ def take(report: ScoreReport, submission: Path, folder: Path, by: By, board: Pat
         The submission's new folder.
 
     Raises:
-        UserError: an entry of that name exists, the round was revealed meanwhile, or a file cannot be written.
+        UserError: an entry of that name exists, the round was revealed meanwhile, or a file cannot be
+            written.
     """
     manifest = report.manifest
     assert manifest is not None

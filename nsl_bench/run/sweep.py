@@ -8,6 +8,7 @@ workers are repeated.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -24,7 +25,7 @@ from nsl_bench.run.store import Store
 if TYPE_CHECKING:
     from nsl_bench.run.evaluate import Bench, Outcome
 
-__all__ = ["Executor", "Rerun", "Tally", "keep", "sweep", "to_do"]
+__all__ = ["EXECUTORS", "Executor", "Rerun", "Tally", "keep", "sweep", "to_do"]
 
 Rerun = Literal["missing", "failed", "all"]
 """Which jobs are done: those without a record, also those whose last record is a failure, or all."""
@@ -46,6 +47,30 @@ class Executor:
 
     jobs: int = 1
     scheduler: str | None = None
+
+    @classmethod
+    def processes(cls, jobs: int | None = None) -> Executor:
+        """Processes on this machine; with one job, the main process.
+
+        Args:
+            jobs: number of parallel runs; by default one per processor core.
+        """
+        return cls(jobs or os.cpu_count() or 1)
+
+    @classmethod
+    def dask(cls, scheduler: str) -> Executor:
+        """A Dask cluster, with one run at a time in each of its workers.
+
+        Install it with ``pip install 'nsl-bench[dask]'``. Workers need nsl-bench and the data.
+
+        Args:
+            scheduler: address of the Dask scheduler, e.g. ``tcp://127.0.0.1:8786``.
+        """
+        return cls(scheduler=scheduler)
+
+
+EXECUTORS: Mapping[str, Callable[..., Executor]] = {"processes": Executor.processes, "dask": Executor.dask}
+"""Executors by the name that ``nsl-bench run --executor`` takes."""
 
 
 @dataclass(frozen=True)
@@ -144,10 +169,10 @@ def sweep(
             except _deaths() as error:
                 deaths = 0 if len(missing) < before else deaths + 1
                 if deaths >= _MOST_DEATHS:
+                    fewer = f", or use fewer than {executor.jobs} parallel runs (--jobs)"
                     raise UserError(
-                        f"The workers stopped again and again; {len(missing)} runs are missing "
-                        f"({type(error).__name__}). Check the memory, or use fewer than {executor.jobs} "
-                        "parallel runs (--jobs)."
+                        f"Worker processes were killed repeatedly; {len(missing)} runs are missing "
+                        f"({type(error).__name__}). Check their memory{'' if executor.scheduler else fewer}."
                     ) from error
     return Tally(total - failed, failed, *before_now)
 
