@@ -18,12 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.run.statistics import NOTHING, holm, paired_p_values
+from nsl_bench.run.statistics import holm, paired_p_values
 
 __all__ = [
     "Placing",
     "adjusted_p_values",
-    "difference_interval",
     "groups",
     "mean_ranks",
     "p_value",
@@ -87,29 +86,6 @@ def adjusted_p_values(tables: Sequence[Matrix]) -> list[Matrix]:
         begin += len(rows)
         found.append(matrix)
     return found
-
-
-def difference_interval(first: Matrix, second: Matrix, level: float = _LEVEL) -> tuple[float, float]:
-    """The interval of the mean paired difference, first minus second, of the paired t test.
-
-    Args:
-        first: float64 [repeats].
-        second: float64 [repeats], of the same repeats.
-        level: 0.05 for a 95 % interval.
-
-    Returns:
-        Its ends; (-inf, inf) for fewer than two repeats.
-    """
-    difference = first - second
-    n = len(difference)
-    if n < 2:
-        return -np.inf, np.inf
-    if np.ptp(difference) <= NOTHING:  # scipy gives no interval of no length
-        return float(difference.mean()), float(difference.mean())
-    from scipy.stats import ttest_1samp
-
-    found = ttest_1samp(difference, 0.0).confidence_interval(1 - level)
-    return float(found.low), float(found.high)
 
 
 def _order(values: Matrix, higher_is_better: bool) -> list[int]:

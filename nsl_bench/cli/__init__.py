@@ -6,12 +6,15 @@ Every sub-command is an entry point in the group ``nsl_bench.commands``, importe
 from __future__ import annotations
 
 import atexit
+import contextlib
+import errno
+import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -58,6 +61,15 @@ class _Commands(click.Group):
             return command
         return None
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a broken pipe to another process is an error, which click would hide."""
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            if error.errno == errno.EPIPE or isinstance(error, BrokenPipeError):
+                raise RuntimeError("A process that nsl-bench started ended unexpectedly.") from error
+            raise
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -95,14 +107,55 @@ def main() -> None:
     """Run the program; exit code 2 and one sentence on bad input, 130 on Ctrl-C."""
 
 
+class _Output:
+    """Standard output that ends the program, with exit code 141, once nobody reads it.
+
+    The pipe that breaks is then known to be this one.
+
+    Args:
+        stream: standard output.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write text, as a stream does."""
+        with self._read():
+            return self._stream.write(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write lines, as a stream does."""
+        with self._read():
+            self._stream.writelines(lines)
+
+    def flush(self) -> None:
+        """Hand on what is written, as a stream does."""
+        with self._read():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _read(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            with contextlib.suppress(OSError, ValueError):  # Python writes out the rest at its end
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            sys.exit(141)
+
+
 def run(args: Sequence[str] | None = None) -> None:
     """The program: exits with 0, with 2 and one sentence on bad input, with 130 on Ctrl-C."""
     be_patient()
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # Python forgets its handlers at the end
     try:
-        code = main.main(
-            args=None if args is None else list(args), prog_name="nsl-bench", standalone_mode=False
-        )
+        with contextlib.redirect_stdout(_Output(sys.stdout)):
+            code = main.main(
+                args=None if args is None else list(args), prog_name="nsl-bench", standalone_mode=False
+            )
     except UserError as error:
         _stop(str(error), 2)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -114,9 +167,6 @@ def run(args: Sequence[str] | None = None) -> None:
         _stop(str(error), 130)
     except (KeyboardInterrupt, click.Abort):
         _stop("Interrupted.", 130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
     sys.exit(code if isinstance(code, int) else 0)
 
 

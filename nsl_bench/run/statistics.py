@@ -27,6 +27,7 @@ __all__ = [
     "image_std_err",
     "interval",
     "nested_bootstrap",
+    "paired_interval",
     "paired_p_values",
 ]
 
@@ -288,3 +289,23 @@ def paired_p_values(differences: Floats) -> Floats:
         result[varied] = ttest_1samp(differences[varied], 0.0, axis=1).pvalue
     result[np.abs(differences).max(axis=1) <= NOTHING] = 1.0
     return result
+
+
+def paired_interval(differences: Floats, level: float = _LEVEL) -> tuple[float, float]:
+    """The interval of a mean paired difference, by the paired t test.
+
+    Args:
+        differences: float64 [pairs].
+        level: 0.05 for a 95 % interval.
+
+    Returns:
+        Its lower and upper end; (-inf, inf) for fewer than two pairs.
+    """
+    if len(differences) < 2:
+        return -math.inf, math.inf
+    if np.ptp(differences) <= NOTHING:  # scipy gives no interval of length 0
+        return float(differences.mean()), float(differences.mean())
+    from scipy.stats import ttest_1samp
+
+    found = ttest_1samp(differences, 0.0).confidence_interval(1 - level)
+    return float(found.low), float(found.high)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -171,8 +171,12 @@ class Store:
         self._told.update(new)
 
     def latest(self) -> dict[str, Record]:
-        """The last record of each key."""
-        return {record.key: record for record in self}
+        """The last record of each key, in the order of writing."""
+        found: dict[str, Record] = {}
+        for record in self:
+            found.pop(record.key, None)
+            found[record.key] = record
+        return found
 
     def statuses(self) -> dict[str, str]:
         """How the last run of each key ended."""
@@ -220,11 +224,14 @@ class Store:
             raise UserError(f"The folder {folder} cannot be created: {error.strerror}.") from error
         return folder
 
-    def frame(self) -> pd.DataFrame:
-        """One row a run: the job's fields, key and status, then a column a metric.
+    def frame(self, records: Iterable[Record] | None = None) -> pd.DataFrame:
+        """One row per run: the job's fields, key and status, then a column per metric.
 
         ``shift`` and ``percent`` are the run's curve and its place on it (`nsl_bench.run.dials`). Of runs
-        that differ in nothing but versions the last one counts.
+        that differ in their versions only, the last one counts.
+
+        Args:
+            records: the folder's records, if they are already read.
         """
         import pandas as pd
 
@@ -232,7 +239,7 @@ class Store:
         identity = [name for name in names if name not in (*_VERSIONS, *_PLACES)]
         own = {*names, "shift", "percent", "key", "status", "timed_out"}
         rows: dict[tuple[Any, ...], dict[str, Any]] = {}
-        for record in self:
+        for record in self if records is None else records:
             known = {name: getattr(record.job, name) for name in names}
             place = known["splits_fingerprint"] or known["splits"], source_identity(record.job.source)
             at = *(known[name] for name in identity), *place
