@@ -106,12 +106,12 @@ class Tally:
 
 
 def to_do(jobs: Sequence[Job], statuses: Mapping[str, str], rerun: Rerun) -> list[Job]:
-    """The jobs that are done, or done again, where some have a record.
+    """The jobs to do, given those that have a record.
 
     Args:
-        jobs: all there are.
-        statuses: how the last run of each key ended.
-        rerun: which jobs that have a record are done again.
+        jobs: all jobs.
+        statuses: status of the last run of each key.
+        rerun: which jobs that have a record to repeat.
     """
     known = {} if rerun == "all" else statuses
     skipped = {"ok"} if rerun == "failed" else set(known.values())
@@ -135,7 +135,7 @@ def sweep(
         store: store of the records.
         bench: does the jobs, or describes to other processes how to do them.
         on_failure: called with every failed record.
-        executor: where they are done; None for this process, one after the other.
+        executor: where to do them; None for this process, one after the other.
         rerun: which jobs that have a record to repeat.
         heard: called with every record, the number of runs done, and the number of runs to do.
 
@@ -178,7 +178,7 @@ def sweep(
 
 
 def keep(store: Store, outcome: Outcome) -> None:
-    """Keep what a run gave."""
+    """Store the record, the predictions and the log of a run."""
     record = outcome.record
     if outcome.log:
         head = f"{record.job}\n{record.started}: {record.status} {record.message}\n\n"
