@@ -140,7 +140,7 @@ def curve(series: Sequence[Series], title: str, unit: bool = False, logarithmic:
             ).format(x(percent), _TOP, bottom, x(percent), bottom + 18, percent)
         )
     parts.append(
-        Markup('<text x="{}" y="{}" text-anchor="middle">shifted examples (%)</text>').format(
+        Markup('<text x="{}" y="{}" text-anchor="middle">share of shifted examples (%)</text>').format(
             (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 6
         )
     )

@@ -180,7 +180,7 @@ def draw_curve(picture: CurvePicture) -> None:
         for s in picture.series:
             if s.published:
                 _draw_series(axis, s, 0)
-        axis.set_xlabel("shifted examples (%)")
+        axis.set_xlabel("share of shifted examples (%)")
         axis.set_ylabel(picture.title)
         axis.set_title(picture.heading, fontsize=9)
         axis.grid(alpha=0.3)

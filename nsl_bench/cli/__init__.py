@@ -22,7 +22,7 @@ from nsl_bench import __version__
 from nsl_bench.errors import Interrupted, UserError, did_you_mean
 from nsl_bench.interrupts import be_patient
 
-__all__ = ["Command", "main", "run"]
+__all__ = ["Command", "main", "problems_found", "run"]
 
 GROUP = "nsl_bench.commands"
 
@@ -104,7 +104,10 @@ def _broken(name: str, reason: str) -> click.Command:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="nsl-bench")
 def main() -> None:
-    """Run the program; exit code 2 and one sentence on bad input, 130 on Ctrl-C."""
+    """Benchmark neural-symbolic learners under distributional shift.
+
+    Exit codes: 0 for success, 1 if a run or a check failed, 2 for wrong input, 130 for Ctrl-C.
+    """
 
 
 class _Output:
@@ -148,7 +151,7 @@ class _Output:
 
 
 def run(args: Sequence[str] | None = None) -> None:
-    """The program: exits with 0, with 2 and one sentence on bad input, with 130 on Ctrl-C."""
+    """Run the program and exit: 0 for success, 2 for wrong input, 130 for Ctrl-C, 141 for a closed pipe."""
     be_patient()
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # Python forgets its handlers at the end
     try:
@@ -168,6 +171,11 @@ def run(args: Sequence[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         _stop("Interrupted.", 130)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def problems_found(count: int) -> str:
+    """The last line of a command that checks something: ``"No problems found."`` or how many."""
+    return f"{count} problem{'s' * (count > 1)} found." if count else "No problems found."
 
 
 def _stop(sentence: str, code: int) -> None:

@@ -257,7 +257,7 @@ def _panels(
             images = f", {str(source).partition(':')[0]}" if several else ""
             line = f"{learner}{f' ({names[str(network)]})' if network else ''}"
             axis.set_title(f"{wrapped(line, 40)}\n{wrapped(f'{shift}{images}', 40)}", fontsize=9)
-            axis.set_xlabel("shifted examples (%)")
+            axis.set_xlabel("share of shifted examples (%)")
         if with_legend:
             handles, labels = axes.flat[0].get_legend_handles_labels()
             legend(figure, dict(zip(labels, handles, strict=True)))
