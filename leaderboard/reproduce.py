@@ -376,7 +376,7 @@ def _incomparable(job: Job, metric: str, counting: str) -> str:
         learner = Spec.parse(job.learner).name
         return "another machine" + (" and another rule learner" if learner == "ffnsl" else "")
     if counting == "ours":
-        return "counted otherwise than in the paper"
+        return "counted differently in the paper"
     if job.track == "symbolic" and metric not in ("hypothesis_accuracy", "atoms", "rules"):
         return "true concepts here, a network's predictions in the paper"
     if job.track != "symbolic" and job.benchmark == "follow_suit":
@@ -404,14 +404,14 @@ def _reason(
     margin = margin_of(metric, job.learner, published.value)
     found: list[Tested | None] = []
     if job.learner == "cnn_lstm" and by_code:
-        condition = f"the network of the paper's code in place of that of its text ({_PUBLISHED_CODE})"
+        condition = f"the network of the paper's code instead of the one in its text ({_PUBLISHED_CODE})"
         found.append(check_reason(condition, plain, by_code, published, margin))
     spoilt = _spoilt(job.benchmark)
     if job.track == "symbolic" and Spec.parse(job.learner).name != "ffnsl" and spoilt > _CLEAN:
         condition = (
-            f"digits misread at random until {spoilt:.0%} of the train examples are spoilt, as many as "
+            f"digits misread at random until {spoilt:.0%} of the train examples are incorrect, the same "
         )
-        condition += "the paper's network spoils, in place of true concepts"
+        condition += "share as with the paper's network, instead of true concepts"
         under = _misread(tuple(record.job for record in records), spoilt)
         found.append(check_reason(condition, plain, under.get(metric, {}), published, margin))
     return "; ".join(str(one) for one in found if one is not None and one.holds)

@@ -46,10 +46,10 @@ _COLOURS = {
     "error_both": "#D55E00",
 }
 _WORDS = {
-    "error_concepts": "true concepts repair it",
-    "error_rule": "the true rule repairs it",
-    "error_either": "either repairs it",
-    "error_both": "only both repair it",
+    "error_concepts": "corrected by true concepts",
+    "error_rule": "corrected by the true rule",
+    "error_either": "corrected by either",
+    "error_both": "corrected by both only",
 }
 _BY = ["benchmark", "source", "size", "network", "learner", "shift", "percent"]
 
