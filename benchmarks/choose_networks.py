@@ -2,6 +2,7 @@
 
     python benchmarks/choose_networks.py digits
     python benchmarks/choose_networks.py cards --candidate edl_gen:epochs=24
+    python benchmarks/choose_networks.py digits --source mnist:FOLDER
 
 Every candidate is trained without the validation images, then shown them as they are and made strange
 (`nsl_bench.perception.strange_images`). The best has the least Brier score over both, where a strange image
@@ -49,10 +50,10 @@ def seen(network: Network, source: ImageSource) -> tuple[npt.NDArray[np.float64]
     return own, others, labels[rows].astype(np.int64)
 
 
-def row(spec: str, benchmark: str, seed: int) -> dict[str, object]:
+def row(spec: str, benchmark: str, images: str | None, seed: int) -> dict[str, object]:
     """Train a candidate and look at it."""
     task = registry.create("benchmark", benchmark)
-    source = make_source(task)
+    source = make_source(task, images)
     network: Network = registry.create("network", spec, seed=seed)
     network.__class__ = type(type(network).__name__, (type(network),), {"validates": True})
     trained_networks.train_network(network, task, source, progress=True)
@@ -77,10 +78,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("setting", choices=SETTINGS)
     parser.add_argument("--candidate", action="append", help="spec of a network; repeatable")
+    parser.add_argument("--source", help="images; the task's embedded ones by default")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     benchmark, usual = SETTINGS[options.setting]
-    found = pd.DataFrame([row(spec, benchmark, options.seed) for spec in options.candidate or usual])
+    found = pd.DataFrame(
+        [row(spec, benchmark, options.source, options.seed) for spec in options.candidate or usual]
+    )
     print(found.to_markdown(index=False, tablefmt="github", disable_numparse=True))
     print(f"\nBest on validation images: {found.loc[found['both'].idxmin(), 'network']}")
 

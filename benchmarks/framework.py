@@ -33,7 +33,7 @@ from nsl_bench.run.sweep import Executor, sweep
 
 PERCENTS = (*range(0, 100, 10), 95, 100)
 REPEATS = 5
-_SOFTMAX_ON_MNIST = "softmax:images_per_concept=4000,epochs=2"
+NETWORKS = ("softmax", "edl_gen")
 
 
 @dataclass(frozen=True)
@@ -45,31 +45,25 @@ class Task:
         shifts: of the images.
         baselines: who learns besides FFNSL.
         digits: whether its images may be MNIST's.
-        variants: other forms of the task, of which the runs without shift are done.
     """
 
     benchmark: str
     shifts: tuple[str, ...]
     baselines: tuple[str, ...] = ("random_forest", "fcn")
     digits: bool = False
-    variants: tuple[str, ...] = ()
 
     def source(self, shared: Path) -> str | None:
         """Its images: MNIST where that is there, else the embedded ones."""
         mnist = shared / "data" / "mnist"
         return f"mnist:{mnist}" if self.digits and mnist.is_dir() else None
 
-    def networks(self, shared: Path) -> tuple[str, str]:
-        """Softmax and EDL-GEN; on MNIST Softmax is trained on about as many images as quick EDL-GEN is."""
-        return "softmax" if self.source(shared) is None else _SOFTMAX_ON_MNIST, "edl_gen"
-
     def jobs(self, repeat: int, shared: Path) -> list[Job]:
         """The runs of a train set: baselines use Softmax only, as in the paper."""
         task: Benchmark = registry.create("benchmark", self.benchmark)
         if repeat > task.repeats:
             return []
-        softmax, edl_gen = self.networks(shared)
-        learners = {softmax: ("ffnsl", pages.CONSTANT, *self.baselines), edl_gen: ("ffnsl",)}
+        softmax, edl_gen = NETWORKS
+        learners = {softmax: (pages.FFNSL, pages.CONSTANT, *self.baselines), edl_gen: (pages.FFNSL,)}
         jobs: list[Job] = []
         for shift in self.shifts:
             for network, own in learners.items():
@@ -84,19 +78,11 @@ class Task:
                 )
         return jobs
 
-    def variant_jobs(self, repeat: int) -> list[Job]:
-        """The runs of the task's other forms."""
-        return [
-            job
-            for variant in self.variants
-            for job in plan(variant, ("ffnsl", *self.baselines), repeats=[repeat])
-        ]
-
 
 TASKS = (
     Task("follow_suit", ("noir", "adversarial_noir")),
     Task("sudoku_4x4", ("rotate90",), ("random_forest", "fcn", "cnn_lstm"), digits=True),
-    Task("crop_yield", ("hue",), variants=tuple(f"crop_yield@1.0.0:world={n}" for n in range(9))),
+    Task("crop_yield", ("hue",)),
     Task("indoor_scene", ("blur_hue_rotate",)),
     Task("sudoku_9x9", ("rotate90",), ("random_forest", "fcn", "cnn_lstm"), digits=True),
 )
@@ -107,12 +93,6 @@ def rounds(tasks: Sequence[Task], repeats: int, shared: Path) -> Iterator[tuple[
     for repeat in range(1, repeats + 1):
         for task in tasks:
             yield task.benchmark, repeat, task.jobs(repeat, shared)
-            yield variants_of(task), repeat, task.variant_jobs(repeat)
-
-
-def variants_of(task: Task) -> str:
-    """The folder of the runs of a task's other forms."""
-    return f"{task.benchmark}_variants"
 
 
 def say(record: Record) -> None:
@@ -144,11 +124,11 @@ def main() -> int:
         print(f"{name} {repeat}: {tally.done} done, {tally.failed} failed; {took:.0f} s", flush=True)
     stores = {task.benchmark: Store(options.results / task.benchmark) for task in tasks}
     for task in tasks:
-        store, others = stores[task.benchmark], Store(options.results / variants_of(task))
+        store = stores[task.benchmark]
         if not store.done():
             continue
-        seen = pages.Seen(task.source(options.shared), task.networks(options.shared), task.shifts)
-        print(pages.write(task.benchmark, seen, store, others, options.docs))
+        seen = pages.Seen(task.source(options.shared), NETWORKS, task.shifts)
+        print(pages.write(task.benchmark, seen, store, options.docs))
     if len(tasks) == len(TASKS):
         print(pages.summary({name: store for name, store in stores.items() if store.done()}, options.docs))
     return 0

@@ -30,10 +30,15 @@ from nsl_bench.report.tables import area_under_shift, short_names, summarise
 from nsl_bench.run.store import Store
 from nsl_bench.shift import STANDARD, resolve
 
-__all__ = ["CONSTANT", "summary", "write"]
+__all__ = ["CONSTANT", "FFNSL", "summary", "write"]
 
-CONSTANT = "ffnsl:penalty=constant"
+FFNSL = "ffnsl:time_limit=30"
+"""As on the board."""
+
+CONSTANT = "ffnsl:penalty=constant,time_limit=30"
 """FFNSL with the same penalty for every example."""
+
+_NAMES = {FFNSL: "ffnsl", CONSTANT: "ffnsl:penalty=constant"}
 
 _SHOWN = (
     *("hypothesis_accuracy", "framework_accuracy", "framework_accuracy_probabilistic", "brier_score"),
@@ -92,8 +97,8 @@ class Seen:
     shifts: tuple[str, ...]
 
 
-def write(benchmark: str, seen: Seen, store: Store, others: Store, docs: Path) -> Path:
-    """Write a task's page with its pictures, from what is in its store and in that of its other forms."""
+def write(benchmark: str, seen: Seen, store: Store, docs: Path) -> Path:
+    """Write a task's page with its pictures, from what is in its store."""
     words, runs, beside = Words.of(benchmark), _short(store.frame()), paper(benchmark)
     folder = docs / "framework" / benchmark
     shutil.rmtree(folder, ignore_errors=True)
@@ -114,7 +119,6 @@ def write(benchmark: str, seen: Seen, store: Store, others: Store, docs: Path) -
     pieces += ["## Curves", dashed, shown(curves)]
     for shift in seen.shifts:
         pieces += [f"## Shift `{shift}`", *tables(runs, shift, beside)]
-    pieces += [variants(others)]
     pieces += ["## Differences from the paper", words.differences.strip(), prose(benchmark)]
     pieces += ["## Causes of errors", causes(errors), shown(analysis.draw_errors(errors, folder))]
     pieces += ["## Learned rules", learned(rules, runs, words.predicates)]
@@ -159,8 +163,9 @@ def summary(stores: dict[str, Store], docs: Path) -> Path:
 
 
 def _short(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table whose networks have names without options."""
-    return frame.replace({"network": short_names(frame["network"].dropna().unique())})
+    """A table whose networks have names without options, and FFNSL one without its time limit."""
+    networks = short_names(frame["network"].dropna().unique())
+    return frame.replace({"network": networks, "learner": _NAMES})
 
 
 def _whole(runs: pd.DataFrame) -> pd.DataFrame:
@@ -197,7 +202,7 @@ def paper(benchmark: str) -> pd.DataFrame:
     found = found[(found["size"] == "small") & found["shift"].isin([*ours, STANDARD])]
     constant = found["penalties"] == "constant"
     found = found.assign(
-        learner=found["learner"].where(~constant, CONSTANT),
+        learner=found["learner"].where(~constant, _NAMES[CONSTANT]),
         metric=found["metric"].replace("framework_accuracy_problog", "framework_accuracy_probabilistic"),
     )
     standard = found[found["percent"] == 0]
@@ -248,24 +253,6 @@ def _row(name: str, means: pd.DataFrame, metric: str, repeats: str) -> dict[str,
 def _repeats(counts: pd.Series) -> str:
     least, most = int(counts.min()), int(counts.max())
     return str(most) if least == most else f"{least}-{most}"
-
-
-def variants(store: Store) -> str:
-    """Hypothesis accuracy without shift in each other form of the task, and the mean over them."""
-    runs = store.frame()
-    if runs.empty:
-        return ""
-    means = summarise(runs, ["hypothesis_accuracy"])
-    wide = means.pivot(index="benchmark", columns="learner", values="mean")
-    own = means.set_index(["benchmark", "learner"])
-    rows: list[dict[str, object]] = [
-        {"form": name, **{x: number(*own.loc[(name, x), ["mean", "std_err"]]) for x in wide.columns}}
-        for name in wide.index
-    ]
-    rows.append({"form": "mean over these", **{x: number(wide[x].mean(), wide[x].sem()) for x in wide}})
-    splits = f"{_repeats(means['n'])} train splits"
-    text = f"Hypothesis accuracy on other forms of the task, without shift, with {splits}:"
-    return f"## Other forms of the task\n\n{text}\n\n{table(rows)}"
 
 
 def causes(errors: pd.DataFrame) -> str:

@@ -236,7 +236,7 @@ def plan(
         else describe(learner)
         for learner in learners
     }
-    fingerprint = "" if splits is None else splits_fingerprint(splits)
+    fingerprint = "" if splits is None else _checked(splits, task, sizes, repeats)
     jobs = {}
     for size, repeat, one, learner, draw in itertools.product(sizes, repeats, named, learners, draws):
         own = about[learner].track
@@ -272,6 +272,15 @@ def _named(dials: Dials, task: Benchmark, source: ImageSource) -> Dials:
         for shift in (dials.train_shift, dials.test_shift)
     )
     return Dials.of(train, dials.train_percent, test, dials.test_percent)
+
+
+def _checked(folder: Path, task: Benchmark, sizes: Sequence[str], repeats: Sequence[int]) -> str:
+    """The fingerprint of a folder all of whose splits can be read, so that no run finds a fault in them."""
+    for size, repeat in itertools.product(sizes, repeats):
+        task.read(folder, "train", size, repeat)
+    for size in sizes:
+        task.read(folder, "test", size, repeats[0])
+    return splits_fingerprint(folder)
 
 
 def splits_fingerprint(folder: Path) -> str:

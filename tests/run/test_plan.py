@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from nsl_bench.cli import main
 from nsl_bench.errors import UserError
+from nsl_bench.run.job import plan
 from nsl_bench.run.plan import Grid, jobs_of, read, write
 
 GRID = Grid(
@@ -77,3 +78,22 @@ def test_a_wrong_plan_gets_a_sentence(text: str, sentence: str, tmp_path: Path) 
     path.write_text(text)
     with pytest.raises(UserError, match=sentence):
         jobs_of(read(path))
+
+
+@pytest.mark.parametrize(
+    ("missing", "sentence"),
+    [
+        ("small/train_3.csv", r"train_3\.csv does not exist\. The folder has train sets 1 to 2\."),
+        ("test.csv", r"test\.csv does not exist"),
+    ],
+)
+def test_a_missing_split_is_found_before_the_first_run(tmp_path: Path, missing: str, sentence: str) -> None:
+    (tmp_path / "small").mkdir()
+    names = ["test.csv", *(f"small/train_{number}.csv" for number in range(1, 4))]
+    for name in names:
+        text = "player_1,player_2,player_3,player_4,winner\n2h,3h,4h,5h,player_4\n"
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert len(plan("follow_suit", ["majority"], repeats=range(1, 4), splits=tmp_path)) == 3
+    (tmp_path / missing).unlink()
+    with pytest.raises(UserError, match=sentence):
+        plan("follow_suit", ["majority"], repeats=range(1, 4), splits=tmp_path)
