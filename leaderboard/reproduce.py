@@ -1,4 +1,4 @@
-"""A paper reproduced: its grid run again, every figure beside the published one, with a badge and a reason.
+"""Reproduce a paper: run its grid and compare every figure with the published one.
 
 The grid of "FFNSL: Feed-Forward Neural-Symbolic Learner" (Cunnington, Law, Lobo, Russo; Machine Learning
 2023): its own splits, Sudoku on MNIST, playing cards on true concepts at 0 % (the photographs are not
@@ -67,7 +67,7 @@ _CLEAN = 0.02
 
 @dataclass(frozen=True)
 class Preset:
-    """How much of the grid is run.
+    """The part of the grid to run.
 
     Attributes:
         baseline_percents: shares of shifted examples for the baselines, where there are images; FFNSL is run
@@ -105,7 +105,7 @@ PRESETS: Mapping[str, Preset] = {
 
 @dataclass(frozen=True)
 class Figure:
-    """One published number, and ours.
+    """A published figure and the reproduced one.
 
     Attributes:
         benchmark, learner, penalties, network, size, shift, percent, metric: what it is, in our words.
@@ -154,7 +154,7 @@ def grid(
     splits: Path,
     mnist: Path | None = None,
 ) -> list[Job]:
-    """The runs of the paper, as far as its data are here.
+    """The paper's runs for which the data are available.
 
     Args:
         tasks: some of `TASKS`.
@@ -212,7 +212,7 @@ def paper_atoms(benchmark: str, hypothesis: Hypothesis) -> int:
 
 
 def compare(jobs: Sequence[Job], store: Store) -> list[Figure]:
-    """Every published figure of the finished runs, in the order of the grid."""
+    """Compare every published figure of the finished runs with ours, in the order of the grid."""
     wanted = {job.key() for job in jobs}
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for key, record in store.latest().items():

@@ -1,4 +1,4 @@
-"""Curves over the share of shift and critical-difference pictures, drawn as SVG into the page.
+"""Curves over the share of shifted examples, and critical-difference plots, as SVG in the page.
 
 Series differ in colour, in marker and in the order of the legend; colours are CSS variables, so that dark
 mode has its own. Published curves are dashed. A page with curves holds their markers once (`marks`).

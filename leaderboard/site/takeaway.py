@@ -1,4 +1,4 @@
-"""Tables and pictures to take away: Markdown, CSV, LaTeX; PNG, SVG and PDF of every curve; BibTeX."""
+"""Downloads of the site: tables as Markdown, CSV and LaTeX, curves as PNG, SVG and PDF, and BibTeX."""
 
 from __future__ import annotations
 
