@@ -115,14 +115,15 @@ def write(benchmark: str, seen: Seen, store: Store, docs: Path) -> Path:
     frequent = _short(analysis.frequent_shares(analysis.perceived_shares(Results(store.folder))))
     rules = _short(analysis.rule_shares(Results(store.folder), words.predicates))
     curves = draw(runs, folder, _CURVES, beside if words.paper else None)
-    pieces += ["## Curves", "Dashed: the paper's, where it has them." if words.paper else "", shown(curves)]
+    dashed = "Dashed curves are the paper's." if words.paper else ""
+    pieces += ["## Curves", dashed, shown(curves)]
     for shift in seen.shifts:
         pieces += [f"## Shift `{shift}`", *tables(runs, shift, beside)]
     pieces += ["## Differences from the paper", words.differences.strip(), prose(benchmark)]
-    pieces += ["## Where errors come from", causes(errors), shown(analysis.draw_errors(errors, folder))]
-    pieces += ["## Which rules are learned", learned(rules, runs, words.predicates)]
+    pieces += ["## Causes of errors", causes(errors), shown(analysis.draw_errors(errors, folder))]
+    pieces += ["## Learned rules", learned(rules, runs, words.predicates)]
     pieces += [shown(analysis.draw_shares(rules, words.predicates, folder, "rules"))]
-    pieces += ["## What the train images are taken for", perceived(frequent)]
+    pieces += ["## Predicted concepts of the train images", perceived(frequent)]
     pieces += [shown(analysis.draw_perceived(frequent, folder))]
     pieces += ["## Reliability", shown(draw_reliability(Results(store.folder), folder))]
     path = docs / f"{benchmark}.md"
@@ -133,10 +134,10 @@ def write(benchmark: str, seen: Seen, store: Store, docs: Path) -> Path:
 def summary(stores: dict[str, Store], docs: Path) -> Path:
     """Write the page of all tasks: means over all shares of shift."""
     pieces = [
-        "# All tasks, all shares of shift",
-        "Made by `python benchmarks/framework.py`. Means over the shares of shift that all of a task's "
-        "learners have, then mean and standard error over the train sets. Each task's page has the curves, "
-        "the paper's numbers beside ours, and why they differ.",
+        "# All tasks, all shares of shifted examples",
+        "Made by `python benchmarks/framework.py`. The tables have means over the shares of shifted examples "
+        "that all learners of a task have in common, with standard errors over train splits. Each task's "
+        "page has the curves, the paper's numbers next to ours, and the reasons for differences.",
     ]
     for benchmark, store in stores.items():
         rows = []
@@ -154,7 +155,7 @@ def summary(stores: dict[str, Store], docs: Path) -> Path:
             rows.append(
                 {"shift": shift, "learner": f"{learner} ({network})", "repeats": group["n"].max(), **cells}
             )
-        stated = f"Over {', '.join(f'{percent:g}' for percent in common)} % shift:"
+        stated = f"Means over {', '.join(f'{percent:g}' for percent in common)} % shifted examples:"
         pieces += [f"## [{benchmark}]({benchmark}.md)", stated, table(rows)]
     path = docs / "framework.md"
     path.write_text("\n\n".join(pieces) + "\n", encoding="utf-8")
@@ -265,7 +266,7 @@ def causes(errors: pd.DataFrame) -> str:
         }
         for _, row in errors[errors["percent"].isin(_AT)].iterrows()
     ]
-    return "Share of all test examples whose label is wrong, by what would repair it:\n\n" + table(rows)
+    return "Share of all test examples with an error, by what would correct it:\n\n" + table(rows)
 
 
 def learned(shares: pd.DataFrame, runs: pd.DataFrame, predicates: Sequence[str]) -> str:
@@ -283,7 +284,7 @@ def learned(shares: pd.DataFrame, runs: pd.DataFrame, predicates: Sequence[str])
         }
         for _, row in shares[shares["percent"].isin(_AT)].iterrows()
     ]
-    return "Share of repeats whose hypothesis has a rule about a predicate:\n\n" + table(rows)
+    return "Share of train splits whose hypothesis has a rule with a predicate:\n\n" + table(rows)
 
 
 def perceived(frequent: pd.DataFrame) -> str:
@@ -294,10 +295,10 @@ def perceived(frequent: pd.DataFrame) -> str:
         group = group.sort_values("percent")
         for concept in [c for c in concepts if group[c].notna().all()]:
             cells = {f"{p:g} %": f"{s:.1%}" for p, s in zip(group["percent"], group[concept], strict=True)}
-            rows.append({"shift": shift, "network": network, "seen as": concept, **cells})
+            rows.append({"shift": shift, "network": network, "predicted": concept, **cells})
         bits = {f"{p:g} %": f"{e:.2f}" for p, e in zip(group["percent"], group["entropy"], strict=True)}
-        rows.append({"shift": shift, "network": network, "seen as": "entropy (bits)", **bits})
-    return "Shares of the most frequent predictions, over all repeats:\n\n" + table(rows)
+        rows.append({"shift": shift, "network": network, "predicted": "entropy (bits)", **bits})
+    return "Shares of the most frequent predictions, over all train splits:\n\n" + table(rows)
 
 
 def prose(benchmark: str) -> str:
@@ -307,7 +308,7 @@ def prose(benchmark: str) -> str:
     said = published_table("ffnsl2023-prose")
     said = said[said["task"] == benchmark].drop(columns="task").astype(object)
     rows = said.where(said.notna(), "").to_dict("records")
-    return "What its text says:\n\n" + table(rows)
+    return "Numbers in the paper's text:\n\n" + table(rows)
 
 
 def shown(pictures: Sequence[Path]) -> str:

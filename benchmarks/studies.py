@@ -49,7 +49,7 @@ class Place:
     def real(self, *parts: str) -> Path:
         """A path in the folder of real data, relative where that is possible."""
         if self.shared is None or not self.shared.is_dir():
-            sys.exit(f"studies.py: --shared: {self.shared} is not there; it holds the real data.")
+            sys.exit(f"studies.py: --shared: {self.shared} does not exist; give the folder of real data.")
         return self.shared.joinpath(*parts)
 
     def run(self, name: str, jobs: Sequence[Job]) -> pd.DataFrame:
@@ -169,9 +169,11 @@ def mnist(place: Place) -> None:
     place.write(
         "mnist",
         "Sudoku 9x9 on real MNIST",
-        "The Softmax CNN, trained on MNIST's train images of the digits 1 to 9, on held-out test images:",
+        "Accuracy of the Softmax CNN on held-out test images. It was trained on MNIST's train images of the "
+        "digits 1 to 9:",
         accuracies,
-        "Generated grids, 320 a train set; the paper's grids and images differ, its numbers stand beside:",
+        "Learners on generated grids, 320 in each train split. The paper's numbers are for other grids and "
+        "images:",
         compare(runs, own, {"rotate90": "rotate90"}, metrics),
     )
 
@@ -197,7 +199,8 @@ def _cards(place: Place, name: str, title: str, source: str | None, shifts: Sequ
 def drawn(place: Place) -> None:
     """The drawn decks."""
     text = (
-        "The shipped Softmax CNN on held-out images (pool B) of each drawn deck, then learners on 104 tricks:"
+        "Accuracy of the shipped Softmax CNN on held-out images (pool B) of each drawn deck, and learners "
+        "with 104 tricks in each train split:"
     )
     shifts = ["noir", "comic", "adversarial_noir"]
     _cards(place, "drawn", "Follow Suit on drawn decks", None, shifts, text)
@@ -207,8 +210,8 @@ def decks(place: Place) -> None:
     """Real decks."""
     source = f"decks:{place.real('data', 'decks')},standard=vector_byron"
     text = (
-        "`vector_byron` is the standard deck. The Softmax CNN, trained on its augmented images alone, on "
-        "held-out images (pool B) of every deck, then learners on 104 tricks:"
+        "`vector_byron` is the standard deck. Accuracy of the Softmax CNN, trained on its augmented images "
+        "only, on held-out images (pool B) of every deck, and learners with 104 tricks in each train split:"
     )
     shifts = ["kde_oxygen", "ais_neoclassical_4_color"]
     _cards(place, "decks", "Follow Suit on real decks", source, shifts, text)

@@ -27,6 +27,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
+pygments_dark_style = "github-dark"  # the default underlines module names like links
 
 default_role = "py:obj"  # docstrings write `evaluate` for a name
 add_module_names = False

@@ -1,4 +1,4 @@
-"""The folder of accepted submissions: where one goes, and whose name it has."""
+"""The folder of accepted submissions: add a submission, find those with scores, compare names."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from nsl_bench import cache
 from nsl_bench.errors import UserError, unknown
 
 from .names import skeleton
+from .reading import read_manifest
 from .rounds.model import By, Taken, folder_of, manifest_digest, read_round, write_round
 from .safe_files import opened
 from .score_report import SCORES, ScoreReport, write_scores
@@ -24,16 +25,25 @@ SUBMISSIONS = Path(__file__).parent / "submissions"
 
 
 def place_in(folder: Path, manifest: Manifest) -> Path:
-    """Where a submission lies, or would lie; a name may be in the public contests and in each round."""
+    """The folder for a submission. One name may be used in the public contests and in each sealed round."""
     place = place_of(manifest.name)
     return folder / (f"{manifest.round}--{place}" if manifest.round else place)
 
 
 def put(report: ScoreReport, submission: Path, folder: Path) -> Path:
-    """Copy an accepted submission into a folder of such, with its scores if it has any.
+    """Copy an accepted submission, with its scores if it has any, into a folder of accepted submissions.
+
+    Args:
+        report: the report on the submission, which accepted it.
+        submission: its folder or zip file.
+        folder: folder of accepted submissions; created if it does not exist.
+
+    Returns:
+        The submission's new folder.
 
     Raises:
-        UserError: there is one of its name, or it cannot be written.
+        UserError: a submission of that name exists, the submission changed since it was scored, or the folder
+            cannot be written.
     """
     manifest = report.manifest
     assert manifest is not None
@@ -42,6 +52,10 @@ def put(report: ScoreReport, submission: Path, folder: Path) -> Path:
         raise UserError(f"--accept: the submission {place} already exists; remove it first to replace it.")
     try:
         with opened(submission) as sent:
+            if read_manifest(sent) != manifest:
+                raise UserError(
+                    f"--accept: {submission} is not the submission that was scored; score it again."
+                )
             place.mkdir(parents=True)
             for name in manifest.files:
                 shutil.copyfile(sent / name, place / name)
@@ -54,10 +68,21 @@ def put(report: ScoreReport, submission: Path, folder: Path) -> Path:
 
 
 def take(report: ScoreReport, submission: Path, folder: Path, by: By, board: Path) -> Path:
-    """Copy a submission to a sealed round into a folder of such, and write it into the round's file.
+    """Copy a submission to a sealed round like `put`, and add it to the round's file.
+
+    Args:
+        report: the report on the submission, which accepted it.
+        submission: its folder or zip file.
+        folder: folder of accepted submissions.
+        by: what the round took: ``"predictions"`` or ``"code"``.
+        board: the board's file, beside which the rounds are.
+
+    Returns:
+        The submission's new folder.
 
     Raises:
-        UserError: there is one of its name, the round was revealed meanwhile, or it cannot be written.
+        UserError: an entry of that name exists, the round was revealed meanwhile, or a file cannot be
+            written.
     """
     manifest = report.manifest
     assert manifest is not None
@@ -76,10 +101,10 @@ def take(report: ScoreReport, submission: Path, folder: Path, by: By, board: Pat
 
 
 def scored_folders(folder: Path, names: Sequence[str] = ()) -> list[Path]:
-    """The folders of accepted submissions that have scores, all or those of some names.
+    """The folders of accepted submissions that have scores: all of them, or those with some names.
 
     Raises:
-        UserError: there is none of a name, or none at all.
+        UserError: an unknown name, or no scored submission at all.
     """
     found = {path.parent.name: path.parent for path in sorted(folder.glob(f"*/{SCORES}"))}
     for name in names:
@@ -91,14 +116,14 @@ def scored_folders(folder: Path, names: Sequence[str] = ()) -> list[Path]:
 
 
 def with_name(report: ScoreReport, folder: Path | None) -> ScoreReport:
-    """A report that says whose name the submission has, if it is taken.
+    """Add a problem or a note to a report if another submission has the same name or one that looks like it.
 
-    Names are taken that look like this one, too: in other letters, or in another script.
+    Names look alike if they differ in capitals, accents, or letters of another script.
 
     Args:
-        report: on an accepted submission.
-        folder: of accepted submissions into which it goes; None: it goes nowhere yet, and the board's own are
-            looked at.
+        report: the report on an accepted submission.
+        folder: folder of accepted submissions that it will be added to. None: it is only compared with the
+            built-in submissions, and a note is added.
     """
     assert report.manifest is not None
     for place, name in _alike(report.manifest, folder or SUBMISSIONS):

@@ -1,4 +1,4 @@
-"""The board in memory: every accepted submission's entries, and the tables that are made of them."""
+"""The board in memory: the entries of all accepted submissions, and the tables made from them."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Rank:
     """An entry's place in a contest.
 
     Attributes:
-        rank: among the entries of its track with all runs; None without all runs or without the metric.
-        of: how many have a rank.
+        rank: rank among the entries of its track that have all runs; None if runs or the metric are missing.
+        of: number of entries with a rank.
     """
 
     rank: int | None
@@ -59,8 +59,8 @@ class Board:
     """Contests and entries.
 
     Attributes:
-        contests: the board's.
-        entries: sorted by title.
+        contests: the board's contests.
+        entries: all entries, sorted by title.
     """
 
     contests: tuple[Contest, ...]
@@ -68,7 +68,7 @@ class Board:
 
     @cached_property
     def n_runs(self) -> int:
-        """How many scored runs there are."""
+        """The number of scored runs."""
         return sum(length > 0 for e in self.entries for spans in e.spans.values() for _, length in spans)
 
     def of(self, contest: Contest, track: str | None = None) -> list[Entry]:
@@ -81,7 +81,7 @@ class Board:
         return [track for track in order if self.of(contest, track)]
 
     def main_metric(self, track: str) -> str:
-        """The metric that ranks: framework accuracy, or hypothesis accuracy where nothing has images."""
+        """The metric that ranks: framework accuracy, or hypothesis accuracy in a track without images."""
         return "hypothesis_accuracy" if track == "symbolic" else "framework_accuracy"
 
     def matrix(
@@ -94,7 +94,7 @@ class Board:
         return [e for e, _ in whole], values
 
     def area(self, entry: Entry, contest: Contest, metric: str) -> Area | None:
-        """A metric's mean over shares; None where runs are missing."""
+        """A metric's mean over shares; None if runs are missing."""
         values = entry.repeats(contest, metric)
         if not len(values):
             return None
@@ -103,9 +103,9 @@ class Board:
         return Area(float(values.mean()), error if spread is None else spread.std_err, spread)
 
     def front(self, contest: Contest, track: str) -> list[tuple[Entry, bool]]:
-        """The entries that have all that a Pareto front weighs, and whether each is on it; best first.
+        """The entries that have all metrics of the Pareto front, and whether each is on it; best first.
 
-        It weighs the metric that ranks against those of `FRONT`.
+        The metrics are the one that ranks and those of `FRONT`.
         """
         metrics = (self.main_metric(track), *FRONT)
         entries = [e for e in self.of(contest, track) if e.whole(contest)]
@@ -153,7 +153,7 @@ class Board:
         return Rank(placed[entry][0].rank, placed[entry][1])
 
     def frame(self, contest: Contest) -> pd.DataFrame:
-        """One row a run, columns as in `Store.frame`; the learner is the entry's title."""
+        """One row per run, with the columns of `Store.frame`; the learner is the entry's title."""
         import pandas as pd
 
         pieces = []
@@ -191,10 +191,10 @@ def _dials(dials: Sequence[Dials]) -> dict[str, list[Any]]:
 
 
 def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:
-    """The board of a folder of accepted submissions.
+    """Read the board of a folder of accepted submissions.
 
     Raises:
-        UserError: no folder of accepted submissions, or a submission that cannot be read.
+        UserError: the folder is not a folder of accepted submissions, or a submission cannot be read.
     """
     rounds = read_rounds(board)
     sealed = [contest for found in rounds if found.is_revealed for contest in found.board_contests("code")]

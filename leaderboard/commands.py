@@ -129,16 +129,13 @@ def score_submission(
     """
     from nsl_bench.isolation.limits import memory_size
 
-    from .accepted import put, take
-    from .contests import BOARD as OWN
+    from .interface import accept_submission
     from .interface import score_submission as score
-    from .rounds.model import read_rounds
     from .safe_files import Limits
     from .score_report import comment, write_scores
 
     limits = Limits(solver_seconds=solver_seconds, seconds=time_limit, memory=memory_size(memory_limit))
-    file = board or OWN
-    report = score(submission, limits=limits, board=file, accepted=accept, heard=Progress())
+    report = score(submission, limits=limits, board=board, accepted=accept, heard=Progress())
     text = comment(report)
     click.echo(text, nl=False)
     if comment_file is not None:
@@ -149,11 +146,7 @@ def score_submission(
     if scores is not None:
         write_scores(report, scores)
     if accept is not None:
-        assert report.manifest is not None
-        if report.manifest.round in {found.name for found in read_rounds(file) if not found.is_revealed}:
-            place = take(report, submission, accept, "predictions", file)
-        else:
-            place = put(report, submission, accept)
+        place = accept_submission(submission, accept, report=report, board=board)
         click.echo(f"Accepted into {place}.", err=True)
     return 0
 

@@ -1,7 +1,7 @@
-"""What the board compares: contests, each a grid of runs of one benchmark that every learner does.
+"""Contests: grids of runs of one task, which every learner in the contest does.
 
-``board.toml`` lists them. A run is a *cell* of a contest's grid: shift, percentage and repeat. At 0 % nothing
-is shifted, so that cell is shared by all shifts.
+``board.toml`` lists the contests. A run is a *cell* of a contest's grid: shift, share of shifted examples,
+and train split. All shifts have the cell at 0 % in common.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BOARD = Path(__file__).parent / "board.toml"
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One run's place in a contest's grid; the shift is ``"standard"`` at 0 %."""
+    """A run's position in a contest's grid; the shift is ``"standard"`` at 0 %."""
 
     shift: str
     percent: float
@@ -61,22 +61,22 @@ _SHARE = Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
 
 @dataclass(frozen=True)
 class Contest(Declared):
-    """A grid of runs of one benchmark.
+    """A grid of runs of one task.
 
     Attributes:
-        name: short and unique, part of file names.
-        benchmark: e.g. ``"follow_suit"``.
-        version: of its data.
+        name: short and unique name, used in file names.
+        benchmark: task, e.g. ``"follow_suit"``.
+        version: version of the task's data.
         source: image source.
-        shifts: short names.
-        percents: shares of shifted examples, 0 among them or not.
-        repeats: how many train sets.
-        size: of the train sets.
-        seed: of the data.
-        setting: which images are shifted: ``"both"`` the train and test images alike, ``"test"`` those of the
-            test set alone (the learner is used under shift), or ``"train"``.
-        paper: shift to the shift whose published curve stands beside it.
-        same_images: whether the paper's images are the same kind of images.
+        shifts: short names of the shifts.
+        percents: shares of shifted examples, 0..100.
+        repeats: number of train splits.
+        size: size of the train splits.
+        seed: seed of the data.
+        setting: which images are shifted: ``"both"`` train and test images, ``"test"`` test images only, or
+            ``"train"`` train images only.
+        paper: for each shift, the shift whose published curve is shown with it.
+        same_images: whether the paper's images are of the same kind.
     """
 
     name: Annotated[
@@ -109,7 +109,7 @@ class Contest(Declared):
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """Every run that a whole entry has; in the symbolic track only those at 0 % (`cells_of`)."""
+        """Every run of a complete entry; the symbolic track only has those at 0 % (`cells_of`)."""
         return tuple(self._cells())
 
     def _cells(self) -> Iterator[Cell]:
@@ -119,13 +119,13 @@ class Contest(Declared):
                     yield Cell(shift, percent, repeat)
 
     def cells_of(self, track: str) -> tuple[Cell, ...]:
-        """The runs of a whole entry in a track: without images nothing can be shifted."""
+        """The runs of a complete entry in a track. Without images, only those at 0 %."""
         if track != "symbolic":
             return self.cells
         return tuple(Cell(STANDARD, 0.0, repeat) for repeat in range(1, self.repeats + 1))
 
     def cell(self, job: Job) -> Cell | None:
-        """A run's place in the grid; None if it is no run of this contest."""
+        """A run's cell; None if the run does not belong to this contest."""
         mine = (self.task, source_identity(self.source), self.size, self.seed)
         of_run = (job.task, source_identity(job.source), job.size, job.seed)
         if of_run != mine or job.splits or job.sealed or job.learner_draw:
@@ -136,7 +136,7 @@ class Contest(Declared):
         return cell if cell in self._known and self.dials(cell) == job.dials else None
 
     def dials(self, cell: Cell) -> Dials:
-        """How train and test set of a cell are shifted."""
+        """The shifts and shares of a cell's train and test set."""
         shifted, standard = (cell.shift, cell.percent), (STANDARD, 0.0)
         train = standard if self.setting == "test" else shifted
         return Dials.of(*train, *(standard if self.setting == "train" else shifted))
@@ -231,7 +231,7 @@ def incomplete(entered: Iterable[tuple[Contest, str, Cell]], track: str) -> list
 
 
 def contest_of(contests: Sequence[Contest], job: Job) -> tuple[Contest, Cell] | None:
-    """The contest and the cell that a run belongs to; None if there is none."""
+    """The contest and the cell that a run belongs to; None if it belongs to none."""
     for contest in contests:
         cell = contest.cell(job)
         if cell is not None:
@@ -240,10 +240,10 @@ def contest_of(contests: Sequence[Contest], job: Job) -> tuple[Contest, Cell] | 
 
 
 def read_contests(path: Path = BOARD) -> tuple[Contest, ...]:
-    """The contests of a board.
+    """Read the contests of a board.
 
     Raises:
-        UserError: the file is not there, or a key is missing, not known or wrong.
+        UserError: the file does not exist, or a key is missing, unknown or wrong.
     """
     values = read_toml(path, "The board's file")
     entries = values.pop("contest", None)

@@ -1,7 +1,7 @@
-"""An entry: a submission with one perception network, which is what one row of a table is about.
+"""Entries: an entry is a submission with one perception network, which has one row in a table.
 
-Numbers live in one array an entry and contest, cells by metrics, so that a hundred thousand runs stay small.
-They are read from the scores of an accepted submission; its predictions are not.
+An entry has one array of metrics per contest, [cells, metrics], so that a hundred thousand runs need little
+memory. They are read from the scores of an accepted submission, without its predictions.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ class Area:
     """A metric's mean over shares: over all shifts and shares of shifted examples of a contest.
 
     Attributes:
-        mean: the number.
-        std_err: over all that varied where it is known (`spread`), else over train splits; NaN for one.
+        mean: the mean.
+        std_err: its standard error, over all factors if known (`spread`), otherwise over train splits; NaN
+            for one train split.
         spread: interval and components, computed when the submission was scored; None in older scores.
     """
 
@@ -52,21 +53,22 @@ class Entry:
     """A submission with one perception network.
 
     Attributes:
-        slug: unique, part of file names.
-        title: what the board shows.
-        manifest: who submitted what.
-        network: empty in tracks without.
-        folder: of the submission.
+        slug: unique name, used in file names.
+        title: name on the board.
+        manifest: the submission's manifest.
+        network: perception network; empty in tracks without one.
+        folder: the submission's folder.
         standing: whether it is verified, and how.
-        values: contest's name to float64 [cells, metrics], NaN where there is none; cells in the order of
-            `Contest.cells_of`, metrics in that of `METRICS`.
-        spans: contest's name to each cell's place in the submission's scores: begin and length in bytes.
-        runs: contest's name to each cell's run, as the submitter names it; empty where there is none.
-        looks: contest's name to what is kept of each cell's predictions, by evaluation; None in scores of
-            before, where it has to be read again.
-        failed: contest's name to how each cell's run ended, ``""`` where it ended well. What failed counts
-            as the majority class, and no better than the entry's worst run that did not.
-        spreads: by contest's name and metric.
+        values: for each contest, float64 [cells, metrics], NaN if missing; cells in the order of
+            `Contest.cells_of`, metrics in the order of `METRICS`.
+        spans: for each contest, the position of each cell in the submission's scores: offset and length in
+            bytes.
+        runs: for each contest, the submitter's name of each cell's run; empty if missing.
+        looks: for each contest, a summary of each cell's predictions, by evaluation; None in older scores,
+            for which the predictions are read again.
+        failed: for each contest, the status of each cell's failed run, ``""`` if it succeeded. A failed run
+            counts as the majority class, and no better than the entry's worst successful run.
+        spreads: intervals by contest and metric.
     """
 
     slug: str

@@ -1,9 +1,9 @@
-"""Tests of two means of which only standard errors are known: are they equivalent, do they differ?
+"""Tests of equivalence and difference of two means with known standard errors.
 
-Equivalence is shown by two one-sided tests (Schuirmann 1987): the difference is significantly above minus the
-margin and significantly below the margin. Difference is tested by Welch's t test. Both take their degrees of
-freedom from Satterthwaite's formula, so that the two sides may have another spread and another number of
-repeats. Not to differ shows nothing; not to be equivalent shows nothing either.
+Two one-sided tests (Schuirmann 1987) show equivalence: the difference is significantly above minus the margin
+and significantly below the margin. Welch's t test shows a difference. Both use Satterthwaite's degrees of
+freedom, so the two means may have different variances and numbers of repeats. If neither is shown, nothing is
+known.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Mean:
     Attributes:
         value: the mean.
         std_err: its standard error, the sample standard deviation over the square root of `repeats`.
-        repeats: how many numbers were averaged.
+        repeats: number of averaged values.
     """
 
     value: float
@@ -43,7 +43,7 @@ class Mean:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Mean:
-        """The mean of some numbers, at least one; the standard error of a single one is 0."""
+        """The mean of one or more values; the standard error of a single value is 0."""
         n = len(values)
         spread = float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else 0.0
         return cls(float(np.mean(values)), spread, n)
@@ -51,16 +51,16 @@ class Mean:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How two means compare.
+    """The comparison of two means.
 
     Attributes:
         difference: first minus second.
-        std_err: of the difference.
-        df: Satterthwaite's degrees of freedom; infinite where no spread was estimated.
-        margin: differences below it count as none.
+        std_err: standard error of the difference.
+        df: Satterthwaite's degrees of freedom; infinite if no variance was estimated.
+        margin: equivalence margin.
         p_equivalent: the greater p value of the two one-sided tests.
         p_different: the two-sided p value of Welch's test.
-        power: the chance to show equivalence if the means are equal.
+        power: probability of showing equivalence if the means are equal.
     """
 
     difference: float
@@ -73,7 +73,7 @@ class Comparison:
 
     @property
     def equivalent(self) -> bool:
-        """Whether equivalence is shown, by a test that had the power to show it."""
+        """Whether equivalence is shown, by a test with sufficient power."""
         return self.p_equivalent < LEVEL and self.power >= POWER
 
     @property
@@ -86,11 +86,11 @@ def compare_means(first: Mean, second: Mean, margin: float, known_std_err: float
     """Compare two independent means.
 
     Args:
-        first: ours.
-        second: theirs.
-        margin: differences below it count as none; above 0.
-        known_std_err: of what both sides share over their repeats and drew apart from each other, such as
-            test images; known, not estimated from repeats.
+        first: our mean.
+        second: the published mean.
+        margin: equivalence margin, above 0.
+        known_std_err: known standard error of what is the same over repeats but differs between the two
+            means, such as test images.
     """
     parts = [(mean.std_err**2, mean.repeats - 1) for mean in (first, second)]
     error = math.sqrt(sum(variance for variance, _ in parts) + known_std_err**2)

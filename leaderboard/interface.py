@@ -1,4 +1,4 @@
-"""The leaderboard from Python: create a submission, score one, build the site."""
+"""The leaderboard from Python: create a submission, score it, put it on a board, build the site."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from nsl_bench.errors import UserError
 from nsl_bench.types import Track
 
 from .accepted import SUBMISSIONS
@@ -17,7 +18,7 @@ from .safe_files import LIMITS, Limits
 from .score_report import ScoreReport
 from .submission import Manifest
 
-__all__ = ["Site", "Submission", "build_site", "score_submission", "submit"]
+__all__ = ["Site", "Submission", "accept_submission", "build_site", "score_submission", "submit"]
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,49 @@ def score_submission(
     if report.manifest is not None and report.runs:
         report = replace(report, standing=f"{standing_of(report.manifest, rounds)}.")
     return report
+
+
+def accept_submission(
+    submission: str | Path,
+    accepted: str | Path,
+    *,
+    report: ScoreReport | None = None,
+    limits: Limits = LIMITS,
+    board: str | Path | None = None,
+    heard: Callable[[str], None] | None = None,
+) -> Path:
+    """Put a submission on a board: copy it, with its scores, into the folder of accepted submissions.
+
+    `build_site` makes the board's pages from that folder. A submission to a sealed round is added to the
+    round's entries and gets its scores when the round is revealed.
+
+    Args:
+        submission: a folder or a zip file.
+        accepted: folder of accepted submissions; created if it does not exist.
+        report: the report from `score_submission`, if the submission is already scored; otherwise it is
+            scored first.
+        limits: resource limits of the scoring.
+        board: the board's file; the built-in one by default.
+        heard: called with a sentence before each step that may take long.
+
+    Returns:
+        The submission's new folder.
+
+    Raises:
+        UserError: the submission is not accepted, changed since it was scored, or has the name of another
+            submission; or the folder cannot be written.
+    """
+    from .accepted import put, take
+    from .rounds.model import read_rounds
+
+    sent, folder, file = Path(submission), Path(accepted), Path(board) if board else BOARD
+    if report is None:
+        report = score_submission(sent, limits=limits, board=file, accepted=folder, heard=heard)
+    if not report.accepted or report.manifest is None:
+        raise UserError(f"The submission {sent} is not accepted: {' '.join(report.problems)}")
+    if report.manifest.round in {found.name for found in read_rounds(file) if not found.is_revealed}:
+        return take(report, sent, folder, "predictions", file)
+    return put(report, sent, folder)
 
 
 def build_site(

@@ -1,11 +1,11 @@
-"""What predictions themselves give away: that they are those of another entry, or contradict themselves.
+"""Find predictions that equal another entry's, or whose labels contradict their probabilities.
 
-Digests and shares of contradictions are kept when a submission is scored; of scores without them the
+Digests and shares of contradictions are stored when a submission is scored. For scores without them, the
 predictions are read again.
 
-Both may have good reasons. Deterministic learners that find the same rules predict the same; a label derived
-from the likeliest concepts need not be the most probable label. So nothing is refused here: a learner's
-page says what was found.
+Both can have good reasons. Deterministic learners that find the same rules give equal predictions. A label
+derived from the most likely concepts need not be the most probable label. Nothing is therefore rejected here;
+the learner's page shows what was found.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Alike:
     """Another entry with the same predictions.
 
     Attributes:
-        slug, title: of the other entry.
-        runs: in how many runs labels and probabilities of every evaluation are the same.
+        slug, title: slug and title of the other entry.
+        runs: number of runs with equal labels and probabilities in every evaluation.
     """
 
     slug: str
@@ -53,12 +53,12 @@ class Alike:
 
 @dataclass(frozen=True)
 class Likeness:
-    """What is said of an entry's predictions.
+    """Findings about an entry's predictions.
 
     Attributes:
-        alike: other submissions' entries with the same predictions, those with the most runs first.
-        runs: how many runs the entry has.
-        contrary: evaluation to the share of labels that are not the most probable ones; those above 0.
+        alike: entries of other submissions with equal predictions, those with the most runs first.
+        runs: number of runs of the entry.
+        contrary: by evaluation, the share of labels that are not the most probable ones, if above 0.
     """
 
     alike: tuple[Alike, ...] = ()
@@ -74,18 +74,17 @@ _Place = tuple[tuple[str, Cell], Mapping[str, Look]]
 
 
 def outdated(board: Board) -> list[Path]:
-    """The folders of submissions whose scores do not say what their predictions look like."""
+    """The folders of submissions whose scores lack the digests of predictions."""
     old = (e.folder for e in board.entries if any(look is None for own in e.looks.values() for look in own))
     return list(dict.fromkeys(old))
 
 
 def likenesses(board: Board, workers: int = 1) -> dict[str, Likeness]:
-    """What is said of each entry's predictions, by its slug.
+    """Findings about the predictions of each entry, by its slug.
 
     Args:
-        board: the accepted submissions; one of the `outdated` without a readable file of predictions has
-            nothing said of it.
-        workers: processes that read.
+        board: the accepted submissions. `outdated` ones without a readable file of predictions are left out.
+        workers: number of processes that read predictions.
     """
     folders = outdated(board)
     found = spread(_look, None, folders, workers if len(folders) > _FEW_FILES else 1)
@@ -136,7 +135,7 @@ def _runs(board: Board, entry: Entry, read: _Look | None) -> list[_Place]:
 
 
 def look_at(predicted: Predicted) -> Look:
-    """What is kept of predictions."""
+    """Summarise predictions."""
     labels, probabilities = predicted
     digest = hashlib.blake2b(labels.tobytes(), digest_size=16)
     digest.update(b"" if probabilities is None else probabilities.tobytes())

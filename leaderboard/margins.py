@@ -1,6 +1,6 @@
-"""How far a measured figure may be from a published one and still be the same figure, and why so far.
+"""Equivalence margins for comparing measured figures with published ones, and their reasons.
 
-Margins follow from what the paper reports and how it counts, never from our results.
+Margins are derived from what the paper reports and how it counts, never from our results.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ __all__ = ["MARGINS", "Margin", "margin_of"]
 
 @dataclass(frozen=True)
 class Margin:
-    """What counts as no difference.
+    """An equivalence margin.
 
     Attributes:
-        about: the figures for which it holds, in words.
-        metrics: their names.
-        least: in the metric's unit.
-        share: of the published value, where that is more.
-        why: what of the paper it follows from.
+        about: description of the figures that it applies to.
+        metrics: names of their metrics.
+        least: the margin, in the metric's unit.
+        share: alternative margin as a share of the published value, used if it is greater.
+        why: the reason, from the paper.
     """
 
     about: str
@@ -78,9 +78,9 @@ def margin_of(metric: str, learner: str, published: float) -> float:
     """The margin of a published figure.
 
     Args:
-        metric: in our words.
-        learner: spec; that of FFNSL learns rules, all others have trees.
-        published: the figure.
+        metric: name of the metric.
+        learner: the learner's spec; FFNSL learns rules, all others have trees.
+        published: the published figure.
 
     Raises:
         KeyError: figures of this metric are not comparable.

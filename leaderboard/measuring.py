@@ -1,7 +1,7 @@
-"""The numbers of a submission's predictions, and how sure the means over shares are.
+"""Metrics of a submission's predictions, and intervals of the means over shares.
 
-A learner that gives labels without probabilities has no number that is one of probabilities. A run that
-failed has those of the majority class of its train labels, whatever was sent for it.
+A learner that gives labels without probabilities has no metrics of probabilities. A failed run has the
+metrics of the majority class of its train labels, whatever predictions were sent.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ def _always(label: int, n: int, n_labels: int) -> Predicted:
 
 
 class Numbers:
-    """What is counted of a submission's runs, row by row.
+    """Accumulates the metrics of a submission's runs, row by row.
 
     Args:
-        track: of the submission.
+        track: track of the submission.
         places: contest and cell of each run, by its name.
 
     Attributes:
-        metrics: numbers by run.
-        answers: labels by run and evaluation, of runs that did not fail.
-        looks: what is kept of the predictions, by run and evaluation.
-        unsure: runs of which some label is not the most probable one.
+        metrics: metrics by run.
+        answers: labels by run and evaluation, of successful runs.
+        looks: summaries of the predictions, by run and evaluation.
+        unsure: runs with a label that is not the most probable one.
     """
 
     def __init__(self, track: str, places: Mapping[str, tuple[Contest, Cell]]) -> None:
@@ -65,7 +65,7 @@ class Numbers:
         self.unsure: set[str] = set()
 
     def add(self, run: Run, evaluation: str, predicted: Predicted) -> None:
-        """Take a row of a run."""
+        """Add a row of predictions."""
         self._count(run, evaluation, predicted)
         labels = truth(run.job, *self._places[run.id])
         n_labels = len(registry.create("benchmark", run.job.benchmark).labels)
@@ -77,7 +77,7 @@ class Numbers:
             self.unsure.add(run.id)
 
     def add_rules(self, run: Run, rules: Hypothesis) -> None:
-        """Take the rules that a run's learner answers with, and count what needs them."""
+        """Add the rules of a run, if they agree with its predictions, and compute metrics of rules."""
         contest, cell = self._places[run.id]
         evaluation = contest.evaluations(run.job.track)[-1]
         mine = self.metrics[run.id]
@@ -91,7 +91,7 @@ class Numbers:
         mine.update(compute({name: m for name, m in METRICS.items() if "rules" in m.needs}, answered))
 
     def impute(self, run: Run) -> None:
-        """Take a run that failed."""
+        """Add a failed run."""
         contest, cell = self._places[run.id]
         n_labels = len(registry.create("benchmark", run.job.benchmark).labels)
         predicted = _always(majority(run.job, contest, cell), len(truth(run.job, contest, cell)), n_labels)
@@ -120,7 +120,7 @@ class Numbers:
         self._means.add((contest, cell), run.job.network or "", scores, test_number(run.job), shown)
 
     def spreads(self, finished: Sequence[Run]) -> list[Spread]:
-        """How sure the means over shares are, of the numbers that all runs that did not fail have."""
+        """Intervals of the means over shares, for metrics that all successful runs have."""
         lacking = set()
         for run in finished:
             of = self._places[run.id][0].name, run.job.network or ""

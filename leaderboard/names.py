@@ -1,7 +1,7 @@
-"""Names on the board: normalised, in one script, of characters that can be seen, and told apart.
+"""Names on the board: normalised, in one script, with visible characters only, and not confusable.
 
-`normalised` gives the form in which a name is kept, or says why there is none. Names that have the same
-`skeleton` look alike: the board has each only once.
+`normalised` gives the stored form of a name, or the reason why a name is invalid. Names with the same
+`skeleton` look alike, and the board accepts only one of them.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ _ALIKE = str.maketrans(
 
 
 def invisible(text: str) -> bool:
-    """Whether a text has characters that are not seen, or that turn the direction of writing."""
+    """Whether a text has invisible characters, or characters that change the direction of writing."""
     return bool(_FILLERS.search(text)) or not text.isprintable()
 
 
 def normalised(name: str) -> str:
-    """A name in the form in which the board keeps it: NFKC, single spaces.
+    """The stored form of a name: NFKC, single spaces.
 
     Raises:
-        ValueError: why it is no name, behind "name".
+        ValueError: the name is invalid; the message is a reason that follows "name".
     """
     if invisible(name):
         raise ValueError("has invisible characters; remove them")
@@ -78,7 +78,7 @@ def normalised(name: str) -> str:
 
 
 def skeleton(name: str) -> str:
-    """What a name looks like: two names that have this in common are taken for each other."""
+    """The visual form of a name. Names with the same visual form can be confused."""
     text = unicodedata.normalize("NFKC", name).casefold()
     bare = "".join(c for c in unicodedata.normalize("NFD", text) if _kind(c) != "M")
     seen = "".join(_plain(character) for character in bare).translate(_ALIKE).translate(_ALIKE)

@@ -1,4 +1,4 @@
-"""Pareto fronts: the learners that no other one beats in everything at once."""
+"""Pareto fronts: the learners that no other learner dominates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["front"]
 
 
 def front(values: npt.NDArray[np.float64], higher_is_better: Sequence[bool]) -> npt.NDArray[np.bool_]:
-    """bool [n]: which rows no other row dominates, by being as good in every column and better in one.
+    """bool [n]: whether no other row dominates a row, i.e. is as good in every column and better in one.
 
     Args:
         values: float64 [n, metrics], without NaN.

@@ -1,9 +1,9 @@
-"""The predictions of a submission, unpacked as little as possible.
+"""Read the predictions of a submission, unpacking as little as possible.
 
-A parquet file says at its end what it holds, and may lie: a few bytes can unpack to gigabytes, and a file of
-some megabytes can list a hundred thousand empty pieces. So the end is measured before it is read, what it
-says is bounded before anything is unpacked, row groups in which no run of a contest stands are never
-unpacked, and what is unpacked has only so much memory.
+The metadata at the end of a parquet file can be wrong: a few bytes can unpack to gigabytes, and a file of
+some megabytes can list a hundred thousand empty pieces. Therefore the size of the metadata is checked before
+it is read, its values are checked before anything is unpacked, row groups without runs of a contest are never
+unpacked, and unpacking has a memory limit.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ _ROUNDING = 1e-3
 
 
 def contradictions(predicted: Predicted) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Which labels contradict their own probabilities, and which cannot go with them at all.
+    """Find labels that contradict their probabilities, and labels that are impossible with them.
 
-    A label contradicts them where another label is more probable, by more than rounding; "none" and "several"
-    where one label has all the probability. It cannot go with them where it has no probability and another
-    label has all of it, or where it is "none" or "several" then.
+    A label contradicts its probabilities if another label is more probable by more than rounding; "none" and
+    "several" do if one label has probability 1. A label is impossible if it has probability 0 and another
+    label has probability 1; so are "none" and "several" then.
 
     Args:
-        predicted: labels [n] and probabilities [n, labels]; labels alone contradict nothing.
+        predicted: labels [n] and probabilities [n, labels]; labels without probabilities contradict nothing.
 
     Returns:
-        Two bool [n].
+        Two arrays, bool [n]: contradicting labels, and impossible labels.
     """
     codes, probabilities = predicted
     if probabilities is None:
@@ -77,7 +77,7 @@ def contradictions(predicted: Predicted) -> tuple[npt.NDArray[np.bool_], npt.NDA
 
 
 def rows_of(path: str | Path, batch_rows: int = 64) -> Iterator[tuple[str, str, Predicted]]:
-    """The rows of an accepted submission's predictions, unchecked.
+    """The rows of an accepted submission's predictions, without checks.
 
     Yields:
         Run, evaluation, int8 [n] and float32 [n, labels].
@@ -99,21 +99,20 @@ def read_predictions(
     limits: Limits = LIMITS,
     ignored: Collection[str] = (),
 ) -> Iterator[tuple[str, str, Predicted]]:
-    """Run, evaluation and what was predicted, row by row.
+    """Read and check the rows of a submission's predictions.
 
     Args:
-        folder: of the submission.
-        sizes: number of test examples and of labels by run.
-        limits: what it may cost.
-        ignored: runs whose rows are passed over; they are not unpacked where they stand in row groups of
-            their own.
+        folder: the submission's folder.
+        sizes: numbers of test examples and of labels, by run.
+        limits: resource limits.
+        ignored: runs whose rows are skipped; row groups with such runs only are not unpacked.
 
     Yields:
         Run, evaluation, int8 [n] and float32 [n, labels].
 
     Raises:
-        Rejected: other columns, rows that are there twice or belong to no run, lists of another length,
-            labels that there are not, NaN, numbers that are no probabilities, or more than may be unpacked.
+        Rejected: wrong columns, duplicate rows or rows of unknown runs, lists of wrong length, unknown
+            labels, NaN, values that are not probabilities, or more data than the limits allow.
     """
     import pyarrow as pa
 

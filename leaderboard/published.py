@@ -1,7 +1,7 @@
-"""Published numbers: what other people's papers report, as data files with source and counting rules.
+"""Published numbers of papers, as data files with their sources and counting rules.
 
-``paper/NAME.toml`` says where the numbers of a paper come from and how they count; ``paper/NAME*.csv``
-hold them. `benchmarks/restate_paper.py` makes the CSV files.
+``paper/NAME.toml`` has the source of a paper's numbers and how they are counted; ``paper/NAME*.csv`` have the
+numbers. `benchmarks/restate_paper.py` makes the CSV files.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ FOLDER = Path(__file__).parent / "paper"
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper whose numbers are restated here.
+    """A paper with published numbers.
 
     Attributes:
         name: short name, e.g. ``"ffnsl2023"``.
-        title, authors, venue, year, url: what it is.
-        licence: of the numbers.
-        source: where they were read, and how they were checked.
-        counting: metric to the way in which the paper counts it.
+        title, authors, venue, year, url: bibliographic data.
+        licence: licence of the numbers.
+        source: where the numbers were read, and how they were checked.
+        counting: how the paper counts each metric.
     """
 
     name: str
@@ -47,15 +47,15 @@ class Paper:
 
 
 def names() -> list[str]:
-    """The papers that are here."""
+    """The names of all papers."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def paper(name: str) -> Paper:
-    """What a paper is.
+    """A paper by its name.
 
     Raises:
-        UserError: there is none of that name, or its file is broken.
+        UserError: an unknown name, or a damaged file.
     """
     path = FOLDER / f"{name}.toml"
     if name not in names():
@@ -79,10 +79,10 @@ def paper(name: str) -> Paper:
 
 @cache
 def table(file: str) -> pd.DataFrame:
-    """One of the CSV files by its stem, e.g. ``"ffnsl2023-follow_suit"``; empty cells are ``""`` or NaN.
+    """A CSV file by its stem, e.g. ``"ffnsl2023-follow_suit"``; empty cells are ``""`` or NaN.
 
     Raises:
-        UserError: there is none of that name.
+        UserError: an unknown name.
     """
     import pandas as pd
 

@@ -1,13 +1,13 @@
-"""Who is better, and is it chance? Paired tests over train sets, shared ranks, groups that do not differ.
+"""Ranks of learners: paired tests over train splits, shared ranks, groups without significant differences.
 
-Learners are compared over the same runs only: all values come as one matrix, learners by repeats, in which
-a column is one train set. What repeats share (an easy train set, a test set) cancels in the differences.
+Learners are compared on the same runs only. Values are a matrix [learners, train splits]. Effects that all
+learners share, such as an easy train split, cancel out in the differences.
 
-A pair is compared by the paired t test, which keeps its level with three to ten pairs of normal differences;
-an exact permutation test of three pairs could never find a difference (its least p is 1/4). Over all pairs of
-all tables of a board p values are corrected by Holm's method, so that the chance of any false alarm on it
-stays below the level. `benchmarks/significance.py` simulates both, and power; docs/leaderboard.md has its
-figures.
+Two learners are compared by the paired t test, which keeps its level with three to ten pairs of normally
+distributed differences. An exact permutation test of three pairs could never find a difference (its least p
+value is 1/4). Holm's method corrects the p values over all pairs of all tables of a board, which bounds the
+probability of any false positive on the board. `benchmarks/significance.py` simulates the false-positive rate
+and the power; docs/leaderboard.md has the results.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.run.statistics import NOTHING, holm, paired_p_values
+from nsl_bench.run.statistics import holm, paired_p_values
 
 __all__ = [
     "Placing",
     "adjusted_p_values",
-    "difference_interval",
     "groups",
     "mean_ranks",
     "p_value",
@@ -36,13 +35,14 @@ Matrix = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Placing:
-    """A learner's place among those of its track.
+    """A learner's rank in its track.
 
     Attributes:
-        index: which row of the matrix.
-        rank: 1 is best; learners that do not differ from the best one of their group share it.
-        mean: of its values.
-        std_err: standard error of the mean over repeats; NaN for one repeat.
+        index: row of the matrix.
+        rank: 1 is best; learners that do not differ significantly from the best of their group share its
+            rank.
+        mean: mean of its values.
+        std_err: standard error of the mean over train splits; NaN for one split.
     """
 
     index: int
@@ -59,19 +59,19 @@ def p_value(first: Matrix, second: Matrix) -> float:
         second: float64 [repeats], of the same repeats.
 
     Returns:
-        1 for fewer than two repeats and for equal values; 0 where all differences are the same and not zero.
+        1 for fewer than two repeats and for equal values; 0 if all differences are equal and not zero.
     """
     return float(paired_p_values((first - second)[None])[0])
 
 
 def adjusted_p_values(tables: Sequence[Matrix]) -> list[Matrix]:
-    """For each table float64 [learners, learners]: the p value of each pair, corrected over the pairs of all.
+    """P values of all pairs of learners in several tables, corrected over all pairs of all tables.
 
     Args:
-        tables: float64 [learners, repeats] each.
+        tables: the values, float64 [learners, repeats] each.
 
     Returns:
-        Symmetric matrices with 1 on the diagonal.
+        For each table, a symmetric matrix float64 [learners, learners] with 1 on the diagonal.
     """
     pairs = [np.triu_indices(len(values), 1) for values in tables]
     plain = [
@@ -89,29 +89,6 @@ def adjusted_p_values(tables: Sequence[Matrix]) -> list[Matrix]:
     return found
 
 
-def difference_interval(first: Matrix, second: Matrix, level: float = _LEVEL) -> tuple[float, float]:
-    """The interval of the mean paired difference, first minus second, of the paired t test.
-
-    Args:
-        first: float64 [repeats].
-        second: float64 [repeats], of the same repeats.
-        level: 0.05 for a 95 % interval.
-
-    Returns:
-        Its ends; (-inf, inf) for fewer than two repeats.
-    """
-    difference = first - second
-    n = len(difference)
-    if n < 2:
-        return -np.inf, np.inf
-    if np.ptp(difference) <= NOTHING:  # scipy gives no interval of no length
-        return float(difference.mean()), float(difference.mean())
-    from scipy.stats import ttest_1samp
-
-    found = ttest_1samp(difference, 0.0).confidence_interval(1 - level)
-    return float(found.low), float(found.high)
-
-
 def _order(values: Matrix, higher_is_better: bool) -> list[int]:
     means = values.mean(axis=1)
     order = np.argsort(-means if higher_is_better else means, kind="stable")
@@ -125,16 +102,16 @@ def place(
     level: float = _LEVEL,
     p_values: Matrix | None = None,
 ) -> list[Placing]:
-    """Ranks, best first.
+    """Rank learners, best first.
 
-    Going down the means, a learner shares the rank of its group's best one unless it is significantly worse
-    than that one; then it opens the next group, whose rank is its place.
+    Learners are ordered by mean. A learner shares the rank of the best of its group unless it is
+    significantly worse. Then it starts the next group, whose rank is its position.
 
     Args:
         values: float64 [learners, repeats].
-        higher_is_better: the direction of the metric.
-        level: of all comparisons together.
-        p_values: corrected ones of each pair (`adjusted_p_values`); by default over the pairs of this table.
+        higher_is_better: direction of the metric.
+        level: significance level of all comparisons together.
+        p_values: corrected p values of each pair (`adjusted_p_values`); by default corrected over this table.
     """
     p_values = adjusted_p_values([values])[0] if p_values is None else p_values
     placed: list[Placing] = []
@@ -149,10 +126,10 @@ def place(
 
 
 def groups(values: Matrix, *, higher_is_better: bool = True, level: float = _LEVEL) -> list[tuple[int, ...]]:
-    """The largest runs of neighbours, by mean, of which no two differ: a critical-difference picture's bars.
+    """The largest groups of neighbours by mean without significant differences (critical-difference plot).
 
     Returns:
-        Rows of the matrix, best first; groups of one are left out.
+        Rows of the matrix in each group, best first; groups of one are left out.
     """
     order, p_values = _order(values, higher_is_better), adjusted_p_values([values])[0]
     found: list[tuple[int, int]] = []
@@ -168,7 +145,7 @@ def groups(values: Matrix, *, higher_is_better: bool = True, level: float = _LEV
 
 
 def mean_ranks(values: Matrix, *, higher_is_better: bool = True) -> Matrix:
-    """float64 [learners]: the mean over columns of each learner's rank in it; ties share their mean rank.
+    """float64 [learners]: mean over columns of each learner's rank; ties share their mean rank.
 
     Demsar: "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 2006.
     """

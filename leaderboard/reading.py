@@ -1,7 +1,7 @@
-"""The words of a submission, checked line by line: manifest and runs.
+"""Read and check a submission's manifest and runs, line by line.
 
-What each may hold is declared (`Manifest`, `Line`); what is wrong raises `Rejected` with one sentence that
-says where. The predictions are read by `nsl_bench.leaderboard.predictions`.
+`Manifest` and `Line` declare the permitted values. Errors raise `Rejected` with one sentence that gives the
+place. `nsl_bench.leaderboard.predictions` reads the predictions.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class Line(Open):
 
     Attributes:
         run: the submitter's name of the run.
-        job: what was run.
-        content_hash: of the train and the test set.
-        hypothesis: what was learned, if it can be read as rules.
-        learning_time: seconds, as the submitter says.
-        versions, environment: as the submitter says.
-        started: ISO 8601.
-        status: how it ended; what did not end well needs no predictions, and counts as the majority class.
+        job: the job.
+        content_hash: content hashes of the train and the test set.
+        hypothesis: the learned rules, if the learner gives rules.
+        learning_time: learning time in seconds, reported by the submitter.
+        versions, environment: reported by the submitter.
+        started: start time, ISO 8601.
+        status: how the run ended; a failed run needs no predictions and counts as the majority class.
     """
 
     run: Annotated[str, Is("8 to 64 hexadecimal digits", test=_RUN.fullmatch)]
@@ -91,14 +91,14 @@ class Run:
 
     Attributes:
         id: the submitter's name of the run.
-        job: what was run.
-        content_hash: of the train and the test set.
-        language: of the rules, None where there are none.
-        rules: what was learned.
-        learning_time: seconds, as the submitter says; None if not given.
-        versions, environment: as the submitter says.
-        started: ISO 8601.
-        status: how it ended.
+        job: the job.
+        content_hash: content hashes of the train and the test set.
+        language: language of the rules; None without rules.
+        rules: the learned rules.
+        learning_time: learning time in seconds, reported by the submitter; None if not given.
+        versions, environment: reported by the submitter.
+        started: start time, ISO 8601.
+        status: how the run ended.
     """
 
     id: str
@@ -114,10 +114,10 @@ class Run:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest, checked, with its files' hashes.
+    """Read the manifest and check it and the hashes of its files.
 
     Raises:
-        Rejected: a field is missing or wrong, or a file is not the one that was hashed.
+        Rejected: a field is missing or wrong, or a file has another hash.
     """
     try:
         manifest = checked(Manifest, parse_json((folder / MANIFEST).read_bytes()), f"{MANIFEST}: ")
@@ -136,10 +136,10 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def read_runs(folder: Path, limits: Limits = LIMITS) -> list[Run]:
-    """The runs, checked one by one.
+    """Read and check the runs.
 
     Raises:
-        Rejected: a line that is no run, a run that is there twice, or too many.
+        Rejected: a line that is not a run, a duplicate run, or too many runs.
     """
     runs: dict[str, Run] = {}
     with (folder / RUNS).open("rb") as file:

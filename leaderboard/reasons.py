@@ -1,9 +1,9 @@
-"""Reasons for which a reproduced figure may differ from the published one, tested and never only stated.
+"""Tested reasons for differences between reproduced and published figures.
 
-A reason names a condition under which the published figure was made and ours was not. It is tested by doing
-the runs again under that condition: it holds if the condition moves the figure significantly (paired t test
-over the same train sets) and the figure then no longer differs from the published one. A difference for which
-no reason holds stays a difference without a reason.
+A reason is a condition under which the published figure was obtained and ours was not. It is tested by
+repeating the runs under that condition. The reason holds if the figure changes significantly (paired t test
+over the same train splits) and then no longer differs from the published one. Otherwise the difference has no
+reason.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Tested:
     """A reason and its tests.
 
     Attributes:
-        condition: in words, behind "with".
+        condition: description, which follows "with".
         measured: the figure under the condition.
-        compared: it with the published figure.
-        p_moved: of the paired t test of the figure with and without the condition.
+        compared: its comparison with the published figure.
+        p_moved: p value of the paired t test of the figure with and without the condition.
     """
 
     condition: str
@@ -48,7 +48,7 @@ class Tested:
 
     @property
     def holds(self) -> bool:
-        """Whether the condition moves the figure, to where it does not differ from the published one."""
+        """Whether the condition changes the figure so that it no longer differs from the published one."""
         return self.p_moved < LEVEL and not self.compared.different
 
     def __str__(self) -> str:
@@ -62,17 +62,17 @@ class Tested:
 def check_reason(
     condition: str, plain: Mapping[int, float], under: Mapping[int, float], published: Mean, margin: float
 ) -> Tested | None:
-    """The tests of a reason.
+    """Test a reason.
 
     Args:
-        condition: in words, behind "with".
-        plain: the figure by repeat, without the condition.
-        under: the same under the condition.
-        published: what it is compared with.
-        margin: of the figure.
+        condition: description, which follows "with".
+        plain: the figure by train split, without the condition.
+        under: the figure by train split, under the condition.
+        published: the published figure.
+        margin: equivalence margin of the figure.
 
     Returns:
-        None with fewer than two repeats in both.
+        The tests; None if both have fewer than two train splits in common.
     """
     both = sorted(plain.keys() & under.keys())
     if len(both) < 2:
@@ -83,7 +83,7 @@ def check_reason(
 
 
 def misread(split: Split, task: Benchmark, share: float, rng: np.random.Generator) -> Split:
-    """Train examples as a network that errs at random reads them: one concept of some examples is another.
+    """Train examples as read by a network with random errors: one concept of some examples is replaced.
 
     Args:
         split: examples of a task in which an example is wrong if and only if one of its knowledge features

@@ -1,4 +1,4 @@
-"""A paper reproduced: its grid run again, every figure beside the published one, with a badge and a reason.
+"""Reproduce a paper: run its grid and compare every figure with the published one.
 
 The grid of "FFNSL: Feed-Forward Neural-Symbolic Learner" (Cunnington, Law, Lobo, Russo; Machine Learning
 2023): its own splits, Sudoku on MNIST, playing cards on true concepts at 0 % (the photographs are not
@@ -67,7 +67,7 @@ _CLEAN = 0.02
 
 @dataclass(frozen=True)
 class Preset:
-    """How much of the grid is run.
+    """The part of the grid to run.
 
     Attributes:
         baseline_percents: shares of shifted examples for the baselines, where there are images; FFNSL is run
@@ -105,7 +105,7 @@ PRESETS: Mapping[str, Preset] = {
 
 @dataclass(frozen=True)
 class Figure:
-    """One published number, and ours.
+    """A published figure and the reproduced one.
 
     Attributes:
         benchmark, learner, penalties, network, size, shift, percent, metric: what it is, in our words.
@@ -154,7 +154,7 @@ def grid(
     splits: Path,
     mnist: Path | None = None,
 ) -> list[Job]:
-    """The runs of the paper, as far as its data are here.
+    """The paper's runs for which the data are available.
 
     Args:
         tasks: some of `TASKS`.
@@ -212,7 +212,7 @@ def paper_atoms(benchmark: str, hypothesis: Hypothesis) -> int:
 
 
 def compare(jobs: Sequence[Job], store: Store) -> list[Figure]:
-    """Every published figure of the finished runs, in the order of the grid."""
+    """Compare every published figure of the finished runs with ours, in the order of the grid."""
     wanted = {job.key() for job in jobs}
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for key, record in store.latest().items():
@@ -376,7 +376,7 @@ def _incomparable(job: Job, metric: str, counting: str) -> str:
         learner = Spec.parse(job.learner).name
         return "another machine" + (" and another rule learner" if learner == "ffnsl" else "")
     if counting == "ours":
-        return "counted otherwise than in the paper"
+        return "counted differently in the paper"
     if job.track == "symbolic" and metric not in ("hypothesis_accuracy", "atoms", "rules"):
         return "true concepts here, a network's predictions in the paper"
     if job.track != "symbolic" and job.benchmark == "follow_suit":
@@ -404,14 +404,14 @@ def _reason(
     margin = margin_of(metric, job.learner, published.value)
     found: list[Tested | None] = []
     if job.learner == "cnn_lstm" and by_code:
-        condition = f"the network of the paper's code in place of that of its text ({_PUBLISHED_CODE})"
+        condition = f"the network of the paper's code instead of the one in its text ({_PUBLISHED_CODE})"
         found.append(check_reason(condition, plain, by_code, published, margin))
     spoilt = _spoilt(job.benchmark)
     if job.track == "symbolic" and Spec.parse(job.learner).name != "ffnsl" and spoilt > _CLEAN:
         condition = (
-            f"digits misread at random until {spoilt:.0%} of the train examples are spoilt, as many as "
+            f"digits misread at random until {spoilt:.0%} of the train examples are incorrect, the same "
         )
-        condition += "the paper's network spoils, in place of true concepts"
+        condition += "share as with the paper's network, instead of true concepts"
         under = _misread(tuple(record.job for record in records), spoilt)
         found.append(check_reason(condition, plain, under.get(metric, {}), published, margin))
     return "; ".join(str(one) for one in found if one is not None and one.holds)

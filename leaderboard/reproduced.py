@@ -27,29 +27,30 @@ _SIGNS: dict[Badge, str] = {
 }
 
 _BADGES = f"""\
-Each figure is compared with the published one by two tests at the level of {LEVEL:.0%}: two one-sided tests
-of equivalence within a margin, and Welch's test of difference. Both use means and standard errors over train
-sets, with Satterthwaite's degrees of freedom. Where test images are drawn anew, their error is added. No p
-value is corrected for the number of figures: by chance alone one in twenty equal figures differs.
+Each figure is compared with the published one by two tests with a significance level of {LEVEL:.0%}: two
+one-sided tests (TOST) of equivalence within a margin, and Welch's test of difference. Both use means and
+standard errors over train splits, with Satterthwaite's degrees of freedom. If the test images differ from the
+paper's, their sampling error is added. P values are not corrected for the number of figures, so one in twenty
+equal figures is expected to differ.
 
 - *reproduced*: equivalent within the margin, by a test with a power of at least {POWER:.0%};
-- *differs*: Welch's test shows a difference, and the others do not show that it is below the margin;
-- *undecided*: neither, although equal figures would have been shown to be equivalent with that power;
-- *not enough data*: neither, and the repeats are too few for that power. *n needed* says how many of ours
-  would do; "-" says that none would, because the error of the paper's figure or of the test images is too
+- *differs*: Welch's test shows a difference, and no test shows that it is below the margin;
+- *undecided*: neither, although the power for equal figures is sufficient;
+- *not enough data*: neither, and the power is too low. *n needed* is the number of train splits that would
+  suffice; "-" means that none does, because the error of the paper's figure or of the test images is too
   large;
-- *not comparable*: another thing was measured; the reason says which.
+- *not comparable*: different quantities; the reason is given.
 
-A difference has a reason only if the reason was tested: the runs were done again under its condition, which
-moved the figure significantly (paired t test) to where it no longer differs. The repeats learn from the
-paper's own train sets. Paired tests would take that into account, but means alone do not allow them."""
+A reason for a difference is only given if it was tested: the runs were repeated under its condition, and the
+figure then changed significantly (paired t test) and no longer differed. Train splits are the paper's own.
+Paired tests would use this, but they are not possible with published means."""
 
 
 def summary(figures: Sequence[Figure]) -> str:
     """How many figures have which badge, in all and at 0 %."""
     zero = [figure for figure in figures if figure.percent == 0]
     text = f"{len(figures)} figures: {_counted(figures)}."
-    return f"{text} At 0 % shift, {len(zero)} figures: {_counted(zero)}." if zero else text
+    return f"{text} Without shift, {len(zero)} figures: {_counted(zero)}." if zero else text
 
 
 def _counted(figures: Sequence[Figure]) -> str:
@@ -78,9 +79,9 @@ def write_report(figures: Sequence[Figure], out: Path, command: str) -> list[Pat
         f"Made by `{command}`. {about.title} ({', '.join(about.authors)}; {about.venue} {about.year}).",
         f"**{summary(figures)}**",
         _BADGES,
-        "Margins follow from what the paper reports:",
+        "The margins are derived from what the paper reports:",
         "\n".join(_margin(margin) for margin in MARGINS),
-        "Whatever counts differently here and in the paper is shown both ways.",
+        "Metrics that nsl-bench and the paper count differently are shown in both ways.",
     ]
     for benchmark in dict.fromkeys(figure.benchmark for figure in figures):
         mine = [figure for figure in figures if figure.benchmark == benchmark]

@@ -1,7 +1,7 @@
-"""Doing a random sample of an entry's runs again, and comparing what comes out with what was submitted.
+"""Repeat a random sample of an entry's runs and compare the results with the submission.
 
-A submitter does not know which runs will be done. Labels and numbers may differ by a tolerance: learners with
-a time limit stop at different places on different machines.
+Submitters do not know which runs will be repeated. Labels and metrics may differ by a tolerance, because
+learners with a time limit stop at different points on different machines.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ COMPARED = ("hypothesis_accuracy", "framework_accuracy", "brier_score")
 
 @dataclass(frozen=True)
 class Sample:
-    """Which runs are done again, and how far they may differ.
+    """The runs to repeat and the permitted difference.
 
     Attributes:
-        n: how many runs.
-        seed: of the sample.
-        tolerance: how far labels (a share) and numbers may differ.
+        n: number of runs.
+        seed: random seed of the sample.
+        tolerance: greatest permitted difference of labels (a share) and metrics.
     """
 
     n: int
@@ -69,21 +69,21 @@ def again(
     learner: str | None = None,
     heard: Callable[[str], None] = lambda sentence: None,
 ) -> Again:
-    """Do some of an entry's runs again.
+    """Repeat some of an entry's runs.
 
     Args:
-        folder: of the submission.
-        contests: the board's.
-        rounds: its sealed rounds.
-        sample: which runs.
-        bench: does them, each learner in a process of its own.
-        describe: asks a learner what it is, in a process of its own.
-        learner: spec in place of the submission's, which may name a file of the submitter's.
-        heard: is told what is being done.
+        folder: the submission's folder.
+        contests: the board's contests.
+        rounds: the board's sealed rounds.
+        sample: the runs to repeat.
+        bench: does the runs, each learner in a sandbox.
+        describe: function from a learner's spec to its track and version, in a sandbox.
+        learner: spec to use instead of the submission's, which may name a file of the submitter.
+        heard: called with a sentence before each step that may take long.
 
     Raises:
-        UserError: the learner is none that is installed and no other is named, the submission is not
-            accepted, or a sealed round is not revealed.
+        UserError: the learner is not installed and no other is given, the submission is not accepted, or its
+            sealed round is not revealed.
     """
     manifest = read_manifest(folder)
     spec = _spec(manifest, learner)
@@ -141,10 +141,10 @@ def _compared(
 
 
 def write_again(found: Again, folder: Path) -> None:
-    """Write what was found beside a submission's scores.
+    """Write the result beside a submission's scores.
 
     Raises:
-        UserError: it cannot be written.
+        UserError: the file cannot be written.
     """
     try:
         with cache.replacing(folder / AGAIN) as temporary:

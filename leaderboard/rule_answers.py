@@ -1,8 +1,7 @@
-"""Rules of strangers, answered in a process of its own with a time and a memory limit.
+"""Evaluate submitted rules in a separate process with limits on time and memory.
 
-The rules are parsed without `#script` and `#include`; grounding and solving can still take for ever or
-eat all memory, which is why nothing of it happens in the process that keeps the scores
-(`nsl_bench.guarded.call`).
+`#script` and `#include` are refused. Grounding and solving could still run forever or use all memory, so they
+never happen in the process that has the scores (`nsl_bench.guarded.call`).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _LONGEST_ERROR = 250
 
 
 class RuleError(UserError):
-    """Rules that cannot be used; the text says why."""
+    """The rules cannot be used; the message says why."""
 
 
 def answers_of_rules(
@@ -37,21 +36,21 @@ def answers_of_rules(
     seconds: float,
     concepts: npt.NDArray[np.int16] | None = None,
 ) -> tuple[npt.NDArray[np.int16], int, int]:
-    """What rules derive on a benchmark's symbolic test set, and what they cost.
+    """Evaluate rules on a task's test set.
 
     Args:
-        benchmark: its name.
-        seed: of the test set.
-        number: which test set, 1 unless train sets have test sets of their own.
+        benchmark: the task.
+        seed: seed of the test set.
+        number: number of the test set; 1 unless train splits have their own test sets.
         rules: texts of rules.
-        seconds: wall time; what takes longer is ended.
-        concepts: int16 [n, slots], asked in place of the true ones.
+        seconds: time limit in seconds (wall time).
+        concepts: int16 [n, slots], concepts to use instead of the true ones.
 
     Returns:
-        The labels int16 [n] that they derive, their atoms, and how many rules they are.
+        The derived labels, int16 [n], the number of atoms, and the number of rules.
 
     Raises:
-        RuleError: they do not parse, cannot be used, or take too long or too much memory.
+        RuleError: the rules do not parse, cannot be used, or exceed a limit.
     """
     allowance = Allowance(seconds, _MEMORY_BYTES)
     try:

@@ -1,4 +1,4 @@
-"""The rules of a submission: what they cost, and whether they are what the learner answers with."""
+"""The rules of a submission: their atoms, and whether they agree with the predictions."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ def judge_rules(
 
 
 def check_rules(runs: Sequence[Run], limits: Limits, deadline: float) -> None:
-    """Check that rules can be used, on public examples: the sealed ones are nobody's before the reveal.
+    """Check that rules can be used, on public examples, because sealed ones are secret before the reveal.
 
     Raises:
-        Rejected: they cannot.
+        Rejected: the rules cannot be used.
     """
     judge = _Judge(len({run.rules for run in runs if run.language == "asp"}), limits, deadline)
     for run in runs:

@@ -1,7 +1,7 @@
-"""Reading what a stranger sent: limits on sizes, plain files only, names that stay inside, no pickle.
+"""Read submissions safely: limited sizes, regular files only, no paths outside the folder, no pickle.
 
-A submission is a folder or a zip file. Everything is checked before it is read; what is wrong raises
-`Rejected` with one sentence.
+A submission is a folder or a zip file. Everything is checked before it is read. Problems raise `Rejected`
+with one sentence.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ __all__ = ["LIMITS", "Limits", "Rejected", "opened"]
 
 
 class Rejected(UserError):
-    """A submission that the board does not take; its text is the one sentence that says why."""
+    """The board does not accept the submission; the message is one sentence with the reason."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a submission may cost.
+    """Resource limits for scoring a submission.
 
     Attributes:
-        manifest_bytes, runs_bytes, predictions_bytes: greatest size of each file.
-        line_bytes: of one run's line.
-        rules_bytes: of one run's rules.
-        unpacked_bytes: of the predictions, all together.
-        group_bytes: of memory while one row group of the predictions is unpacked.
-        runs: how many runs.
-        words: characters of one text that says what a run is.
-        solver_seconds: for one run's rules.
-        seconds: wall time of the whole scoring.
-        memory: bytes of the whole scoring, in a process of its own.
+        manifest_bytes, runs_bytes, predictions_bytes: maximum size of each file in bytes.
+        line_bytes: maximum size of one run's line in bytes.
+        rules_bytes: maximum size of one run's rules in bytes.
+        unpacked_bytes: maximum size of all unpacked predictions in bytes.
+        group_bytes: memory limit in bytes while one row group of the predictions is unpacked.
+        runs: maximum number of runs.
+        words: maximum number of characters of a text that describes a run.
+        solver_seconds: time limit in seconds for the rules of one run.
+        seconds: time limit in seconds (wall time) for the whole scoring.
+        memory: memory limit in bytes for the whole scoring, in a separate process.
     """
 
     manifest_bytes: int = 64 * 1024
@@ -76,11 +76,11 @@ _FILES = (MANIFEST, RUNS, PREDICTIONS)
 
 @contextlib.contextmanager
 def opened(path: Path, limits: Limits = LIMITS) -> Iterator[Path]:
-    """The folder of a submission; a zip file is unpacked for as long as the block runs.
+    """The folder of a submission. A zip file is unpacked for the duration of the block.
 
     Raises:
-        UserError: there is nothing at this path, or it cannot be read.
-        Rejected: files that are too large, missing, links, or named to land elsewhere.
+        UserError: the path does not exist or cannot be read.
+        Rejected: a file is too large, missing, a link, or has a path outside the folder.
     """
     try:
         mode = path.stat().st_mode

@@ -1,4 +1,4 @@
-"""What the board says to a submission: its scored runs or its problems, as a record and as a comment."""
+"""The report on a submission: its scored runs or its problems, as data and as a Markdown comment."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SCORES = "scores.jsonl"
 
 @dataclass(frozen=True)
 class Look:
-    """What is kept of the predictions of one evaluation, so that they need not be read again.
+    """A summary of the predictions of one evaluation, so that they need not be read again.
 
     Attributes:
-        digest: of labels and probabilities, 32 hexadecimal digits; equal predictions have the same.
+        digest: hash of labels and probabilities, 32 hexadecimal digits.
         contrary: share of labels that are not the most probable ones.
-        shown: what a run's page shows of them (`nsl_bench.leaderboard.shown`), packed; the board in memory
-            has none of it.
+        shown: the part of the predictions that a run's page shows (`nsl_bench.leaderboard.shown`), packed;
+            not loaded into the board in memory.
     """
 
     digest: str
@@ -38,19 +38,19 @@ class Look:
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """One run as the board keeps it.
+    """A scored run.
+
+    What the submitter reports about the run, such as its rules, stays in the submission.
 
     Attributes:
-        run: the submitter's name of it.
+        run: the submitter's name of the run.
         contest: name of its contest.
         shift, percent, repeat: its cell.
-        network: perception network, empty in tracks without.
-        metrics: every number, computed here; `learning_time` as the submitter says.
-        command: that does it again.
-        status: how it ended; one that did not end well has the numbers of the majority class.
-        looks: evaluation to what is kept of its predictions; empty in scores of before.
-
-    What the submitter says of the run, its rules among it, stays in the submission.
+        network: perception network; empty in tracks without one.
+        metrics: all metrics, computed by the board, except `learning_time`, which the submitter reports.
+        command: command that repeats the run.
+        status: how the run ended; a failed run has the metrics of the majority class.
+        looks: summaries of its predictions, by evaluation; empty in older scores.
     """
 
     run: str
@@ -66,25 +66,25 @@ class ScoredRun:
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> ScoredRun:
-        """The run of the values that `asdict` makes of it."""
+        """Make a run from the values of `asdict`."""
         looks = {evaluation: Look(**look) for evaluation, look in values.get("looks", {}).items()}
         return cls(**{**values, "looks": looks})
 
     @property
     def cell(self) -> Cell:
-        """Its place in the contest's grid."""
+        """Its position in the contest's grid."""
         return Cell(self.shift, self.percent, self.repeat)
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How sure a metric's mean over shares is (`nsl_bench.run.statistics`).
+    """Interval and standard error of a metric's mean over shares (`nsl_bench.run.statistics`).
 
     Attributes:
-        contest, network, metric: whose.
+        contest, network, metric: what the mean is about.
         low, high: ends of the 95 % interval.
-        std_err: of the mean.
-        components: the standard error that each thing that varied has alone.
+        std_err: standard error of the mean.
+        components: standard error due to each factor alone.
     """
 
     contest: str
@@ -98,16 +98,16 @@ class Spread:
 
 @dataclass(frozen=True)
 class ScoreReport:
-    """What the board says to a submission.
+    """The report on a submission.
 
     Attributes:
-        name: of the submission, as far as it could be read.
-        problems: why it is not taken, a sentence each; empty if it is.
-        notes: what is worth knowing.
+        name: name of the submission, if it could be read.
+        problems: reasons why it is not accepted, one sentence each; empty if it is accepted.
+        notes: further remarks.
         runs: the scored runs.
-        manifest: who submits what.
+        manifest: the submission's manifest; None if it could not be read.
         standing: whether it is verified, and how, as a sentence.
-        spreads: how sure the means over shares are.
+        spreads: intervals of the means over shares.
     """
 
     name: str
@@ -120,7 +120,7 @@ class ScoreReport:
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> ScoreReport:
-        """The report of the values that `asdict` makes of it, lists for tuples."""
+        """Make a report from the values of `asdict`, with lists for tuples."""
         manifest = values["manifest"]
         return cls(
             values["name"],
@@ -133,12 +133,12 @@ class ScoreReport:
 
     @property
     def accepted(self) -> bool:
-        """Whether the board takes it."""
+        """Whether the board accepts the submission."""
         return not self.problems
 
 
 def write_scores(report: ScoreReport, path: Path) -> None:
-    """The board's record: one scored run a line, then one mean over shares a line.
+    """Write the scores as lines of JSON: the scored runs, then the means over shares.
 
     Raises:
         UserError: the file cannot be written.
@@ -152,10 +152,10 @@ def write_scores(report: ScoreReport, path: Path) -> None:
 
 
 def numbers_in(path: Path) -> dict[str, Mapping[str, float]]:
-    """The metrics of each run in a board's record.
+    """The metrics of each run in a file of scores.
 
     Raises:
-        OSError, ValueError, KeyError, TypeError: the file is not there, or broken.
+        OSError, ValueError, KeyError, TypeError: the file does not exist or is damaged.
     """
     with path.open("rb") as file:
         lines = [json.loads(line) for line in file]
@@ -163,7 +163,7 @@ def numbers_in(path: Path) -> dict[str, Mapping[str, float]]:
 
 
 def comment(report: ScoreReport) -> str:
-    """What to write under a pull request, Markdown; a stranger's words stand in it as plain text."""
+    """The report as a Markdown comment for a pull request. The submitter's words are escaped."""
     lines = [f"### {_plain(report.name)}: {'accepted' if report.accepted else 'not accepted'}", ""]
     if report.problems:
         lines += [*(f"- {_plain(problem)}" for problem in report.problems), ""]

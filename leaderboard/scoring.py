@@ -1,9 +1,8 @@
-"""Every number of a submission computed again, from its predictions and rules and the benchmark's labels.
+"""Score a submission: compute every metric from its predictions and rules and the task's labels.
 
-All of it is done in a process of its own, with one limit of time and memory for the whole: whatever a
-submission does to the libraries that read it, it does it there. The scores make the board's record,
-``scores.jsonl`` beside the submission: one run a line. Nothing that a submitter says about how well they did
-is read.
+This happens in a separate process with limits on time and memory, because a submission could crash the
+libraries that read it. The scores are written to ``scores.jsonl`` beside the submission, one run per line.
+Metrics reported by a submitter are never read.
 """
 
 from __future__ import annotations
@@ -61,20 +60,20 @@ def score(
     rounds: Sequence[Round] = (),
     by: By = "predictions",
 ) -> ScoreReport:
-    """Check a submission and compute its numbers, in a process that may die.
+    """Check a submission and compute its metrics, in a separate process.
 
-    A submission to a sealed round has no numbers before the round is revealed.
+    A submission to a sealed round has no metrics before the round is revealed.
 
     Args:
         path: folder or zip file.
-        contests: the board's.
-        limits: what it may cost.
-        heard: is told what is being done, a sentence before each thing that may take long.
+        contests: the board's contests.
+        limits: resource limits.
+        heard: called with a sentence before each step that may take long.
         rounds: the board's sealed rounds.
-        by: how a new entry of a round takes part.
+        by: what a new entry of a round sent: ``"predictions"`` or ``"code"``.
 
     Raises:
-        UserError: there is nothing at the path.
+        UserError: the path does not exist.
     """
     try:
         told = guarded(
@@ -159,13 +158,13 @@ def _score(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits
 
 @dataclass(frozen=True)
 class Checked:
-    """What the words of a submission say.
+    """The checked runs of a submission.
 
     Attributes:
-        runs: all of them.
-        places: contest and cell of each run of a contest, by its name.
-        problems: why it is not taken, a sentence each.
-        notes: what is worth knowing.
+        runs: all runs.
+        places: contest and cell of each run that belongs to a contest, by the run's name.
+        problems: reasons why the submission is not accepted, one sentence each.
+        notes: further remarks.
     """
 
     runs: Sequence[Run]
@@ -175,15 +174,15 @@ class Checked:
 
     @property
     def entered(self) -> list[Run]:
-        """The runs of contests."""
+        """The runs that belong to contests."""
         return [run for run in self.runs if run.id in self.places]
 
 
 def check(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits: Limits) -> Checked:
-    """Check everything but the predictions and rules.
+    """Check everything except the predictions and rules.
 
     Raises:
-        Rejected: a run is broken, or none is of a contest.
+        Rejected: a run is damaged, or no run belongs to a contest.
     """
     runs = read_runs(folder, limits)
     places: dict[str, tuple[Contest, Cell]] = {}
@@ -274,7 +273,7 @@ def _failure_note(failed: Sequence[Run]) -> list[str]:
 
 
 def contrary_note(contrary: Sequence[float]) -> list[str]:
-    """What is said of labels that contradict their probabilities."""
+    """A note about labels that contradict their probabilities."""
     if not any(contrary):
         return []
     return [

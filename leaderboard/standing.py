@@ -1,8 +1,8 @@
-"""Who made the numbers of an entry: self-reported, or verified, and how.
+"""The standing of an entry: self-reported or verified.
 
-An entry of a public contest is *self-reported*: its submitter made the predictions, with answers at hand that
-anybody can make. It is *verified* if it was taken by a sealed round before that was revealed, or if the board
-did a random sample of its runs again and found the same (`nsl_bench.leaderboard.rerun`).
+An entry of a public contest is *self-reported*: its submitter made the predictions, and anyone can generate
+the test labels. It is *verified* if a sealed round accepted it before the round was revealed, or if the board
+repeated a random sample of its runs with the same results (`nsl_bench.leaderboard.rerun`).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ AGAIN = "rerun.json"
 
 @dataclass(frozen=True)
 class Standing:
-    """How far an entry can be trusted.
+    """The standing of an entry.
 
     Attributes:
         verified: whether it is verified.
-        how: why, or why not, as a sentence ends.
+        how: the reason, as the end of a sentence.
     """
 
     verified: bool
@@ -47,21 +47,21 @@ class Standing:
 
 @dataclass(frozen=True)
 class Again(Open):
-    """What doing a sample of an entry's runs again gave.
+    """The result of repeating a sample of an entry's runs.
 
     Attributes:
-        files: SHA-256 of the submission's files that it is about.
-        seed: of the sample.
-        runs: the runs that were done again.
-        of: how many the entry has.
-        compared: how many runs ended well and were compared.
-        tolerance: how far labels and numbers may differ.
-        differing_labels: greatest share of labels that differ, in any run.
-        differences: greatest difference of each number, in any run.
-        same: whether all were compared and nothing differs by more than the tolerance.
-        learner: what was run.
-        date: when.
-        nsl_bench: version that did it.
+        files: SHA-256 of the submission's files.
+        seed: seed of the sample.
+        runs: the repeated runs.
+        of: number of runs of the entry.
+        compared: number of repeated runs that succeeded and were compared.
+        tolerance: greatest permitted difference of labels (a share) and metrics.
+        differing_labels: greatest share of differing labels in any run.
+        differences: greatest difference of each metric in any run.
+        same: whether all runs were compared and no difference exceeds the tolerance.
+        learner: the learner that was run.
+        date: date of the repetition.
+        nsl_bench: version that repeated the runs.
     """
 
     files: Mapping[str, str]
@@ -79,11 +79,11 @@ class Again(Open):
 
     @property
     def largest(self) -> float:
-        """The greatest difference of any number."""
+        """The greatest difference of any metric."""
         return max(self.differences.values(), default=0.0)
 
     def told(self) -> str:
-        """What was found, as a sentence ends."""
+        """The result, as the end of a sentence."""
         if self.compared < len(self.runs):
             return f"{len(self.runs) - self.compared} of {len(self.runs)} runs done again failed"
         return (
@@ -105,15 +105,15 @@ _BY = {
 
 
 def standing_of(manifest: Manifest, rounds: Sequence[Round], folder: Path | None = None) -> Standing:
-    """How far an entry can be trusted.
+    """The standing of a submission.
 
     Args:
-        manifest: of the submission.
+        manifest: the submission's manifest.
         rounds: the board's sealed rounds.
-        folder: of the accepted submission, if it is one.
+        folder: folder of the accepted submission, if it is accepted.
 
     Raises:
-        UserError: what doing its runs again gave cannot be read.
+        UserError: the result of repeating its runs cannot be read.
     """
     sealed = next((found for found in rounds if found.name == manifest.round), None)
     entry = None if sealed is None else sealed.entry(manifest)
@@ -135,7 +135,7 @@ def standing_of(manifest: Manifest, rounds: Sequence[Round], folder: Path | None
 
 
 def read_again(path: Path) -> Again:
-    """What doing an entry's runs again gave.
+    """Read the result of repeating an entry's runs.
 
     Raises:
         UserError: the file is damaged.

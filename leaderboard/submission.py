@@ -1,15 +1,14 @@
-"""The form of a submission: what one learner predicted and learned, never a score.
+"""The format of a submission: one learner's predictions and rules, without scores.
 
 ====================  =========================================================================
-``submission.json``   who, what, which track, under which licence; the other files' SHA-256
-``runs.jsonl``        one run a line: job, how it ended, content hashes, rules, learning time, versions
-``predictions.parquet``  a row a run and evaluation: labels and probabilities of the test examples
+``submission.json``   the manifest: name, learner, track, licence; SHA-256 of the other files
+``runs.jsonl``        one run per line: job, status, content hashes, rules, learning time, versions
+``predictions.parquet``  one row per run and evaluation: labels and probabilities of the test examples
 ====================  =========================================================================
 
-Labels are indices into the benchmark's (-1: none derived, -2: several); lists are in the order of the test
-set. The probabilities of a learner that gives labels alone are null, and a run that failed has no rows: it
-counts as the majority class. Learning time is the one number that nobody can compute again; it is shown as
-what the submitter says.
+Labels are indices into the task's labels (-1: no label, -2: several labels); lists are in the order of the
+test set. The probabilities of a learner that gives labels only are null. A failed run has no rows and counts
+as the majority class. Only the learning time cannot be recomputed; it is shown as reported by the submitter.
 """
 
 from __future__ import annotations
@@ -81,22 +80,22 @@ def _is_address(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Manifest(Open):
-    """Who submits what.
+    """The manifest of a submission.
 
     Attributes:
-        name: what the board calls the learner.
-        learner: spec with which the runs were made.
-        track: supervision.
-        licence: of the submission's files, e.g. ``"CC-BY-4.0"``.
-        authors: one line.
-        description: one paragraph.
-        url: of the code or the paper, https.
-        date: ISO 8601, of the submission.
-        nsl_bench: version that wrote it.
-        round: the sealed round that it is for; empty: the board's public contests.
-        tuning_trials: how many settings were tried to choose the learner's options; 0: they were not tuned.
-        files: file name to its SHA-256.
-        schema: version of this form.
+        name: the learner's name on the board.
+        learner: the learner's spec.
+        track: the track.
+        licence: licence of the submission's files, e.g. ``"CC-BY-4.0"``.
+        authors: the authors, on one line.
+        description: description of the learner, one paragraph.
+        url: https address of the code or the paper.
+        date: date of the submission, ISO 8601.
+        nsl_bench: version of nsl-bench that wrote the submission.
+        round: name of the sealed round; empty for the board's public contests.
+        tuning_trials: number of settings tried when tuning the learner; 0 if it was not tuned.
+        files: SHA-256 of each file, by name.
+        schema: version of the format.
     """
 
     name: Annotated[str, Is("one line of 1 to 80 characters", longest=80, make=normalised)]
@@ -128,12 +127,12 @@ class Manifest(Open):
 
 
 def slug(name: str) -> str:
-    """A name as a part of a file name: lower case letters, digits and dashes."""
+    """Convert a name to a part of a file name: lower-case letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "unnamed"
 
 
 def place_of(name: str) -> str:
-    """The folder of an accepted submission; names that have no letter of ASCII differ, too."""
+    """The folder name of an accepted submission. Names without ASCII letters get different folders too."""
     plain = slug(name)
     seen = skeleton(name)
     return plain if seen.isascii() else f"{plain}-{hashlib.sha256(seen.encode()).hexdigest()[:8]}"
@@ -161,24 +160,29 @@ def write_submission(
     tuning_trials: int | None = None,
     heard: Callable[[str], None] = lambda sentence: None,
 ) -> tuple[Manifest, dict[str, int], int]:
-    """Make a submission of one learner's finished runs.
+    """Create a submission from one learner's finished runs.
 
     Args:
         store: the results.
-        out: folder to make; must not hold files.
-        contests: the board's; other runs are left out.
-        learner: whose runs, where the results hold several.
-        track: in which track, where they hold several.
-        tuning_trials: how many settings were tried to choose the learner's options; by default what the runs
-            say.
-        heard: is told what is missing, a sentence a contest and network, before anything is written.
+        out: folder to create; it must be new or empty.
+        contests: the board's contests; runs outside them are left out.
+        name: name on the board.
+        licence: licence of the submission's files.
+        learner: learner to submit, if the results contain several.
+        track: track to submit, if the results contain several.
+        authors: the authors, on one line.
+        description: description of the learner, one paragraph.
+        url: https address of the code or the paper.
+        date: date, ISO 8601.
+        tuning_trials: number of settings tried when tuning the learner; by default as recorded in the runs.
+        heard: called before anything is written with a sentence for each incomplete contest and network.
 
     Returns:
-        The manifest, the number of runs by contest, and how many runs belong to no contest.
+        The manifest, the number of runs by contest, and the number of runs outside all contests.
 
     Raises:
-        UserError: no such runs, runs of several learners or tracks, words that no manifest holds, or a
-            folder that is not empty or cannot be made.
+        UserError: no matching runs, runs of several learners or tracks, invalid values in the manifest, or a
+            folder that is not empty or cannot be created.
     """
     # A failure of the harness ("failed") is none of the learner's; those of the learner count.
     records = [record for record in store.latest().values() if record.status != "failed"]

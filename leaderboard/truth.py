@@ -1,4 +1,4 @@
-"""The benchmark's own data, against which a submission is held: hashes, labels, and what a network sees."""
+"""The task's own data, with which a submission is compared: hashes, labels, and a network's predictions."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def truth(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int64]:
 
 
 def network_sees(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int16]:
-    """int16 [n, slots]: the concepts that a run's network sees in its test images."""
+    """int16 [n, slots]: the concepts that a run's network predicts for its test images."""
     assert job.network is not None
     names = job.task, job.source, job.network, job.test_shift
     return _network_sees(*names, job.test_percent, contest.data_seed(cell), *_test_of(job))

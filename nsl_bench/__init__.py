@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nsl_bench.data.load import load
     from nsl_bench.isolation.limits import Limits
     from nsl_bench.leaderboard.interface import (  # type: ignore[import-not-found]
+        accept_submission,
         build_site,
         score_submission,
         submit,
@@ -32,6 +33,7 @@ __all__ = [
     "Results",
     "UserError",
     "__version__",
+    "accept_submission",
     "build_site",
     "compare",
     "evaluate",
@@ -53,6 +55,7 @@ _HOME = {
     "Limits": "nsl_bench.isolation.limits",
     "Options": "nsl_bench.api.evaluation",
     "Results": "nsl_bench.api.results",
+    "accept_submission": "nsl_bench.leaderboard.interface",
     "build_site": "nsl_bench.leaderboard.interface",
     "compare": "nsl_bench.api.results",
     "evaluate": "nsl_bench.api.evaluation",

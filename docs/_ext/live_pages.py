@@ -11,6 +11,9 @@ import click
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
+_SHORT = 18
+"""Characters of a table cell that is not broken into lines."""
+
 
 def helps(
     command: click.Command, name: str, parent: click.Context | None = None
@@ -72,8 +75,20 @@ def write_llms(app: Any, failure: Exception | None) -> None:
         Path(app.outdir, "llms.txt").write_text(re.sub(r"\]\(([^)]+)\)", address, text), encoding="utf-8")
 
 
+def mark(app: Any, doctree: nodes.document) -> None:
+    """Give classes to what the style sheet treats apart: plots, and table cells that stay on one line."""
+    page = app.env.docname
+    for image in doctree.findall(nodes.image):
+        if page == "index" or page.startswith("results/"):
+            image["classes"].append("plot")
+    for cell in doctree.findall(nodes.entry):
+        if len(cell.astext()) <= _SHORT:
+            cell["classes"].append("short")
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Sphinx calls this."""
+    app.connect("doctree-read", mark)
     app.add_directive("command-help", CommandHelp)
     app.add_directive("metrics-table", MetricsTable)
     app.connect("build-finished", write_llms)

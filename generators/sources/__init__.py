@@ -1,1 +1,1 @@
-"""The first-party image sources: digits, playing cards, leaves and rooms, drawn or from folders."""
+"""The built-in image sources: digits, playing cards, leaves and rooms, drawn or from folders."""

@@ -1,8 +1,8 @@
-"""Handwritten digits: scikit-learn's embedded ones and MNIST.
+"""The image sources ``sklearn_digits`` and ``mnist``: handwritten digits.
 
-The pool holds the digits of the benchmark's concept space only. MNIST's train images are the network's,
-its test images are split into pools A and B, 70 to 30 for each digit (FFNSL paper, section 5: 24,674
-network images, 2,910 and 1,249 in the pools for digits 1-4; MNIST itself has 24,673 train images of them).
+The pool has only the digits of the task's concept space. MNIST's train images are the network's. Its test
+images are divided into pools A and B, 70 to 30 for each digit. The FFNSL paper (section 5) gives 24,674
+network images, and 2,910 and 1,249 in the pools, for digits 1-4; MNIST has 24,673 train images of them.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ Digits = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
 
 
 class DigitPool(ImageSource):
-    """Images of digits, each part of the pool an array; the base of both sources.
+    """Images of digits in memory; the base class of both digit sources.
 
     Attributes:
-        seed: decides which images go to which part.
+        seed: determines which images go to which part of the pool.
     """
 
     def __init__(self, concept_space: ConceptSpace | None, seed: int, side: int) -> None:
         """Set up the pool.
 
         Raises:
-            UserError: a concept that is no number of one or two digits, a negative seed, or a side out of
+            UserError: a concept that is not a number of one or two digits, a negative seed, or a side out of
                 range.
         """
         self.concept_space = concept_space or _DIGITS
@@ -182,7 +182,7 @@ def _resize(images: npt.NDArray[np.uint8], side: int) -> npt.NDArray[np.uint8]:
 class SklearnDigits(DigitPool):
     """The 1,797 digits, 8 x 8, that come with scikit-learn, scaled up to 28 x 28.
 
-    60 % are the network's, of the rest 70 % in pool A and 30 % in pool B, the same for each digit.
+    60 % of the images of each digit are the network's; of the rest, 70 % are in pool A and 30 % in pool B.
     """
 
     name = "sklearn_digits"
@@ -198,11 +198,11 @@ class SklearnDigits(DigitPool):
 
         Args:
             concept_space: the digits to show, or numbers of two digits; 0 to 9 if None.
-            seed: decides which images go to which part.
-            side: of an image, in pixels.
+            seed: determines which images go to which part of the pool.
+            side: height and width of an image, in pixels.
 
         Raises:
-            UserError: a concept that is no such number, a negative seed, or a side out of range.
+            UserError: a concept that is not such a number, a negative seed, or a side out of range.
         """
         super().__init__(concept_space, seed, side)
 
@@ -246,7 +246,7 @@ _FILES = {
 
 
 class Mnist(DigitPool):
-    """MNIST, from torchvision's folder (``ROOT/MNIST/raw``) or a folder that holds the four files."""
+    """MNIST, from torchvision's folder (``ROOT/MNIST/raw``) or a folder with the four files."""
 
     name = "mnist"
     version = "1"
@@ -266,13 +266,13 @@ class Mnist(DigitPool):
         Args:
             root: the folder.
             concept_space: the digits to show, or numbers of two digits; 0 to 9 if None.
-            download: fetch the files through torchvision if they are not there.
-            seed: decides which test images go to pool A and which to pool B.
-            side: of an image, in pixels.
+            download: whether to download missing files through torchvision.
+            seed: determines which test images go to pool A and which to pool B.
+            side: height and width of an image, in pixels.
 
         Raises:
-            UserError: the files are not there, a concept is no such number, the seed is negative, or the side
-                is out of range.
+            UserError: a file is missing, a concept is not such a number, the seed is negative, or the side is
+                out of range.
         """
         super().__init__(concept_space, seed, side)
         self.root = Path(root)

@@ -1,7 +1,7 @@
-"""A pool of pictures drawn one by one: the base of the sources of leaves and of rooms.
+"""Base class of the drawn sources of leaves and rooms.
 
-Each concept has `images_per_concept` pictures: 70 % for the network, of the rest 70 % in pool A and 30 %
-in pool B. A picture is a pure function of the source's seed, its concept and its number.
+Each concept has `images_per_concept` pictures: 70 % for the network; of the rest, 70 % are in pool A and 30 %
+in pool B. A picture depends only on the source's seed, its concept and its number.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _SIDES = (32, 1024)
 
 
 def part_sizes(images: int) -> dict[PoolPart, int]:
-    """Images of a concept in each part of the pool: 70 %, and 70 % and 30 % of the rest, rounded down."""
+    """Number of images per concept in each part: 70 %, then 70 % and 30 % of the rest, rounded down."""
     network = 7 * images // 10
     rest = images - network
     return {"network": network, "a": 7 * rest // 10, "b": rest - 7 * rest // 10}
 
 
 class DrawnPool(ImageSource):
-    """Pictures that the package draws itself."""
+    """Pictures that the package draws."""
 
     licence = "MIT"
     citation = "Drawn by nsl-bench itself."
@@ -45,7 +45,7 @@ class DrawnPool(ImageSource):
         """Set up the pool.
 
         Args:
-            concept_space: what to show; everything there is if None.
+            concept_space: the concepts to show; all if None.
             images_per_concept: at least 4.
             image_size: height and width, pixels.
             seed: another seed gives other pictures.
@@ -81,7 +81,7 @@ class DrawnPool(ImageSource):
         """uint8 [size, size, 3]: a picture of a concept."""
 
     def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
-        """int16 [n]: the concepts in turn, so that every multiple of their number is stratified."""
+        """int16 [n]: concepts of the images, in turn, so that any multiple of their number is stratified."""
         return np.tile(np.arange(len(self.concept_space), dtype=np.int16), self._sizes[part])
 
     def render(

@@ -1,8 +1,8 @@
-"""A pool of pictures from a folder of the user's, one subfolder a class, read through torchvision.
+"""Base class of sources of real leaves and rooms: pictures from a user's folder, one subfolder per class.
 
-The base of the sources of real leaves and real rooms. Files are found when the source is made, and read
-when they are needed; pictures are cut to a square and scaled. A held-out picture whose file is a copy of one
-in an earlier part of the pool is left out, and a sentence says so.
+The files are listed when the source is created and read when they are needed. Pictures are cropped to a
+square and scaled. A held-out picture whose file is a copy of one in an earlier part of the pool is left out,
+with a note.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FolderPool(ImageSource):
 
     Attributes:
         path: the folder.
-        wanted: the concepts of a task with some of all there are, whose folders alone matter; else None.
+        wanted: the concepts of the task, if it uses some of them only; other folders are ignored.
     """
 
     version = "1"
@@ -63,13 +63,14 @@ class FolderPool(ImageSource):
 
         Args:
             path: the folder.
-            concept_space: what to show; all that the folder has if None.
+            concept_space: the concepts to show; all in the folder if None.
             image_size: height and width, pixels.
-            grey: whether pictures without colours are refused.
-            seed: decides which pictures go to which part, where the folder leaves that open.
+            grey: ``"refuse"`` or ``"convert"`` grey pictures.
+            seed: determines which pictures go to which part, if the folder does not.
 
         Raises:
-            UserError: no such folder, a class that is unknown, empty or missing, or an option out of range.
+            UserError: the folder does not exist, a class is unknown, empty or missing, or an option is out of
+                range.
         """
         if not 32 <= image_size <= 1024:
             raise UserError(f"image_size must be between 32 and 1024 pixels; got {image_size}.")
@@ -108,7 +109,7 @@ class FolderPool(ImageSource):
         """The files of each part of the pool by concept."""
 
     def instead(self, found: Sequence[str]) -> str:
-        """A sentence, with a space before it, that says what a folder with these concepts is good for."""
+        """A sentence, after a space, that suggests another use of a folder with these concepts."""
         return ""
 
     def _without_copies(
@@ -134,10 +135,10 @@ class FolderPool(ImageSource):
         return np.array(self._labels[part], np.int16)
 
     def check_images(self, *, progress: bool = False) -> None:
-        """Read every held-out image once; a folder that was read whole is not read again.
+        """Read every held-out image once. A folder that was checked before is not read again.
 
         Raises:
-            UserError: a file is not there any more, is broken, or has no colours.
+            UserError: a file was removed, is damaged, or is grey.
         """
         from tqdm import tqdm
 
@@ -159,10 +160,10 @@ class FolderPool(ImageSource):
     def render(
         self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
     ) -> npt.NDArray[np.uint8]:
-        """uint8 [m, height, width, 3].
+        """uint8 [m, height, width, 3]: the images.
 
         Raises:
-            UserError: a file is not there any more, is broken, or has no colours.
+            UserError: a file was removed, is damaged, or is grey.
         """
         self.check_variant(variant)
         files = self._files[part]
@@ -243,12 +244,12 @@ def _copies(parts: Sequence[Sequence[Path]]) -> dict[Path, Path]:
 
 @dataclass(frozen=True)
 class Layout:
-    """How folders of a data set are named.
+    """Naming scheme of the folders of a data set.
 
     Attributes:
-        what: what is expected, for messages.
-        concept_of: the concept that a folder's name stands for, or None.
-        stranger: the error about a folder with another name.
+        what: description of the expected folder, for messages.
+        concept_of: maps a folder's name to its concept, or to None.
+        stranger: makes the error for a folder with an unknown name.
     """
 
     what: str
@@ -261,11 +262,11 @@ def classes_in(path: Path, layout: Layout, wanted: frozenset[str] | None) -> dic
 
     Args:
         path: the folder.
-        layout: how its subfolders are named.
-        wanted: only these concepts, whatever else is in the folder; all if None.
+        layout: naming scheme of its subfolders.
+        wanted: the concepts to look for, ignoring other folders; all if None.
 
     Raises:
-        UserError: no such folder, a class that is unknown or empty, or classes one level deeper.
+        UserError: the folder does not exist, a class is unknown or empty, or classes are one level deeper.
     """
     found = found_in(path, layout.what)
     concepts = {name: layout.concept_of(name) for name in found}
@@ -298,8 +299,9 @@ def by_folders(
 ) -> dict[PoolPart, Mapping[str, Sequence[Path]]]:
     """The files of each part of the pool by concept.
 
-    In a folder with ``train`` and ``valid`` (or ``val``, ``test``) the network's images are those of
-    ``train``; else 70 % of each class are. Of the others 70 % of each class are in pool A and 30 % in pool B.
+    In a folder with ``train`` and ``valid`` (or ``val``, ``test``), the network's images are those of
+    ``train``; otherwise they are 70 % of each class. Of the other images of each class, 70 % are in pool A
+    and 30 % in pool B.
     """
     held_out = [path / name for name in _HELD_OUT if (path / name).is_dir()]
     network: Mapping[str, Sequence[Path]]
@@ -320,10 +322,10 @@ def found_in(path: Path, what: str) -> dict[str, list[Path]]:
 
     Args:
         path: the folder.
-        what: what it should hold, for messages.
+        what: description of the expected content, for messages.
 
     Raises:
-        UserError: no such folder, no subfolder, or links by which a file is there twice.
+        UserError: the folder does not exist or has no subfolders, or a link makes a file appear twice.
     """
     from torchvision.datasets import ImageFolder
 
@@ -354,15 +356,16 @@ def found_in(path: Path, what: str) -> dict[str, list[Path]]:
 def divide(
     files: Mapping[str, Sequence[Path]], shares: tuple[int, ...], *key: int
 ) -> list[dict[str, list[Path]]]:
-    """Disjoint pieces, alike for each concept.
+    """Divide the files of each concept into disjoint pieces.
 
     Args:
-        files: of each concept.
-        shares: per cent of what the shares before have left, rounded down, but at least one file.
-        key: decides which file goes where.
+        files: files of each concept.
+        shares: for each piece, the percentage of the files left over by earlier pieces, rounded down, but at
+            least one file.
+        key: determines which file goes to which piece.
 
     Returns:
-        The files of each share and, last, those that remain.
+        The files of each piece and, last, the remaining ones.
     """
     pieces: list[dict[str, list[Path]]] = [{} for _ in range(len(shares) + 1)]
     for k, concept in enumerate(sorted(files)):

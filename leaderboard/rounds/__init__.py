@@ -1,1 +1,1 @@
-"""Sealed rounds: contests whose test labels nobody can know before the round is revealed."""
+"""Sealed rounds: contests whose test labels are secret until the round is revealed."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli import Command, problems_found
 from nsl_bench.cli.grid import data_seed_option, percentages
 from nsl_bench.cli.running import limit_options, limits_of, say
 from nsl_bench.errors import UserError
@@ -316,7 +316,7 @@ def verify_round(name: str, submissions: Path | None, package: Path | None, boar
         for finding in verify(found, submissions or ACCEPTED, LIMITS, Progress()):
             wrong += bool(finding.wrong)
             click.echo(finding)
-    click.echo(f"{wrong} problem{'s' * (wrong > 1)} found." if wrong else "No problems found.")
+    click.echo(problems_found(wrong))
     return 1 if wrong else 0
 
 

@@ -1,4 +1,4 @@
-"""Taking part in a sealed round: with predictions, or with a learner that the board runs."""
+"""Take part in a sealed round, with predictions or with a learner that the board runs."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ _ANSWERS = "predictions.parquet"
 
 
 def enter(package: Path, out: Path, words: Mapping[str, Any]) -> tuple[Manifest, dict[str, int]]:
-    """Make a submission of the answers that lie in the folders of a round.
+    """Create a submission from the predictions in the folders of a round's package.
 
-    Contests without any answer are left out.
+    Contests without predictions are left out.
 
     Args:
-        package: what entrants got.
-        out: folder to make; must not hold files.
-        words: of the manifest: name, licence, track, learner ...
+        package: folder of the entrants' package.
+        out: folder to create; it must be new or empty.
+        words: values of the manifest: name, licence, track, learner ...
 
     Returns:
         The manifest, and the number of runs by contest.
 
     Raises:
-        UserError: the folders are not those of a round, or answers are missing or broken.
+        UserError: the folders are not a round's package, or predictions are missing or damaged.
     """
     found = read_file(package / ROUND_FILE)
     if words["track"] == "symbolic":
@@ -127,9 +127,9 @@ class Learner:
 
     Attributes:
         spec: its name, or a file or module and a class in it.
-        network: perception network; empty: the one whose probabilities were handed out.
-        symbolic: whether it is shown true concepts.
-        contests: names in the round; empty: all.
+        network: perception network; if empty, the one whose probabilities are in the package.
+        symbolic: whether it gets true concepts.
+        contests: names of contests in the round; if empty, all.
     """
 
     spec: str
@@ -138,7 +138,7 @@ class Learner:
     contests: Sequence[str] = ()
 
     def track(self, describe: Callable[[str], About]) -> Track:
-        """The supervision that it uses in the round."""
+        """The learner's track in the round."""
         own = command_of(self.spec)[0] if is_command(self.spec) else describe(self.spec).track
         return "symbolic" if self.symbolic and own == "pretrained" else own
 
@@ -154,20 +154,20 @@ def run_learner(
     executor: Executor | None = None,
     on_failure: Callable[[Record], None] = lambda record: None,
 ) -> Tally:
-    """Run a learner on the sealed data, place after place; what is in the store is not done again.
+    """Run a learner on the sealed data. Runs that the store already has are skipped.
 
     Args:
         found: the round.
-        learner: which.
-        seed: the round's.
-        store: where runs are kept.
-        bench: does them; its seed is set to that of each place in turn.
-        describe: asks a learner what it is, in a process of its own.
-        executor: where runs are done.
-        on_failure: told of every failed run.
+        learner: the learner.
+        seed: the round's secret seed.
+        store: results folder.
+        bench: does the runs; its seed is set for each shift and share.
+        describe: function from a learner's spec to its track and version, in a sandbox.
+        executor: where to do the runs.
+        on_failure: called with every failed record.
 
     Raises:
-        UserError: another seed than the round's, or data or networks that cannot be made.
+        UserError: the seed is not the round's, or data or networks cannot be created.
     """
     tallies = [Tally(0, 0, 0, 0)]
     track = learner.track(describe)

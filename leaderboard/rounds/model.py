@@ -1,11 +1,11 @@
-"""What a sealed round is, and its public file.
+"""Sealed rounds and their public files.
 
-A round is drawn from one secret seed. Each shift and share of each contest is a *place* with a seed of its
-own, derived from the secret one. Its train and test examples occur nowhere else, so what is shown at one
-share tells nothing of another. The public file names every seed by its commitment, and what entrants were
-handed by its hash. When the round is revealed, the secret seed is written into the file.
+A round has one secret seed. Each shift and share of each contest is a *place* with its own seed, derived from
+the secret one. Its examples occur nowhere else, so the data of one share reveal nothing about another. The
+public file has a commitment to every seed and hashes of the entrants' data. When the round is revealed, the
+secret seed is written into the file.
 
-The files lie in the folder ``sealed`` beside ``board.toml``, one a round.
+The folder ``sealed`` beside ``board.toml`` has one file per round.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ class Place(Declared):
 
     Attributes:
         shift: short name; ``"standard"`` at 0 %.
-        percent: share of shifted examples.
-        commitment: of the seed that its examples follow.
-        examples: how many test examples there are.
-        test: hashes of the test parts that were handed out, by repeat.
-        train: hashes of the train parts that were handed out, by repeat.
-        validation: hashes of the validation parts that were handed out, by repeat.
+        percent: share of shifted examples, 0..100.
+        commitment: commitment to the seed of its examples.
+        examples: number of test examples.
+        test: hashes of the entrants' test data, by train split.
+        train: hashes of the entrants' train data, by train split.
+        validation: hashes of the entrants' validation data, by train split.
     """
 
     shift: _TEXT
@@ -98,12 +98,12 @@ class Place(Declared):
 
 @dataclass(frozen=True)
 class Grid(Contest):
-    """A contest of a round, as the round's file has it.
+    """A contest of a round, as in the round's file.
 
     Attributes:
-        network: the perception network whose probabilities were handed out.
-        source_fingerprint: of the images.
-        places: one for each shift and share.
+        network: the perception network whose probabilities entrants get.
+        source_fingerprint: fingerprint of the images.
+        places: one place for each shift and share.
     """
 
     network: _TEXT = field(default="softmax", metadata={"required": True})
@@ -113,13 +113,13 @@ class Grid(Contest):
 
 @dataclass(frozen=True)
 class Taken(Declared):
-    """An entry that was taken before the round was revealed.
+    """An entry that was accepted before the round was revealed.
 
     Attributes:
-        name: what the board calls it.
-        folder: of the accepted submission.
-        by: how it takes part.
-        digest: SHA-256 of its manifest, which has those of its other files.
+        name: name on the board.
+        folder: folder of the accepted submission.
+        by: ``"predictions"`` or ``"code"``.
+        digest: SHA-256 of its manifest, which has the hashes of its other files.
     """
 
     name: Annotated[str, Is("one line of 1 to 80 characters", shortest=1, longest=80)]
@@ -133,15 +133,15 @@ class Round(Declared):
     """A sealed round.
 
     Attributes:
-        name: short and unique.
-        commitment: of the secret seed.
-        sealed: when it was sealed.
+        name: short and unique name.
+        commitment: commitment to the secret seed.
+        sealed: date of sealing.
         nsl_bench: version that sealed it.
-        contests: what is compared.
-        entries: what was taken before it was revealed.
-        secret: the seed, once the round is revealed; else empty.
-        revealed: when it was revealed; else empty.
-        schema: version of this form.
+        contests: the round's contests.
+        entries: entries accepted before the round was revealed.
+        secret: the seed; empty until the round is revealed.
+        revealed: date of revealing; empty until then.
+        schema: version of the format.
     """
 
     name: Annotated[str, Is("1 to 30 lower case letters and digits, and dashes between them", test=is_name)]
@@ -162,16 +162,16 @@ class Round(Declared):
         return bool(self.secret)
 
     def entry(self, manifest: Manifest) -> Taken | None:
-        """The entry that a submission is, to the last byte; None if it was not taken."""
+        """The entry that is identical to a submission; None if it was not accepted."""
         digest = manifest_digest(manifest)
         return next((entry for entry in self.entries if entry.digest == digest), None)
 
     def board_contests(self, by: By, secret: str = "") -> tuple[SealedContest, ...]:
-        """Its contests as the board has them.
+        """The round's contests on the board.
 
         Args:
-            by: how the entry takes part.
-            secret: the round's seed; by default the revealed one, if it is.
+            by: what the entry sent: ``"predictions"`` or ``"code"``.
+            secret: the round's seed; by default the revealed one.
         """
         known = secret or self.secret
         return tuple(SealedContest.of(self, grid, by, known) for grid in self.contests)
@@ -288,20 +288,20 @@ def place_data_seed(seed: DataSeed, round_name: str, contest: str, place: Place)
 
 
 def manifest_digest(manifest: Manifest) -> str:
-    """SHA-256 of a manifest as the board keeps it, which has those of its other files."""
+    """SHA-256 of a manifest in the board's format, which has the hashes of the other files."""
     return hashlib.sha256(manifest.to_json().encode()).hexdigest()
 
 
 def folder_of(board: Path) -> Path:
-    """Where the rounds of a board lie."""
+    """The folder of a board's rounds."""
     return board.parent / "sealed"
 
 
 def read_round(name: str, board: Path) -> Round:
-    """A round of a board.
+    """Read a round of a board.
 
     Raises:
-        UserError: there is none of this name, or its file is damaged.
+        UserError: an unknown name, or a damaged file.
     """
     known = {path.stem: path for path in sorted(folder_of(board).glob("*.json"))}
     if not known:
@@ -312,7 +312,7 @@ def read_round(name: str, board: Path) -> Round:
 
 
 def read_rounds(board: Path) -> tuple[Round, ...]:
-    """Every round of a board.
+    """Read all rounds of a board.
 
     Raises:
         UserError: a file is damaged.
@@ -321,10 +321,10 @@ def read_rounds(board: Path) -> tuple[Round, ...]:
 
 
 def read_file(path: Path) -> Round:
-    """A round's file.
+    """Read a round's file.
 
     Raises:
-        UserError: it cannot be read, or is none.
+        UserError: the file cannot be read or is not a round.
     """
     try:
         values = parse_json(path.read_bytes())

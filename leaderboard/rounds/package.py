@@ -1,8 +1,8 @@
-"""What entrants of a sealed round get: a folder for each run, as `nsl-bench export` writes it.
+"""The entrants' package of a sealed round: a folder for each run, as `nsl-bench export` writes it.
 
-Test examples have no labels and no true concepts. They come in an order that follows the secret seed, and are
-called by their place in it. Nothing in a file depends on anything that is not in its columns. `part_digest`
-hashes what was handed out, labels of train examples and pixels, in whatever file it lies.
+Test examples have neither labels nor true concepts. Their order follows the secret seed, and their names are
+their positions in it. Files depend on the values of their columns only. `part_digest` hashes the content,
+labels of train examples and pixels, independently of the file format.
 """
 
 from __future__ import annotations

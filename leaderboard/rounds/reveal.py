@@ -1,4 +1,4 @@
-"""Revealing a sealed round, and checking a revealed one with its public files alone."""
+"""Reveal a sealed round, and check a revealed one with its public files only."""
 
 from __future__ import annotations
 
@@ -93,10 +93,10 @@ class Finding:
 
 
 def verify(found: Round, submissions: Path, limits: Limits, heard: _Heard | None = None) -> Iterator[Finding]:
-    """Check a revealed round with what everybody can read: its file, and the accepted submissions.
+    """Check a revealed round with public files only: its own file and the accepted submissions.
 
     Raises:
-        UserError: it is not revealed yet.
+        UserError: the round is not revealed yet.
     """
     if not found.is_revealed:
         raise UserError(f"The round {found.name} is not revealed yet, so its scores cannot be checked.")
@@ -175,10 +175,10 @@ def _round_of(folder: Path) -> str:
 
 
 def check_package(found: Round, package: Path) -> Iterator[Finding]:
-    """Check that what somebody was handed is what the round's file says; no seed is needed.
+    """Check an entrants' package against the hashes in the round's file; no seed is needed.
 
     Raises:
-        UserError: there is no round there.
+        UserError: the folder is not a package of the round.
     """
     if not (package / ROUND_FILE).is_file():
         raise UserError(f"{package} is not the package of a sealed round: {ROUND_FILE} is missing.")

@@ -1,4 +1,4 @@
-"""Sealing a round: the secret seed is drawn, what entrants get is made, and the commitment is published."""
+"""Seal a round: draw the secret seed, create the entrants' package, and publish the commitment."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def chosen(
 
 @dataclass(frozen=True)
 class Files:
-    """Where the parts of a round are written.
+    """Output files of a new round.
 
     Attributes:
-        board: ``board.toml``, beside which the round's public file is written.
-        seed: where the secret seed is kept; must not be there.
-        out: folder that is made for entrants; must not hold files.
+        board: ``board.toml``; the round's public file is written beside it.
+        seed: file for the secret seed; it must not exist.
+        out: folder for the entrants' package; it must be new or empty.
     """
 
     board: Path
@@ -85,16 +85,16 @@ def seal(
     """Seal a round.
 
     Args:
-        name: of the round.
-        contests: what is compared.
-        files: what is written where.
-        network: whose probabilities entrants get.
-        date: ISO 8601.
-        device: where the network runs.
-        heard: is told what is being done.
+        name: name of the round.
+        contests: the round's contests.
+        files: output files.
+        network: the network whose probabilities entrants get.
+        date: date, ISO 8601.
+        device: device for the network.
+        heard: called with a sentence before each step that may take long.
 
     Raises:
-        UserError: a name or file that is there already or cannot be; nothing is left behind then.
+        UserError: a name or file already exists or is invalid; nothing is written then.
     """
     _check(name, contests, files)
     seed, out = _draw(files.seed), files.out

@@ -1,1 +1,1 @@
-"""The static site: pages, curves, pictures and tables made of the board."""
+"""The board's static site: pages, curves, pictures and tables."""

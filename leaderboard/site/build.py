@@ -1,7 +1,7 @@
-"""The static site: what goes on which page, and the files that are written.
+"""Build the static site: contents of the pages, and files.
 
-Pages are templates; everything that a stranger wrote reaches them through autoescaping or as JSON in a
-script file of its own. Paths are relative, so that the site works from a folder as well as from a server.
+Pages are made from templates. Submitters' texts are autoescaped or stored as JSON in separate script files.
+Paths are relative, so the site works from a folder as well as from a server.
 """
 
 from __future__ import annotations
@@ -68,16 +68,16 @@ def build_site(board: Board, out: Path, *, pictures: bool = True, workers: int =
     """Write the site.
 
     Args:
-        board: what it shows.
-        out: its folder; an older site there is replaced at the end, other files are not.
+        board: the board.
+        out: folder of the site; an older site there is replaced at the end, other files are kept.
         pictures: whether to draw every curve as PNG, SVG and PDF.
-        workers: processes that write the pages of learners and draw curves; the site does not depend on it.
+        workers: number of processes; the site does not depend on it.
 
     Returns:
-        How many files there are.
+        The number of files.
 
     Raises:
-        UserError: the folder holds something else, or cannot be written.
+        UserError: the folder has other content or cannot be written.
     """
     try:
         _check(out)

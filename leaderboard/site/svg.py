@@ -1,4 +1,4 @@
-"""Curves over the share of shift and critical-difference pictures, drawn as SVG into the page.
+"""Curves over the share of shifted examples, and critical-difference plots, as SVG in the page.
 
 Series differ in colour, in marker and in the order of the legend; colours are CSS variables, so that dark
 mode has its own. Published curves are dashed. A page with curves holds their markers once (`marks`).
@@ -140,7 +140,7 @@ def curve(series: Sequence[Series], title: str, unit: bool = False, logarithmic:
             ).format(x(percent), _TOP, bottom, x(percent), bottom + 18, percent)
         )
     parts.append(
-        Markup('<text x="{}" y="{}" text-anchor="middle">shifted examples (%)</text>').format(
+        Markup('<text x="{}" y="{}" text-anchor="middle">share of shifted examples (%)</text>').format(
             (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 6
         )
     )

@@ -1,4 +1,4 @@
-"""Tables and pictures to take away: Markdown, CSV, LaTeX; PNG, SVG and PDF of every curve; BibTeX."""
+"""Downloads of the site: tables as Markdown, CSV and LaTeX, curves as PNG, SVG and PDF, and BibTeX."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def draw_curve(picture: CurvePicture) -> None:
         for s in picture.series:
             if s.published:
                 _draw_series(axis, s, 0)
-        axis.set_xlabel("shifted examples (%)")
+        axis.set_xlabel("share of shifted examples (%)")
         axis.set_ylabel(picture.title)
         axis.set_title(picture.heading, fontsize=9)
         axis.grid(alpha=0.3)

@@ -143,7 +143,8 @@ class Evaluation:
             data_seed=options.data_seed,
             interventions=options.interventions,
         )
-        executor = Executor(parallel, options.scheduler)
+        dask = None if options.scheduler is None else Executor.dask(options.scheduler)
+        executor = dask or Executor.processes(parallel)
         more: dict[str, Any] = {"rerun": options.rerun, "heard": heard}
         told = sweep(apart, self.store, bench, on_failure, executor=executor, **more)
         if inside:

@@ -44,7 +44,7 @@ class Seen:
 
     def __str__(self) -> str:
         said = ", ".join(f"{name} {probability:.2f}" for name, probability in self.guesses)
-        return f"{self.slot}: {said or 'nothing'}{'' if self.right else f'   (it is {self.concept})'}"
+        return f"{self.slot}: {said or 'nothing'}{'' if self.right else f'   (true concept: {self.concept})'}"
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,9 @@ class Explanation:
         state = f", shifted by {self.shift}" if self.shift else ""
         lines = [f"{self.task}, {self.example}{state}; label: {self.label}"]
         lines += [f"  {name}: {value}" for name, value in self.metadata.items()]
-        lines += ["", f"What the network sees{self.network}:", *(f"  {one}" for one in self.seen)]
+        lines += ["", f"Concepts predicted by the network{self.network}:", *(f"  {one}" for one in self.seen)]
         if self.run:
-            lines += ["", f"What the run {self.run} answered ({self.learner}, as stored):", *self._stored()]
+            lines += ["", f"Stored predictions of the run {self.run} ({self.learner}):", *self._stored()]
         return "\n".join([*lines, "", *self._rules()])
 
     def _stored(self) -> list[str]:
@@ -140,13 +140,13 @@ class Explanation:
     def _rules(self) -> list[str]:
         told = self.rules
         if told is None:
-            return ["The run learned no rules in ASP; --hypothesis names a file of rules to ask."]
+            return ["The run learned no ASP rules; give a file of rules with --hypothesis."]
         return [
-            f"What the rules say ({told.whose}; computed now)",
+            f"Evaluation of {told.whose} (computed now)",
             "Rules that fire on the most likely concepts:",
             *(f"  {instance}" for instance in told.fired or ("none",)),
             f"Derived label: {told.derived}",
-            f"Probabilities over all that the images may show ({told.quality}):",
+            f"Label probabilities over all possible concepts ({told.quality}):",
             *(f"  {name}: {p:.4f}{self._mark(name)}" for name, p in told.probabilities.items()),
             f"  no label: {told.undecided:.4f}",
             f"  several labels: {told.ambiguous:.4f}",
@@ -255,7 +255,7 @@ def explain(
     if isinstance(rules, str | Path):
         setting = replace(setting, rules=(read_text(Path(rules)),), whose=str(rules))
     elif rules is not None:
-        setting = replace(setting, rules=tuple(rules), whose="the rules given")
+        setting = replace(setting, rules=tuple(rules), whose="the given rules")
     if results is not None and run is not None:
         setting = _of_run(setting, Path(results), run, data_seed)
     found = _find(example, setting)
@@ -365,18 +365,18 @@ def _stored(found: _Example, record: Record, results: Path) -> tuple[StoredAnswe
     from nsl_bench.run.store import NoPredictions, Store
 
     if found.name.startswith("train"):
-        return "nothing: a run answers for test examples only."
+        return "none: a run has predictions for test examples only."
     if record.status != "ok":
-        return f"nothing: it ended as {record.status}."
+        return f"none: the run failed ({record.status.replace('_', ' ')})."
     try:
         frame = Store(results, must_exist=True).predictions(record.key)
     except NoPredictions:
-        return f"nothing that is kept: {results} holds no predictions of this run."
+        return f"none: {results} has no predictions of this run."
     except UserError as error:
-        return f"nothing that can be read: {error}"
+        return f"cannot be read: {error}"
     rows = frame[frame["example"] == found.name]
     if not len(rows):
-        return f"nothing: its predictions hold no example {found.name}."
+        return f"none: the run has no predictions for {found.name}."
     names = found.task.labels.names
     return tuple(
         StoredAnswer(

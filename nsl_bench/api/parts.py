@@ -7,17 +7,20 @@ import re
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from nsl_bench import registry
 from nsl_bench.api.tasks import task_info
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.metrics import METRICS, Metric
+from nsl_bench.run.sweep import EXECUTORS
 
 __all__ = ["KINDS", "PartInfo", "PartOption", "list_parts", "part_info"]
 
-KINDS: Mapping[str, registry.Kind | Literal["metric"]] = {
+_Kind = registry.Kind | Literal["executor", "metric"]
+
+KINDS: Mapping[str, _Kind] = {
     "tasks": "benchmark",
     "sources": "source",
     "shifts": "shift",
@@ -25,6 +28,7 @@ KINDS: Mapping[str, registry.Kind | Literal["metric"]] = {
     "learners": "learner",
     "rule_learners": "rule_learner",
     "engines": "engine",
+    "executors": "executor",
     "metrics": "metric",
 }
 """The kinds of parts, as `list_parts` and `nsl-bench list` call them."""
@@ -38,7 +42,7 @@ class PartOption:
     """An option of a part.
 
     Attributes:
-        name: as a spec gives it, ``NAME:OPTION=VALUE``.
+        name: as a spec gives it, ``NAME:OPTION=VALUE``; of an executor, the option of ``nsl-bench run``.
         default: as a spec writes it; None for an option that must be given.
         choices: the only values that it takes; empty if there are others.
         meaning: in words; empty where the part's docstring does not say.
@@ -82,14 +86,16 @@ def list_parts(kind: str) -> list[PartInfo]:
 
     Args:
         kind: ``"tasks"``, ``"sources"``, ``"shifts"``, ``"networks"``, ``"learners"``, ``"rule_learners"``,
-            ``"engines"`` or ``"metrics"``.
+            ``"engines"``, ``"executors"`` or ``"metrics"``.
 
     Raises:
-        UserError: there is no such kind.
+        UserError: an unknown kind.
     """
     found = _kind(kind)
     if found == "metric":
         return [_of_metric(metric) for metric in METRICS.values()]
+    if found == "executor":
+        return [_of_code(kind, name, make) for name, make in EXECUTORS.items()]
     listed = []
     for name in registry.names(found):
         if "@" in name:  # a superseded version
@@ -109,26 +115,36 @@ def part_info(kind: str, name: str) -> PartInfo:
         name: of the part.
 
     Raises:
-        UserError: there is no such kind or part, or it cannot be imported.
+        UserError: an unknown kind or part, or a part that cannot be imported.
     """
     found = _kind(kind)
     if found == "metric":
         if name not in METRICS:
             raise unknown("metric", name, METRICS)
         return _of_metric(METRICS[name])
-    make = registry.factory(found, name)
-    first, *more = _paragraphs(inspect.getdoc(make) or "")
-    summary, description = " ".join(first.split()), "\n\n".join(more)
+    if found == "executor":
+        if name not in EXECUTORS:
+            raise unknown("executor", name, EXECUTORS)
+        return _of_code(kind, name, EXECUTORS[name])
+    part = _of_code(kind, name, registry.factory(found, name))
+    if found == "rule_learner":  # its parameters are those of `nsl-bench learn`
+        part = replace(part, options=())
     if found == "benchmark":
-        summary, description = str(task_info(name)), "\n\n".join([summary, *more])
+        description = "\n\n".join(filter(None, [part.summary, part.description]))
+        part = replace(part, summary=str(task_info(name)), description=description)
     older = [other for other in registry.names(found) if other.startswith(f"{name}@")]
     if older:
-        description += f"\n\nSuperseded versions: {', '.join(older)}."
-    takes_options = found != "rule_learner"  # its parameters are those of `nsl-bench learn`
-    return PartInfo(kind, name, summary, description, _options(make) if takes_options else ())
+        part = replace(part, description=f"{part.description}\n\nSuperseded versions: {', '.join(older)}.")
+    return part
 
 
-def _kind(kind: str) -> registry.Kind | Literal["metric"]:
+def _of_code(kind: str, name: str, make: Any) -> PartInfo:
+    """The part that a class or function makes, as its docstring and its signature describe it."""
+    first, *more = _paragraphs(inspect.getdoc(make) or "")
+    return PartInfo(kind, name, " ".join(first.split()), "\n\n".join(more), _options(make))
+
+
+def _kind(kind: str) -> _Kind:
     if kind not in KINDS:
         raise unknown("kind of part", kind, KINDS)
     return KINDS[kind]

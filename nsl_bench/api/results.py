@@ -67,7 +67,7 @@ class Results:
 
     def refresh(self) -> Results:
         """Read the folders again on next use, to include new runs; returns itself."""
-        for name in ("frame", "_latest"):
+        for name in ("frame", "_latest", "_records"):
             self.__dict__.pop(name, None)
         return self
 
@@ -79,7 +79,10 @@ class Results:
         """
         import pandas as pd
 
-        pieces = [store.frame().assign(results=str(store.folder)) for store in self.stores]
+        pieces = [
+            store.frame(records.values()).assign(results=str(store.folder))
+            for store, records in zip(self.stores, self._records, strict=True)
+        ]
         found = pd.concat([piece for piece in pieces if len(piece)] or pieces[:1], ignore_index=True)
         if found.empty:
             return found
@@ -93,10 +96,15 @@ class Results:
         return runs.reset_index(drop=True)
 
     @cached_property
+    def _records(self) -> tuple[dict[str, Record], ...]:
+        """The last record of each key, by folder."""
+        return tuple(store.latest() for store in self.stores)
+
+    @cached_property
     def _latest(self) -> dict[str, Record]:
         found: dict[str, Record] = {}
-        for store in self.stores:
-            found.update(store.latest())
+        for records in self._records:
+            found.update(records)
         kept = set(self.frame["key"]) if len(self.frame) else set()
         return {key: record for key, record in found.items() if key in kept}
 
@@ -168,6 +176,7 @@ class Results:
 
         found = Results(*(store.folder for store in self.stores), names=self.names)
         found._where, found._kept_alive = dict(self._where), self._kept_alive
+        found._records = self._records
         for name, value in values.items():
             if name not in _FILTERS:
                 raise unknown("filter", name, _FILTERS)

@@ -6,12 +6,15 @@ Every sub-command is an entry point in the group ``nsl_bench.commands``, importe
 from __future__ import annotations
 
 import atexit
+import contextlib
+import errno
+import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -19,7 +22,7 @@ from nsl_bench import __version__
 from nsl_bench.errors import Interrupted, UserError, did_you_mean
 from nsl_bench.interrupts import be_patient
 
-__all__ = ["Command", "main", "run"]
+__all__ = ["Command", "main", "problems_found", "run"]
 
 GROUP = "nsl_bench.commands"
 
@@ -58,6 +61,15 @@ class _Commands(click.Group):
             return command
         return None
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a broken pipe to another process is an error, which click would hide."""
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            if error.errno == errno.EPIPE or isinstance(error, BrokenPipeError):
+                raise RuntimeError("A process that nsl-bench started ended unexpectedly.") from error
+            raise
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -92,17 +104,61 @@ def _broken(name: str, reason: str) -> click.Command:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="nsl-bench")
 def main() -> None:
-    """Run the program; exit code 2 and one sentence on bad input, 130 on Ctrl-C."""
+    """Benchmark neural-symbolic learners under distributional shift.
+
+    Exit codes: 0 for success, 1 if a run or a check failed, 2 for wrong input, 130 for Ctrl-C.
+    """
+
+
+class _Output:
+    """Standard output that ends the program, with exit code 141, once nobody reads it.
+
+    The pipe that breaks is then known to be this one.
+
+    Args:
+        stream: standard output.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write text, as a stream does."""
+        with self._read():
+            return self._stream.write(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write lines, as a stream does."""
+        with self._read():
+            self._stream.writelines(lines)
+
+    def flush(self) -> None:
+        """Hand on what is written, as a stream does."""
+        with self._read():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _read(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            with contextlib.suppress(OSError, ValueError):  # Python writes out the rest at its end
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            sys.exit(141)
 
 
 def run(args: Sequence[str] | None = None) -> None:
-    """The program: exits with 0, with 2 and one sentence on bad input, with 130 on Ctrl-C."""
+    """Run the program and exit: 0 for success, 2 for wrong input, 130 for Ctrl-C, 141 for a closed pipe."""
     be_patient()
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # Python forgets its handlers at the end
     try:
-        code = main.main(
-            args=None if args is None else list(args), prog_name="nsl-bench", standalone_mode=False
-        )
+        with contextlib.redirect_stdout(_Output(sys.stdout)):
+            code = main.main(
+                args=None if args is None else list(args), prog_name="nsl-bench", standalone_mode=False
+            )
     except UserError as error:
         _stop(str(error), 2)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -114,10 +170,12 @@ def run(args: Sequence[str] | None = None) -> None:
         _stop(str(error), 130)
     except (KeyboardInterrupt, click.Abort):
         _stop("Interrupted.", 130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def problems_found(count: int) -> str:
+    """The last line of a command that checks something: ``"No problems found."`` or how many."""
+    return f"{count} problem{'s' * (count > 1)} found." if count else "No problems found."
 
 
 def _stop(sentence: str, code: int) -> None:

@@ -15,7 +15,9 @@ __all__ = ["command"]
     cls=Command,
     examples=["nsl-bench bench --out results/bench", "nsl-bench bench --repeats 1 --out results/bench"],
 )
-@click.option("--repeats", default=3, show_default=True, type=click.IntRange(1), help="Train splits a task.")
+@click.option(
+    "--repeats", default=3, show_default=True, type=click.IntRange(1), help="Number of train splits per task."
+)
 @click.option(
     "--out",
     default=Path("results/bench"),
@@ -24,10 +26,10 @@ __all__ = ["command"]
     help="Results folder. An existing one is resumed.",
 )
 def command(repeats: int, out: Path) -> int:
-    """Compare FFNSL with baselines on three tasks at 0, 50 and 90 % shift.
+    """Compare FFNSL with baselines on three tasks, with 0, 50 and 90 % of the examples shifted.
 
-    The images are those that come with nsl-bench, so nothing is downloaded. The command prints a table and
-    draws curves. The same command again does only what is missing.
+    The images come with nsl-bench, so nothing is downloaded. The command prints a table and draws curves. Run
+    the same command again to resume.
     """
     from nsl_bench.api.main_job import run_main_job
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli import Command, problems_found
 from nsl_bench.cli.running import limit_options_within, limits_of
 from nsl_bench.errors import UserError
 
@@ -56,5 +56,5 @@ def command(learner: str | None, text: str | None, benchmarks: tuple[str, ...], 
     for finding in check(spec, limits_of(options) or Limits(time=_SECONDS), benchmarks):
         click.echo(f"{'wrong' if finding.wrong else 'note'}: {finding.where}: {finding.sentence}")
         wrong += finding.wrong
-    click.echo(f"{wrong} problem{'s' * (wrong > 1)} found." if wrong else "No problems found.")
+    click.echo(problems_found(wrong))
     return 1 if wrong else 0

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 from nsl_bench import __version__, cache, registry
-from nsl_bench.cli import Command
+from nsl_bench.cli import Command, problems_found
 from nsl_bench.errors import UserError
 
 __all__ = ["command"]
@@ -73,7 +73,7 @@ def command() -> int:
 
     for line in describe():
         click.echo(line)
-    click.echo("No problems found." if not wrong else f"{wrong} problem{'s' * (wrong > 1)} found.")
+    click.echo(problems_found(wrong))
     return 1 if wrong else 0
 
 

@@ -28,7 +28,7 @@ _WIDTH = 100
 @click.argument("kind", required=False)
 @click.argument("name", required=False)
 def command(kind: str | None, name: str | None) -> None:
-    """List tasks, sources, shifts, networks, learners, rule learners, engines and metrics.
+    """List tasks, sources, shifts, networks, learners, rule learners, engines, executors and metrics.
 
     Give KIND, one of these words (rule_learners with an underscore), to see the options of each part with
     their defaults. Give NAME as well to see what each option means.
@@ -61,8 +61,12 @@ def _show(part: PartInfo) -> None:
     if not part.options:
         click.echo("It takes no options.")
         return
-    given = ",".join(f"{o.name}={o.default or '...'}" for o in part.options[:2])
-    click.echo(f"Options, given as {part.name}:{given}")
+    if part.kind == "executors":
+        given = " ".join(f"--{o.name} ..." for o in part.options)
+        click.echo(f"Options, given as nsl-bench run --executor {part.name} {given}")
+    else:
+        given = ",".join(f"{o.name}={o.default or '...'}" for o in part.options[:2])
+        click.echo(f"Options, given as {part.name}:{given}")
     width = max(len(str(option)) for option in part.options) + 4
     for option in part.options:
         told = [option.meaning[:1].upper() + option.meaning[1:]] if option.meaning else []

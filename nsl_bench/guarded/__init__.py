@@ -1,6 +1,6 @@
-"""Functions called in a process that may die: grounding, parsing and solving of texts that anybody wrote.
+"""Call functions in a separate process: parsing, grounding and solving of untrusted rules and tasks.
 
-`call.guarded` calls a function in a child process, held to a wall time and to memory. `rules` and `learning`
-ask what the layers below answer about rules and learning tasks in that way. The messages (`wire`), what a
-process prints (`output`) and how much memory it holds (`memory`) serve `nsl_bench.isolation`, too.
+`call.guarded` calls a function in a child process with limits on wall time and memory. `rules` and `learning`
+call functions of the layers below on rules and learning tasks in this way. The modules for messages (`wire`),
+output (`output`) and memory (`memory`) are also used by `nsl_bench.isolation`.
 """

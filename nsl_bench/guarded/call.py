@@ -1,12 +1,11 @@
-"""Functions called in a process that may die: whatever a stranger's rules and files do, they do it there.
+"""Call functions in a separate process, because untrusted rules and files can hang or crash a process.
 
-Rules can ground without end, without a ground rule in between at which clingo could be stopped, and an
-integer division that overflows ends the process that clingo runs in. A parquet file with a changed byte can
-end the process that reads it. `guarded` therefore calls a function in a child process, which is held to a
-wall time and to memory and is kept for the next call. Rules and tables are no code: the child is not shut
-in as a learner's process is (`nsl_bench.isolation.sandbox`).
+Grounding of rules may never terminate, and clingo cannot always be stopped meanwhile. An integer division
+that overflows crashes clingo's process. A damaged parquet file can crash the process that reads it. `guarded`
+therefore calls a function in a child process with limits on wall time and memory, which is kept for the next
+call. Rules and tables are not code, so the child has no sandbox (`nsl_bench.isolation.sandbox`).
 
-Where processes cannot be forked (Windows), functions run in this process and only heed their own limits.
+If processes cannot be forked (Windows), functions run in this process, with their own limits only.
 """
 
 from __future__ import annotations
@@ -52,12 +51,12 @@ _KILLED = "another process killed it (out of memory?)"
 
 @dataclass(frozen=True)
 class Advice:
-    """What a sentence on the end of a call says besides what was being done.
+    """Parts of the message about a call that did not finish.
 
     Attributes:
-        less: what needs less time or memory, as a sentence ends.
-        crashed: what crashed, behind what was being done: ``"crashed clingo"``.
-        why: name of a signal to why it may have come.
+        less: what would need less time or memory, as the end of a sentence.
+        crashed: what crashed, e.g. ``"crashed clingo"``, which follows the description of the call.
+        why: name of a signal to its likely cause.
     """
 
     less: str
@@ -78,12 +77,13 @@ RULES = Advice(
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a call may use.
+    """Resource limits of a call.
 
     Attributes:
-        seconds: wall time; None: any.
-        memory: bytes that the child may take beyond what it holds at the start; None: half of the machine's.
-        grace: seconds more before a function is ended that is to heed its time itself.
+        seconds: wall time in seconds; None for no limit.
+        memory: memory in bytes, beyond what the child has at the start; None for half of the machine's
+            memory.
+        grace: further seconds for a function that observes the time limit itself.
     """
 
     seconds: float | None = GROUNDING_SECONDS
@@ -92,7 +92,7 @@ class Allowance:
 
 
 class Ended(UserError):
-    """A call ended with its process. The text says what was being done, and what ended it.
+    """A call did not finish. The message says what was called and what ended it.
 
     Attributes:
         status: what ended it.
@@ -114,22 +114,22 @@ def guarded(
     advice: Advice = RULES,
     **named: Any,
 ) -> Any:
-    """``function(*arguments, **named)``, called in a process that may die.
+    """Call ``function(*arguments, **named)`` in a separate process.
 
     Args:
-        function: one that a module defines. It gives what JSON can say, with arrays; tuples become lists.
-            What it imports late it may name (`nsl_bench.guarded.worker.needing`).
-        arguments: what pickle takes.
-        doing: what a sentence on its end begins with, e.g. ``"Grounding the hypothesis"``.
-        allowance: what it may use.
-        heard: is handed what the function tells before its end (`nsl_bench.guarded.worker.tell`).
-        advice: what a sentence on its end says besides.
-        interruptible: the first Ctrl-C is the function's to hear, a second one ends it; else the first does.
-        named: further arguments.
+        function: a function of a module. It must return JSON values or arrays; tuples become lists. Modules
+            that it imports late can be declared with `nsl_bench.guarded.worker.needing`.
+        arguments: arguments that can be pickled.
+        doing: description of the call, which starts a message, e.g. ``"Grounding the hypothesis"``.
+        allowance: resource limits.
+        heard: called with the values that the function passes to `nsl_bench.guarded.worker.tell`.
+        advice: further parts of a message.
+        interruptible: whether the function handles the first Ctrl-C itself, and only a second one ends it.
+        named: further arguments, by name.
 
     Raises:
-        UserError: the function raised it.
-        Ended: the process used up what it was allowed, or died.
+        UserError: raised by the function.
+        Ended: the process exceeded its limits or crashed.
     """
     if not _CHILDREN or _in_place or worker.inside():
         with worker.told_to(heard):
@@ -142,14 +142,14 @@ def guarded(
 
 
 def prepare() -> None:
-    """Start a child now, that it is there when it is needed."""
+    """Start a child process now, to save time later."""
     if _CHILDREN and not _in_place and not worker.inside():
         with _pool.child():
             pass
 
 
 def call_here() -> None:
-    """From now on `guarded` calls functions in this process, which may die itself."""
+    """From now on, let `guarded` call functions in this process, without a child."""
     global _in_place
     _in_place = True
 

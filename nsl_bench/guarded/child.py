@@ -1,7 +1,7 @@
-"""A child process that calls functions for `nsl_bench.guarded.call`, and the line to it.
+"""A child process that calls functions for `nsl_bench.guarded.call`, and the connection to it.
 
-It is a fork of this process where that is cheap and safe, that is as long as this process has one thread;
-else it is a fresh process.
+It is a fork of this process as long as this process has one thread, which is cheap and safe. Otherwise it is
+a new process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FRESH = "import sys; from nsl_bench.guarded.worker import main; main(int(sys.ar
 
 
 class Child:
-    """A child process and the line to it."""
+    """A child process and the connection to it."""
 
     def __init__(self) -> None:
         self.output = Output()
@@ -90,11 +90,11 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether it is running."""
         return self.code() is None
 
     def code(self) -> int | None:
-        """Its exit code, less than 0 for a signal; None as long as it lives."""
+        """Its exit code, negative for a signal; None while it is running."""
         if self._code is None:
             if self._popen is not None:
                 self._code = self._popen.poll()
@@ -108,7 +108,7 @@ class Child:
         return self._code
 
     def receive(self) -> bool:
-        """Take what it has sent; False if it is gone."""
+        """Receive what it has sent; False if it has ended."""
         try:
             data = self.channel.recv(1 << 20)
         except OSError:
@@ -123,7 +123,7 @@ class Child:
                 os.kill(self.process, number)
 
     def wait(self, seconds: float) -> bool:
-        """Whether it ends in time."""
+        """Wait for its end; False if it is still running after this time."""
         deadline = time.monotonic() + seconds
         while self.alive and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -133,7 +133,7 @@ class Child:
         """End it.
 
         Args:
-            asked: it hears SIGINT first, that it may end what it has started.
+            asked: whether to send SIGINT first, so that it can end its own children.
         """
         if asked:
             self.signal(signal.SIGINT)

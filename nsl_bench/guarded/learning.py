@@ -1,8 +1,8 @@
-"""Solving a learning task in a process that may die: what ``nsl-bench learn`` does.
+"""Solve a learning task in a separate process, as ``nsl-bench learn`` does.
 
-A task's text can make clingo ground without end, or end the process that it runs in. The file is therefore
-read, solved and explained in a child process (`nsl_bench.guarded.call`). It tells its best hypothesis as
-soon as it has one, so that it is known even where a time limit, which grounding cannot heed, ends the child.
+A task can make clingo ground forever or crash. The file is therefore read, solved and explained in a child
+process (`nsl_bench.guarded.call`). The child reports its best hypothesis as soon as it has one, so it is
+known even if the time limit ends the child during grounding.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _MORE_MEMORY = 1.25
 
 @dataclass(frozen=True)
 class Learned:
-    """What solving a task gave.
+    """The result of solving a task.
 
     Attributes:
-        answer: the fields of a `Solution`, as JSON has them.
-        seconds: wall time from the call to the answer, reading included.
-        rules: what each rule is for (the fields of a `RuleExplanation`), if that was asked and found.
-        explanation: the same for people.
-        ended: a sentence if something ended the process before it was done; `answer` is then the best
-            hypothesis so far.
-        dialect: in whose dialect the task was read.
+        answer: the fields of a `Solution`, as JSON values.
+        seconds: wall time in seconds from the call to the answer, including reading.
+        rules: explanation of each rule (the fields of a `RuleExplanation`), if requested and found.
+        explanation: the same as text.
+        ended: a sentence if the process ended before it had finished; `answer` is then the best hypothesis so
+            far. Otherwise empty.
+        dialect: dialect in which the task was read.
     """
 
     answer: Mapping[str, Any]
@@ -57,7 +57,7 @@ class Learned:
 
     @property
     def solution(self) -> Solution:
-        """The answer as a value."""
+        """The answer as a `Solution`."""
         from nsl_bench.las.task import Solution
 
         lists = {
@@ -82,22 +82,22 @@ def solve_isolated(
 ) -> Learned:
     """Solve a task.
 
-    The first Ctrl-C makes the solver finish with the best so far, where it can; a second one ends it.
+    On the first Ctrl-C the solver finishes with the best hypothesis so far, if it can. A second one ends it.
 
     Args:
         source: a task file, or the text of a task.
-        dialect: how it is read (`LasTask.read`).
-        rule_learner: name of the solver.
-        time_limit: seconds for solving; a process that takes some seconds more is ended.
-        memory_limit: bytes; a process that takes much more is ended.
-        options: further arguments of the solver.
-        explain: say what each rule is for.
-        verify: check the answer by the definition (`nsl_bench.las.semantics.verification`).
-        heard: is handed ``"warning"`` or ``"progress"`` and what is to be said.
+        dialect: dialect of the task (`LasTask.read`).
+        rule_learner: name of the rule learner.
+        time_limit: time limit in seconds for solving; the process is ended a few seconds later.
+        memory_limit: memory limit in bytes; a process that uses much more is ended.
+        options: further arguments of the rule learner.
+        explain: whether to explain each rule.
+        verify: whether to check the answer by the definition (`nsl_bench.las.semantics.verification`).
+        heard: called with ``"warning"`` or ``"progress"`` and a sentence.
 
     Raises:
         UserError: the task cannot be read or solved.
-        Ended: the process ended before any hypothesis was known.
+        Ended: the process ended before it had found a hypothesis.
     """
     started = time.monotonic()
     best: dict[str, Any] = {}

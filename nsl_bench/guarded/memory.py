@@ -1,4 +1,4 @@
-"""How much memory a process holds."""
+"""Memory use of a process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["own_data", "resident"]
 
 
 def own_data() -> int:
-    """Bytes of data that this process has mapped, as ``RLIMIT_DATA`` counts; 0 where nothing says so."""
+    """Bytes of data that this process has mapped, as ``RLIMIT_DATA`` counts them; 0 if unknown."""
     return _pages("self", 5)
 
 
 def resident(process: int) -> int:
-    """Bytes of a process that are in memory; 0 if it is gone."""
+    """Resident memory of a process, in bytes; 0 if it has ended."""
     if Path("/proc/self/statm").exists():
         return _pages(str(process), 1)
     import psutil

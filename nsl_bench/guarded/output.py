@@ -1,4 +1,4 @@
-"""What a learner prints: its first part and its last lines are kept, however much it is."""
+"""Output of a learner's process. However long it is, only its beginning and its last lines are kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Output:
         self._total = 0
 
     def drain(self) -> bool:
-        """Take what is there, 4 MiB at most; False once all writers are gone."""
+        """Read the available output, at most 4 MiB; False if all writers have closed it."""
         if self.descriptor < 0:
             return False
         for _ in range(64):
@@ -40,14 +40,14 @@ class Output:
         return True
 
     def text(self) -> str:
-        """All that is kept."""
+        """The kept output."""
         kept = self._tail[-_TAIL:]
         left_out = self._total - len(self._head) - len(kept)
         note = f"\n[{left_out} bytes left out]\n".encode() if left_out > 0 else b""
         return bytes(self._head + note + kept).decode("utf-8", "replace")
 
     def take(self) -> str:
-        """All that is kept, which is then forgotten."""
+        """Return the kept output and clear it."""
         text = self.text()
         self._head.clear()
         self._tail.clear()
@@ -55,12 +55,12 @@ class Output:
         return text
 
     def last_lines(self, count: int = 10, width: int = 300) -> str:
-        """The last lines that are not empty."""
+        """The last lines that are not empty, at most `count`, each cut to `width` characters."""
         lines = [line.rstrip()[:width] for line in self.text().splitlines() if line.strip()]
         return "\n".join(lines[-count:])
 
     def close(self) -> None:
-        """Give up the descriptors."""
+        """Close the descriptors."""
         for descriptor in (self.descriptor, self.sink):
             if descriptor >= 0:
                 os.close(descriptor)

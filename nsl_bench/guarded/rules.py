@@ -1,7 +1,7 @@
-"""What strangers' rules say, asked in a process that may die (`nsl_bench.guarded.call`).
+"""Evaluate untrusted rules in a separate process (`nsl_bench.guarded.call`).
 
-Each function here asks what a function of `nsl_bench.inference` or `nsl_bench.las` of nearly the same name
-answers, and raises what that raises, besides `nsl_bench.guarded.call.Ended`.
+Each function calls a function of `nsl_bench.inference` or `nsl_bench.las` with nearly the same name and
+raises the same exceptions, or `nsl_bench.guarded.call.Ended`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _THE_HYPOTHESIS = "the hypothesis"
 
 
 def one_by_one(text: str, what: str = _THE_HYPOTHESIS) -> tuple[str, ...]:
-    """The constants and rules of a program, one text each.
+    """The constants and rules of a program, as a list of texts.
 
     Args:
-        text: ASP.
-        what: the program's name in a sentence.
+        text: the ASP program.
+        what: name of the program in messages.
 
     Raises:
-        UserError: it does not parse, or holds what has no meaning in a hypothesis.
+        UserError: the program does not parse, or has a statement that is not allowed in a hypothesis.
     """
     return tuple(guarded(_one_by_one, text, what, doing=f"Reading {what}"))
 
@@ -51,16 +51,19 @@ def _one_by_one(text: str, what: str) -> list[str]:
 def counted(
     rules: Sequence[str], benchmark: Benchmark | None, what: str = _THE_HYPOTHESIS
 ) -> tuple[tuple[str, ...], int]:
-    """Rules one by one, and their atoms.
+    """Split texts into single rules and count their atoms.
 
     Args:
-        rules: ASP; a text may hold several rules.
-        benchmark: by whose language bias atoms are counted (`nsl_bench.las.bias.hypothesis.count_atoms`);
-            None: an atom for each head and each body literal.
-        what: the rules' name in a sentence.
+        rules: ASP rules; a text may have several.
+        benchmark: task whose language bias counts the atoms (`nsl_bench.las.bias.hypothesis.count_atoms`);
+            None to count one atom for each head and each body literal.
+        what: name of the rules in messages.
+
+    Returns:
+        The rules, one text each, and their number of atoms.
 
     Raises:
-        UserError: they do not parse, or hold what has no meaning in a hypothesis.
+        UserError: the rules do not parse, or have a statement that is not allowed in a hypothesis.
     """
     bias = None if benchmark is None else (benchmark.name, benchmark.background, benchmark.bias)
     told = guarded(_counted, tuple(rules), bias, what, doing=f"Counting the atoms of {what}")
@@ -129,7 +132,7 @@ def _crisp(*given: Any) -> Any:
 
 
 def doubt(query: Query) -> str | None:
-    """A sentence if no rule has a label's atom as its head (`nsl_bench.inference.program.ground`)."""
+    """A warning if no rule has a label's atom in its head; None otherwise."""
     told: str | None = guarded(_doubt, query, doing=f"Reading {_THE_HYPOTHESIS}")
     return told
 
@@ -154,13 +157,14 @@ def inferred(
     """An engine's answer (`nsl_bench.inference.engines.infer`).
 
     Args:
-        engine: its name or spec.
+        engine: name or spec of the engine.
         query: as for `nsl_bench.inference.engines.infer`.
         probabilities: as for `nsl_bench.inference.engines.infer`.
         facts: as for `nsl_bench.inference.engines.infer`.
-        what: the hypothesis's name in a sentence.
-        allowance: its time is that of inference, once the rules have been grounded.
-        grounding: seconds that grounding may take, no more than inference; None: `GROUNDING_SECONDS`.
+        what: name of the hypothesis in messages.
+        allowance: resource limits; its time limit applies after grounding.
+        grounding: time limit for grounding in seconds, at most that of inference; None for
+            `GROUNDING_SECONDS`.
     """
     from nsl_bench.inference.query import Answer
 
@@ -231,7 +235,7 @@ def equivalence(
     time_limit: float,
     allowance: Allowance | None = None,
 ) -> Counterexample | None:
-    """None, or an input on which hypotheses differ (`nsl_bench.las.semantics.equivalence.equivalent`)."""
+    """An input on which hypotheses differ, or None (`nsl_bench.las.semantics.equivalence.equivalent`)."""
     from nsl_bench.las.semantics.equivalence import Counterexample
 
     told = guarded(

@@ -1,8 +1,8 @@
-"""Messages between the harness and a learner's process: JSON with arrays, nothing that runs when read.
+"""Messages between the harness and a learner's process: JSON with arrays, which cannot execute code.
 
-A message is a length, a JSON header, then the arrays' bytes. Only plain numbers, booleans and fixed-width
-strings travel as arrays. The harness reads what a hostile process sends, so a message of another form, or
-longer than allowed, is refused with `ValueError`.
+A message is a length, a JSON header, and the bytes of the arrays. Arrays can have numbers, booleans and
+fixed-width strings. The sender may be hostile, so messages of another form or above the permitted length
+raise a `ValueError`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _KEY = "__array__"
 
 
 def encode(message: Any) -> bytes:
-    """A message as bytes.
+    """Encode a message as bytes.
 
     Raises:
-        TypeError: it holds something that is neither JSON nor an array of plain values.
+        TypeError: a value is neither a JSON value nor an array of plain values.
     """
     arrays: list[np.ndarray[Any, Any]] = []
 
@@ -51,10 +51,10 @@ def encode(message: Any) -> bytes:
 
 
 class Decoder:
-    """Puts messages together from pieces as they come.
+    """Decodes messages from the pieces in which they arrive.
 
     Args:
-        most: bytes that one message may have.
+        most: maximum size of a message in bytes.
     """
 
     def __init__(self, most: int) -> None:
@@ -62,14 +62,14 @@ class Decoder:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Take the next piece."""
+        """Add the next piece."""
         self._buffer += data
 
     def next(self) -> Any:
-        """The next whole message; None as long as there is none.
+        """The next complete message; None if it has not arrived yet.
 
         Raises:
-            ValueError: what came is no message.
+            ValueError: the data is not a message.
         """
         if len(self._buffer) < _HEAD.size:
             return None
@@ -117,15 +117,15 @@ def _decode(header: bytes, body: bytes) -> Any:
 
 
 def send(channel: socket.socket, message: Any) -> None:
-    """Send a message, waiting until the other side has taken it."""
+    """Send a message; blocks until the other side has received it."""
     channel.sendall(encode(message))
 
 
 def receive(channel: socket.socket, decoder: Decoder) -> Any:
-    """The next message, waited for.
+    """Wait for the next message.
 
     Raises:
-        EOFError: the other side is gone.
+        EOFError: the other side has closed the connection.
     """
     while (message := decoder.next()) is None:
         data = channel.recv(1 << 20)

@@ -1,8 +1,8 @@
-"""The child's side of `nsl_bench.guarded.call`: calls functions as it is told, until its parent goes away.
+"""The child's side of `nsl_bench.guarded.call`: calls functions on request until its parent ends.
 
-A request is a length and a pickle, and comes from the parent alone; answers are messages of
-`nsl_bench.guarded.wire`, which run nothing when read. A thread of its own listens, so that the process
-notices the end of its parent even while clingo grounds.
+A request is a length and a pickle, and can only come from the parent. Answers are messages of
+`nsl_bench.guarded.wire`, which cannot execute code. A separate thread listens, so the process notices the end
+of its parent even while clingo grounds.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class _State:
 
 
 def inside() -> bool:
-    """Whether this process is a guard's child."""
+    """Whether this process is a child started by `nsl_bench.guarded.call`."""
     return _State.channel is not None
 
 
 def needing(*modules: str) -> Callable[[F], F]:
-    """Mark a function whose modules are to be imported before its time is counted."""
+    """Declare modules that a function needs, to import them before its time limit starts."""
 
     def marked(function: F) -> F:
         setattr(function, _NEEDS, modules)
@@ -61,10 +61,10 @@ def needing(*modules: str) -> Callable[[F], F]:
 
 
 def tell(event: Any) -> None:
-    """Tell the caller of the function that runs now something before it ends.
+    """Send a value to the caller of the running function before it returns.
 
     Args:
-        event: what JSON can say, with arrays.
+        event: a JSON value, possibly with arrays.
     """
     if _State.channel is not None:
         _send(_State.channel, {"event": event})
@@ -73,12 +73,12 @@ def tell(event: Any) -> None:
 
 
 def stage(doing: str, seconds: float | None, grace: float = 0.0) -> None:
-    """Say that the function that runs now begins with something else, whose time is counted anew.
+    """Start the next stage of the running function, with a time limit of its own.
 
     Args:
-        doing: what, as a sentence begins, e.g. ``"Grounding the hypothesis"``.
-        seconds: wall seconds that it may take; None: any.
-        grace: seconds more before it is ended.
+        doing: description of the stage, which starts a message, e.g. ``"Grounding the hypothesis"``.
+        seconds: time limit in seconds (wall time); None for no limit.
+        grace: further seconds before it is ended.
     """
     if _State.channel is not None:
         _send(_State.channel, {"stage": doing, "seconds": seconds, "grace": grace})
@@ -86,7 +86,7 @@ def stage(doing: str, seconds: float | None, grace: float = 0.0) -> None:
 
 @contextlib.contextmanager
 def told_to(heard: Callable[[Any], None] | None) -> Iterator[None]:
-    """What a function tells in this block, where it runs in the caller's own process, reaches `heard`."""
+    """Within the block, pass the values of `tell` to `heard`, for functions that run in this process."""
     before, _State.heard = _State.heard, heard
     try:
         yield
@@ -95,7 +95,7 @@ def told_to(heard: Callable[[Any], None] | None) -> Iterator[None]:
 
 
 def serve(channel: socket.socket) -> NoReturn:
-    """Answer requests until the parent goes away, then end the process."""
+    """Answer requests until the parent ends, then end this process."""
     _State.channel = channel
     _be_deaf()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -180,5 +180,5 @@ def _hold(room: int) -> None:
 
 
 def main(descriptor: int) -> None:
-    """Serve on a socket that was inherited."""
+    """Serve on an inherited socket."""
     serve(socket.socket(fileno=descriptor))

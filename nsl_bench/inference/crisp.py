@@ -1,9 +1,9 @@
-"""Crisp inference: the label that rules derive from an example's facts, for a whole test set at once.
+"""Crisp inference: the labels that rules derive from the facts of many examples at once.
 
-Examples with the same context are answered once, and all of them in a few groundings (one replica of the
-program an example, `nsl_bench.asp.replicas`). The answer of clingo to a stratified program is its one answer
-set. A program that is not stratified can have several: a label is then derived if it is in every one of them
-(cautious consequence), which asks for one call an example.
+Examples with the same context are evaluated once. A few groundings evaluate all of them, with one replica of
+the program per example (`nsl_bench.asp.replicas`). A stratified program has one answer set. A program that is
+not stratified can have several; a label is then derived if it is in all of them (cautious consequence), which
+needs one call per example.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def crisp_labels(
     Args:
         rules: the hypothesis, one rule each, with full stops.
         background: background knowledge, ASP.
-        contexts: an example's facts (or rules) each, without full stops.
+        contexts: facts (or rules) of each example, without full stops.
         labels: the labels and their atoms.
 
     Returns:
-        int16 [n]: an index into `labels`; `UNDECIDED` where no label is derived, or no answer set exists;
-        `AMBIGUOUS` where several are derived. The label without an atom holds if no atom is derived.
+        int16 [n]: an index into `labels`; `UNDECIDED` if no label is derived or no answer set exists;
+        `AMBIGUOUS` if several are derived. A label without an atom holds if no atom is derived.
 
     Raises:
         UserError: a syntax error, an unsafe rule, `#script` or `#include`.
@@ -61,7 +61,7 @@ def crisp_labels(
 def derived(
     rules: Sequence[str], background: str, contexts: Sequence[tuple[str, ...]], atoms: Sequence[str]
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Which ground atoms follow for each example.
+    """The ground atoms that follow for each example.
 
     Args:
         rules: as for `crisp_labels`.
@@ -70,7 +70,7 @@ def derived(
         atoms: ground atoms, e.g. ``["winner(1)", "winner(2)"]``.
 
     Returns:
-        bool [n, atoms]: what holds in every answer set; bool [n]: whether there is an answer set.
+        bool [n, atoms], whether an atom is in every answer set; bool [n], whether an answer set exists.
 
     Raises:
         UserError: as for `crisp_labels`.

@@ -1,7 +1,7 @@
-"""Inference engines: the label probabilities of examples under a hypothesis, with their quality.
+"""Inference engines: label probabilities of examples under a hypothesis, with certified intervals.
 
 ========== ==========================================================================================
-``exact``    exact where the program compiles to a diagram or its states are few; else a certified interval
+``exact``    exact if the program compiles to a diagram or has few states; else a certified interval
 ``sampling`` Monte Carlo with its standard error
 ``auto``     exact if that is cheap, the interval if it is narrow, else the interval with a sampled estimate
 ``problog``  the ProbLog package, exact or sampling, one example at a time (`nsl_bench.inference.problog`)
@@ -48,7 +48,7 @@ _FIRST_LOOK, _FAR = 16.0, 0.03
 
 
 class Engine(Protocol):
-    """What every engine has."""
+    """Protocol of inference engines."""
 
     def __call__(self, query: Query, probabilities: npt.ArrayLike, facts: Facts = None) -> Answer:
         """The label probabilities of examples.
@@ -64,17 +64,27 @@ class Engine(Protocol):
 
 
 def infer(engine: str, query: Query, probabilities: npt.ArrayLike, facts: Facts = None) -> Answer:
-    """Ask the engine of a name or spec, e.g. ``"auto"`` or ``"exact:width=1e-4"``."""
+    """Infer label probabilities with the engine of a name or spec.
+
+    Args:
+        engine: e.g. ``"auto"`` or ``"exact:width=1e-4"``.
+        query: the hypothesis and background knowledge.
+        probabilities: [n, slots, concepts], concept probabilities of each slot; zeros for a blank slot.
+        facts: other facts of each example, such as meta-data, without full stops; None for none.
+
+    Raises:
+        UserError: an unknown engine, rules that cannot be used, or invalid probabilities.
+    """
     answer: Answer = registry.create("engine", engine)(query, probabilities, facts)
     return answer
 
 
 class Compiled:
-    """A query's program for the examples that share their other facts.
+    """The compiled program of a query, for examples that share their other facts.
 
     Attributes:
         domains: the ground program.
-        seconds: what compiling took so far.
+        seconds: compile time so far, in seconds.
     """
 
     def __init__(self, program: GroundProgram, concepts: int, seconds: float = 0.0) -> None:
@@ -89,7 +99,7 @@ class Compiled:
 
     @property
     def diagram(self) -> Diagram | None:
-        """The decision diagram; None if the joint states of the slots are too many."""
+        """The decision diagram; None if the slots have too many joint states."""
         with self._lock:
             if self._diagram is None and not self._too_large:
                 clock = time.perf_counter()
@@ -155,17 +165,17 @@ _cache = _Cache()
 
 
 def clear() -> None:
-    """Forget all compiled programs."""
+    """Clear the cache of compiled programs."""
     _cache.clear()
 
 
 def compiled(query: Query, own: tuple[str, ...] = (), facts: tuple[str, ...] | None = None) -> Compiled:
-    """The compiled program of a query for examples with the facts `own`, kept by content.
+    """The compiled program of a query for examples with the facts `own`; cached by content.
 
     Args:
-        query: hypothesis and background.
-        own: the examples' other facts.
-        facts: those of all examples, which are grounded together.
+        query: the hypothesis and background knowledge.
+        own: other facts of the examples.
+        facts: other facts of all examples, which are grounded together.
     """
     return _cache.compiled(query, own, own if facts is None else facts)
 
@@ -233,12 +243,12 @@ class _Parts:
 
 
 class Exact:
-    """Exact label probabilities, or certified intervals where the states are too many.
+    """Exact label probabilities, or certified intervals if there are too many states.
 
     Args:
-        width: an interval should be no wider than this; it may be where `work` does not suffice.
-        work: about how many steps an example may take before it gives up being exact.
-        workers: threads; by default one a processor.
+        width: target width of intervals; they can be wider if `work` does not suffice.
+        work: approximate number of steps per example before it gives up being exact.
+        workers: number of threads; by default one per processor core.
     """
 
     def __init__(self, width: float = 1e-3, work: float = 1e6, workers: int | None = None) -> None:
@@ -279,12 +289,12 @@ class Auto(Exact):
     """Exact if cheap, an interval if narrow, else an interval with a sampled estimate inside it.
 
     Args:
-        width: intervals up to this width are left as they are.
-        std_err: the standard error that a sampled estimate should have; `samples` may not suffice.
-        samples: at most so many worlds of an example are sampled.
-        work: as for `Exact`.
-        seed: of the samples.
-        workers: threads; the answer does not depend on it.
+        width: intervals up to this width are not sampled.
+        std_err: target standard error of a sampled estimate; it can be larger if `samples` does not suffice.
+        samples: maximum number of sampled worlds per example.
+        work: approximate number of steps per example before it gives up being exact.
+        seed: random seed of the samples.
+        workers: number of threads; the answer does not depend on it.
     """
 
     def __init__(
@@ -325,12 +335,12 @@ class Auto(Exact):
 
 
 class Sampling:
-    """Monte Carlo.
+    """Monte Carlo estimates with standard errors.
 
     Args:
-        samples: worlds an example.
-        seed: of the samples; an example's own numbers decide the rest, not its place in the batch.
-        workers: threads; the answer does not depend on it.
+        samples: number of sampled worlds per example.
+        seed: random seed; an example's samples also depend on its probabilities, not on its position.
+        workers: number of threads; the answer does not depend on it.
     """
 
     def __init__(self, samples: int = 10_000, seed: int = 0, workers: int | None = None) -> None:

@@ -33,9 +33,9 @@ class Examples:
     """Examples without labels.
 
     Attributes:
-        names: of the examples.
+        names: names of the examples.
         probabilities: float64 [n, slots, concepts], zeros for a blank slot.
-        facts: for each example the facts of its meta-data.
+        facts: the facts of each example's meta-data.
     """
 
     names: tuple[str, ...]
@@ -44,15 +44,15 @@ class Examples:
 
 
 def metadata_of(benchmark: Benchmark, given: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-    """A benchmark's meta-data from text, whole numbers as such.
+    """Read a task's meta-data from text.
 
     Args:
-        benchmark: says what they are; ``"1..19"`` are the whole numbers from 1 to 19.
-        given: by name.
-        where: they are from, as an error begins, e.g. ``"vectors.csv, line 2: "``.
+        benchmark: the task, which declares its meta-data; ``"1..19"`` means whole numbers from 1 to 19.
+        given: values by name.
+        where: origin of the values, which starts a message, e.g. ``"vectors.csv, line 2: "``.
 
     Raises:
-        UserError: one is missing, is none of the benchmark's, or is out of its range.
+        UserError: a value is missing, unknown to the task, or out of range.
     """
     for name in given:
         if name not in benchmark.metadata:
@@ -82,14 +82,13 @@ def _number(value: Any) -> Any:
 
 
 def from_table(benchmark: Benchmark, path: Path, given: Mapping[str, str]) -> Examples:
-    """Examples from a CSV file: a row an image.
+    """Read examples from a CSV file with one row per image.
 
-    Columns: ``example`` (any name), ``slot`` (one of the benchmark's; a slot without a row is blank), one
-    for each concept, and one for each meta-datum that `given` does not hold.
+    Columns: ``example`` (any name), ``slot`` (a slot of the task; a slot without a row is blank), one per
+    concept, and one per meta-data value that is not in `given`.
 
     Raises:
-        UserError: the file cannot be read, lacks a column or has one twice, or holds what is no
-            probability, slot or meta-datum.
+        UserError: the file cannot be read, a column is missing or duplicate, or a value is invalid.
     """
     for name in given:
         if name not in benchmark.metadata:
@@ -208,17 +207,18 @@ def from_folder(
     network: Network,
     given: Mapping[str, str],
 ) -> Examples:
-    """Examples from image files: ``FOLDER/EXAMPLE/SLOT.png``, or ``FOLDER/SLOT.png`` for a single one.
+    """Read examples from image files: ``FOLDER/EXAMPLE/SLOT.png``, or ``FOLDER/SLOT.png`` for one example.
 
     Args:
-        benchmark: whose slots they fill; a slot without a file is blank.
-        folder: where they are.
-        shape: height, width and channels that the network takes; images are resized to it.
-        network: sees the concepts.
-        given: the examples' meta-data.
+        benchmark: the task that has the slots; a slot without a file is blank.
+        folder: folder of the images.
+        shape: height, width and channels of the network's input; images are resized to it.
+        network: the perception network.
+        given: meta-data of the examples.
 
     Raises:
-        UserError: there are no images, or a file is no image or fits no slot, or two fit the same.
+        UserError: no images are found, a file is not an image or matches no slot, or two files match one
+            slot.
     """
     facts = benchmark.metadata_facts(metadata_of(benchmark, given))
     images, where = [], []

@@ -1,4 +1,4 @@
-"""Which rules fire for an example: their instances, for people to read."""
+"""The instances of rules that fire for an example, as text."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list
     Args:
         rules: the hypothesis, with full stops.
         background: background knowledge.
-        context: the example's facts, without full stops.
+        context: facts of the example, without full stops.
 
     Returns:
-        Instances as text, e.g. ``winner(2) :- player(2), not p1(2).``, in the order of the rules.
+        The instances, e.g. ``winner(2) :- player(2), not p1(2).``, in the order of the rules.
 
     Raises:
         UserError: the program does not parse or ground.

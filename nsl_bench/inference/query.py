@@ -1,7 +1,7 @@
-"""What is asked of an inference engine, and what it answers.
+"""Queries to inference engines and their answers.
 
-The worlds of an example: each image shows one of its concepts, or nothing, with the network's
-probability; images are independent. A hypothesis and background knowledge derive labels in each world.
+In each world of an example, every image shows one concept, or nothing, with the network's probability; images
+are independent. The hypothesis and the background knowledge derive labels in each world.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Query:
-    """A hypothesis with everything that it needs to answer for examples.
+    """A hypothesis with everything needed for inference.
 
     Attributes:
-        rules: the hypothesis, one rule each, with full stops.
-        background: background knowledge, ASP.
-        labels: the labels and the atoms by which they are derived.
-        choices: for each image slot and each concept the facts that hold if it shows the concept, without
-            full stops.
-        strict: whether a predicate that nothing defines is an error; else it is false.
+        rules: the hypothesis, one rule per text, with full stops.
+        background: background knowledge in ASP.
+        labels: the labels and their atoms.
+        choices: for each image slot and each concept, the facts that hold if the slot shows the concept,
+            without full stops.
+        strict: whether a predicate without definition is an error; otherwise it is false.
     """
 
     rules: tuple[str, ...]
@@ -61,7 +61,7 @@ class Query:
 
     @classmethod
     def of(cls, benchmark: Benchmark, rules: Sequence[str], *, strict: bool = True) -> Query:
-        """The query of a benchmark's hypothesis."""
+        """Make the query for a hypothesis of a task."""
         concepts = benchmark.concept_space.concepts
         choices = tuple(
             tuple(tuple(benchmark.facts(slot, concept)) for concept in concepts)
@@ -71,37 +71,38 @@ class Query:
 
     @cached_property
     def key(self) -> str:
-        """A hash of the content."""
+        """A hash of the query."""
         labels = [list(self.labels.names), list(self.labels.atoms)]
         return cache.key(list(self.rules), self.background, labels, self.choices, self.strict)
 
     @property
     def width(self) -> int:
-        """The number of concepts of a slot; of the one with most."""
+        """The greatest number of concepts of a slot."""
         return max((len(slot) for slot in self.choices), default=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The label probabilities of n examples, and how good these numbers are.
+    """Label probabilities of n examples, with certified intervals and standard errors.
 
-    The *true value* is the label's probability under the vectors as they were given: every concept counts,
-    also the negligible ones, and what a vector lacks to 1 shows nothing. (A vector that sums to more than 1
-    by rounding is divided by its sum.) It lies in ``[low, high]``, up to rounding (1e-9). `probabilities`
-    follows the convention instead, by which negligible concepts are dropped (`NEGLIGIBLE`). Where `std_err`
-    is not 0, it is an unbiased estimate of that value, with that standard error.
+    The *true value* is the label's probability under the given vectors, including negligible concepts. If a
+    vector sums to less than 1, the image shows nothing with the remaining probability. (If it sums to more
+    than 1 by rounding, it is divided by its sum.) The true value lies in ``[low, high]``, up to rounding
+    (1e-9). `probabilities` leaves out negligible concepts (`NEGLIGIBLE`). If `std_err` is not 0,
+    `probabilities` is an unbiased estimate with that standard error.
 
     Attributes:
         probabilities: float64 [n, labels].
         low: float64 [n, labels], certified lower bounds.
         high: float64 [n, labels], certified upper bounds.
-        std_err: float64 [n, labels], standard error of what was sampled, 0 where nothing was.
-        invalid: float64 [n], mass of the worlds with no label or several: `undecided` + `ambiguous`.
-        undecided: float64 [n], mass of the worlds with no label, or that violate a constraint.
-        ambiguous: float64 [n], mass of the worlds with several labels.
-        engines: for each example what answered: ``"exact"`` (no state was dropped; what the interval still
-            allows for are negligible concepts), ``"interval"``, ``"sampling"`` ...
-        details: other facts on the run, e.g. seconds to compile, or why an engine took another way.
+        std_err: float64 [n, labels], standard error of a sampled estimate; 0 if not sampled.
+        invalid: float64 [n], probability of the worlds without a label or with several labels:
+            `undecided` + `ambiguous`.
+        undecided: float64 [n], probability of the worlds without a label, or that violate a constraint.
+        ambiguous: float64 [n], probability of the worlds with several labels.
+        engines: how each example was answered: ``"exact"`` (no state was dropped; a remaining interval is due
+            to negligible concepts), ``"interval"``, ``"sampling"`` ...
+        details: further information, e.g. compile time in seconds, or why an engine used another method.
     """
 
     probabilities: Floats
@@ -115,12 +116,12 @@ class Answer:
 
     @cached_property
     def invalid(self) -> Floats:
-        """float64 [n]: mass that belongs to no label."""
+        """float64 [n]: probability of the worlds without exactly one label."""
         return np.asarray(self.undecided + self.ambiguous, np.float64)
 
     @cached_property
     def width(self) -> Floats:
-        """float64 [n]: width of the widest certified interval of a label, negligible concepts included."""
+        """float64 [n]: width of the widest certified interval of a label, including negligible concepts."""
         return np.asarray((self.high - self.low).max(axis=1, initial=0.0), np.float64)
 
     def __len__(self) -> int:
@@ -128,17 +129,17 @@ class Answer:
 
 
 def outcomes(labels: LabelSpace) -> int:
-    """The number of outcomes of a world: the labels, then undecided, then ambiguous."""
+    """The number of outcomes of a world: one per label, no label, and several labels."""
     return len(labels) + 2
 
 
 class Vectors(NamedTuple):
-    """Probability vectors, checked; rows sum to at most 1.
+    """Checked probability vectors, which sum to at most 1.
 
     Attributes:
-        full: float64 [n, slots, concepts]: as they were given.
-        kept: float64 [n, slots, concepts]: without the negligible ones.
-        apart: bool [n]: whether the two differ.
+        full: float64 [n, slots, concepts], as given.
+        kept: float64 [n, slots, concepts], without negligible concepts.
+        apart: bool [n], whether the two differ.
     """
 
     full: Floats
@@ -147,19 +148,19 @@ class Vectors(NamedTuple):
 
 
 def clean_probabilities(query: Query, probabilities: npt.ArrayLike) -> Floats:
-    """float64 [n, slots, concepts]: `checked_vectors` without the negligible ones."""
+    """float64 [n, slots, concepts]: checked vectors without negligible concepts; see `checked_vectors`."""
     return checked_vectors(query, probabilities).kept
 
 
 def checked_vectors(query: Query, probabilities: npt.ArrayLike) -> Vectors:
-    """Check probabilities, and drop negligible ones.
+    """Check probabilities and drop negligible ones.
 
     Args:
-        query: whose slots they are.
+        query: the query that has the slots.
         probabilities: [n, slots, concepts]; zeros for a blank slot.
 
     Raises:
-        UserError: the wrong shape, or numbers that are no probabilities, with the example and slot.
+        UserError: a wrong shape, or values that are not probabilities; the message names example and slot.
     """
     try:
         given = np.asarray(probabilities, np.float64)
@@ -188,7 +189,7 @@ def checked_vectors(query: Query, probabilities: npt.ArrayLike) -> Vectors:
 
 
 def slack(full: Floats, kept: Floats) -> Floats:
-    """float64 [n]: how far probabilities of events under two kinds of vectors can lie apart.
+    """float64 [n]: the greatest possible difference of an event's probability under two sets of vectors.
 
     Slots are independent, so worlds can be drawn from both that are the same with the probability
     ``prod_s (1 - d_s)``, where d_s is the total variation distance of slot s (maximal coupling).
@@ -203,19 +204,19 @@ def slack(full: Floats, kept: Floats) -> Floats:
 
 
 def with_nothing(vectors: Floats) -> Floats:
-    """float64 [n, slots, concepts + 1]: the vectors with what they lack to 1, which shows nothing."""
+    """float64 [n, slots, concepts + 1]: the vectors, extended by the probability of showing nothing."""
     return np.concatenate([vectors, np.maximum(0.0, 1.0 - vectors.sum(axis=2, keepdims=True))], axis=2)
 
 
 class Problem(NamedTuple):
-    """What keeps numbers from being probabilities, and where: the indices of a number, or of a vector."""
+    """Why values are not probabilities, and the indices of the wrong value or vector."""
 
     where: tuple[int, ...]
     what: str
 
 
 def problem(vectors: Floats) -> Problem | None:
-    """The first number of a kind that is no probability, or the first vector whose sum is more than 1.
+    """The first value that is not a probability, or the first vector with a sum above 1; None if valid.
 
     Args:
         vectors: float64 [..., concepts].

@@ -1,4 +1,4 @@
-"""Monte Carlo: worlds drawn by chance, a ground program evaluated on all of them at once by bit sets."""
+"""Monte Carlo inference: a ground program is evaluated on all sampled worlds at once, with bit sets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ errors), lest "never in 1000 draws" have no error."""
 
 
 def standard_error(hits: npt.NDArray[Any], draws: int) -> npt.NDArray[np.float64]:
-    """The standard error of ``hits / draws``, not 0 where all draws agree."""
+    """The standard error of ``hits / draws``; it is not 0 even if all draws agree."""
     n = draws + 2 * _PRIOR
     share = (hits + _PRIOR) / n
     return np.asarray(np.sqrt(share * (1 - share) / n), np.float64)
@@ -30,16 +30,16 @@ def standard_error(hits: npt.NDArray[Any], draws: int) -> npt.NDArray[np.float64
 def draw(
     domains: Domains, probabilities: npt.NDArray[np.float64], samples: int, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """How often each outcome came up in worlds of one example.
+    """Count the outcomes of sampled worlds of one example.
 
     Args:
-        domains: the program.
+        domains: the ground program.
         probabilities: float64 [slots, classes].
-        samples: how many worlds.
-        rng: the source of chance.
+        samples: number of worlds.
+        rng: random generator.
 
     Returns:
-        int64 [outcomes].
+        int64 [outcomes], the counts.
     """
     program = domains.program
     values: dict[int, Words | None] = {}

@@ -1,5 +1,5 @@
-"""Learners in processes of their own: what they may use, what they may see, and what becomes of them.
+"""The sandbox: learners in separate processes, with limited resources and access.
 
-`host.IsolatedLearner` stands for a learner that lives in another process. That process is forked from a
-fork server (`fork_server`), shut in (`sandbox`), and told only what its view allows (`wire`, `child`).
+`host.IsolatedLearner` represents a learner in another process. The process is forked from a fork server
+(`fork_server`), restricted (`sandbox`), and gets only the data that its view allows (`wire`, `child`).
 """

@@ -1,7 +1,7 @@
-"""The learner's side: a process that makes a learner, hands it views, and says what it answers.
+"""The learner's side of the sandbox: a process that creates a learner, gives it views and returns its output.
 
-What the learner is handed here was sent by the harness, which holds the data; whatever is not sent up front
-is asked for over the channel, and the harness answers what the view's track allows.
+The harness has the data. It sends some of a view's content at the start. The process requests the rest over
+the channel, and the harness sends what the view's track allows.
 """
 
 from __future__ import annotations
@@ -156,11 +156,11 @@ class _RemoteImages(Images):
 
 
 class RemoteView(View):
-    """A view whose content lies with the harness.
+    """A view whose content is requested from the harness.
 
     Args:
-        card: what the harness says of it up front.
-        channel: where to ask for the rest.
+        card: content that the harness sent at the start.
+        channel: channel for requests.
     """
 
     def __init__(self, card: dict[str, Any], channel: _Channel) -> None:
@@ -180,7 +180,7 @@ class RemoteView(View):
         return None if told is None else Predictions(told["probabilities"], told["blank"])
 
     def report(self, rules: Sequence[str]) -> None:
-        """Tell the harness the best hypothesis so far; it counts if the time limit ends `fit`."""
+        """Report the best hypothesis so far. It is used if the time limit ends `fit`."""
         self._channel.ask("report", view=self._id, rules=[str(rule) for rule in rules])
 
 
@@ -264,7 +264,7 @@ def _plain(answer: Any) -> Any:
 
 
 def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str, str]) -> NoReturn:
-    """Be a learner's process until the harness has no more to ask."""
+    """Serve the harness's requests for a learner until it sends no more."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(output, 1)

@@ -1,8 +1,8 @@
-"""Learners that are commands in any language, or answers that were made elsewhere.
+"""Learners that are commands in any language, and predictions made elsewhere.
 
-A command is handed a folder (`nsl_bench.learners.task_folders`) and writes its answers there. It learns and
-answers in one go, so the true concepts of the test examples are never in its folder: in hypothesis
-evaluation the rules that it wrote answer, if it wrote any. Its files are read by a process of their own, too.
+A command gets a folder (`nsl_bench.learners.task_folders`) and writes its predictions there. It learns and
+predicts in one call, so the true concepts of the test examples are never in its folder. In hypothesis
+evaluation the rules that it wrote give the predictions. A separate process reads its files.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _SECONDS = 300.0
 
 
 class FolderLearner:
-    """Answers from a folder: predictions, rules, or both.
+    """A learner whose predictions, rules, or both are in a folder.
 
     Args:
-        folder: with ``predictions.parquet`` or ``hypothesis.lp``.
-        name: what messages call it.
-        limits: of the processes that read the answers; None: they are read in this one.
+        folder: folder with ``predictions.parquet``, ``hypothesis.lp``, or both.
+        name: the learner's name in messages.
+        limits: resource limits of the processes that read the files; None to read them in this process.
     """
 
     def __init__(self, folder: Path, name: str, limits: Limits | None) -> None:
@@ -62,15 +62,15 @@ class FolderLearner:
         self._derived: tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]
 
     def fit(self, train: View, validation: View | None = None) -> FolderLearner:
-        """Remember the examples: rules need their background, a command is handed them."""
+        """Keep the examples, for the background knowledge of rules and for the command's folder."""
         self._train, self._validation = train, validation
         return self
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
-        """float64 [n, n_labels].
+        """float64 [n, n_labels]: label probabilities.
 
         Raises:
-            InvalidOutput: the folder holds no answers, or wrong ones.
+            InvalidOutput: the folder has no predictions, or invalid ones.
             Unanswered: hypothesis evaluation without rules.
         """
         if self._first is None:
@@ -91,7 +91,7 @@ class FolderLearner:
         return self._derived[1]
 
     def predict(self, test: View) -> npt.NDArray[np.int16]:
-        """int16 [n]."""
+        """int16 [n]: predicted labels."""
         if test is self._first and self._answers is not None:
             return self._answers.predicted
         return self._derived[0]
@@ -133,31 +133,31 @@ class FolderLearner:
                 self._derived = np.asarray(apart.predict(test)).astype(np.int16), probabilities
 
     def effort(self) -> dict[str, float]:
-        """What is known of its costs: answers that were made elsewhere cost what nobody here knows."""
+        """The known costs. The costs of predictions made elsewhere are unknown."""
         return {}
 
     def log(self) -> str:
-        """What was printed."""
+        """All output."""
         return ""
 
     def last_lines(self) -> str:
-        """What was printed last."""
+        """The last lines of the output."""
         return ""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing; the folder stays."""
 
 
 class CommandLearner(FolderLearner):
-    """A command that is handed a folder.
+    """A learner that is a command, which gets a folder.
 
     Args:
-        spec: `nsl_bench.learners.command.spec_of`.
-        seed: told to it.
-        limits: what it may use; None: it runs without any.
+        spec: the learner's spec, from `nsl_bench.learners.command.spec_of`.
+        seed: random seed, which the command gets.
+        limits: resource limits; None for none.
 
     Attributes:
-        learning_time: wall seconds that the command took, to learn and to answer.
+        learning_time: wall time of the command in seconds, for learning and prediction.
     """
 
     def __init__(self, spec: str, seed: int, limits: Limits | None) -> None:
@@ -170,7 +170,7 @@ class CommandLearner(FolderLearner):
         self.takes_validation = True
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
-        """float64 [n, n_labels]: runs the command, the first time."""
+        """float64 [n, n_labels]: label probabilities. The first call runs the command."""
         if self._first is None:
             self._run(test)
         return super().predict_proba(test)
@@ -219,7 +219,7 @@ class CommandLearner(FolderLearner):
             self._log = process.output.text()
 
     def effort(self) -> dict[str, float]:
-        """Its costs: it learns and answers in one go, so all of it counts as learning."""
+        """The command's costs, all counted as learning, because it learns and predicts in one call."""
         found = {"learning_time": self.learning_time}
         if self._usage is not None:
             found["learning_cpu_time"] = self._usage.cpu_seconds

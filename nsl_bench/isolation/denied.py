@@ -1,4 +1,4 @@
-"""What of an error comes from the sandbox, and which option of the command line allows what was denied."""
+"""Recognise errors that come from the sandbox, and name the option that allows what was denied."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _LONGEST_PATH = 300
 
 
 def starved(text: str) -> bool:
-    """Whether a message says that memory could not be had."""
+    """Whether a message says that memory could not be allocated."""
     return _OUT_OF_MEMORY.search(text) is not None
 
 
 def denied_by(error: BaseException) -> dict[str, str]:
-    """What the sandbox denied, if that is why an exception was raised.
+    """What the sandbox denied, if that caused an exception.
 
     Returns:
-        ``what``: ``"read"``, ``"write"``, ``"network"`` or ``"temporary"``; ``path`` where one is known.
-        Empty if the error has another reason.
+        ``what``: ``"read"``, ``"write"``, ``"network"`` or ``"temporary"``; ``path`` if it is known. Empty if
+        the exception has another cause.
     """
     for each in _chain(error):
         if isinstance(each, OSError):
@@ -83,7 +83,7 @@ def _exists(path: Any) -> bool:
 
 
 def denied_in(lines: str) -> dict[str, str]:
-    """What the sandbox denied, as far as the last lines that a process printed tell."""
+    """What the sandbox denied, according to the last lines of a process's output; see `denied_by`."""
     for what, pattern in _PRINTED.items():
         found = list(pattern.finditer(lines))
         if found:
@@ -96,8 +96,8 @@ def advice(denied: Any, limits: Limits) -> str:
     """The sentence that names the option, with a leading space; empty if nothing was denied.
 
     Args:
-        denied: what `denied_by` or `denied_in` gave, from a process that nobody trusts.
-        limits: of the learner.
+        denied: the result of `denied_by` or `denied_in`, from an untrusted process.
+        limits: the learner's limits.
     """
     if not isinstance(denied, Mapping):
         return ""

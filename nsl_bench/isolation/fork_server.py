@@ -1,6 +1,6 @@
-"""The fork servers from which learners' processes are forked, and the line to them.
+"""Client of the fork servers, from which learners' processes are forked.
 
-Each thread keeps its own (`pool`), because each has one learner at a time.
+Each thread has its own fork server (`pool`), because it has one learner at a time.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ START_SECONDS = 120.0
 
 
 class ForkServer:
-    """A fork server (`nsl_bench.isolation.fork_server_process`) and the line to it.
+    """A fork server (`nsl_bench.isolation.fork_server_process`) and the connection to it.
 
     Args:
         network: whether its children may open sockets.
-        threads: of numerical libraries in its children.
+        threads: number of threads of numerical libraries in its children.
 
     Raises:
-        UserError: it cannot be started.
+        UserError: the fork server cannot be started.
     """
 
     def __init__(self, network: bool, threads: int) -> None:
@@ -68,15 +68,15 @@ class ForkServer:
 
     @property
     def usable(self) -> bool:
-        """Whether it is alive."""
+        """Whether it is running."""
         return not self._gone and self._process.poll() is None
 
     def fileno(self) -> int:
-        """Of the control line, for a selector."""
+        """The file descriptor of the connection, for a selector."""
         return self._line.fileno()
 
     def spawn(self, request: dict[str, Any], channel: socket.socket, output: int) -> int:
-        """Fork a learner's process; its supervisor's process id."""
+        """Fork a learner's process; returns the process id of its supervisor."""
         data = json.dumps({"spawn": request}).encode() + b"\n"
         sent = socket.send_fds(self._line, [data], [channel.fileno(), output])
         self._line.sendall(data[sent:])
@@ -86,18 +86,18 @@ class ForkServer:
         raise OSError("the process that starts learners does not respond")
 
     def kill(self, process: int) -> None:
-        """End a learner's process and all that it started."""
+        """End a learner's process and all processes that it started."""
         self._say({"kill": process})
 
     def preload(self, modules: Sequence[str]) -> None:
-        """Import modules now, that later processes have them."""
+        """Import modules now, for later processes."""
         new = [name for name in modules if name not in self._preloaded]
         self._preloaded.update(new)
         if new:
             self._say({"preload": new})
 
     def hear(self, seconds: float) -> dict[str, Any] | None:
-        """What it says next; None after a while, or if it is gone (then it is no longer `usable`)."""
+        """The next message; None after a timeout in seconds, or if it has ended (then not `usable`)."""
         deadline = time.monotonic() + seconds
         while b"\n" not in self._heard:
             self._line.settimeout(max(0.001, deadline - time.monotonic()))

@@ -1,13 +1,12 @@
-"""The warm process from which learners' processes are forked.
+"""The fork server: a process with imported libraries, from which learners' processes are forked.
 
-Started once by the harness (`python -m nsl_bench.isolation.fork_server_process`), it imports what learners
-need, enters namespaces, and then forks one process after the other on request. It never sees any data. Over
-its control socket it hears ``spawn`` (with two descriptors: the learner's channel and its output), ``kill``
-and ``preload``, and says ``ready`` and ``exit``. When the harness goes away, it ends what it started and then
-itself.
+The harness starts it once (`python -m nsl_bench.isolation.fork_server_process`). It imports the libraries
+that learners need, enters namespaces, and forks processes on request. It never gets any data. Its control
+socket receives ``spawn`` (with two descriptors: the learner's channel and its output), ``kill`` and
+``preload``, and sends ``ready`` and ``exit``. When the harness ends, it ends its children and itself.
 
-Each learner's process has a supervisor between itself and the fork server: the first process of its
-namespace, whose end is the end of all that the learner has started.
+Between a learner's process and the fork server is a supervisor, the first process of the learner's namespace.
+When the supervisor ends, all processes that the learner started end too.
 """
 
 from __future__ import annotations
@@ -246,7 +245,7 @@ def _end_all() -> None:
 
 
 def main() -> None:
-    """Serve on the descriptor that the first argument names; a second one ``network`` allows sockets."""
+    """Serve on the descriptor given by the first argument. A second argument ``network`` allows sockets."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     control = socket.socket(fileno=int(sys.argv[1]))
     _Server(control, network="network" in sys.argv[2:]).serve()

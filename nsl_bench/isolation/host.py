@@ -1,8 +1,8 @@
-"""A learner that lives in another process, used like any other.
+"""The harness's side of the sandbox: a learner in another process, used like any other learner.
 
-What it may know is decided here: questions are answered from the real view, which refuses what its track
-does not allow. Test views hold no labels, so there are none to ask for; and what a learner answers is
-checked like what any learner answers.
+Requests of the learner's process are answered from the real view, which refuses what its track does not
+allow. Test views have no labels, so none can be requested. The learner's output is checked like that of any
+learner.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ _LEAST_SECONDS = 60.0
 
 
 class IsolatedLearner:
-    """Stands for a learner in a process of its own.
+    """A learner in a sandboxed process.
 
     Args:
-        spec: the learner.
-        seed: handed to it.
-        limits: what it may use.
+        spec: the learner's spec.
+        seed: the learner's random seed.
+        limits: resource limits.
 
     Attributes:
-        track: that it declares.
-        version: that it declares, with a hash of its file.
-        tuning_: what it says of its tuning.
+        track: track that the learner declares.
+        version: version that the learner declares, with a hash of its file.
+        tuning_: what the learner reports about its tuning.
         takes_validation: whether its `fit` takes a validation set.
-        stands_for: the name of its class.
-        isolation: what is in force.
-        timed_out_: whether the time limit ended `fit` and its best hypothesis so far is used.
+        stands_for: name of the learner's class.
+        isolation: the restrictions in force.
+        timed_out_: whether the time limit ended `fit` and the best hypothesis reported so far is used.
 
     Raises:
-        Failure: it cannot be made.
+        Failure: the learner cannot be created.
     """
 
     def __init__(self, spec: str, seed: int, limits: Limits) -> None:
@@ -86,7 +86,7 @@ class IsolatedLearner:
             raise
 
     def fit(self, train: View, validation: View | None = None) -> IsolatedLearner:
-        """Learn; on a time limit the best hypothesis that was reported takes the learner's place."""
+        """Fit the learner. If it times out, the best hypothesis that it reported is used instead."""
         train.time_limit = self._limits.time
         try:
             told = self._ask("fit", train, validation)
@@ -141,7 +141,7 @@ class IsolatedLearner:
         return answer(view, question)
 
     def predict_proba(self, test: View) -> Any:
-        """What the learner answers, unchecked."""
+        """The learner's predictions, not yet checked."""
         told = self._ask("predict", test)
         self._labels = (test, told.get("labels"))
         self.gives_probabilities = bool(told.get("gives_probabilities", True))
@@ -164,7 +164,7 @@ class IsolatedLearner:
         raise InvalidOutput(f"{self.stands_for}.{what} returned {str(wrong or 'no array')[:300]}.")
 
     def rules(self) -> Any:
-        """What it learned as rules."""
+        """The learned rules, not yet checked."""
         if self._hypothesis is not None:
             return self._hypothesis
         from nsl_bench.guarded.rules import one_by_one
@@ -206,16 +206,16 @@ class IsolatedLearner:
             raise InvalidOutput(f"{self.stands_for}.examples_ contains invalid examples.") from error
 
     def usage(self) -> Usage:
-        """What its process has used until now."""
+        """CPU time and memory that its processes have used so far."""
         return self._process.usage()
 
     def log(self) -> str:
-        """What it printed."""
+        """The learner's output."""
         self._process.output.drain()
         return self._process.output.text()
 
     def last_lines(self) -> str:
-        """What it printed last."""
+        """The last lines of the learner's output."""
         self._process.output.drain()
         return self._process.output.last_lines()
 
@@ -223,9 +223,9 @@ class IsolatedLearner:
         """End its process.
 
         Args:
-            keep_modules: have later processes start with the libraries that this one imported; if it is a
-                stranger's, with those that it had imported before it was shown any data, because what a later
-                process starts with would tell of them.
+            keep_modules: start later processes with the libraries that this one imported. If the learner does
+                not come with nsl-bench, only libraries imported before it got any data are kept, because the
+                others could reveal something about the data.
         """
         modules = self._modules
         if keep_modules and self._trusted:
@@ -237,15 +237,15 @@ class IsolatedLearner:
 
 
 def vet(rules: Sequence[str], views: Sequence[View], limits: Limits) -> None:
-    """See that rules can be evaluated at all before the harness does it itself.
+    """Check that untrusted rules can be evaluated, before the harness evaluates them.
 
     Args:
-        rules: ASP, by anybody.
-        views: the train view, then those on which they will be evaluated.
-        limits: of the process that tries.
+        rules: ASP rules.
+        views: the train view, then those on which the rules will be evaluated.
+        limits: resource limits of the process that evaluates them.
 
     Raises:
-        InvalidOutput: they cannot, e.g. because grounding them never ends.
+        InvalidOutput: the rules cannot be evaluated, e.g. because grounding does not terminate.
     """
     with tempfile.TemporaryDirectory(prefix="nsl-bench-") as place:
         path = Path(place) / "hypothesis.lp"
@@ -262,10 +262,10 @@ def vet(rules: Sequence[str], views: Sequence[View], limits: Limits) -> None:
 
 
 def about(spec: str, limits: Limits) -> About:
-    """Ask a learner what it is, in a process of its own.
+    """Get a learner's track and version, in a sandboxed process.
 
     Raises:
-        UserError: there is no such learner, it cannot be made, or it declares no track that there is.
+        UserError: the learner does not exist, cannot be created, or declares an unknown track.
     """
     try:
         learner = IsolatedLearner(spec, 0, limits)
@@ -292,7 +292,7 @@ def _hypothesis(told: dict[str, Any]) -> Hypothesis:
 
 
 def card_of(view: View) -> dict[str, Any]:
-    """What a learner's process is told of a view up front."""
+    """The content of a view that a learner's process gets at the start."""
     try:
         images = view.images is not None
     except TrackError:
@@ -324,7 +324,7 @@ def _fixed(column: Any) -> np.ndarray[Any, Any]:
 
 
 def answer(view: View, question: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a learner's question about a view; a refusal is one."""
+    """Answer a request of a learner's process about a view, or refuse it."""
     try:
         return {"answer": _answer(view, question)}
     except TrackError as error:

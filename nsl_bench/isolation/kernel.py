@@ -155,7 +155,7 @@ def unshare(flags: int) -> None:
 
 
 def set_namespace(descriptor: int, kind: int) -> None:
-    """Enter the namespace that a file of ``/proc/PID/ns`` names."""
+    """Enter the namespace of an open file of ``/proc/PID/ns``."""
     _checked(_libc().setns(ctypes.c_int(descriptor), ctypes.c_int(kind)), "setns")
 
 
@@ -173,14 +173,14 @@ def bind(place: Path) -> None:
 
 
 def make_read_only(place: Path, but: Sequence[Path] = ()) -> None:
-    """Let nothing below `place` be changed, neither content nor attributes nor times of access.
+    """Make everything below `place` read-only: content, attributes and access times.
 
     Args:
         place: a mount of this process's namespace.
-        but: mounts below it that can be changed.
+        but: mounts below it that stay writable.
 
     Raises:
-        OSError: the system does not allow it, or has no ``mount_setattr`` (Linux 5.12).
+        OSError: the system does not allow it, or lacks ``mount_setattr`` (Linux 5.12).
     """
     try:
         _set_mount(place, _AT_RECURSIVE, _ATTR_RDONLY | _ATTR_NOATIME, _ATTR_ATIME)
@@ -204,22 +204,22 @@ def _set_mount(place: Path, flags: int, given: int, taken: int) -> None:
 
 
 def no_new_privileges() -> None:
-    """From now on no program gains rights by being executed."""
+    """Prevent programs that this process executes from gaining privileges."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def die_with_parent(signal: int) -> None:
-    """Have this process sent a signal when its parent ends."""
+    """Have a signal sent to this process when its parent ends."""
     _prctl(_PR_SET_PDEATHSIG, signal)
 
 
 def be_subreaper() -> None:
-    """Orphans below this process become its children."""
+    """Make this process the parent of its orphaned descendants."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def drop_capabilities() -> None:
-    """Give up all rights of the superuser but those over its own files."""
+    """Give up all privileges of the superuser except those over its own files."""
     for capability in range(64):
         try:
             _prctl(_PR_CAPBSET_DROP, capability)
@@ -231,7 +231,7 @@ def drop_capabilities() -> None:
 
 
 def landlock_version() -> int:
-    """The version of the kernel's Landlock; 0 where there is none."""
+    """The version of the kernel's Landlock; 0 if it is not available."""
     if not LINUX:
         return 0
     found = _libc().syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_size_t(0), ctypes.c_uint32(1))
@@ -239,14 +239,14 @@ def landlock_version() -> int:
 
 
 def landlock(readable: Sequence[Path], listable: Sequence[Path], writable: Sequence[Path]) -> None:
-    """Refuse this process and its children every file but these; for good.
+    """Deny this process and its children access to all files but these, permanently.
 
-    It can neither trace nor, from version 6 on, signal processes outside.
+    They can no longer trace processes outside nor, from Landlock version 6 on, send signals to them.
 
     Args:
         readable: files and folders that may be read and executed.
-        listable: folders whose names may be read.
-        writable: files and folders in which everything may be done (but making devices).
+        listable: folders whose entries may be listed.
+        writable: files and folders with all rights except creating devices.
 
     Raises:
         OSError: the kernel has no Landlock.
@@ -298,7 +298,7 @@ def landlock(readable: Sequence[Path], listable: Sequence[Path], writable: Seque
 
 
 def seccomp_supported() -> bool:
-    """Whether system calls can be filtered here."""
+    """Whether this system can filter system calls."""
     if not LINUX or platform.machine() not in _ARCHITECTURES:
         return False
     status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
@@ -306,16 +306,16 @@ def seccomp_supported() -> bool:
 
 
 def deny_calls(*, sockets: bool, attributes: bool = False, messages: bool = False) -> None:
-    """Refuse this process and its children system calls that reach beyond their own memory; for good.
+    """Deny this process and its children system calls that affect other processes, permanently.
 
     Args:
-        sockets: whether sockets other than those between processes of this machine are refused, too.
-        attributes: whether files' extended attributes cannot be changed, and changes of their modes, owners
-            and times are passed over in silence, since programs that copy files insist on them.
-        messages: whether message queues, semaphores and memory that outlive a process are refused, too.
+        sockets: also deny sockets, except those between processes of this machine.
+        attributes: also deny changes of extended attributes. Changes of files' modes, owners and times are
+            ignored instead of denied, because programs that copy files need them to succeed.
+        messages: also deny message queues, semaphores and shared memory that outlive a process.
 
     Raises:
-        OSError: the system has no such filters.
+        OSError: the system cannot filter system calls.
     """
     if platform.machine() not in _ARCHITECTURES:
         raise OSError(f"no filters of system calls for {platform.machine()}")

@@ -1,4 +1,4 @@
-"""What a learner's process may use, and how it can fail."""
+"""Resource limits of a learner's process, and its failures."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 @dataclass(frozen=True)
 class Limits:
-    """What a learner may use in each run.
+    """Resource limits and access rights of a learner in each run.
 
     Attributes:
-        time: wall seconds that `fit`, and each call of `predict`, may take; None: any.
-        memory: bytes of memory that its processes may hold together (resident, what they share counted
-            once; what is only reserved does not count); None: any.
+        time: time limit in seconds (wall time) for `fit` and for each call of `predict`; None for no limit.
+        memory: limit in bytes of the resident memory of all its processes together, with shared memory
+            counted once; None for no limit.
         network: whether it may open sockets.
         read: further files and folders that it may read.
         write: further files and folders that it may change.
-        hidden: files and folders that it may not read even where their parent is readable: data with
-            labels, results.
-        threads: that numerical libraries may use.
+        hidden: files and folders that it may not read even if their parent is readable: data with labels,
+            results.
+        threads: number of threads of numerical libraries.
     """
 
     time: float | None = 3600.0
@@ -41,11 +41,11 @@ class Limits:
 
 
 class Failure(Exception):
-    """A learner's process did not do what it was asked.
+    """A learner failed.
 
     Attributes:
-        status: how it ended.
-        output: the last lines that it printed.
+        status: how the run ended, e.g. ``"timeout"``.
+        output: the last lines that the learner printed.
     """
 
     def __init__(self, status: Status, message: str, output: str = "") -> None:
@@ -55,14 +55,14 @@ class Failure(Exception):
 
 
 class Lost(Failure):
-    """The process is gone through no fault of the learner: somebody killed the one that started it."""
+    """The process ended through no fault of the learner: the process that started it was killed."""
 
 
 def memory_size(text: str) -> int:
-    """``"512M"``, ``"4G"`` or a number of bytes as bytes.
+    """Convert ``"512M"``, ``"4G"`` or a number of bytes to bytes.
 
     Raises:
-        UserError: it is none, or less than 64 MiB, with which no learner starts.
+        UserError: the text is not a size, or less than 64 MiB, which is too little for any learner.
     """
     word = text.strip().upper().removesuffix("B").removesuffix("I")
     unit = word[-1:] if word[-1:].isalpha() else ""

@@ -1,7 +1,7 @@
-"""The harness's side of one learner's process: start it, ask it, hold it to its limits, end it.
+"""The harness's side of one learner's process: start it, send requests, enforce its limits, end it.
 
-The processes come from a warm one (`nsl_bench.isolation.fork_server`). All waiting is
-one loop over what can happen: the learner answers or asks, prints, ends, or is out of time or memory.
+Processes are forked from a fork server (`nsl_bench.isolation.fork_server`). One loop waits for all events:
+the learner answers, requests data, prints, ends, or exceeds its time or memory.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ Answer = Callable[[dict[str, Any]], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Usage:
-    """What a learner's processes used.
+    """CPU time and memory used by a learner's processes.
 
     Attributes:
-        cpu_seconds: on all cores.
-        peak_memory: bytes, the most that was seen at once; what they share is counted once.
+        cpu_seconds: CPU time in seconds, on all cores.
+        peak_memory: greatest resident memory observed, in bytes, with shared memory counted once.
     """
 
     cpu_seconds: float
@@ -60,14 +60,14 @@ class Process:
     """A learner's process.
 
     Args:
-        limits: what it may use.
-        code: files or packages that it consists of, beside what is installed.
-        seed: of Python's and numpy's global generators.
-        command: a program in place of a learner in Python; it is asked nothing.
-        scratch: its folder; made, and removed at the end, if None.
+        limits: resource limits.
+        code: files or packages of its code, besides installed packages.
+        seed: seed of Python's and numpy's global random generators.
+        command: a program to run instead of a Python learner; it gets no requests.
+        scratch: its folder; None to create one and remove it at the end.
 
     Raises:
-        Failure: it could not be started.
+        Failure: the process could not be started.
     """
 
     def __init__(
@@ -122,16 +122,16 @@ class Process:
             raise
 
     def call(self, do: str, answer: Answer | None = None, *, least: float = 0, **given: Any) -> Any:
-        """Ask the learner's process to do something, for as long as the time limit allows.
+        """Call a method in the learner's process, within the time limit.
 
         Args:
-            do: what; a method of `nsl_bench.isolation.child`.
-            answer: answers its questions.
-            least: seconds that it has in any case.
+            do: a method of `nsl_bench.isolation.child`.
+            answer: answers requests of the process.
+            least: seconds that it has in any case, even with a shorter time limit.
             given: the method's arguments.
 
         Raises:
-            Failure: it failed, ended, used up a limit, or answered nonsense.
+            Failure: the process failed, ended, exceeded a limit, or sent an invalid message.
         """
         message = wire.encode({"do": do, **given})
         time_limit = None if self.limits.time is None else max(least, self.limits.time)
@@ -149,7 +149,7 @@ class Process:
         """Wait for a command to end.
 
         Raises:
-            Failure: it did not end well.
+            Failure: the command failed.
         """
         try:
             self._wait(self.limits.time, None)
@@ -257,7 +257,7 @@ class Process:
         return math.inf
 
     def usage(self) -> Usage:
-        """What the process and all that it started have used until now."""
+        """What the process and all processes that it started have used so far."""
         import psutil
 
         self._look()

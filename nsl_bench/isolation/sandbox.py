@@ -1,16 +1,20 @@
-"""What a learner's process can reach: which files, whether a network, how much memory.
+"""Restrict a learner's process: its files, its network and its system calls.
 
-Three layers, each used where the system has it. *Namespaces* (Linux, where unprivileged ones are permitted)
-give it a network without devices, its own processes, message queues, shared memory and `/run`, and a file
-system that is read-only but for its scratch folder: it can leave nothing in a file's times or attributes
-either. *Landlock* (Linux 5.13) refuses all files but its own code, the Python installation, the system's
-programs and its scratch folder. A *seccomp filter* refuses sockets, calls that look into other processes,
-and, where there are no namespaces, changes of attributes. What is in force is said in every record
-(``environment.isolation``) and by ``nsl-bench doctor``.
+The sandbox has three layers, each used if the system supports it:
 
-What is not closed: learners that run at the same time can signal to each other through what they share, such
-as the load of the machine or locks on a file that both can read; and what a run did to the page cache or to
-the kernel's counters can be measured by the next one.
+* *Namespaces* (Linux, if unprivileged ones are permitted) give the process a network without devices, its own
+  processes, message queues, shared memory and `/run`. The file system is read-only except for its scratch
+  folder, including the times and attributes of files.
+* *Landlock* (Linux 5.13) denies all files except the learner's code, the Python installation, the system's
+  programs and the scratch folder.
+* A *seccomp filter* denies sockets, system calls that inspect other processes, and, without namespaces,
+  changes of attributes.
+
+Every record (``environment.isolation``) and ``nsl-bench doctor`` say which layers are in force.
+
+Two channels remain open. Learners that run at the same time can signal to each other through shared state,
+such as the machine's load or locks on a file that both can read. A run can also measure traces of an earlier
+run in the page cache and in the kernel's counters.
 """
 
 from __future__ import annotations
@@ -41,11 +45,11 @@ _LARGEST_FILE = 16 << 30
 
 @dataclass(frozen=True)
 class Reach:
-    """Which files a process can reach.
+    """Files that a process can access.
 
     Attributes:
         readable: files and folders that it may read and execute.
-        listable: folders of which it may read the names.
+        listable: folders whose entries it may list.
         writable: files and folders that it may change.
     """
 
@@ -55,12 +59,12 @@ class Reach:
 
 
 def reach_of(limits: Limits, scratch: Path, code: Iterable[Path] = ()) -> Reach:
-    """What a learner's process may reach.
+    """The files that a learner's process may access.
 
     Args:
-        limits: what the user allows beyond the rule.
-        scratch: its own folder.
-        code: files or packages that it consists of, beside what is installed.
+        limits: further files that the user allows.
+        scratch: its scratch folder.
+        code: files or packages of its code, besides installed packages.
     """
     search = (os.environ.get("PATH", ""), tuple(sys.path), str(Path.cwd()))
     installed, folders = _installed(*search)
@@ -110,7 +114,7 @@ def _installed(
 
 
 def code_of(folder: Path) -> Iterator[Path]:
-    """The Python files and packages that lie in a folder, not what else is there."""
+    """The Python files and packages in a folder, without other files."""
     with suppress(OSError):
         for entry in folder.iterdir():
             if (
@@ -135,7 +139,7 @@ def _without(path: Path, hidden: list[Path]) -> Iterator[Path]:
 
 
 def program(path: Path) -> list[Path]:
-    """What a program outside the system's folders needs: itself and the prefix that it is installed in."""
+    """The files that a program outside the system's folders needs: itself and its installation prefix."""
     found = []
     for place in (path.absolute(), path.resolve()):
         found.append(place)
@@ -146,7 +150,7 @@ def program(path: Path) -> list[Path]:
 
 
 def code_places(learner: str) -> list[Path]:
-    """Where the code of a learner lies, found without running it: files and packages."""
+    """The files and packages of a learner's code, found without running it."""
     found: dict[Path, None] = {}
     for spec in specs_in(learner):
         place = _code_place(registry.learner_spec(spec).name)
@@ -155,7 +159,7 @@ def code_places(learner: str) -> list[Path]:
 
 
 def files_named(learner: str) -> list[Path]:
-    """The files that the options of a learner name, if it comes with nsl-bench: ``rules:FILE``."""
+    """The files named by the options of a built-in learner, e.g. ``rules:FILE``."""
     if not comes_with_us(learner):
         return []
     specs = map(registry.learner_spec, specs_in(learner))
@@ -189,15 +193,15 @@ def _code_place(name: str) -> Path | None:
 
 
 def apply(reach: Reach, *, network: bool, entered: Mapping[str, str]) -> dict[str, str]:
-    """Shut this process in; for good.
+    """Restrict this process permanently.
 
     Args:
-        reach: which files it can reach.
+        reach: files that it can access.
         network: whether it may open sockets.
-        entered: the namespaces that it is in, as `nsl_bench.isolation.fork_server_process` says it.
+        entered: the namespaces that it is in, as reported by `nsl_bench.isolation.fork_server_process`.
 
     Returns:
-        What is in force: ``files`` and ``calls``.
+        The restrictions in force: ``files`` and ``calls``.
     """
     import resource
 

@@ -1,4 +1,4 @@
-"""What is wrong with a task that parses: modes that no rule can follow, examples that are not ground."""
+"""Check tasks that parse: modes that no rule can use, and examples that are not ground."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Language bias: mode declarations, meta-rules, rules given whole, and what rules cost.
+"""Language bias: mode declarations, meta-rules, complete rules, and costs.
 
-They span the hypothesis space of a learning task (Law, Russo, Broda: "Inductive learning of answer set
-programs from noisy examples", 2018), in the words of FastLAS's and ILASP's task files.
+It defines the hypothesis space of a learning task (Law, Russo, Broda: "Inductive learning of answer set
+programs from noisy examples", 2018). The names are those of FastLAS's and ILASP's task files.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class ModeComparison:
 
 @dataclass(frozen=True)
 class ModeHead:
-    """``#modeh(atom).``; what a rule of the hypothesis may derive. Recall is kept for printing only."""
+    """``#modeh(atom).``: an atom that rules may derive. Its recall is only printed."""
 
     atom: ModeAtom
     recall: int | None = None
@@ -143,13 +143,13 @@ class ModeHead:
 
 @dataclass(frozen=True)
 class ModeBody:
-    """``#modeb(recall, literal, (options)).``; what a body may hold.
+    """``#modeb(recall, literal, (options)).``: a literal that bodies may have.
 
     Attributes:
         literal: the atom or comparison.
-        negated: written with ``not``.
-        recall: how often one rule may use it (ILASP's dialect; FastLAS ignores it).
-        options: of ILASP's ``positive``, ``negative``, ``anti_reflexive``, ``symmetric``.
+        negated: whether it is written with ``not``.
+        recall: how often a rule may use it (ILASP's dialect; FastLAS ignores it).
+        options: ILASP's options: ``positive``, ``negative``, ``anti_reflexive``, ``symmetric``.
     """
 
     literal: ModeAtom | ModeComparison
@@ -165,15 +165,15 @@ class ModeBody:
 
 @dataclass(frozen=True)
 class ModeLiteral:
-    """One form of literal that a body may hold: a declaration, and whether under ``not``.
+    """A form of body literal: a declaration, negated or not.
 
     Attributes:
-        mode: index into `LanguageBias.bodies`; uses of one declaration share its recall.
+        mode: index into `LanguageBias.bodies`; all uses of a declaration share its recall.
         literal: the atom or comparison.
-        negated: under default negation.
-        recall: how often one rule may use the declaration; None: without limit.
-        anti_reflexive: no variable and no constant fills two of its places.
-        symmetric: the order of its two variables does not matter; no rule is left out for it.
+        negated: whether it has default negation.
+        recall: how often a rule may use the declaration; None for no limit.
+        anti_reflexive: whether its arguments must differ.
+        symmetric: whether the order of its two variables does not matter; no rule is excluded because of it.
     """
 
     mode: int
@@ -249,21 +249,21 @@ class WeightedRule:
 
 @dataclass(frozen=True)
 class LanguageBias:
-    """The hypothesis space and what its rules cost.
+    """The hypothesis space and the costs of its rules.
 
-    A variable has one type. If some statement derives ``type/1``, each variable of the type is guarded
-    by that atom, which is printed and free; else a positive body literal must bind it.
+    A variable has one type. If a statement derives ``type/1``, every variable of the type has this atom as a
+    guard, which is printed and costs nothing. Otherwise a positive body literal must bind the variable.
 
     Attributes:
         heads, bodies: mode declarations.
         meta_modes, meta_rules, predicates: predicate invention by meta-rules (ILASP).
-        rules: rules given whole.
+        rules: complete rules, each with its cost (ILASP).
         constants: (type, ground term) from ``#constant``, without repetition.
-        max_variables: most variables in a rule.
-        max_body: most literals in a body, where the file says so.
-        penalties: the ``#bias`` statements, None if there are none.
-        ground_without_replacement: two body literals of a rule never ground to the same atom.
-        dialect: whose syntax the file is in; decides defaults.
+        max_variables: maximum number of variables in a rule.
+        max_body: maximum number of body literals, if the file sets one.
+        penalties: the ``#bias`` statements; None if there are none.
+        ground_without_replacement: whether two body literals of a rule must not ground to the same atom.
+        dialect: FastLAS's or ILASP's syntax, which determines the defaults.
     """
 
     heads: tuple[ModeHead, ...] = ()
@@ -281,19 +281,19 @@ class LanguageBias:
 
     @cached_property
     def scoring(self) -> Program:
-        """The ``#bias`` statements as one program, read once."""
+        """The ``#bias`` statements as one parsed program."""
         return parse("\n".join(self.penalties or ()), "#bias")
 
     @property
     def body_limit(self) -> int | None:
-        """Most literals in a body, type guards not counted; None: no limit."""
+        """Maximum number of body literals, without type guards; None for no limit."""
         if self.max_body is None and self.dialect == "ilasp":
             return ILASP_MAX_BODY
         return self.max_body
 
     @property
     def literals(self) -> tuple[ModeLiteral, ...]:
-        """The forms of body literals; ILASP's declarations without ``positive`` allow both signs."""
+        """The forms of body literals. ILASP's declarations without ``positive`` also allow negation."""
         ilasp = self.dialect == "ilasp"
         found: list[ModeLiteral] = []
         for i, mode in enumerate(self.bodies):
@@ -315,7 +315,7 @@ class LanguageBias:
 
     @cached_property
     def instances(self) -> tuple[WeightedRule, ...]:
-        """The instances of meta-rules, each with the cost that its ``#modem`` states."""
+        """The instances of meta-rules, each with the cost in its ``#modem``."""
         return tuple(
             WeightedRule(mode.cost, meta.instance(dict(zip(meta.variables, names, strict=True))))
             for mode in self.meta_modes
@@ -336,7 +336,7 @@ class LanguageBias:
 
     @property
     def learned(self) -> frozenset[tuple[str, int]]:
-        """Predicates (name, arity) that a hypothesis can derive; given whole rules are not looked into."""
+        """Predicates (name, arity) that a hypothesis can derive, not counting complete rules."""
         from_heads = {head.atom.signature for head in self.heads}
         if not self.meta_modes:
             return frozenset(from_heads)

@@ -1,6 +1,7 @@
-"""Solving a learning task: tables where they apply, clingo where they do not, and a check of the answer.
+"""Solve learning tasks: by tables if they apply, otherwise with clingo, and check the answer.
 
-What most tasks need none of is imported where it is used: starting takes longer than solving a small task.
+Modules that few tasks need are imported where they are used, because starting takes longer than solving a
+small task.
 """
 
 from __future__ import annotations
@@ -36,21 +37,22 @@ def solve(
     first_tier: Tier = "A",
     found: Callable[[Solution], None] | None = None,
 ) -> Solution:
-    """The hypothesis of least score.
+    """Find the hypothesis with the least score.
 
     Args:
-        task: what to learn.
-        time_limit: seconds; afterwards the best hypothesis so far is returned, with a lower bound.
-        memory_limit: bytes that this process may hold.
+        task: the learning task.
+        time_limit: time limit in seconds. When it is reached, the best hypothesis so far is returned, with a
+            lower bound.
+        memory_limit: memory limit of this process in bytes.
         backend: MaxSAT solver.
-        progress: is told in a few words what begins.
-        verify: check score and optimality by the definition (`nsl_bench.las.semantics.verification`), as far
-            as the task is small enough; else only the score is checked, and only of very small tasks.
-        first_tier: tiers before it are not tried.
-        found: is handed the best answer so far where something may still follow that no limit ends.
+        progress: called with a short description at the start of each step.
+        verify: check score and optimality by the definition (`nsl_bench.las.semantics.verification`) if the
+            task is small enough. By default, only the score of very small tasks is checked.
+        first_tier: the first tier to try; earlier tiers are skipped.
+        found: called with the best answer so far before steps that the time limit cannot interrupt.
 
     Raises:
-        UserError: the task is not one that can be learned from, e.g. it has no examples.
+        UserError: the task cannot be learned from, e.g. because it has no examples.
     """
     budget = Budget.of(time_limit, memory_limit)
     say = progress or _say_nothing

@@ -1,8 +1,7 @@
-"""Learning tasks: examples, background knowledge and language bias, and what solving one gives.
+"""Learning tasks (examples, background knowledge and language bias) and their solutions.
 
-The task is noisy learning from answer sets (Law, Russo, Broda: "Inductive learning of answer set
-programs from noisy examples", 2018). A `LasTask` is read from FastLAS's or ILASP's syntax and written back
-by `nsl_bench.las.syntax`.
+The task is noisy learning from answer sets (Law, Russo, Broda: "Inductive learning of answer set programs
+from noisy examples", 2018). `nsl_bench.las.syntax` reads and writes tasks in the syntax of FastLAS and ILASP.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ class LasTask:
     """A learning task.
 
     Attributes:
-        examples: its weighted context-dependent examples, with distinct ids.
+        examples: weighted context-dependent examples, with distinct ids.
         background: background knowledge, an ASP program.
-        bias: hypothesis space and costs.
-        name: what messages call it, e.g. the file's name.
-        warnings: what a reader should be told, e.g. that ids were repeated.
+        bias: language bias: the hypothesis space and costs.
+        name: name in messages, e.g. the file's name.
+        warnings: warnings for the user, e.g. about repeated ids.
         places: line and column of mode declarations and lines of the background, by their text; empty for a
-            task that was built.
+            task made by `build`.
     """
 
     examples: tuple[WeightedExample, ...]
@@ -47,37 +46,37 @@ class LasTask:
 
     @cached_property
     def program(self) -> Program:
-        """The background knowledge, read once."""
+        """The parsed background knowledge."""
         return parse(self.background, "the background knowledge")
 
     @classmethod
     def of(cls, text: TaskText) -> LasTask:
-        """The task that a text was read as."""
+        """Make a task from a parsed text."""
         task = cls(text.examples, text.background, text.bias, text.name, text.warnings, text.places)
         task.__dict__["program"] = text.program
         return task
 
     @classmethod
     def parse(cls, text: str, name: str = "task.las", dialect: Dialect | None = None) -> LasTask:
-        """The task that `text` states in FastLAS's or ILASP's syntax.
+        """Parse a task in the syntax of FastLAS or ILASP.
 
         Args:
             text: the task.
-            name: what messages call it.
-            dialect: whose defaults hold where the text is silent; None: ILASP's if it has ``#modem``,
-                ``#predicate`` or ``(positive)``, else FastLAS's.
+            name: name in messages.
+            dialect: program whose defaults apply; None for ILASP's if the task has ``#modem``, ``#predicate``
+                or ``(positive)``, and FastLAS's otherwise.
 
         Raises:
-            UserError: it does not parse; the sentence gives line and column.
+            UserError: a syntax error; the message gives line and column.
         """
         return cls.of(parse_task(text, name, dialect))
 
     @classmethod
     def read(cls, path: str | Path, dialect: Dialect | None = None) -> LasTask:
-        """The task in the file at `path`; `dialect` is as for `parse`.
+        """Read a task from a file; see `parse` for `dialect`.
 
         Raises:
-            UserError: there is no such file, or it does not parse.
+            UserError: the file does not exist, or has a syntax error.
         """
         return cls.of(read_task(Path(path), dialect))
 
@@ -89,15 +88,15 @@ class LasTask:
         language_bias: str,
         name: str = "task.las",
     ) -> LasTask:
-        """A task from examples as values and the rest as text: no round trip of thousands of contexts.
+        """Make a task from examples as values and the rest as text, without parsing thousands of contexts.
 
         Raises:
-            UserError: `background` or `language_bias` does not parse.
+            UserError: a syntax error in `background` or `language_bias`.
         """
         return cls.of(build_task(tuple(examples), background, language_bias, name))
 
     def to_las(self) -> str:
-        """The task as text that `parse` reads back to an equal task."""
+        """The task as text, from which `parse` makes an equal task."""
         from nsl_bench.las.syntax.writer import print_task
 
         return print_task(self.examples, self.background, self.bias)
@@ -105,26 +104,26 @@ class LasTask:
 
 @dataclass(frozen=True)
 class Solution:
-    """What solving a task gave.
+    """The solution of a learning task.
 
     Attributes:
-        status: ``"optimal"`` only with a proof; ``"unsatisfiable"`` if no hypothesis covers all examples
-            that must be covered.
+        status: ``"optimal"`` only with a proof; ``"unsatisfiable"`` if no hypothesis covers all examples that
+            must be covered.
         score: `cost` plus the penalties of uncovered examples; None if unsatisfiable or nothing was found.
-        bound: no hypothesis has a score below this one.
-        hypothesis: its rules, with full stops and type guards.
-        cost: what the hypothesis itself costs.
-        tier: whose answer it is: the tier that proved it, or else the one that found the hypothesis; None if
-            no tier did, but another program.
+        bound: lower bound of the score of any hypothesis.
+        hypothesis: the rules, with full stops and type guards.
+        cost: cost of the hypothesis.
+        tier: the tier that proved the answer, or else the tier that found the hypothesis; None for another
+            program's answer.
         covered: ids of covered examples.
         uncovered: ids of uncovered examples with their penalties.
         statistics: seconds and counts of each phase, by name.
-        message: a sentence for the user, e.g. which examples clash.
-        solver: who solved it: ``"exact"``, or the name of another program.
+        message: a sentence for the user, e.g. which examples contradict each other.
+        solver: ``"exact"``, or the name of another program.
         tiers: the tiers that were tried, in order.
-        verified: what was checked by the definition, apart from the search: ``"score"``, or ``"optimality"``
-            (of an unsatisfiable task: that it is one).
-        unverified: why no more was verified, where that was asked for.
+        verified: what was checked by the definition, independently of the search: ``"score"``, or
+            ``"optimality"`` (for an unsatisfiable task, its unsatisfiability).
+        unverified: why no more was verified, if verification was requested.
     """
 
     status: Status
@@ -144,5 +143,5 @@ class Solution:
 
     @property
     def gap(self) -> int | None:
-        """Score less bound: 0 for a proven optimum."""
+        """Difference of score and bound; 0 for a proven optimum."""
         return None if self.score is None else self.score - self.bound

@@ -1,8 +1,8 @@
-"""The state of a training between two epochs, in a safetensors file: what Ctrl-C cannot take away.
+"""Checkpoints: the state of a training after each epoch, in a safetensors file.
 
-Everything that the next epoch depends on is kept: parameters and buffers, the optimisers' state, and the
-state of both random generators, so that a training that was interrupted ends with the weights of one that
-was not.
+A checkpoint has everything that the next epoch depends on: parameters, buffers, the optimisers' state, and
+the state of both random generators. A resumed training therefore ends with the same weights as one that was
+never interrupted.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Checkpoint:
     """A file with the state of a training, rewritten after every epoch.
 
     Args:
-        path: the file; None keeps nothing.
-        identity: what the training is; a file of another training counts as none.
+        path: the file; None to keep no state.
+        identity: identifies the training; the file of another training is ignored.
     """
 
     def __init__(self, path: Path | None, identity: str) -> None:
@@ -33,12 +33,12 @@ class Checkpoint:
         self.identity = identity
 
     def write(self, epoch: int, parts: Mapping[str, Any], order: np.random.Generator) -> None:
-        """Keep the state after an epoch.
+        """Save the state after an epoch.
 
         Args:
-            epoch: how many epochs are done.
-            parts: modules and optimisers by name, anything with a `state_dict`.
-            order: the generator that orders the images.
+            epoch: number of epochs done.
+            parts: modules and optimisers by name; each has a `state_dict`.
+            order: the random generator that orders the images.
         """
         if self.path is None:
             return
@@ -61,7 +61,7 @@ class Checkpoint:
             temporary.write_bytes(data)
 
     def read(self, parts: Mapping[str, Any], order: np.random.Generator) -> int:
-        """Go back to the state in the file; gives how many epochs are done, 0 without a fitting file."""
+        """Restore the state from the file; returns the number of epochs done, 0 if no file fits."""
         if self.path is None or not self.path.is_file():
             return 0
         import torch
@@ -86,7 +86,7 @@ class Checkpoint:
         return int(header["epoch"])
 
     def remove(self) -> None:
-        """Forget the state: the training is over."""
+        """Delete the file once the training has finished."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 

@@ -1,7 +1,7 @@
-"""An image classifier: a network that is one torch module, from normalised images to logits.
+"""Base class of networks that are a single torch module, from normalised images to logits.
 
-What such networks share: the sizes that follow from the images, normalisation, prediction in batches of one
-size, and their parameters as they are kept.
+It has what these networks share: sizes derived from the images, normalisation, prediction in batches of a
+fixed size, and saving and loading of parameters.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class Design(Protocol):
         """Concepts."""
 
     def build(self) -> Any:
-        """A new torch module: float images [m, channels, height, width] to logits [m, outputs]."""
+        """Build a torch module that maps float images [m, channels, height, width] to logits [m, outputs]."""
 
 
 class ImageClassifier(Network):
     """A network that is one torch module.
 
     Attributes:
-        sizes: the dataclass of its sizes; a file's header names their values.
-        architecture: the sizes; None before training.
+        sizes: dataclass of the sizes; a weights file has their values in its header.
+        architecture: sizes of the trained network; None before training.
     """
 
     sizes: ClassVar[type[Any]]
@@ -92,7 +92,7 @@ class ImageClassifier(Network):
         self.details["training"] = {**numbers, **settings.describe()}
 
     def probabilities(self, logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """float64 [m, concepts]: the confidence that logits [m, concepts] stand for."""
+        """float64 [m, concepts]: concept probabilities for logits [m, concepts]."""
         return softmax(logits)
 
     def logits(
@@ -101,11 +101,11 @@ class ImageClassifier(Network):
         """float64 [m, concepts]: the module's outputs for images, uint8 [m, height, width, channels].
 
         Args:
-            images: of any size; they are resized.
-            wrapped: makes the module to apply from the trained one.
+            images: images of any size; they are resized.
+            wrapped: turns the trained module into the one to apply.
 
         Raises:
-            UserError: it is not trained, or the images have other channels than its train images.
+            UserError: the network is not trained, or the number of channels differs from the train images'.
         """
         if self.architecture is None:
             raise UserError(f"The network {self.name} is not trained; call fit, or load weights.")
@@ -161,10 +161,10 @@ class ImageClassifier(Network):
 
 
 def blank(design: Design) -> Any:
-    """The torch module of a network without its numbers, on torch's device meta; it has seen an image.
+    """Build a network's torch module on torch's meta device, without weights, and check it on one image.
 
     Raises:
-        UserError: there is no network of these sizes.
+        UserError: a network of these sizes is not possible.
     """
     import torch
 
@@ -227,7 +227,7 @@ def _kept(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_counts(network: str, counts: Mapping[str, int | None]) -> None:
-    """Raise a UserError unless the options that count something are at least 1."""
+    """Raise a UserError if one of these options is less than 1."""
     for option, value in counts.items():
         if value is not None and value < 1:
             raise UserError(f"{network}: {option} must be 1 or more; got {value}.")

@@ -1,7 +1,7 @@
-"""How well a network sees, and how sure it is: accuracy, calibration error, histogram of confidence.
+"""Accuracy, calibration error and confidence of a network on held-out images of a source's pool.
 
-The figures that the FFNSL paper gives for its networks (section 5, confidence of Softmax and EDL-GEN on
-standard and shifted images), on held-out images of a source's pool.
+These are the figures that the FFNSL paper gives for its networks (section 5: confidence of Softmax and
+EDL-GEN on standard and shifted images).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ BINS = ("0-0.25", "0.26-0.5", "0.51-0.75", "0.76-0.9", "0.91-0.95", "0.96-1")
 
 @dataclass(frozen=True)
 class Figures:
-    """What a network does on images.
+    """Figures of a network on images.
 
     Attributes:
-        images: how many.
-        accuracy: share whose concept it sees.
-        calibration_error: of the probability of the concept that it sees, 15 bins.
-        confidence: mean of that probability.
-        histogram: share of that probability in each of `BINS`.
+        images: number of images.
+        accuracy: share of images whose concept is predicted correctly, 0..1.
+        calibration_error: expected calibration error of the confidence, with 15 bins.
+        confidence: mean confidence: the probability of the predicted concept.
+        histogram: share of confidences in each of `BINS`.
     """
 
     images: int
@@ -60,7 +60,7 @@ def histogram(confidence: npt.NDArray[np.floating]) -> tuple[float, ...]:
 
 
 def sample(source: ImageSource, part: PoolPart, limit: int) -> npt.NDArray[np.int64]:
-    """int64: at most `limit` images of a part, spread evenly over it.
+    """int64 [m]: indices of at most `limit` images, spread evenly over a part of the pool.
 
     Raises:
         UserError: the part is empty.
@@ -83,15 +83,15 @@ def figures(
     limit: int = 2000,
     workers: int = 1,
 ) -> Figures:
-    """The figures of a trained network on a source's held-out images; predictions are kept in the cache.
+    """Measure a trained network on a source's held-out images. Predictions are cached.
 
     Args:
-        network: a trained network.
-        source: the images.
-        shift: what they go through; None for standard ones.
-        part: the part of the pool.
-        limit: at most so many images, spread evenly over the part.
-        workers: processes that render.
+        network: the trained network.
+        source: the image source.
+        shift: shift of the images; None for standard images.
+        part: part of the pool.
+        limit: maximum number of images, spread evenly over the part.
+        workers: number of rendering processes.
     """
     rows = sample(source, part, limit)
     probabilities, _ = predict(network, source, part, shift, rows, workers=workers)

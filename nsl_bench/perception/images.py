@@ -1,4 +1,4 @@
-"""Images on their way into a network: rendered in chunks, made smaller, kept as bytes."""
+"""Images as networks take them: rendered in chunks, resized, and stored as bytes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ __all__ = ["collect", "resize"]
 
 
 def resize(images: npt.NDArray[np.uint8], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
-    """uint8 [m, *size, channels]: images [m, height, width, channels] made smaller or larger.
+    """uint8 [m, *size, channels]: resize images [m, height, width, channels].
 
-    Bilinear with antialiasing, by Pillow, which computes in whole numbers: the same on every machine.
+    Pillow does it, bilinearly and with antialiasing. It uses integer arithmetic, so the result is the same on
+    every machine.
     """
     if images.shape[1:3] == size:
         return images
@@ -31,9 +32,9 @@ def resize(images: npt.NDArray[np.uint8], size: tuple[int, int]) -> npt.NDArray[
 def collect(
     render: Renderer, n: int, size: tuple[int, int] | None, *, progress: bool = False
 ) -> npt.NDArray[np.uint8]:
-    """uint8 [n, *size, channels]: all images of a renderer at a network's input size.
+    """uint8 [n, *size, channels]: render all images and resize them to a network's input size.
 
-    Only the small images are kept; `progress` shows a bar on standard error, if that is a terminal.
+    Only the resized images are kept in memory. `progress` shows a bar on standard error if it is a terminal.
     """
     from tqdm import tqdm
 

@@ -1,8 +1,8 @@
-"""What a network is: it maps an image to a probability vector over the concepts that images can show.
+"""Base class of perception networks, which map an image to a probability for each concept.
 
-Networks are found by name through the entry-point group ``nsl_bench.networks``; a network's options
-decide, with its train images, what it becomes. A trained one is kept as a safetensors file: parameters,
-and a header in JSON that says what it is, so that weights of something else are never taken for it.
+Networks are found by name through the entry-point group ``nsl_bench.networks``. A network's options and its
+train images determine its weights. A trained network is saved as a safetensors file: the parameters, and a
+JSON header that identifies the network, so that weights of another network are refused.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Segmentation:
     """Segmentation maps of the train images.
 
     Attributes:
-        names: what a pixel can show.
-        render: rows, int64 [m], to maps, uint8 [m, height, width], indices into `names`.
+        names: names of the segments that a pixel can belong to.
+        render: maps rows, int64 [m], to segmentation maps, uint8 [m, height, width], of indices into `names`.
     """
 
     names: tuple[str, ...]
@@ -65,11 +65,11 @@ class Segmentation:
 
 @dataclass(frozen=True)
 class Validation:
-    """Images that a network is not trained on: what is chosen after its training is chosen on them.
+    """Validation images: not used for training, but for choices that follow it, such as calibration.
 
     Attributes:
-        render: the images by row.
-        labels: int16 [n], the concept of each.
+        render: renders images by row.
+        labels: int16 [n], the concept of each image.
     """
 
     render: Renderer
@@ -77,7 +77,7 @@ class Validation:
 
 
 def from_array(images: npt.NDArray[np.uint8]) -> Renderer:
-    """A renderer of images that are in memory, uint8 [n, height, width, channels]."""
+    """Make a renderer of images in memory, uint8 [n, height, width, channels]."""
     return lambda rows: images[rows]
 
 
@@ -86,21 +86,20 @@ class Network(ABC):
 
     Attributes:
         name: the registered name, e.g. ``"softmax"``.
-        version: changes whenever the same options and images would give other weights.
-        concepts: what its outputs stand for, in order; empty before training.
-        details: what its file tells besides: training settings, image source, accuracy.
-        device: where it predicts: ``"auto"`` (CUDA where there is one), ``"cpu"``, ``"cuda"`` ...
-        checkpoint: the file in which `fit` keeps its state between epochs, and from which it goes on; None
-            keeps none. It decides nothing about the weights.
-        start: the network that `basis` asks for, trained; None if nobody provided it.
-        validates: whether `fit` wants images beside those that it is given, in `validation`: a tenth of
-            the network's images, on which it is not trained.
-        validation: these images; None if nobody provided them.
-        needs_segmentation: whether `fit` wants the train images' segmentation maps, in the keyword argument
+        version: changes whenever the same options and images would give different weights.
+        concepts: concepts of the outputs, in order; empty before training.
+        details: further information for the weights file: training settings, image source, accuracy.
+        device: device for prediction: ``"auto"`` (CUDA if available), ``"cpu"``, ``"cuda"`` ...
+        checkpoint: file in which `fit` saves its state after each epoch and from which it resumes; None to
+            save none. The weights do not depend on it.
+        start: the trained network that `basis` asks for; None if it was not provided.
+        validates: whether `fit` uses `validation`: a tenth of the network's images, not used for training.
+        validation: the validation images; None if they were not provided.
+        needs_segmentation: whether `fit` takes the train images' segmentation maps, as the keyword argument
             ``segmentation``, a `Segmentation`.
 
     Args:
-        seed: of what is random in training.
+        seed: random seed of the training.
     """
 
     name: ClassVar[str]
@@ -120,27 +119,31 @@ class Network(ABC):
         self.details: dict[str, Any] = {}
 
     def basis(self, shape: tuple[int, int, int]) -> Network | None:
-        """The untrained network whose trained weights `fit` starts from, for images of a shape, if any."""
+        """The network whose trained weights `fit` starts from, untrained; None to start from scratch.
+
+        Args:
+            shape: height, width and channels of the train images.
+        """
         return None
 
     def check(  # noqa: B027
         self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
     ) -> None:
-        """Look for what would make training fail, before an image is rendered.
+        """Check that the network can be trained, before any image is rendered.
 
         Args:
             shape: height, width and channels of the train images.
-            labels: int16 [n], the concept of each.
-            concepts: the concept space's concepts.
+            labels: int16 [n], the concept of each image.
+            concepts: names of all concepts.
 
         Raises:
-            UserError: it cannot be trained on such images.
+            UserError: the network cannot be trained on these images.
         """
 
     @property
     @abstractmethod
     def options(self) -> Mapping[str, Option]:
-        """Everything that decides, with the train images, what training gives; JSON values."""
+        """All options that, together with the train images, determine the weights, as JSON values."""
 
     @abstractmethod
     def fit(
@@ -155,41 +158,41 @@ class Network(ABC):
         """Train from scratch.
 
         Args:
-            render: the train images by row.
-            labels: int16 [n], the concept of each.
-            concepts: the concept space's concepts.
-            device: ``"auto"`` (CUDA where there is one), ``"cpu"``, ``"cuda"`` ...
-            progress: show a bar on standard error, if that is a terminal.
+            render: renders train images by row.
+            labels: int16 [n], the concept of each image.
+            concepts: names of all concepts.
+            device: ``"auto"`` (CUDA if available), ``"cpu"``, ``"cuda"`` ...
+            progress: show a bar on standard error if it is a terminal.
         """
 
     @abstractmethod
     def predict_proba(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
         """float32 [m, concepts]: concept probabilities of images, uint8 [m, height, width, channels].
 
-        What an image gets does not depend on the images beside it.
+        The probabilities of an image must not depend on the other images of the batch.
         """
 
     @abstractmethod
     def parameters(self) -> Mapping[str, npt.NDArray[Any]]:
-        """The trained network's arrays, in the precision in which they are kept."""
+        """The trained network's arrays by name, in the precision in which they are saved."""
 
     @abstractmethod
     def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
-        """Become the trained network that `parameters` and `header` came from.
+        """Restore the trained network from its arrays and header.
 
         Raises:
-            ValueError: they do not fit this network; the text says why, as part of a sentence.
+            ValueError: they do not fit this network; the message gives the reason, as part of a sentence.
         """
 
     @property
     def spec(self) -> str:
-        """Name and options, e.g. ``"softmax:epochs=3"``; the network's identity before training."""
+        """Name and options, e.g. ``"softmax:epochs=3"``. It identifies the network before training."""
         text = ",".join(f"{key}={value}" for key, value in sorted(self.options.items()))
         return f"{self.name}@{self.version}:{text}"
 
     @property
     def header(self) -> dict[str, Any]:
-        """What a file needs to say besides the arrays; subclasses add to it."""
+        """The header of the weights file. Subclasses add to it."""
         return {
             "network": self.name,
             "version": self.version,
@@ -198,7 +201,7 @@ class Network(ABC):
         }
 
     def fingerprint(self) -> str:
-        """A short hash of the trained network: equal exactly if it predicts the same."""
+        """A short hash of the trained network. Equal hashes mean equal predictions."""
         digest = hashlib.blake2b(json.dumps(self.header, sort_keys=True).encode(), digest_size=10)
         for name, array in sorted(self.parameters().items()):
             digest.update(f"{name}:{array.dtype}:{array.shape}".encode())
@@ -223,11 +226,12 @@ class Network(ABC):
         """Read the trained network from a safetensors file.
 
         Args:
-            path: a file that `save` of the same kind of network wrote.
-            concepts: the concepts that its outputs must stand for; None takes the file's.
+            path: a file written by `save` of the same kind of network.
+            concepts: the concepts that the outputs must have; None to take those of the file.
 
         Raises:
-            UserError: no such file, no weights file, or weights of another network or concept space.
+            UserError: the file does not exist, is not a weights file, or has the weights of another network
+                or for other concepts.
         """
         header, arrays = _read(path)
         if header.get("network") != self.name or header.get("version") != self.version:
@@ -252,7 +256,7 @@ class Network(ABC):
 
 
 def check_header(header: Any) -> None:
-    """Raise a ValueError unless a header has what `Network.header` gives; the text is part of a sentence."""
+    """Raise a ValueError if a header lacks an entry of `Network.header`; its text is part of a sentence."""
     if not isinstance(header, dict):
         raise ValueError(f"its header must be an object; got {reprlib.repr(header)}")
     for field, kind in _FIELDS.items():
@@ -271,16 +275,16 @@ def check_header(header: Any) -> None:
 
 
 def header_of(path: Path) -> dict[str, Any]:
-    """What a weights file says about itself.
+    """The header of a weights file.
 
     Raises:
-        UserError: no such file, no weights file, or a damaged one.
+        UserError: the file does not exist, is damaged, or is not a weights file.
     """
     return _read(path)[0]
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a file is one that `Network.save` wrote."""
+    """Whether a file was written by `Network.save`."""
     from safetensors import SafetensorError, safe_open
 
     try:

@@ -1,7 +1,7 @@
-"""What a network sees in the images of a split: each image rendered and predicted once, then kept.
+"""Cached predictions of a network for the images of a split. Each image is rendered and predicted once.
 
-Predictions are cached in one parquet file for each network, image source, part of the pool and shift;
-digests of the images, which a split's content hash needs, likewise without the network.
+The cache has one parquet file for each network, image source, part of the pool and shift. Digests of the
+images, which a split's content hash needs, are cached in the same way, without the network.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ def predict(
     *,
     workers: int = 1,
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8]]:
-    """What a network says about images of a pool.
+    """Predict the concepts of images of a pool.
 
     Args:
-        network: a trained network.
-        source: the images.
+        network: the trained network.
+        source: the image source.
         part: part of the pool.
-        shift: what the images go through; None for the standard ones.
-        indices: int64 [m], the images.
-        workers: processes that render. The result does not depend on it.
+        shift: shift of the images; None for standard images.
+        indices: int64 [m], indices of the images.
+        workers: number of rendering processes. The result does not depend on it.
 
     Returns:
-        float32 [m, concepts]: the probabilities; uint8 [m, 16]: the images' digests.
+        Concept probabilities, float32 [m, concepts], and digests of the images, uint8 [m, 16].
     """
     wanted = np.unique(indices)
     seen = _Table("predictions", "probabilities", np.dtype(np.float32), len(network.concepts))
@@ -79,7 +79,7 @@ def predict(
 def predictions_of(
     split: Split, source: ImageSource, shift: Shift | None, network: Network, *, workers: int = 1
 ) -> Predictions:
-    """What a network sees in a split's images: shifted ones in shifted examples, else standard ones."""
+    """A network's predictions for a split: of shifted images in shifted examples, else of standard images."""
     blank = split.images == BLANK
     probabilities = np.zeros((*split.images.shape, len(network.concepts)), np.float32)
     for rows, change in _renderings(split, shift):
@@ -91,7 +91,7 @@ def predictions_of(
 def image_digests(
     split: Split, source: ImageSource, shift: Shift | None, *, workers: int = 1
 ) -> npt.NDArray[np.uint8]:
-    """uint8 [n, slots, 16]: the digest of each image of a split, zeros for a blank slot."""
+    """uint8 [n, slots, 16]: the digest of each image of a split; zeros for a blank slot."""
     result = np.zeros((*split.images.shape, DIGEST_BYTES), np.uint8)
     table = _digests()
     for rows, change in _renderings(split, shift):

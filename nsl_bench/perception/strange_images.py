@@ -1,8 +1,8 @@
-"""Images that show no concept, made of images that do: what a network should be unsure about.
+"""Images that show no concept, composed of images that do. A network should be uncertain about them.
 
-How sure a network is, is chosen on the validation share of its train images: half of what it sees there is as
-it is, half is strange. Strange images are made alike for every source and are no shift of any task, so that
-what a task measures stays unseen.
+A network's confidence is calibrated on its validation images, half of them unchanged and half of them turned
+into strange images. Strange images are made in the same way for every source and are not a shift of any task,
+so calibration never uses the shifts that a task measures.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ __all__ = ["halved"]
 def halved(
     images: npt.NDArray[np.uint8], labels: npt.NDArray[np.int16], rng: np.random.Generator
 ) -> npt.NDArray[np.uint8]:
-    """Each image's upper half, over the lower half of an image of another concept.
+    """Join the upper half of each image with the lower half of an image of another concept.
 
     Args:
-        images: uint8 [m, height, width, channels], as a network sees them.
-        labels: int16 [m], the concept of each; at least two different ones.
-        rng: decides the other images.
+        images: uint8 [m, height, width, channels], at the network's input size.
+        labels: int16 [m], the concept of each image; at least two different ones.
+        rng: selects the other images.
     """
     result = images.copy()
     middle = images.shape[1] // 2

@@ -1,8 +1,8 @@
-"""Trained networks: shipped with a package, kept in the cache folder, or trained now.
+"""Find a trained network among those shipped with packages and those in the cache, or train it now.
 
-A trained network is found by what decides it: the network's spec, the image source with its fingerprint,
-and the concepts. Packages ship weights through the entry-point group ``nsl_bench.weights``: a function
-that gives a folder with safetensors files and an ``index.json``, a list of `Entry` objects.
+A trained network is looked up by the network's spec, the image source with its fingerprint, and the concepts.
+Packages ship weights through the entry-point group ``nsl_bench.weights``: a function that returns a folder
+with safetensors files and an ``index.json``, a list of `Entry` objects.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class Entry:
         file: its safetensors file in the folder.
         network: the network's full spec, `Network.spec`.
         source: name of the image source.
-        source_fingerprint: of the images it was trained on, `ImageSource.network_fingerprint`.
-        concepts: key of the concepts' names.
+        source_fingerprint: fingerprint of the train images, `ImageSource.network_fingerprint`.
+        concepts: hash of the concepts' names.
     """
 
     file: str
@@ -86,12 +86,12 @@ class Entry:
 
     @property
     def key(self) -> str:
-        """What the network is looked up by."""
+        """The key by which the network is looked up."""
         return cache.key(self.network, self.source, self.source_fingerprint, self.concepts)
 
 
 def identity(network: Network, source: ImageSource, file: str = "") -> Entry:
-    """What decides a network trained on a source's images."""
+    """The entry that identifies a network trained on a source's images."""
     concepts = cache.key(*source.concept_space.concepts)
     return Entry(file, network.spec, source.name, source.network_fingerprint(), concepts)
 
@@ -99,9 +99,12 @@ def identity(network: Network, source: ImageSource, file: str = "") -> Entry:
 def network_rows(
     network: Network, source: ImageSource
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """int64: the rows of the network's part to train on, and its validation rows, the last of each concept.
+    """Divide the network's part of a pool into train rows and validation rows.
 
-    A network that does not validate is trained on all.
+    A network without validation is trained on all rows.
+
+    Returns:
+        int64 [n] train rows, and int64 [v] validation rows: the last ones of each concept.
     """
     share = VALIDATION_SHARE if network.validates else 0.0
     held_out = training.last_of_each(source.labels("network"), share)
@@ -117,16 +120,16 @@ def trained(
     device: str = "auto",
     progress: bool = True,
 ) -> Network:
-    """The trained network of a spec: a shipped one, a cached one, or, said on standard error, a new one.
+    """Get a trained network: a shipped one, a cached one, or a new one, which is said on standard error.
 
     Args:
-        spec: e.g. ``"softmax"`` or ``"softmax:epochs=3"``; ``"softmax:weights=FILE"`` is the network that
-            ``nsl-bench train --out FILE`` wrote, whatever images it was trained on.
-        benchmark: whose concepts it must know.
-        source: the images to train on.
-        seed: of the training.
-        device: where to train.
-        progress: show a bar while training, if standard error is a terminal.
+        spec: e.g. ``"softmax"`` or ``"softmax:epochs=3"``. ``"softmax:weights=FILE"`` loads a file written by
+            ``nsl-bench train --out FILE``, whatever its train images were.
+        benchmark: the task whose concepts the network must know.
+        source: the image source to train on.
+        seed: random seed of the training.
+        device: device for the training.
+        progress: show a bar while training if standard error is a terminal.
     """
     concepts = benchmark.concept_space.concepts
     asked = spec if isinstance(spec, Spec) else Spec.parse(spec)
@@ -203,23 +206,24 @@ def train_network(
     device: str = "auto",
     progress: bool = False,
 ) -> Network:
-    """Train a network on the network's part of a source's pool, standard images only.
+    """Train a network on the network's part of a source's pool, with standard images only.
 
-    A training that is interrupted leaves its state in the cache folder; the same call goes on from there.
-    Of a network that is made of others, those that are shipped or cached are taken as they are.
+    An interrupted training leaves its state in the cache; the same call resumes it. If a network consists of
+    other networks, shipped and cached ones are used for these.
 
     Args:
         network: a network, which is trained in place, or a spec.
         benchmark: the task.
-        source: the images.
-        images_per_concept: at most so many; of a spec only, the network's own option if None.
-        epochs: likewise.
-        seed: likewise.
-        device: where to train.
-        progress: show a bar on standard error, if that is a terminal.
+        source: the image source.
+        images_per_concept: maximum number of train images per concept, for a spec only; the network's own
+            option if None.
+        epochs: passes over the train images, for a spec only; the network's own option if None.
+        seed: random seed, for a spec only.
+        device: device for the training.
+        progress: show a bar on standard error if it is a terminal.
 
     Raises:
-        UserError: it cannot be trained on these images.
+        UserError: the network cannot be trained on these images.
     """
     if isinstance(network, str):
         asked = Spec.parse(network)
@@ -303,15 +307,15 @@ def accuracy(
     limit: int = 2000,
     seen: Callable[[int], object] = lambda images: None,
 ) -> float:
-    """The share of held-out images whose concept the network sees.
+    """The share of held-out images whose concept the network predicts correctly, 0..1.
 
     Args:
-        network: a trained network.
-        source: the images.
-        shift: what they go through.
-        part: the part of the pool.
-        limit: at most so many images, spread evenly over the part.
-        seen: is told of every few images how many they were.
+        network: the trained network.
+        source: the image source.
+        shift: shift of the images; None for standard images.
+        part: part of the pool.
+        limit: maximum number of images, spread evenly over the part.
+        seen: called with the number of images after each batch.
 
     Raises:
         UserError: the part is empty.
@@ -325,7 +329,7 @@ def accuracy(
 
 
 def add_to_index(folder: Path, entry: Entry) -> None:
-    """Note a weights file in its folder's index, in the place of an older one of the same name."""
+    """Add a weights file to its folder's index, replacing an older entry with the same file name."""
     path = folder / INDEX
     entries = {**{old.file: old for old in _index(folder)}, entry.file: entry}
     with cache.replacing(path) as temporary:

@@ -1,7 +1,6 @@
-"""Training and applying an image classifier in torch: batches, optimisers, seeds, devices.
+"""Train and apply image classifiers in torch: batches, optimisers, seeds, devices.
 
-Weights are rounded to half precision when training ends, so that a network is the same before it is saved
-and after it is loaded.
+Weights are rounded to half precision at the end of training, so saving and loading does not change a network.
 """
 
 from __future__ import annotations
@@ -44,19 +43,19 @@ _DEVICES = ("cpu", "cuda", "mps", "xpu")
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train.
+    """Training settings.
 
     Attributes:
         epochs: passes over the images.
-        batch: images a step.
+        batch: images per step.
         optimiser: RMSprop as in Keras (decay 0.9, epsilon 1e-7), Adadelta, or Adam.
-        learning_rate: of the optimiser.
-        anneal: whether the learning rate falls to zero, in a straight line, or stays.
-        jitter: each image is moved by up to so many pixels each time, black coming in from the edges.
-        seed: of the first weights, the order of the images and dropout.
+        learning_rate: learning rate of the optimiser.
+        anneal: whether the learning rate falls linearly to zero; otherwise it is constant.
+        jitter: maximum random translation of each image at each step, in pixels; edges are filled with black.
+        seed: seed of the initial weights, the order of the images and dropout.
         device: ``"auto"`` or torch's name of a device.
-        progress: show a bar on standard error, if that is a terminal.
-        threads: of the processor; None leaves that to torch, which takes all.
+        progress: show a bar on standard error if it is a terminal.
+        threads: number of CPU threads; None for torch's default, all cores.
     """
 
     epochs: int
@@ -71,13 +70,13 @@ class Settings:
     threads: int | None = None
 
     def describe(self) -> dict[str, Any]:
-        """The settings that decide the weights."""
+        """The settings that determine the weights."""
         silent = ("device", "progress", "threads")
         return {key: value for key, value in asdict(self).items() if key not in silent}
 
 
 def first_of_each(labels: npt.NDArray[np.int16], limit: int | None) -> npt.NDArray[np.int64]:
-    """int64: the rows of the first `limit` images of each concept, ascending; all if None."""
+    """int64 [m]: the rows of the first `limit` images of each concept, ascending; all rows if None."""
     if limit is None:
         return np.arange(len(labels), dtype=np.int64)
     kept = [np.flatnonzero(labels == concept)[:limit] for concept in np.unique(labels)]
@@ -85,7 +84,7 @@ def first_of_each(labels: npt.NDArray[np.int16], limit: int | None) -> npt.NDArr
 
 
 def last_of_each(labels: npt.NDArray[np.int16], share: float) -> npt.NDArray[np.bool_]:
-    """bool [n]: the last `share` of the rows of each concept, rounded down."""
+    """bool [n]: whether a row is in the last `share` of the rows of its concept, rounded down."""
     last = np.zeros(len(labels), bool)
     for concept in np.unique(labels):
         rows = np.flatnonzero(labels == concept)
@@ -96,7 +95,7 @@ def last_of_each(labels: npt.NDArray[np.int16], share: float) -> npt.NDArray[np.
 def statistics(
     images: npt.NDArray[np.uint8],
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Mean and standard deviation of each channel of images, uint8 [n, height, width, channels]."""
+    """Mean and standard deviation, float32 [channels] each, of images, uint8 [n, height, width, channels]."""
     levels = np.arange(256.0)
     mean, deviation = [], []
     for channel in range(images.shape[3]):
@@ -107,7 +106,7 @@ def statistics(
 
 
 def pick_device(name: str) -> Any:
-    """The torch device for a name; ``"auto"`` is CUDA where there is one.
+    """The torch device for a name; ``"auto"`` is CUDA if it is available, else the CPU.
 
     Raises:
         UserError: torch cannot use that device here.
@@ -137,15 +136,15 @@ def epochs(
     settings: Settings,
     checkpoint: Path | None,
 ) -> None:
-    """Go through images in random order, epoch after epoch, from where an interrupted training stopped.
+    """Run the epochs of a training over images in random order; an interrupted training is resumed.
 
     Args:
-        parts: modules and optimisers, all that `step` changes.
-        step: does a batch: its rows, int64 [m], and the share of the training that is done, in 0..1.
-        order: orders the images.
+        parts: all modules and optimisers that `step` changes, by name.
+        step: called for each batch with its rows, int64 [m], and the finished share of the training, 0..1.
+        order: random generator that orders the images.
         images: uint8 [n, height, width, channels].
-        settings: how.
-        checkpoint: the file that keeps the state between epochs; None keeps none.
+        settings: training settings.
+        checkpoint: file for the state between epochs; None to save none.
     """
     from tqdm import tqdm
 
@@ -176,16 +175,16 @@ def train(
     settings: Settings,
     checkpoint: Path | None = None,
 ) -> Any:
-    """A trained module in evaluation mode, on the CPU.
+    """Train a module; returns it in evaluation mode, on the CPU.
 
     Args:
-        build: makes the module.
+        build: builds the module.
         images: uint8 [n, height, width, channels].
-        labels: int64 [n].
-        mean: float32 [channels].
-        deviation: float32 [channels].
-        settings: how.
-        checkpoint: the file that keeps the state between epochs; None keeps none.
+        labels: int64 [n], the concept of each image.
+        mean: float32 [channels], subtracted from the images.
+        deviation: float32 [channels], divides the images.
+        settings: training settings.
+        checkpoint: file for the state between epochs; None to save none.
     """
     import torch
     from torch.nn.functional import cross_entropy
@@ -217,10 +216,10 @@ def train(
 
 @contextlib.contextmanager
 def on_threads(threads: int | None) -> Iterator[None]:
-    """Torch computes on so many threads in the block; on as many as before if None.
+    """Set torch's number of CPU threads within the block; None leaves it unchanged.
 
-    Small networks are trained faster on one: threads that wait for each other after every layer cost more
-    than they do, the more so where other processes use the cores.
+    Small networks train faster on one thread, because threads wait for each other after every layer, even
+    longer if other processes use the cores.
     """
     import torch
 
@@ -235,7 +234,7 @@ def on_threads(threads: int | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def seeded(device: Any, seed: int) -> Iterator[None]:
-    """Torch draws from a seed in the block, and goes on afterwards as if it had not been there."""
+    """Seed torch's random generators within the block and restore their state afterwards."""
     import torch
 
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
@@ -244,10 +243,10 @@ def seeded(device: Any, seed: int) -> Iterator[None]:
 
 
 def finished(module: Any) -> Any:
-    """A module as it is kept: on the CPU, in evaluation mode, weights rounded to half precision.
+    """Make a module ready to save: on the CPU, in evaluation mode, weights rounded to half precision.
 
     Raises:
-        UserError: some weights are no finite numbers.
+        UserError: some weights are not finite.
     """
     import torch
 
@@ -274,8 +273,8 @@ def logits(
 ) -> npt.NDArray[np.float64]:
     """float64 [m, outputs]: a module's outputs for images, uint8 [m, height, width, channels].
 
-    All batches have one size, the last one filled up, so that an image's output does not depend on how
-    many others are asked for with it.
+    All batches have the same size; the last one is padded. The output for an image therefore does not depend
+    on the number of images.
     """
     import torch
 
@@ -293,7 +292,7 @@ def logits(
 
 
 def moved(images: npt.NDArray[np.uint8], most: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
-    """Images, each moved by up to `most` pixels."""
+    """Translate each image by up to `most` pixels in each direction, at random."""
     if most == 0:
         return images
     _, height, width, _ = images.shape
@@ -306,7 +305,7 @@ def moved(images: npt.NDArray[np.uint8], most: int, rng: np.random.Generator) ->
 def tensor(
     images: npt.NDArray[np.uint8], mean: npt.NDArray[np.float32], deviation: npt.NDArray[np.float32]
 ) -> Any:
-    """Normalised float images as torch sees them: [m, channels, height, width], channels last in memory."""
+    """A float tensor of normalised images, [m, channels, height, width], with channels last in memory."""
     import torch
 
     return torch.from_numpy((images - mean) / deviation).permute(0, 3, 1, 2)
@@ -323,7 +322,7 @@ def _optimiser(module: Any, settings: Settings) -> Any:
 
 
 def is_fast_in_bfloat16(device: Any) -> bool:
-    """Whether this processor computes in bfloat16 itself; where it does, training takes half the time."""
+    """Whether the processor has bfloat16 instructions, which halve the training time."""
     import torch
 
     if device.type != "cpu":

@@ -46,10 +46,10 @@ _COLOURS = {
     "error_both": "#D55E00",
 }
 _WORDS = {
-    "error_concepts": "true concepts repair it",
-    "error_rule": "the true rule repairs it",
-    "error_either": "either repairs it",
-    "error_both": "only both repair it",
+    "error_concepts": "corrected by true concepts",
+    "error_rule": "corrected by the true rule",
+    "error_either": "corrected by either",
+    "error_both": "corrected by both only",
 }
 _BY = ["benchmark", "source", "size", "network", "learner", "shift", "percent"]
 
@@ -257,7 +257,7 @@ def _panels(
             images = f", {str(source).partition(':')[0]}" if several else ""
             line = f"{learner}{f' ({names[str(network)]})' if network else ''}"
             axis.set_title(f"{wrapped(line, 40)}\n{wrapped(f'{shift}{images}', 40)}", fontsize=9)
-            axis.set_xlabel("shifted examples (%)")
+            axis.set_xlabel("share of shifted examples (%)")
         if with_legend:
             handles, labels = axes.flat[0].get_legend_handles_labels()
             legend(figure, dict(zip(labels, handles, strict=True)))

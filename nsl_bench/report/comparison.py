@@ -20,20 +20,25 @@ _PAIR = ("repeat", "learner_draw")
 
 
 def paired(first: pd.DataFrame, second: pd.DataFrame, metric: str, level: float = 0.95) -> pd.DataFrame:
-    """Mean differences with intervals and corrected p values, one row a setting, shift and share.
+    """Mean paired differences with intervals and corrected p values.
 
     Args:
-        first, second: runs of one learner each.
+        first, second: the runs of one learner each.
         metric: a column of both.
-        level: of the intervals.
+        level: confidence level of the intervals.
+
+    Returns:
+        One row per setting, shift and share: the means of both learners (``first``, ``second``), their
+        ``difference``, its interval (``low``, ``high``), the p value of the paired t test, corrected by
+        Holm's method (``p_value``), and the number of pairs (``n``). With one pair, the interval and the p
+        value are NaN.
 
     Raises:
-        UserError: there are no pairs.
+        UserError: no runs of the two learners can be paired.
     """
     import pandas as pd
-    from scipy import stats
 
-    from nsl_bench.run.statistics import holm, paired_p_values
+    from nsl_bench.run.statistics import holm, paired_interval, paired_p_values
 
     by = [*SETTING, *_PLACE]
     sides = []
@@ -48,10 +53,8 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, metric: str, level: float 
     for place, group in both.groupby(by, sort=False):
         ours, theirs = (group[f"{metric}_{side}"].to_numpy(np.float64) for side in ("first", "second"))
         difference, n = ours - theirs, len(group)
-        error = float(difference.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
-        half = float(stats.t.ppf((1 + level) / 2, n - 1)) * error if n > 1 else float("nan")
+        low, high = paired_interval(difference, 1 - level) if n > 1 else (float("nan"), float("nan"))
         p_value = float(paired_p_values(difference[None])[0]) if n > 1 else float("nan")
-        mean = float(difference.mean())
         about = dict(zip(by, place, strict=True)) if isinstance(place, tuple) else {}
         rows.append(
             {
@@ -59,9 +62,9 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, metric: str, level: float 
                 "metric": metric,
                 "first": float(ours.mean()),
                 "second": float(theirs.mean()),
-                "difference": mean,
-                "low": mean - half,
-                "high": mean + half,
+                "difference": float(difference.mean()),
+                "low": low,
+                "high": high,
                 "p_value": p_value,
                 "n": n,
             }

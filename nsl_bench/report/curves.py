@@ -84,7 +84,7 @@ def draw(
             axes[row, 0].set_ylabel(METRICS[metric].title)
         for column, shift in enumerate(shifts):
             axes[0, column].set_title(wrapped(f"shift: {shift}", 42))
-            axes[-1, column].set_xlabel("shifted examples (%)")
+            axes[-1, column].set_xlabel("share of shifted examples (%)")
         legend(figure, {label: entries[label] for label in labels.values() if label in entries})
         values = dict(zip(SETTING, setting, strict=True)) if isinstance(setting, tuple) else {}
         heading(figure, f"{values['benchmark']} ({values['size']}, {_short(str(values['source']))})")

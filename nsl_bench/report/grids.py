@@ -113,5 +113,5 @@ def _fill(axis: Axes, table: pd.DataFrame, bounds: tuple[float, float], digits: 
             axis.text(j, i, f"{value:.{min(digits, 2)}f}", ha="center", va="center", color=colour, size=size)
     axis.set_xticks(range(len(table.columns)), [f"{p:g}" for p in table.columns])
     axis.set_yticks(range(len(table.index)), [f"{p:g}" for p in table.index])
-    axis.set_xlabel("shifted test examples (%)")
-    axis.set_ylabel("shifted train examples (%)")
+    axis.set_xlabel("share of shifted test examples (%)")
+    axis.set_ylabel("share of shifted train examples (%)")

@@ -65,7 +65,7 @@ def draw_histograms(found: Mapping[tuple[str, str], Figures], path: Path) -> Non
                 color=COLOURS[i % len(COLOURS)],
                 hatch=HATCHES[i % len(HATCHES)],
                 edgecolor="white",
-                label=f"{network} ({figures.accuracy:.3f} right)",
+                label=f"{network} (accuracy {figures.accuracy:.3f})",
             )
         axis.set_xticks(range(len(BINS)), BINS, rotation=45, ha="right")
         axis.set_xlabel("confidence")

@@ -1,10 +1,10 @@
-"""Whether the rules that a learner hands in are what it answers with.
+"""Check whether a learner's rules give the learner's predictions.
 
-A learner could answer with one thing and hand in another, such as the rule that everybody knows. So what ASP
-rules derive is compared with what the learner answers, on the test examples' true concepts and on those that
-the network sees. Where they agree on at least `BOUND` of the examples of each evaluation, the rules are the
-learner's: hypothesis accuracy and label probabilities are theirs, and their atoms and equivalence count.
-Elsewhere its own answers count, and its rules are a surrogate, as a forest's first tree is.
+A learner could predict by other means and report rules that everybody knows. The labels that its ASP rules
+derive are therefore compared with its predictions, on the test examples' true concepts and on the network's
+concepts. If they agree on at least `BOUND` of the examples of each evaluation, hypothesis accuracy and label
+probabilities are computed from the rules, and their atoms and equivalence count. Otherwise the learner's own
+predictions count, and its rules are a surrogate, like a random forest's first tree.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ Answered = tuple[npt.NDArray[np.int16], npt.NDArray[np.float64] | None]
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far rules and answers agree.
+    """Agreement between rules and predictions.
 
     Attributes:
-        labels: int16 [n] by evaluation: what the rules derive.
-        share: the least share of examples of an evaluation on which the answers are the same; None where
-            there is nothing to compare with.
+        labels: by evaluation, the labels that the rules derive, int16 [n].
+        share: share of examples on which they agree, in the evaluation where it is smallest; None if nothing
+            can be compared.
     """
 
     labels: Mapping[str, npt.NDArray[np.int16]]
@@ -51,7 +51,7 @@ class Agreement:
 
     @property
     def holds(self) -> bool:
-        """Whether the rules count as the learner's."""
+        """Whether the rules agree on enough examples to count."""
         return self.share is not None and self.share >= BOUND
 
 
@@ -63,16 +63,16 @@ def agreement(
     answers: Mapping[str, Answered],
     allowance: Allowance | None = None,
 ) -> Agreement:
-    """Compare what ASP rules derive with what a learner answers.
+    """Compare the labels that ASP rules derive with a learner's predictions.
 
     Args:
         benchmark: the task.
-        hypothesis: its rules are ASP.
+        hypothesis: the learned ASP rules.
         split: the test examples.
-        predictions: what the network sees in them, if there is one.
-        answers: labels int16 [n] and probabilities of the learner by evaluation, ``"hypothesis"`` and
+        predictions: the network's predictions for them, if there is a network.
+        answers: the learner's labels, int16 [n], and probabilities by evaluation, ``"hypothesis"`` and
             ``"framework"``.
-        allowance: what answering with the rules may use. Rules that cannot be asked agree with nothing.
+        allowance: resources for evaluating the rules. Rules that cannot be evaluated agree on no example.
     """
     concepts: dict[str, Concepts] = {"hypothesis": split.concepts}
     if predictions is not None:
@@ -94,13 +94,13 @@ def labels_by_rules(
     concepts: Concepts,
     allowance: Allowance | None = None,
 ) -> npt.NDArray[np.int16]:
-    """int16 [n]: the label that rules derive from concepts [n, slots] and a split's meta-data.
+    """int16 [n]: the labels that rules derive from concepts [n, slots] and a split's meta-data.
 
-    Repeats share the test set, and often the rules, so answers are kept.
+    Results are cached, because train splits share the test set and often the rules.
 
     Raises:
-        UserError: the rules cannot be asked.
-        Ended: they used up what they may use.
+        UserError: the rules cannot be evaluated.
+        Ended: the evaluation exceeded its resources.
     """
     metadata = tuple((name, column.tobytes()) for name, column in sorted(split.metadata.items()))
     asked = (benchmark.name, benchmark.version, rules, concepts.tobytes(), concepts.shape, metadata)

@@ -1,4 +1,4 @@
-"""Trying a learner on small tasks: says in words what is missing or wrong before a real run does."""
+"""Try a learner on small tasks and describe what is missing or wrong, before a real run."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _LINES = 50
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that `check` found.
+    """A finding of `check`.
 
     Attributes:
-        wrong: whether it must be mended; else it is only worth knowing.
+        wrong: whether it is a problem; otherwise it is a note.
         where: the task.
-        sentence: what it is.
+        sentence: the problem or note, in one sentence.
     """
 
     wrong: bool
@@ -62,18 +62,18 @@ class _Trial:
 
 
 def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator[Finding]:
-    """Try a learner on each mock task, then on real ones, twice with one seed.
+    """Try a learner on each mock task, then on real tasks, twice with the same seed.
 
     Args:
         spec: the learner.
-        limits: what it may use. A learner that uses up its time is not tried on the tasks that are left.
-        benchmarks: real tasks, with their smallest train set and unshifted images.
+        limits: resource limits. After a timeout the remaining tasks are skipped.
+        benchmarks: real tasks, run with their smallest train split and standard images.
 
     Yields:
-        What is wrong, what is worth knowing, what it printed, and what works.
+        Problems, notes, what the learner printed, and what works.
 
     Raises:
-        UserError: there is no such task.
+        UserError: an unknown task.
     """
     for name in benchmarks:
         registry.create("benchmark", name)

@@ -1,8 +1,8 @@
-"""What learners that say which concepts they see are measured by, and what true concepts would help.
+"""Concept metrics of learners that predict concepts, and interventions with true concepts.
 
-A learner with ``predict_concepts(test) -> [n, slots, concepts]`` is asked for its own concepts in framework
-evaluation. An intervention gives the true concepts of k random slots of every test example in place of what
-the network sees (Koh et al.: "Concept Bottleneck Models", ICML 2020).
+A learner with ``predict_concepts(test) -> [n, slots, concepts]`` predicts concepts in framework evaluation.
+An intervention replaces the network's predictions for k random slots of every test example with the true
+concepts (Koh et al.: "Concept Bottleneck Models", ICML 2020).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _TOLERANCE = 1e-3
 
 
 def concept_metrics(answer: Any, split: Split) -> dict[str, float]:
-    """Accuracy, calibration error and collapse of the concepts that a learner sees.
+    """Accuracy, calibration error and collapse of the concepts that a learner predicts.
 
     Args:
-        answer: what it says, [n, slots, concepts] probabilities.
+        answer: its concept probabilities, [n, slots, concepts].
         split: the examples.
 
     Raises:
-        InvalidOutput: the wrong shape, or what are no probabilities.
+        InvalidOutput: a wrong shape, or values that are not probabilities.
     """
     shown = split.concepts != BLANK
     probabilities = _checked(answer, (*split.concepts.shape, len(split.concept_space)))[shown]
@@ -45,9 +45,9 @@ def concept_metrics(answer: Any, split: Split) -> dict[str, float]:
 
 
 def concept_collapse(predicted: npt.NDArray[np.integer[Any]], truth: npt.NDArray[np.integer[Any]]) -> float:
-    """One minus how many concepts are predicted at all, over how many there are; 0 at least.
+    """1 minus the number of predicted concepts over the number of true concepts; at least 0.
 
-    Several concepts that are all taken for one are a reasoning shortcut: labels can be right without them.
+    Predicting one concept for several is a reasoning shortcut: labels can be correct in spite of it.
     Bortolotti et al.: "A Neuro-Symbolic Benchmark Suite for Concept Quality and Reasoning Shortcuts",
     NeurIPS 2024.
     """
@@ -71,13 +71,13 @@ def _checked(answer: Any, shape: tuple[int, ...]) -> Probabilities:
 
 
 def intervened(split: Split, predictions: Predictions, k: int, rng: np.random.Generator) -> Predictions:
-    """What the network sees, with the true concepts of k random slots of each example.
+    """Replace a network's predictions for k random slots of each example with the true concepts.
 
     Args:
         split: the examples.
-        predictions: what the network sees in them.
-        k: how many slots; of an example with fewer, all that are not blank.
-        rng: chooses the slots, nested: those of a smaller k are among those of a larger one.
+        predictions: the network's predictions for them.
+        k: number of slots that are not blank; all if an example has fewer.
+        rng: chooses the slots; those of a smaller k are a subset of those of a larger k.
     """
     n, slots = split.concepts.shape
     order = rng.random((n, slots))

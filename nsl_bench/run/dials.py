@@ -1,8 +1,8 @@
-"""How the train and the test set of a run are shifted: two dials, each a shift and a share of examples.
+"""Shifts of a run's train and test set: for each, a shift and a share of shifted examples.
 
-A *curve* is a set of runs that differ in one share. Where both parts are shifted alike it bears the shift's
-name, as in the FFNSL paper; ``"test: noir"`` is standard train images and shifted test images (NSL, WILDS),
-``"train: noir"`` the reverse.
+A *curve* is a set of runs that differ in one share. If both sets have the same shift and share, the curve has
+the shift's name, as in the FFNSL paper. ``"test: noir"`` means standard train images and shifted test images,
+as in WILDS; ``"train: noir"`` is the reverse.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["Dials", "combinations"]
 
 @dataclass(frozen=True, order=True)
 class Dials:
-    """How the train and the test set of a run are shifted.
+    """Shifts of a run's train and test set.
 
     Attributes:
-        train_shift: name or spec of a shift; ``"standard"`` at 0 %.
+        train_shift: name or spec of the train set's shift; ``"standard"`` at 0 %.
         train_percent: share of shifted train examples, 0..100.
-        test_shift: the same of the test set.
-        test_percent: the same of the test set.
+        test_shift: name or spec of the test set's shift; ``"standard"`` at 0 %.
+        test_percent: share of shifted test examples, 0..100.
     """
 
     train_shift: str = STANDARD
@@ -36,10 +36,10 @@ class Dials:
 
     @classmethod
     def of(cls, train_shift: str, train_percent: float, test_shift: str, test_percent: float) -> Dials:
-        """The dials of two shifts and shares: what is not shifted is ``"standard"`` at 0 %.
+        """Make the dials for two shifts and shares; a set with share 0 gets the shift ``"standard"``.
 
         Raises:
-            UserError: a share that is not in 0..100.
+            UserError: a share outside 0..100.
         """
         train, test = (
             (shift, float(percent)) if check_percent(percent) and shift != STANDARD else (STANDARD, 0.0)
@@ -49,7 +49,7 @@ class Dials:
 
     @property
     def curve(self) -> str:
-        """The name of the curve on which these dials lie."""
+        """The name of the curve that these dials belong to."""
         train, test = (self.train_shift, self.train_percent), (self.test_shift, self.test_percent)
         if train == test:
             return self.train_shift
@@ -87,21 +87,21 @@ def combinations(
     test_shifts: Sequence[str] = (),
     test_percents: Sequence[float] = (),
 ) -> list[Dials]:
-    """All settings that some lists of shifts and shares name, each once.
+    """All combinations of lists of shifts and shares, each once.
 
-    Without shares of their own, train and test set have the same share; with them, every share of the train
-    set meets every one of the test set. The same holds of shifts.
+    By default, train and test set have the same share. If one of them has shares of its own, every share of
+    the train set is combined with every share of the test set. Shifts are combined in the same way.
 
     Args:
-        shifts: of both parts.
-        percents: of both parts.
-        train_shifts: of the train set, in place of `shifts`.
-        train_percents: of the train set.
-        test_shifts: of the test set, in place of `shifts`.
-        test_percents: of the test set.
+        shifts: shifts of both sets.
+        percents: shares of shifted examples in both sets, 0..100.
+        train_shifts: shifts of the train set, instead of `shifts`.
+        train_percents: shares of shifted train examples, 0..100.
+        test_shifts: shifts of the test set, instead of `shifts`.
+        test_percents: shares of shifted test examples, 0..100.
 
     Raises:
-        UserError: shares without a shift, or shares of both parts beside those of one.
+        UserError: shares without a shift, or `percents` together with the shares of one set.
     """
     apart = bool(train_percents or test_percents)
     if apart and tuple(percents) not in ((), (0,), (0.0,)):

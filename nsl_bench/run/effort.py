@@ -1,4 +1,4 @@
-"""A learner's costs: seconds of learning and of prediction, by the clock and of the processor, and memory."""
+"""Costs of a learner: wall time and CPU time of learning and prediction, and memory."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ _MIB = 1 << 20
 
 
 class Effort:
-    """Measures a learner while it works.
+    """Measures the costs of a learner.
 
-    Seconds by the clock hold what the harness does for the learner meanwhile, such as rendering the images
-    that it asks for, and grow on a machine that does much else; those of the processor are the learner's own
-    where it has a process of its own.
+    Wall time includes what the harness does for the learner, such as rendering the images that it asks for,
+    and increases on a busy machine. CPU time is the learner's own if the learner has its own process.
 
     Args:
-        learner: one with ``usage()`` has processes of its own; any other works in this process, of whose
-            memory nobody knows which part is the learner's.
+        learner: the learner. With a method ``usage()``, it has processes of its own. Otherwise it works in
+            this process, and its memory cannot be measured.
     """
 
     def __init__(self, learner: Any) -> None:
@@ -38,7 +37,7 @@ class Effort:
 
     @contextlib.contextmanager
     def of(self, doing: str) -> Iterator[None]:
-        """Measure a block: ``DOING_time`` and ``DOING_cpu_time``, in seconds."""
+        """Measure a block. The results are ``DOING_time`` and ``DOING_cpu_time``, in seconds."""
         clock, cpu = time.perf_counter(), self._cpu()
         yield
         self.numbers[f"{doing}_time"] = time.perf_counter() - clock

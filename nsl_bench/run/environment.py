@@ -1,4 +1,4 @@
-"""What a record says of where and with what a run was made."""
+"""Limits, versions and machine of a run, as its record has them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIBRARIES = ("clingo", "numpy", "python-sat", "scikit-learn", "torch", "torchvi
 
 
 def limits_said(limits: Limits | None) -> dict[str, Any]:
-    """The limits as a record says them."""
+    """The limits as JSON values."""
     if limits is None:
         return {}
     return {"time_limit": limits.time, "memory_limit": limits.memory, "threads": limits.threads}
@@ -25,7 +25,7 @@ def limits_said(limits: Limits | None) -> dict[str, Any]:
 
 @memoise
 def versions() -> dict[str, str]:
-    """Of nsl-bench, Python, and the libraries that results may depend on."""
+    """Versions of nsl-bench, Python, and the libraries that results may depend on."""
     found = {"nsl-bench": __version__, "python": platform.python_version()}
     for name in _LIBRARIES:
         try:
@@ -37,5 +37,5 @@ def versions() -> dict[str, str]:
 
 @memoise
 def environment() -> dict[str, Any]:
-    """The machine."""
+    """Operating system, processor and number of cores of this machine."""
     return {"system": platform.platform(), "machine": platform.machine(), "cores": os.cpu_count() or 1}

@@ -1,9 +1,8 @@
-"""Label probabilities of framework evaluation, and the cause of each error.
+"""Label probabilities in framework evaluation, and the cause of each error.
 
-A rule learner answers with the label that its rules derive from the most likely concepts. Its label
-probabilities come from probabilistic inference over the network's whole output. Each error is put down to
-what would have repaired it: the true concepts, the true rule, either of them, or only both together. A task
-without a true rule has no such causes.
+A rule learner predicts the label that its rules derive from the most likely concepts. Its label probabilities
+come from probabilistic inference over the network's whole output. The cause of an error is what would have
+corrected it: the true concepts, the true rule, either of them, or only both together. A task without a true rule has no causes.
 """
 
 from __future__ import annotations
@@ -38,16 +37,17 @@ _answers: dict[tuple[Any, ...], Answer | Ended] = {}
 
 @dataclass(frozen=True)
 class ErrorAnalysis:
-    """What is known of a learner's answers.
+    """Errors of a learner and their causes.
 
     Attributes:
-        numbers: shares of errors by cause.
-        probabilities: float64 [n, labels], of framework evaluation if there is one; None for labels alone.
-        causes: for each example what would repair its error, one of `CAUSES`, ``""`` where there is none;
-            None without framework evaluation or a true rule.
-        inference: what a record says of probabilistic inference: the engine, how often it was exact, an
-            interval or sampled, the widest interval and the largest standard error; or why the rules
-            stayed crisp. Empty where a learner's own probabilities were used.
+        numbers: share of errors by cause.
+        probabilities: float64 [n, labels], of framework evaluation if there was one; None for a learner that
+            gives labels only.
+        causes: cause of each example's error, one of `CAUSES`, or ``""`` for a correct prediction; None
+            without framework evaluation or a true rule.
+        inference: summary of probabilistic inference: the engine, the numbers of exact, bounded and sampled
+            examples, the widest interval and the largest standard error; or the reason why the rules were
+            evaluated on the most likely concepts only. Empty if the learner's own probabilities were used.
     """
 
     numbers: dict[str, float]
@@ -65,17 +65,17 @@ def analyse_errors(
     engine: str = "auto",
     allowance: Allowance | None = None,
 ) -> ErrorAnalysis:
-    """Label probabilities, and the causes of errors.
+    """Compute label probabilities and the causes of errors.
 
     Args:
         benchmark: the task.
         split: the test examples.
-        predictions: what the network sees in them, if there is one.
-        hypothesis: what was learned, if it can be read as rules.
-        answers: what the learner says of the true concepts (``"hypothesis"``) and of what is seen in the
-            images (``"framework"``); one may be missing.
-        engine: of probabilistic inference, a name or spec.
-        allowance: what that may use.
+        predictions: the network's predictions for them, if there is a network.
+        hypothesis: the learned rules, if the learner gives rules.
+        answers: the learner's predictions from true concepts (``"hypothesis"``) and from the network's
+            concepts or images (``"framework"``); one may be missing.
+        engine: name or spec of the engine for probabilistic inference.
+        allowance: resources for probabilistic inference.
     """
     labels = split.labels.astype(np.int64)
     if "framework" not in answers:
@@ -150,10 +150,10 @@ def answer_of(
     engine: str = "auto",
     allowance: Allowance | None = None,
 ) -> Answer:
-    """An engine's answer for the examples of a split, from a process that may die.
+    """An engine's answer for the examples of a split, computed in a separate process.
 
     Raises:
-        UserError: rules or engine cannot be used, or not within the allowance.
+        UserError: the rules or the engine cannot be used, or not within the allowance.
     """
     query = Query.of(benchmark, rules, strict=False)
     columns = list(split.metadata.items())
@@ -201,10 +201,10 @@ def _causes(
 
 
 def perceived(split: Split, predictions: Predictions) -> dict[str, Any]:
-    """What a network saw in a split: how often each concept, and a histogram of its confidence.
+    """Counts of a network's predicted concepts in a split, and a histogram of its confidence.
 
     Returns:
-        ``concepts``: concept to count; ``confidence``: counts in ten equal-width bins of 0..1.
+        ``concepts``: count of each concept; ``confidence``: counts in ten equal-width bins of 0..1.
     """
     shown = split.concepts != BLANK
     seen = np.bincount(predictions.concepts[shown], minlength=len(split.concept_space))

@@ -1,4 +1,4 @@
-"""One run: make its data, fit its learner, measure what was learned and how the whole system does."""
+"""Do a run: create its data, fit its learner, and compute its metrics."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _KEPT: dict[Part, int] = {"train": 4, "validation": 4, "test": 32}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave.
+    """The result of a run.
 
     Attributes:
-        record: what is kept of it.
-        predictions: what was predicted for each test example; if it failed, the majority class.
+        record: the run's record.
+        predictions: predictions for each test example; of a failed run, the majority class.
         log: what the learner printed.
     """
 
@@ -62,7 +62,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Setup:
-    """How a `Bench` works; the arguments of its constructor."""
+    """The arguments of a `Bench`, to create an equal one in another process."""
 
     device: str = "auto"
     workers: int = 1
@@ -72,15 +72,15 @@ class Setup:
 
 
 class Bench:
-    """Runs jobs, keeping what several of them share: sources, networks, data of the last setting.
+    """Does runs. It caches what runs share: image sources, networks, and the data of recent settings.
 
     Args:
-        device: where networks run.
-        workers: processes that render images where it pays; results do not depend on it.
-        limits: each learner runs in a process of its own, held to these; None: in this process.
-        data_seed: the secret seed that sealed jobs' data follow.
-        interventions: numbers of slots whose true concepts learners are given, in evaluations of their own.
-        own: learners that exist in this process alone: their name, and what makes one from a seed.
+        device: device for networks.
+        workers: number of rendering processes; results do not depend on it.
+        limits: resource limits of each learner in its sandbox; None to run learners in this process.
+        data_seed: secret seed for the data of sealed jobs.
+        interventions: numbers of slots whose true concepts learners get, each in an evaluation of its own.
+        own: learners that exist only in this process: their name, and a function from a seed to a learner.
     """
 
     def __init__(
@@ -107,12 +107,12 @@ class Bench:
 
     @property
     def setup(self) -> Setup:
-        """How to make an equal one in another process, where runs are already side by side."""
+        """The arguments for an equal bench in another process, where runs are already parallel."""
         return Setup(self.device, 1, self.limits, self.data_seed, self.interventions)
 
     @classmethod
     def of(cls, setup: Setup) -> Bench:
-        """The bench of a setup."""
+        """Create the bench of a setup."""
         return cls(
             setup.device,
             setup.workers,
@@ -122,14 +122,14 @@ class Bench:
         )
 
     def run(self, job: Job, given: Any = None) -> Outcome:
-        """Do a job. What the learner raises makes a failed record, not an exception.
+        """Do a job. If the learner raises an exception, the record has a failure.
 
         Args:
-            job: what to do.
-            given: a learner to use in place of the one that the job names.
+            job: the job.
+            given: a learner to use instead of the one that the job names.
 
         Raises:
-            UserError: the data or the network cannot be made.
+            UserError: the data or the network cannot be created.
         """
         started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
         material = self.material(job)
@@ -202,10 +202,10 @@ class Bench:
         return Allowance(None) if self.limits is None else Allowance(self.limits.time, self.limits.memory)
 
     def views(self, job: Job) -> tuple[View, View | None, View]:
-        """The train, the validation and the test set of a job as its learner sees them.
+        """The train, validation and test set of a job as its learner receives them.
 
         Raises:
-            UserError: the data or the network cannot be made.
+            UserError: the data or the network cannot be created.
         """
         material = self.material(job)
         validation = None if material.validation is None else material.view(material.validation())
@@ -251,7 +251,7 @@ class Bench:
         return benchmark, source
 
     def network(self, job: Job) -> Network:
-        """The trained network of a job: shipped, cached, or trained now."""
+        """The trained network of a job: a shipped one, a cached one, or a new one."""
         from nsl_bench.perception.trained_networks import trained
 
         if job.network is None:
@@ -268,10 +268,10 @@ class Bench:
         return {**environment(), "network_fingerprint": self.network(job).fingerprint()}
 
     def material(self, job: Job) -> Material:
-        """All that a run is made of but its learner.
+        """Everything that a run needs except its learner.
 
         Raises:
-            UserError: the data or the network cannot be made.
+            UserError: the data or the network cannot be created.
         """
         if job.protocol != PROTOCOL:
             raise UserError(

@@ -1,4 +1,4 @@
-"""Predictions made elsewhere: folders for a learner that runs where it likes, and their answers scored."""
+"""Score predictions made elsewhere: export a folder for each run, and score the predictions in it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["export", "jobs_in", "score"]
 
 
 def export(jobs: Sequence[Job], out: Path, bench: Bench, *, images: bool) -> Iterator[Path]:
-    """Write a folder for each job; those that are there are left as they are.
+    """Write a folder for each job; existing folders are not changed.
 
     Yields:
-        Each folder as it is written.
+        Each folder as soon as it is written.
 
     Raises:
-        UserError: the data or the network cannot be made, or the disk is full.
+        UserError: the data or the network cannot be created, or the disk is full.
     """
     for job in jobs:
         folder = out / _name(job)
@@ -49,11 +49,11 @@ def jobs_in(out: Path, name: str | None = None) -> dict[Path, Job]:
     """The jobs of exported folders.
 
     Args:
-        out: the folder of folders, or one of them.
-        name: of the learner, in place of the one that was exported.
+        out: a folder with exported folders, or one of them.
+        name: name of the learner, instead of the exported one.
 
     Raises:
-        UserError: there are none, or one is broken.
+        UserError: no exported folder is found, or one is damaged.
     """
     found: dict[Path, Job] = {}
     for task in sorted([*out.glob("task.json"), *out.glob("*/task.json")]):
@@ -68,9 +68,9 @@ def jobs_in(out: Path, name: str | None = None) -> dict[Path, Job]:
 
 
 def score(folder: Path, job: Job, bench: Bench, limits: Limits | None) -> Outcome:
-    """Score the answers in a folder.
+    """Score the predictions in a folder.
 
     Raises:
-        UserError: the data or the network cannot be made.
+        UserError: the data or the network cannot be created.
     """
     return bench.run(job, FolderLearner(folder, job.learner, limits))

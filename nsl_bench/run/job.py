@@ -1,4 +1,4 @@
-"""What one run is: a pure description from which everything about it follows."""
+"""Jobs: complete descriptions of single runs, which determine their results."""
 
 from __future__ import annotations
 
@@ -50,33 +50,34 @@ _SHARE = Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
 
 @dataclass(frozen=True)
 class Job(Written):
-    """One learner on one train set, and one test set, each shifted by a share of its own.
+    """One learner, one train split, and one test set, each with its own share of shifted examples.
 
-    Names are specs (`nsl_bench.registry`). At 0 % the shift is ``"standard"``, whichever was asked for.
+    Names are specs (`nsl_bench.registry`). At 0 % the shift is always ``"standard"``. "Since N" gives the
+    schema version that added an attribute.
 
     Attributes:
-        benchmark: e.g. ``"follow_suit"``.
-        benchmark_version: version of its data.
+        benchmark: task, e.g. ``"follow_suit"``.
+        benchmark_version: version of the task's data.
         source: image source.
-        source_fingerprint: of the source's pixels.
-        train_shift: short name or spec of the train images' shift (4; `shift` was that of both parts before).
-        train_percent: share of shifted train examples, 0..100 (4).
-        test_shift: short name or spec of the test images' shift (4).
-        test_percent: share of shifted test examples, 0..100 (4).
-        size: of the train set.
-        repeat: which train set, from 1.
+        source_fingerprint: fingerprint of the source's pixels.
+        train_shift: short name or spec of the train images' shift (since 4; before, `shift` was for both).
+        train_percent: share of shifted train examples, 0..100 (since 4).
+        test_shift: short name or spec of the test images' shift (since 4).
+        test_percent: share of shifted test examples, 0..100 (since 4).
+        size: size of the train split.
+        repeat: number of the train split, from 1.
         learner: e.g. ``"ffnsl"``.
-        track: supervision; ``"symbolic"`` hands out true concepts and uses no network.
-        network: perception network, None in tracks that use none.
-        seed: of the data, unless theirs is secret, and what learners' seeds are derived from; the network has
-            its own, an option of it.
-        splits: folder whose splits are used in place of generated ones.
-        splits_fingerprint: of that folder's files (since 2).
-        learner_version: what the learner says, or a hash of its file (since 2).
-        network_version: what the network's architecture says, or a hash of its file (since 4).
-        sealed: commitment of the secret seed that the data follow in place of `seed`; empty: none (since 3).
-        learner_draw: which of the learner's seeds, from 0 (since 4).
-        protocol: version of how runs are made and measured, `PROTOCOL` (since 4).
+        track: supervision; ``"symbolic"`` gives learners true concepts and uses no network.
+        network: perception network; None in tracks without one.
+        seed: seed of the data, unless it is secret; learners' seeds are derived from it. Networks have their
+            own seed, as an option.
+        splits: folder of splits to use instead of generated ones.
+        splits_fingerprint: fingerprint of that folder's files (since 2).
+        learner_version: version that the learner reports, or a hash of its file (since 2).
+        network_version: version that the network reports, or a hash of its file (since 4).
+        sealed: commitment of the secret seed that is used instead of `seed`; empty if none (since 3).
+        learner_draw: number of the learner's seed, from 0 (since 4).
+        protocol: version of the protocol by which runs are done and measured, `PROTOCOL` (since 4).
     """
 
     benchmark: str
@@ -116,38 +117,38 @@ class Job(Written):
 
     @classmethod
     def upgraded(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Before version 4 train and test set were shifted alike, by ``shift`` and ``percent``."""
+        """Upgrade values from before version 4, in which ``shift`` and ``percent`` were for both sets."""
         if not cls.former.keys().isdisjoint(values):
             return values
         return {**values, **{new: values[old] for new, old in cls.former.items() if old in values}}
 
     @property
     def task(self) -> str:
-        """The spec of its task with its version, which may be superseded."""
+        """The spec of the task with its version, which may be superseded."""
         return registry.pinned(self.benchmark, self.benchmark_version)
 
     @property
     def dials(self) -> Dials:
-        """How its train and its test set are shifted."""
+        """The shifts and shares of the train and the test set."""
         return Dials(self.train_shift, self.train_percent, self.test_shift, self.test_percent)
 
     @property
     def shift(self) -> str:
-        """The name of the curve on which the run lies (`Dials.curve`)."""
+        """The name of the curve that the run belongs to (`Dials.curve`)."""
         return self.dials.curve
 
     @property
     def percent(self) -> float:
-        """The run's place on its curve, 0..100."""
+        """The run's share of shifted examples on its curve, 0..100."""
         return self.dials.percent
 
     def identity(self) -> dict[str, Any]:
-        """All that decides what the run gives: where folders lie and which release runs it do not."""
+        """All values that determine the run's result; paths of folders and the release do not."""
         told = {name: value for name, value in asdict(self).items() if name not in _OUTSIDE}
         return {**told, "source": source_identity(self.source)}
 
     def key(self) -> str:
-        """20 hexadecimal digits that name the run in a results folder."""
+        """The run's key in a results folder, 20 hexadecimal digits."""
         return cache.key(self.identity())
 
     def fit_key(self) -> str:
@@ -156,17 +157,17 @@ class Job(Written):
         return cache.key(told)
 
     def learner_seed(self) -> int:
-        """The seed that the learner is handed: it follows from what is public of the run, one a train set."""
+        """The learner's seed, derived from the public values of the job, different for each train split."""
         words = (self.benchmark, self.benchmark_version, self.size, self.repeat, self.seed)
         draw = (self.learner_draw,) if self.learner_draw else ()
         return stable_hash("learner", *words, *draw) % (1 << 31)
 
     @classmethod
     def from_dict(cls, values: Any) -> Job:
-        """The job of a record; keys that a later version added are ignored.
+        """Read the job of a record. Keys added by a later version are ignored.
 
         Raises:
-            UserError: it is no job; says what of it is wrong.
+            UserError: a value is missing or wrong; the message names it.
         """
         return checked(cls, values, "job: ")
 
@@ -175,7 +176,7 @@ class Job(Written):
 
 
 def source_identity(source: str) -> str:
-    """An image source without the folders that its images lie in, whose pixels have a fingerprint."""
+    """An image source's spec without paths, because its pixels have a fingerprint."""
     spec = registry.Spec.parse(source)
     return str(replace(spec, args=()))
 
@@ -198,20 +199,28 @@ def plan(
     sealed: str = "",
     describe: Callable[[str], About] | None = None,
 ) -> list[Job]:
-    """Every combination, each once, cheap errors first: every name is looked up before anything runs.
+    """Make the jobs of every combination, each once. Every name is looked up before anything runs.
 
     Args:
-        shifts: names or specs of shifts, of train and test set alike.
-        percents: shares of shifted examples in both.
-        dials: how train and test sets are shifted, in place of `shifts` and `percents`; the shifts are still
-            looked up.
-        symbolic: hand true concepts to learners of the `pretrained` track, as the `symbolic` track does.
-        draws: which of the learners' seeds.
+        benchmark: the task.
+        learners: specs of the learners.
+        shifts: names or specs of shifts, for both train and test set.
+        percents: shares of shifted examples in both sets, 0..100.
+        dials: shifts and shares of train and test sets, instead of `shifts` and `percents`.
+        repeats: numbers of the train splits, from 1.
+        sizes: sizes of the train splits.
+        source: image source; the task's default if None.
+        network: perception network.
+        symbolic: give true concepts to learners of the `pretrained` track, as in the `symbolic` track.
+        seed: seed of the data.
+        draws: numbers of the learners' seeds, from 0.
+        splits: folder of splits to use instead of generated ones.
         sealed: commitment of a secret seed of the data.
-        describe: asks a learner, unless it is a command, what it is; by default in this process.
+        describe: function from a learner's spec to its track and version; by default it asks the learner in
+            this process.
 
     Raises:
-        UserError: an unknown name, a percentage out of range, or a secret seed beside a folder of splits.
+        UserError: an unknown name, a share out of range, or a secret seed together with a folder of splits.
     """
     if sealed and splits is not None:
         raise UserError(f"The splits in {splits} are fixed, so a secret data seed does not apply to them.")

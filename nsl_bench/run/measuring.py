@@ -1,7 +1,7 @@
-"""What is measured of a learner: it is asked in hypothesis and in framework evaluation, and answers count.
+"""Fit a learner and measure it in hypothesis and framework evaluation.
 
-Hypothesis evaluation asks the learner about the test set's true concepts; framework evaluation about what
-the network sees in the test set's images (FFNSL paper, section 5).
+In hypothesis evaluation the learner gets the test set's true concepts. In framework evaluation it gets the
+network's predictions for the test set's images (FFNSL paper, section 5).
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ __all__ = ["Data", "Learned", "Material", "Measured", "blaming", "imputed", "mea
 
 @dataclass(frozen=True)
 class Data:
-    """One part of a run's examples, with what the network sees in their images.
+    """One part of a run's examples, with the network's predictions.
 
     Attributes:
         split: the examples.
-        shift: what the shifted ones' images went through; None: nothing.
-        predictions: what the network sees; None without a network.
-        content_hash: of the examples and their images.
+        shift: shift of the images of shifted examples; None if there is none.
+        predictions: the network's predictions; None without a network.
+        content_hash: hash of the examples and their images.
     """
 
     split: Split
@@ -75,15 +75,15 @@ class Data:
 
 @dataclass(frozen=True)
 class Material:
-    """All that a run is made of but its learner.
+    """Everything that a run needs except its learner.
 
     Attributes:
-        benchmark: the task of the run's train set.
-        source: the images.
-        track: what the learner is handed.
+        benchmark: the task, as the run's train split has it.
+        source: the image source.
+        track: the track, which determines what the learner receives.
         train: the train set.
         test: the test set.
-        validation: makes the validation set, for learners that take it; None where there is none.
+        validation: creates the validation set, for learners that take one; None if there is none.
     """
 
     benchmark: Benchmark
@@ -94,12 +94,12 @@ class Material:
     validation: Callable[[], Data] | None = None
 
     def view(self, data: Data, *, labelled: bool = True, truth: bool = False) -> View:
-        """A part as the learner sees it.
+        """The view of a part that the learner receives.
 
         Args:
             data: the part.
-            labelled: whether it shows labels.
-            truth: show true concepts and no images, in place of what the network sees.
+            labelled: whether the view has labels.
+            truth: whether the view has true concepts instead of images and the network's predictions.
         """
         predictions = data.predictions
         if truth:
@@ -116,9 +116,9 @@ class Material:
         )
 
     def tests(self) -> dict[str, View]:
-        """For each evaluation the test set as the learner sees it.
+        """The view of the test set for each evaluation.
 
-        What is in the images is asked before the true concepts of the same examples are shown.
+        Framework evaluation comes first, before the learner gets the true concepts of the same examples.
         """
         views: dict[str, View] = {}
         if self.track != "symbolic":
@@ -145,7 +145,7 @@ class Learned:
 
 @dataclass
 class Measured:
-    """What was measured of a learner."""
+    """The metrics and predictions of a learner."""
 
     learned: Learned | None = None
     numbers: dict[str, float] = field(default_factory=dict)
@@ -165,18 +165,18 @@ def measure_learner(
     interventions: Sequence[int] = (),
     learned: Learned | None = None,
 ) -> Measured:
-    """Fit a learner, and measure what it learned and what it answers.
+    """Fit a learner and measure its hypothesis and its predictions.
 
     Args:
-        learner: not fitted yet.
-        material: of the run.
-        allowance: what evaluating its rules may use.
-        interventions: numbers of slots whose true concepts it is given, in evaluations of their own.
-        learned: that it has learned from this train set before; it is not fitted again.
+        learner: the learner, not yet fitted.
+        material: the run's data and task.
+        allowance: resources for evaluating its rules.
+        interventions: numbers of slots whose true concepts it gets, each in an evaluation of its own.
+        learned: the learner, already fitted to this train set; it is not fitted again.
 
     Raises:
-        Failure: the learner failed; says what it was doing.
-        InvalidOutput: it answered with what is no answer.
+        Failure: the learner failed; the message says in which step.
+        InvalidOutput: its output has a wrong shape or wrong values.
     """
     found = Measured()
     effort = Effort(learner)
@@ -331,7 +331,7 @@ def _network_uncertainty(data: Data) -> npt.NDArray[np.float64] | None:
 
 
 def imputed(material: Material) -> Measured:
-    """What stands for a run that failed: its train set's majority class as the answer to every example."""
+    """Metrics and predictions of a failed run: the train set's majority class for every example."""
     labels = material.train.split.labels
     n_labels = len(material.benchmark.labels)
     majority = int(np.bincount(labels, minlength=n_labels).argmax())
@@ -346,7 +346,7 @@ def imputed(material: Material) -> Measured:
 
 @contextlib.contextmanager
 def blaming(doing: str) -> Iterator[None]:
-    """Whatever the learner raises in the block is its own failure, whose message says what it was doing."""
+    """Turn exceptions of the learner within the block into a `Failure` that names the step."""
     try:
         yield
     except (Lost, InvalidOutput, Unanswered):

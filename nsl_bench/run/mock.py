@@ -1,6 +1,6 @@
-"""Tiny tasks of each kind, to try a learner on in seconds: a blank slot, several labels, no meta-data.
+"""Tiny tasks for trying a learner within seconds: blank slots, several labels, with or without meta-data.
 
-They need no image source and no network: images are grey patches that show their concept.
+They need neither an image source nor a network. Images are patches whose grey level is the concept.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class _Patches(ImageSource):
 
 
 def mock_views(benchmark: Benchmark, track: Track, seed: int = 0) -> tuple[View, View, dict[str, View]]:
-    """A train view, a validation view, and for each evaluation a test view, of a mock task."""
+    """A train view, a validation view, and a test view for each evaluation, of a mock task."""
     source = _Patches()
     images = None if track == "symbolic" else source
     shown: dict[Part, View] = {}

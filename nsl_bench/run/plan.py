@@ -1,6 +1,6 @@
 """Plans: grids of runs, from the command line or from a TOML file.
 
-A file has grids; each is every combination of its lists::
+A plan file has one or several grids. A grid is every combination of its lists::
 
     [[grid]]
     benchmark = "follow_suit"
@@ -40,28 +40,28 @@ _SHARES = Is("a list of numbers between 0 and 100", shortest=1)
 
 @dataclass(frozen=True)
 class Grid(Declared):
-    """Every combination of some lists.
+    """A grid of runs: every combination of some lists.
 
     Attributes:
         benchmark: the task.
-        learners: learners' specs.
-        shifts: shifts' short names or specs, of train and test images alike.
-        percents: shares of shifted examples in both parts.
-        train_shifts: shifts of the train images, in place of `shifts`.
-        train_percents: shares of shifted train examples; each meets each of `test_percents`.
-        test_shifts: shifts of the test images, in place of `shifts`.
+        learners: specs of the learners.
+        shifts: short names or specs of shifts of both train and test images.
+        percents: shares of shifted examples in both train and test set, 0..100.
+        train_shifts: shifts of the train images, instead of `shifts`.
+        train_percents: shares of shifted train examples; each is combined with each of `test_percents`.
+        test_shifts: shifts of the test images, instead of `shifts`.
         test_percents: shares of shifted test examples.
-        sizes: of the train sets.
-        repeats: which train sets, from 1.
-        sources: image sources; empty: the task's default.
+        sizes: sizes of the train splits.
+        repeats: numbers of the train splits, from 1.
+        sources: image sources; if empty, the task's default.
         networks: perception networks.
-        network_seeds: seeds of each network, as its option ``seed``; empty: its own.
-        learner_draws: which seeds of the learners, from 0.
-        track: ``"symbolic"``: learners of the `pretrained` track see true concepts.
-        seed: of the data, and what learners' seeds are derived from.
-        splits: folder of splits in place of generated ones; empty: none.
-        preset: name of a preset (`nsl_bench.run.presets`) that sets the shares; empty: none. Where no
-            shift is named, the task's first one is taken.
+        network_seeds: seeds of each network, its option ``seed``; if empty, the network's own.
+        learner_draws: numbers of the learners' seeds, from 0.
+        track: ``"symbolic"`` gives true concepts to learners of the `pretrained` track.
+        seed: seed of the data, from which learners' seeds are derived.
+        splits: folder of splits to use instead of generated ones; empty for none.
+        preset: name of a preset (`nsl_bench.run.presets`) that sets the shares; empty for none. If no shift is
+            named, it uses the task's first one.
     """
 
     benchmark: str
@@ -90,14 +90,14 @@ class Grid(Declared):
     preset: str = ""
 
     def jobs(self, describe: Callable[[str], About] | None = None, sealed: str = "") -> list[Job]:
-        """The runs, as `nsl_bench.run.job.plan` makes them.
+        """The grid's jobs, made by `nsl_bench.run.job.plan`.
 
         Args:
-            describe: asks a learner what it is.
+            describe: function from a learner's spec to its track and version.
             sealed: commitment of a secret seed of the data.
 
         Raises:
-            UserError: an unknown name, or a percentage out of range.
+            UserError: an unknown name, or a share out of range.
         """
         return [
             job
@@ -166,12 +166,12 @@ class Grid(Declared):
 def jobs_of(
     grids: Sequence[Grid], describe: Callable[[str], About] | None = None, sealed: str = ""
 ) -> list[Job]:
-    """The runs of all grids, each once; the arguments are those of `Grid.jobs`."""
+    """The jobs of all grids, each once. See `Grid.jobs` for the arguments."""
     return list({job.key(): job for grid in grids for job in grid.jobs(describe, sealed)}.values())
 
 
 def write(grids: Sequence[Grid]) -> str:
-    """Grids as a TOML file."""
+    """The text of a TOML file with these grids."""
     import tomli_w
 
     tables = [
@@ -190,10 +190,10 @@ def _plain(value: Any) -> Any:
 
 
 def read(path: Path) -> list[Grid]:
-    """The grids of a TOML file.
+    """Read the grids of a TOML file.
 
     Raises:
-        UserError: it is missing or no plan; says which key is wrong.
+        UserError: the file is missing or is not a plan; the message names the wrong key.
     """
     content = read_toml(path, "The plan")
     grids = content.pop("grid", None)

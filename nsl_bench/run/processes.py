@@ -1,8 +1,8 @@
-"""Runs side by side in processes of this machine, each of which keeps to runs that share their data.
+"""Parallel runs in processes of this machine, each of which takes runs that share their data.
 
-Besides its learner, a run costs rendering, perception and splits. Runs on the same task and images share
-these. Each process therefore takes a whole group of such runs. When no group is left, it takes the later half
-of the runs that another process has yet to do.
+Besides learning, a run needs rendering, perception and splits, which runs on the same task and images share.
+Each process therefore takes a whole group of such runs. When no group is left, it takes the second half of
+another process's remaining runs.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 
 
 def side_by_side(jobs: Sequence[Job], setup: Setup, processes: int) -> Iterator[Outcome]:
-    """Do jobs in several processes; outcomes come as soon as they are known.
+    """Do jobs in several processes; yields each outcome as soon as it is known.
 
     Args:
-        jobs: what to do.
-        setup: of the bench in each process.
-        processes: how many.
+        jobs: the jobs.
+        setup: setup of the bench in each process.
+        processes: number of processes.
 
     Raises:
-        BrokenProcessPool: a process was killed; the outcomes that did not come are lost.
+        BrokenProcessPool: a process was killed; outcomes not yet yielded are lost.
     """
     from joblib.externals.loky.backend import resource_tracker as lokys
     from joblib.externals.loky.process_executor import ProcessPoolExecutor
@@ -70,10 +70,10 @@ def side_by_side(jobs: Sequence[Job], setup: Setup, processes: int) -> Iterator[
 
 
 class Groups:
-    """The jobs that no worker has begun, in groups that share a task and images.
+    """The jobs that no worker has started, in groups that share a task and images.
 
     Args:
-        jobs: all of them.
+        jobs: all jobs.
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
@@ -84,7 +84,7 @@ class Groups:
         self._own: dict[int, deque[Job]] = {}
 
     def next_for(self, worker: int) -> Job | None:
-        """The next job of a worker; None if there is none."""
+        """The next job for a worker; None if no job is left."""
         own = self._own.get(worker)
         if not own:
             own = self._own[worker] = self._free.popleft() if self._free else self._half()
@@ -103,12 +103,12 @@ _local = threading.local()
 
 
 def run_in_worker(job: Job, setup: Setup, parent: int | None) -> Outcome:
-    """Do a job in a worker, which keeps its data and networks for the next one.
+    """Do a job in a worker, which keeps data and networks for its next job.
 
     Args:
-        job: what to do.
-        setup: of the bench.
-        parent: the process that the worker is not to outlive; None: that is somebody else's care.
+        job: the job.
+        setup: setup of the bench.
+        parent: id of the process with which the worker ends; None if the worker's owner ends it.
     """
     from nsl_bench.run.evaluate import Bench
 

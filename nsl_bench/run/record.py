@@ -1,4 +1,4 @@
-"""What is kept of a run: its job, how it ended, every number, and where and with what it was made.
+"""Records of runs: the job, its status, all metrics, versions and environment.
 
 The form has a version (`SCHEMA`) and is published as JSON Schema, `record.schema.json` beside this module
 (``nsl-bench store schema`` prints it): it is what `published_schema` makes of the class `Record`. Records of
@@ -42,31 +42,31 @@ class Record(Written):
     """The result of one run.
 
     Attributes:
-        job: what was run.
-        status: how it ended; version 1 knows ok and failed.
-        metrics: every number by name (`nsl_bench.metrics.METRICS`).
-        hypothesis: what was learned, if it can be read as rules.
-        content_hash: of the train and the test set.
-        versions: of nsl-bench, Python and the libraries that matter.
-        environment: machine, number of cores, fingerprint of the network's weights, and how the
-            learner was kept apart (``isolation``).
-        started: UTC, ISO 8601.
-        seconds: of the whole run, perception included.
-        message: what went wrong, or is worth knowing.
-        output: the last lines that the learner printed, if it did not end well (since 2).
-        timed_out: whether the time limit ended the learning and its best hypothesis so far was used
+        job: the job.
+        status: how the run ended; version 1 has only ok and failed.
+        metrics: all metrics by name (`nsl_bench.metrics.METRICS`).
+        hypothesis: the learned rules, if the learner gives rules.
+        content_hash: content hashes of the train and the test set.
+        versions: versions of nsl-bench, Python and relevant libraries.
+        environment: machine, number of cores, fingerprint of the network's weights, and the learner's sandbox
+            (``isolation``).
+        started: start time in UTC, ISO 8601.
+        seconds: duration of the whole run, including perception.
+        message: the error, or a note.
+        output: the last lines that the learner printed, if it failed (since 2).
+        timed_out: whether the time limit ended the learning and the best hypothesis found so far was used
             (since 2).
-        inference: how the label probabilities of learned rules were inferred: the engine, how many examples
-            were answered exactly, by an interval or by sampling, the widest interval, the largest standard
-            error. Empty where a learner's own probabilities count (since 2).
-        perception: for ``"train"`` and ``"test"`` how often the network saw each concept (``concepts``), and
-            its confidences in ten bins of 0..1 (``confidence``) (since 2).
-        tuning: of a tuned learner the budget (``trials``), the options ``chosen`` and their
+        inference: inference of the rules' label probabilities: the engine, the numbers of exact, bounded and
+            sampled examples, the widest interval, and the largest standard error. Empty if the learner's own
+            probabilities were used (since 2).
+        perception: for ``"train"`` and ``"test"``, counts of the network's predicted concepts (``concepts``),
+            and of its confidences in ten bins of 0..1 (``confidence``) (since 2).
+        tuning: for a tuned learner, the number of ``trials``, the ``chosen`` options and their
             ``validation_accuracy`` (since 4).
-        shares_fit_of: key of the run of the same sweep that learned what this one tests on another test set;
-            the learning times are that run's. Empty: this run learned (since 4).
-        key: of the run; that of the job unless an older version recorded it under another one.
-        schema: version of this form.
+        shares_fit_of: key of the run of the same sweep whose fit this run tests on another test set; the learning
+            times are that run's. Empty if this run had a fit of its own (since 4).
+        key: key of the run; that of the job unless an older version used another one.
+        schema: version of the record's format.
     """
 
     job: Job
@@ -103,17 +103,17 @@ class Record(Written):
             object.__setattr__(self, "key", self.job.key())
 
     def to_json(self) -> str:
-        """One line."""
+        """The record as one line of JSON."""
         values = asdict(self)
         del values["schema"], values["key"]
         return json.dumps({"schema": SCHEMA, "key": self.key, **values}, allow_nan=False)
 
     @classmethod
     def from_json(cls, line: str | bytes) -> Record:
-        """The record of a line, of this or an earlier version; what a later version added is ignored.
+        """Read a record of this or an earlier version. Keys added by a later version are ignored.
 
         Raises:
-            ValueError: the line is no record; says what of it is wrong.
+            ValueError: the line is not a record; the message says why.
         """
         return from_json(cls, line)
 
@@ -124,6 +124,6 @@ def published_schema() -> str:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A record of nsl-bench: the result of one run",
         "description": "Each line of records.jsonl, and each value of the column 'record' of "
-        "records-*.parquet. What is not named here may be there too: readers ignore it.",
+        "records-*.parquet. Readers ignore other properties.",
     }
     return json.dumps({**json_schema(Record), **about}, indent=2) + "\n"

@@ -1,8 +1,8 @@
-"""How sure a mean score is: standard errors and intervals that cover everything that varied.
+"""Standard errors and intervals of mean scores, covering every factor that varied.
 
-A mean over runs varies with the train split, the test sample, and the seeds of network and learner. Each that
-was drawn several times has a component of the variance, named after it; what was drawn once has none, and an
-interval then holds for that one draw only.
+A mean over runs varies with the train split, the test sample, and the seeds of network and learner. Each of
+these factors that was drawn several times has a variance component. A factor that was drawn once has none,
+and the interval then holds only for that draw.
 
 Standard errors are in closed form. Intervals take their shape from a nested bootstrap, which resamples train
 splits, seeds and test examples together, and their width from Student's t with Satterthwaite's degrees of
@@ -29,6 +29,7 @@ __all__ = [
     "interval",
     "nested_bootstrap",
     "padded",
+    "paired_interval",
     "paired_p_values",
 ]
 
@@ -47,14 +48,14 @@ NOTHING = 1e-12
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and how sure it is.
+    """A mean with its interval and standard error.
 
     Attributes:
-        mean: of all scores.
+        mean: mean of all scores.
         low, high: ends of the interval.
-        std_err: standard error of the mean, all components together.
-        components: the standard error that each factor has alone, by its name; they are not quite
-            independent, so that their squares may sum to more than that of `std_err`.
+        std_err: standard error of the mean, from all components.
+        components: standard error due to each factor alone, by the factor's name. Factors are not quite
+            independent, so the squares may sum to more than the square of `std_err`.
         df: Satterthwaite's degrees of freedom.
     """
 
@@ -80,20 +81,20 @@ def interval(
     """The interval of a mean score.
 
     Args:
-        scores: [*factors, examples], e.g. 1 where an example was answered right.
+        scores: [*factors, examples], e.g. 1 for a correct prediction and 0 for a wrong one.
         factors: names of all axes but the last, e.g. ``("train splits", "network seeds")``.
-        images: [examples, slots], the image that each slot of an example shows, negative for none; with a
-            test set for each train split [splits, examples, slots]. Given where few images are shown again
-            and again; an example is then no independent draw.
-        shared_test: whether all train splits were tested on the same examples; else each (of the first
-            factor) had its own, and the scores of a smaller test set end in NaN.
+        images: [examples, slots], the image in each slot, negative for none; [splits, examples, slots] if
+            each train split has its own test set. Give it if test examples share images and are therefore not
+            independent.
+        shared_test: whether all train splits have the same test examples; otherwise each train split (the
+            first factor) has its own, and the scores of a smaller test set end in NaN.
         level: 0.05 for 95 % intervals.
-        draws: of the bootstrap.
-        bounds: between which a mean can lie.
-        seed: of the bootstrap.
+        draws: number of bootstrap samples.
+        bounds: least and greatest possible mean.
+        seed: random seed of the bootstrap.
 
     Raises:
-        ValueError: the shapes do not go together, or there are no scores.
+        ValueError: the shapes do not match, or there are no scores.
     """
     table = np.asarray(scores, np.float64)
     if table.ndim != len(factors) + 1 or not table.size:
@@ -232,17 +233,17 @@ def _ends(
 def nested_bootstrap(
     scores: npt.ArrayLike, *, shared_test: bool = True, draws: int = _DRAWS, seed: int = 0
 ) -> Floats:
-    """Means of resampled scores: every factor and the test examples are drawn again, with replacement.
+    """Means of bootstrap samples: all factors and the test examples are drawn with replacement.
 
     Args:
         scores: [*factors, examples].
-        shared_test: whether the same examples are drawn for all train splits; else each of the first axis
-            draws its own, and a smaller test set ends in NaN.
-        draws: how many.
-        seed: of the draws.
+        shared_test: whether all train splits get the same examples; otherwise each entry of the first axis
+            gets its own, and a smaller test set ends in NaN.
+        draws: number of samples.
+        seed: random seed.
 
     Returns:
-        float64 [draws].
+        float64 [draws], the means.
     """
     table, rng = np.asarray(scores, np.float64), np.random.default_rng(seed)
     n = table.shape[-1]
@@ -266,22 +267,21 @@ def nested_bootstrap(
 
 
 def image_std_err(scores: npt.ArrayLike, images: npt.ArrayLike) -> float:
-    """The standard error of the mean score of examples that show the same images again and again.
+    """The standard error of the mean score of examples that share images.
 
-    The first-order (Hajek) projection onto images: the sum over images of
-    ``(sum of (score - mean) over the examples that show it)^2``, over the square of the number of examples;
-    in econometrics one-way clustering by image (Cameron, Gelbach, Miller: "Robust Inference With Multiway
-    Clustering", 2011). It counts an example's own deviation once for each of its images; what is counted too
-    often is taken away, so that the usual error is left where no image comes twice. Where an example shows a
-    good part of all images, deviations from their mean are smaller than from that of all images there could
-    be; the sum is widened for it.
+    It is the first-order (Hajek) projection onto images: the sum over images of
+    ``(sum of (score - mean) over the examples that show it)^2``, divided by the square of the number of
+    examples. In econometrics this is one-way clustering by image (Cameron, Gelbach, Miller: "Robust Inference
+    With Multiway Clustering", 2011). The sum has an example's own deviation once for each of its images; the
+    surplus is subtracted, so that the result is the usual standard error if no image occurs twice. If an
+    example shows a large part of all images, the sum is scaled up for the images that could have been drawn.
 
     Args:
-        scores: [n], of the examples.
+        scores: [n], scores of the examples.
         images: [n, slots], the image in each slot, negative for none.
 
     Returns:
-        No less than the usual standard error, which takes examples for independent; 0 for fewer than two.
+        At least the usual standard error, which treats examples as independent; 0 for fewer than two.
     """
     values, shown = np.asarray(scores, np.float64), np.asarray(images)
     n = len(values)
@@ -303,7 +303,7 @@ def image_std_err(scores: npt.ArrayLike, images: npt.ArrayLike) -> float:
 
 
 def holm(p_values: Floats) -> Floats:
-    """float64 [m]: p values corrected for being m, by Holm's step-down method.
+    """float64 [m]: p values corrected for m tests, by Holm's step-down method.
 
     Holm: "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 1979.
     """
@@ -322,7 +322,7 @@ def paired_p_values(differences: Floats) -> Floats:
         differences: float64 [m, pairs].
 
     Returns:
-        1 for fewer than two pairs and for equal values; 0 where all differences are the same and not zero.
+        1 for fewer than two pairs and for equal values; 0 if all differences are equal and not zero.
     """
     from scipy.stats import ttest_1samp
 
@@ -335,3 +335,23 @@ def paired_p_values(differences: Floats) -> Floats:
         result[varied] = ttest_1samp(differences[varied], 0.0, axis=1).pvalue
     result[np.abs(differences).max(axis=1) <= NOTHING] = 1.0
     return result
+
+
+def paired_interval(differences: Floats, level: float = _LEVEL) -> tuple[float, float]:
+    """The interval of a mean paired difference, by the paired t test.
+
+    Args:
+        differences: float64 [pairs].
+        level: 0.05 for a 95 % interval.
+
+    Returns:
+        Its lower and upper end; (-inf, inf) for fewer than two pairs.
+    """
+    if len(differences) < 2:
+        return -math.inf, math.inf
+    if np.ptp(differences) <= NOTHING:  # scipy gives no interval of length 0
+        return float(differences.mean()), float(differences.mean())
+    from scipy.stats import ttest_1samp
+
+    found = ttest_1samp(differences, 0.0).confidence_interval(1 - level)
+    return float(found.low), float(found.high)

@@ -1,18 +1,18 @@
-"""A results folder: one record a run, appended the moment it is known and never changed.
+"""Results folders: one record per run, appended as soon as the run finishes and never changed.
 
 =======================  ====================================================================
-``store.json``           what kind of folder this is
-``records.jsonl``        one run a line (`nsl_bench.run.record`)
-``predictions/*``        what each run predicted, ``KEY.parquet``
-``records-*.parquet``    records that `Store.compact` took out of ``records.jsonl``
+``store.json``           marks the folder as a results folder
+``records.jsonl``        one run per line (`nsl_bench.run.record`)
+``predictions/*``        predictions of each run, ``KEY.parquet``
+``records-*.parquet``    records that `Store.compact` moved from ``records.jsonl``
 ``predictions-*.parquet``  their predictions, with a column ``key``
 ``logs/KEY.log``         what the learner of a run printed
 =======================  ====================================================================
 
-A line is written in one piece, under a lock and synced to the disk, so several processes can write at once
-and a killed one loses nothing but the run it was in; one that the disk has no room for is taken back. A
-line that is no record (cut short, edited) is named on standard error and left out. The last record of a key
-counts.
+A line is written at once, under a lock, and synced to the disk. Several processes can therefore write at the
+same time, and a killed process loses only its current run. If the disk is full, the incomplete line is
+removed. Lines that are not records (cut off, edited) are left out, with a note on standard error. The last
+record of a key counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,7 +51,7 @@ _PLACES = ("source", "splits", "splits_fingerprint")
 
 
 class NoPredictions(UserError):
-    """A run whose predictions were not kept."""
+    """The predictions of a run were not stored."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class Store:
     """A results folder.
 
     Args:
-        folder: made if it is not there (unless `must_exist`).
+        folder: the folder; created if it does not exist (unless `must_exist`).
         must_exist: whether a missing folder is an error.
 
     Raises:
-        UserError: the folder is something else, or of a later version.
+        UserError: the folder is not a results folder, or has a later version's format.
     """
 
     def __init__(self, folder: Path, *, must_exist: bool = False) -> None:
@@ -100,14 +100,14 @@ class Store:
 
     @property
     def records_file(self) -> Path:
-        """One record a line."""
+        """The file with one record per line."""
         return self.folder / "records.jsonl"
 
     def add(self, record: Record) -> None:
-        """Append a record; it is on the disk when this returns. Ctrl-C waits until then.
+        """Append a record and sync it to the disk. Ctrl-C is delayed until then.
 
         Raises:
-            UserError: the disk is full or the folder cannot be written; the file is as it was before.
+            UserError: the disk is full or the folder cannot be written; the file is unchanged.
         """
         line = record.to_json().encode() + b"\n"
         if self._outdated:
@@ -171,19 +171,23 @@ class Store:
         self._told.update(new)
 
     def latest(self) -> dict[str, Record]:
-        """The last record of each key."""
-        return {record.key: record for record in self}
+        """The last record of each key, in the order of writing."""
+        found: dict[str, Record] = {}
+        for record in self:
+            found.pop(record.key, None)
+            found[record.key] = record
+        return found
 
     def statuses(self) -> dict[str, str]:
-        """How the last run of each key ended."""
+        """The status of the last run of each key."""
         return {record.key: record.status for record in self}
 
     def done(self) -> set[str]:
-        """The keys of the runs that ended well."""
+        """The keys of successful runs."""
         return {key for key, status in self.statuses().items() if status == "ok"}
 
     def add_predictions(self, key: str, predictions: pd.DataFrame) -> None:
-        """Keep what a run predicted. Not while the folder is being compacted, which removes what it moved.
+        """Store the predictions of a run. Waits while the folder is being compacted.
 
         Raises:
             UserError: the disk is full or the folder cannot be written.
@@ -193,11 +197,11 @@ class Store:
             predictions.to_parquet(temporary, index=False)
 
     def predictions(self, key: str) -> pd.DataFrame:
-        """What a run predicted: ``evaluation``, ``example``, ``predicted`` and a probability a label.
+        """Predictions of a run: ``evaluation``, ``example``, ``predicted``, and a probability per label.
 
         Raises:
-            NoPredictions: they are not there.
-            UserError: they are damaged, or not what a run predicts.
+            NoPredictions: the run's predictions were not stored.
+            UserError: the file is damaged or has other content.
         """
         path = self.folder / "predictions" / f"{key}.parquet"
         if path.is_file():
@@ -209,7 +213,7 @@ class Store:
         raise NoPredictions(f"The run {key} in {self.folder} has no predictions.")
 
     def log(self, key: str) -> Path:
-        """The file for what the learner of a run prints."""
+        """The log file of a run: what its learner prints."""
         return self._subfolder("logs") / f"{key}.log"
 
     def _subfolder(self, name: str) -> Path:
@@ -220,11 +224,14 @@ class Store:
             raise UserError(f"The folder {folder} cannot be created: {error.strerror}.") from error
         return folder
 
-    def frame(self) -> pd.DataFrame:
-        """One row a run: the job's fields, key and status, then a column a metric.
+    def frame(self, records: Iterable[Record] | None = None) -> pd.DataFrame:
+        """One row per run: the job's fields, key and status, then a column per metric.
 
         ``shift`` and ``percent`` are the run's curve and its place on it (`nsl_bench.run.dials`). Of runs
-        that differ in nothing but versions the last one counts.
+        that differ in their versions only, the last one counts.
+
+        Args:
+            records: the folder's records, if they are already read.
         """
         import pandas as pd
 
@@ -232,7 +239,7 @@ class Store:
         identity = [name for name in names if name not in (*_VERSIONS, *_PLACES)]
         own = {*names, "shift", "percent", "key", "status", "timed_out"}
         rows: dict[tuple[Any, ...], dict[str, Any]] = {}
-        for record in self:
+        for record in self if records is None else records:
             known = {name: getattr(record.job, name) for name in names}
             place = known["splits_fingerprint"] or known["splits"], source_identity(record.job.source)
             at = *(known[name] for name in identity), *place
@@ -251,10 +258,10 @@ class Store:
     def compact(self) -> int:
         """Move the records of ``records.jsonl`` and loose predictions into parquet files.
 
-        Other processes may write meanwhile. A crash at any moment loses nothing.
+        Other processes may write at the same time. A crash at any moment loses nothing.
 
         Returns:
-            How many records were moved.
+            The number of moved records.
 
         Raises:
             UserError: the disk is full or the folder cannot be written.

@@ -1,8 +1,8 @@
-"""Parquet files of results folders, read in a process that may die.
+"""Read the parquet files of results folders in a separate process.
 
-A results folder may be a stranger's, and a parquet file with a changed byte can end the process that reads
-it. So a child process reads the files (`nsl_bench.guarded.call`), one child for a whole folder; a file
-that ends it costs a sentence, and the next file gets a new child.
+A results folder may come from anyone, and a damaged parquet file can crash the process that reads it. A child
+process therefore reads the files (`nsl_bench.guarded.call`). One child reads a whole folder. If a file
+crashes it, an error names the file, and a new child reads the next one.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _LONGEST_LABEL = 200
 
 
 def read_records(path: Path) -> list[str]:
-    """The records in a parquet file, as the JSON texts that they were.
+    """The records in a parquet file, as their original JSON texts.
 
     Raises:
-        UserError: the file is damaged, or holds something else.
+        UserError: the file is damaged or has other content.
     """
     return [str(text) for text in _apart(_records, path)]
 
@@ -47,15 +47,15 @@ def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
     """The predictions in a parquet file.
 
     Args:
-        path: of one run, or compacted ones.
-        key: of the run whose predictions are wanted, where they are compacted; None: of all.
+        path: file with the predictions of one run, or compacted ones.
+        key: key of a run in a file of compacted predictions; None for all runs.
 
     Returns:
-        The columns ``evaluation``, ``example``, ``predicted``, ``label`` if it is kept, and ``p_LABEL``
-        unless the learner gave labels alone.
+        The columns ``evaluation``, ``example``, ``predicted``, ``label`` if it is stored, and ``p_LABEL``
+        unless the learner gave labels only.
 
     Raises:
-        UserError: the file is damaged, or holds something else.
+        UserError: the file is damaged or has other content.
     """
     import numpy as np
     import pandas as pd
@@ -71,19 +71,19 @@ def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
 
 
 def check_predictions(path: Path) -> None:
-    """Read the predictions of a run, and forget them.
+    """Check that the predictions of a run can be read.
 
     Raises:
-        UserError: the file is damaged, or holds something else.
+        UserError: the file is damaged or has other content.
     """
     _apart(_check, path)
 
 
 def merge_predictions(paths: Sequence[Path], out: Path) -> None:
-    """Write the predictions of several runs into one file, with a column ``key``: the names of their files.
+    """Write the predictions of several runs into one file, with their file names in a column ``key``.
 
     Raises:
-        UserError: one of the files is damaged, or holds something else.
+        UserError: a file is damaged or has other content.
     """
     guarded(
         _merge,

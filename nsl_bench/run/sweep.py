@@ -8,6 +8,7 @@ workers are repeated.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -25,7 +26,7 @@ from nsl_bench.run.store import Store
 if TYPE_CHECKING:
     from nsl_bench.run.evaluate import Bench, Outcome
 
-__all__ = ["Executor", "Rerun", "Tally", "keep", "sweep", "to_do"]
+__all__ = ["EXECUTORS", "Executor", "Rerun", "Tally", "keep", "sweep", "to_do"]
 
 Rerun = Literal["missing", "failed", "all"]
 """Which jobs are done: those without a record, also those whose last record is a failure, or all."""
@@ -47,6 +48,30 @@ class Executor:
 
     jobs: int = 1
     scheduler: str | None = None
+
+    @classmethod
+    def processes(cls, jobs: int | None = None) -> Executor:
+        """Processes on this machine; with one job, the main process.
+
+        Args:
+            jobs: number of parallel runs; by default one per processor core.
+        """
+        return cls(jobs or os.cpu_count() or 1)
+
+    @classmethod
+    def dask(cls, scheduler: str) -> Executor:
+        """A Dask cluster, with one run at a time in each of its workers.
+
+        Install it with ``pip install 'nsl-bench[dask]'``. Workers need nsl-bench and the data.
+
+        Args:
+            scheduler: address of the Dask scheduler, e.g. ``tcp://127.0.0.1:8786``.
+        """
+        return cls(scheduler=scheduler)
+
+
+EXECUTORS: Mapping[str, Callable[..., Executor]] = {"processes": Executor.processes, "dask": Executor.dask}
+"""Executors by the name that ``nsl-bench run --executor`` takes."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +107,12 @@ class Tally:
 
 
 def to_do(jobs: Sequence[Job], statuses: Mapping[str, str], rerun: Rerun) -> list[Job]:
-    """The jobs that are done, or done again, where some have a record.
+    """The jobs to do, given those that have a record.
 
     Args:
-        jobs: all there are.
-        statuses: how the last run of each key ended.
-        rerun: which jobs that have a record are done again.
+        jobs: all jobs.
+        statuses: status of the last run of each key.
+        rerun: which jobs that have a record to repeat.
     """
     known = {} if rerun == "all" else statuses
     skipped = {"ok"} if rerun == "failed" else set(known.values())
@@ -111,7 +136,7 @@ def sweep(
         store: store of the records.
         bench: does the jobs, or describes to other processes how to do them.
         on_failure: called with every failed record.
-        executor: where they are done; None for this process, one after the other.
+        executor: where to do them; None for this process, one after the other.
         rerun: which jobs that have a record to repeat.
         heard: called with every record, the number of runs done, and the number of runs to do.
 
@@ -145,16 +170,16 @@ def sweep(
             except _deaths() as error:
                 deaths = 0 if len(missing) < before else deaths + 1
                 if deaths >= _MOST_DEATHS:
+                    fewer = f", or use fewer than {executor.jobs} parallel runs (--jobs)"
                     raise UserError(
-                        f"The workers stopped again and again; {len(missing)} runs are missing "
-                        f"({type(error).__name__}). Check the memory, or use fewer than {executor.jobs} "
-                        "parallel runs (--jobs)."
+                        f"Worker processes were killed repeatedly; {len(missing)} runs are missing "
+                        f"({type(error).__name__}). Check their memory{'' if executor.scheduler else fewer}."
                     ) from error
     return Tally(total - failed, failed, *before_now)
 
 
 def keep(store: Store, outcome: Outcome) -> None:
-    """Keep what a run gave."""
+    """Store the record, the predictions and the log of a run."""
     record = outcome.record
     if outcome.log:
         head = f"{record.job}\n{record.started}: {record.status} {record.message}\n\n"

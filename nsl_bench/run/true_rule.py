@@ -1,4 +1,4 @@
-"""How good what was learned, and learned from, is by the true rule: equivalence, and correct examples."""
+"""Compare learned rules and their examples with the true rule: equivalence, and incorrect examples."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def is_true_rule(rules: tuple[str, ...], benchmark: Benchmark, memory: int | Non
     """Whether rules are equivalent to a benchmark's true rule on every possible input.
 
     Args:
-        rules: with full stops.
+        rules: the rules, each with its full stop.
         benchmark: the task.
-        memory: bytes that finding out may take; None: half of the machine's.
+        memory: memory limit in bytes; None for half of the machine's memory.
 
     Raises:
-        UserError: it cannot be decided, or not in time.
+        UserError: it cannot be decided, or not within the time limit.
     """
     atoms = tuple(atom for atom in benchmark.labels.atoms if atom is not None)
     texts = (benchmark.true_rule, benchmark.background, benchmark.inputs)

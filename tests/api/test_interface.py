@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ import nsl_bench
 from nsl_bench import Results, UserError
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners.majority import Majority
+from nsl_bench.run.record import Record
+from nsl_bench.run.store import Store
 
 HERE = nsl_bench.Options(limits=None, device="cpu", jobs=1)
 TASK = "crop_yield"
@@ -70,6 +73,21 @@ def test_results_live_without_a_folder() -> None:
     made = nsl_bench.evaluate("majority", TASK, symbolic=True, repeats=[2], options=HERE)
     assert list(made.frame["repeat"]) == [2] and made.folder.is_dir()
     assert made.where(repeat=2).folder.is_dir()
+
+
+def test_the_folder_is_read_once(found: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    records = Store.__iter__
+
+    def counted(store: Store) -> Iterator[Record]:
+        read.append(store.folder)
+        return records(store)
+
+    monkeypatch.setattr(Store, "__iter__", counted)
+    fresh = nsl_bench.results(found.folder)
+    few = fresh.where(learner="majority").where(repeat=2)
+    assert len(fresh.frame) == len(fresh.latest()) == 9 and len(few.latest()) == len(few.frame) == 1
+    assert len(read) == 1 and len(fresh.refresh().frame) == 9 and len(read) == 2
 
 
 def test_tables(found: Results) -> None:

@@ -10,6 +10,7 @@ from nsl_bench import registry
 from nsl_bench.api.parts import KINDS, _meanings, _options
 from nsl_bench.cli import main
 from nsl_bench.metrics import METRICS
+from nsl_bench.run.sweep import EXECUTORS
 
 
 def listed(*words: str) -> str:
@@ -23,7 +24,8 @@ def listed(*words: str) -> str:
 def test_every_part_is_listed_and_says_what_its_options_mean(kind: str) -> None:
     parts = nsl_bench.list_parts(kind)
     code = KINDS[kind]
-    known = METRICS if code == "metric" else registry.names(code)
+    others = {"metric": METRICS, "executor": EXECUTORS}
+    known = others.get(code) or registry.names(code)  # type: ignore[arg-type]
     assert {part.name for part in parts} == {name for name in known if "@" not in name}
     for part in parts:
         assert part.summary and part == nsl_bench.part_info(kind, part.name)
@@ -90,3 +92,16 @@ def test_a_part_that_cannot_be_imported_is_listed_with_the_reason(monkeypatch: p
     assert {part.summary for part in nsl_bench.list_parts("learners")} == {
         "The learner 'x' cannot be imported: no module."
     }
+
+
+def test_executors_show_the_options_of_run() -> None:
+    from nsl_bench.cli.running import command
+
+    given = {option.name: option for option in command.params}
+    assert tuple(EXECUTORS) == tuple(given["executor"].type.choices)  # type: ignore[attr-defined]
+    for part in nsl_bench.list_parts("executors"):
+        assert {option.name for option in part.options} <= given.keys()
+    assert "--executor dask --scheduler ..." in listed("executors", "dask")
+    assert "Must be given." in listed("executors", "dask") and "jobs=none" in listed("executors")
+    with pytest.raises(nsl_bench.UserError, match="Did you mean 'dask'"):
+        nsl_bench.part_info("executors", "dusk")

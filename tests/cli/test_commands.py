@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -11,10 +12,11 @@ import time
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
-from nsl_bench.cli import GROUP, Command, main
+from nsl_bench.cli import GROUP, Command, main, run
 from nsl_bench.run.store import Store
 
 COMMANDS = sorted(point.name for point in entry_points(group=GROUP))
@@ -79,6 +81,36 @@ def test_bad_input_gets_one_sentence_and_code_2(
     assert sentence in done.stderr and "Traceback" not in done.stderr
     assert done.stderr.startswith("nsl-bench: ") and done.stderr.count("\n") == 1
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("words", [["list"], ["--help"]])
+def test_a_reader_that_leaves_ends_the_program_in_silence(words: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "nsl_bench", *words],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(), BrokenPipeError(errno.EPIPE, "Broken pipe")])
+def test_a_pipe_to_another_process_that_breaks_is_an_error(
+    error: BrokenPipeError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise error
+
+    command = click.Command("list", callback=broken)
+    monkeypatch.setattr(type(main), "get_command", lambda self, ctx, name: command)
+    monkeypatch.setattr("nsl_bench.cli.be_patient", lambda: None)
+    with pytest.raises(RuntimeError, match="ended unexpectedly") as caught:
+        run(["list"])
+    assert caught.value.__cause__ is error
 
 
 def test_a_run_is_reported_and_resumed(tmp_path: Path) -> None:

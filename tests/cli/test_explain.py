@@ -77,34 +77,34 @@ def explained(folder: Path, key: str, example: str = "test-0", *more: str) -> st
 def test_a_runs_answer_is_the_stored_one_and_the_rules_are_apart(tmp_path: Path) -> None:
     key = stored(tmp_path / "results", Hypothesis(RULES, 6))
     text = explained(tmp_path / "results", key)
-    before, _, after = text.partition("What the rules say")
-    assert f"What the run {key} answered (ffnsl, as stored):" in before
+    before, _, after = text.partition("Evaluation of ")
+    assert f"Stored predictions of the run {key} (ffnsl):" in before
     assert "from the images: invalid" in before and "from the true concepts: valid" in before
     assert "valid: 0.1234" in before and "invalid: 0.7654" in before
-    assert f"the rules that the run {key} learned; computed now" in after
+    assert f"the rules that the run {key} learned (computed now)" in after
     assert "0.1234" not in after and "Rules that fire" in after
 
 
 def test_what_was_not_stored_is_said(tmp_path: Path) -> None:
     key = stored(tmp_path / "none", Hypothesis(RULES, 6), predictions=False)
-    assert "holds no predictions of this run" in explained(tmp_path / "none", key)
+    assert "has no predictions of this run" in explained(tmp_path / "none", key)
     key = stored(tmp_path / "other", Hypothesis(RULES, 6))
-    assert "hold no example test-1" in explained(tmp_path / "other", key, "test-1")
-    assert "a run answers for test examples only" in explained(tmp_path / "other", key, "train-0")
+    assert "has no predictions for test-1" in explained(tmp_path / "other", key, "test-1")
+    assert "a run has predictions for test examples only" in explained(tmp_path / "other", key, "train-0")
     key = stored(tmp_path / "failed", None, status="crashed", predictions=False)
-    assert "it ended as crashed" in explained(tmp_path / "failed", key)
+    assert "the run failed (crashed)" in explained(tmp_path / "failed", key)
 
 
 def test_a_run_without_rules_has_its_answer_shown(tmp_path: Path) -> None:
     key = stored(tmp_path / "results", None)
     text = explained(tmp_path / "results", key)
     assert "valid: 0.1234" in text
-    assert "The run learned no rules in ASP" in text
+    assert "The run learned no ASP rules" in text
     assert "Derived label" not in text
     path = tmp_path / "rules.lp"
     path.write_text(RULES[0])
     text = explained(tmp_path / "results", key, "test-0", "--hypothesis", str(path))
-    assert f"What the rules say ({path}; computed now)" in text
+    assert f"Evaluation of {path} (computed now)" in text
 
 
 def test_an_empty_hypothesis_is_not_the_true_rule(tmp_path: Path) -> None:
@@ -116,7 +116,9 @@ def test_an_empty_hypothesis_is_not_the_true_rule(tmp_path: Path) -> None:
 
 def test_a_network_that_the_run_did_not_use_is_named(tmp_path: Path) -> None:
     key = stored(tmp_path / "results", Hypothesis(RULES, 6), track="symbolic")
-    assert "What the network sees (softmax; the run used none):" in explained(tmp_path / "results", key)
+    assert "Concepts predicted by the network (softmax; the run used none):" in explained(
+        tmp_path / "results", key
+    )
 
 
 def test_a_run_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -252,7 +252,13 @@ def test_explain(tmp_path: Path, rules: Path) -> None:
         *(explain, "test-0", "--benchmark", "sudoku_4x4", "--shift", "rotate90", "--percent", 50),
         *("--out", picture),
     )
-    for part in ("sudoku_4x4, test-0", "What the network sees", "Rules that fire", "Derived label", "valid:"):
+    for part in (
+        "sudoku_4x4, test-0",
+        "Concepts predicted by the network",
+        "Rules that fire",
+        "Derived label",
+        "valid:",
+    ):
         assert part in text
     assert "<- true label" in text and picture.is_file()
     for arguments, sentence in (

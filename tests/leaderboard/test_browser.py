@@ -126,7 +126,7 @@ def test_the_overview_filters_after_going_back(browser: Any, site: Path) -> None
     open_page(browser, site, "index.html")
     choose(browser, "contest", "grids")
     click(browser, "#overview tbody tr:not([hidden]) a")
-    wait_for(browser, "What it learned")
+    wait_for(browser, "Learned rules")
     browser.back()
     wait_for(browser, "How do learners compare")
     contest = "return document.querySelector('form.filters').elements.contest.value"
@@ -174,8 +174,8 @@ def test_lines_of_curves_go_off_and_on(browser: Any, site: Path) -> None:
 def test_a_run_down_to_its_predictions(browser: Any, site: Path) -> None:
     open_page(browser, site, "learner/random-forest.html")
     click(browser, "td.runs a:last-of-type")
-    wait_for(browser, "The command that makes it again")
-    assert any(text.startswith("framework:") for text in texts(browser, "#run h3"))
+    wait_for(browser, "Command to reproduce")
+    assert any(text.startswith("framework evaluation:") for text in texts(browser, "#run h3"))
     rows = browser.execute_script("return document.querySelectorAll('#run tbody tr').length")
     assert rows > 50
     record = json.loads(texts(browser, "#run details pre")[0] if texts(browser, "#run details pre") else "{}")
@@ -185,9 +185,9 @@ def test_a_run_down_to_its_predictions(browser: Any, site: Path) -> None:
 
 def test_a_run_that_is_not_there_says_so(browser: Any, site: Path) -> None:
     open_page(browser, site, "run.html#ffnsl/grids/00000000")
-    wait_for(browser, "There is no run 00000000")
+    wait_for(browser, "ffnsl has no run 00000000")
     open_page(browser, site, "run.html#../../x/0")
-    assert "Choose a run" in texts(browser, "#run")[0]
+    assert "Select a run" in texts(browser, "#run")[0]
 
 
 def test_dark_mode_is_dark(browser: Any, site: Path) -> None:

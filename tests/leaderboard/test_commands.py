@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import nsl_bench
 from nsl_bench.cli import main
 from nsl_bench.errors import UserError
 from nsl_bench.run.store import Store
@@ -44,6 +45,27 @@ def test_from_results_to_the_site(results: Store, board_file: Path, tmp_path: Pa
     done = call("leaderboard", "build", "--submissions", accepted, *site, *board)
     assert done.exit_code == 0 and "1 entries, 2 runs" in done.output, done.output
     assert "FFNSL" in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_a_submission_is_put_on_a_board_from_python(
+    good: dict[str, Path], board_file: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(good["ffnsl"], tmp_path / "sent"))
+    accepted = tmp_path / "accepted"
+    report = nsl_bench.score_submission(folder, board=board_file)
+    with pytest.raises(UserError, match="majority is not the submission that was scored"):
+        nsl_bench.accept_submission(good["majority"], accepted, report=report, board=board_file)
+    assert not accepted.exists()
+    place = nsl_bench.accept_submission(folder, accepted, board=board_file)
+    assert place == accepted / "ffnsl" and (place / "scores.jsonl").is_file()
+    with pytest.raises(UserError, match="already exists"):
+        nsl_bench.accept_submission(folder, accepted, report=report, board=board_file)
+    (folder / "runs.jsonl").write_text("")
+    with pytest.raises(UserError, match=r"sent is not accepted: runs\.jsonl was changed"):
+        nsl_bench.accept_submission(folder, tmp_path / "other", board=board_file)
+    with pytest.raises(UserError, match=r"runs\.jsonl was changed"):
+        nsl_bench.accept_submission(folder, tmp_path / "other", report=report, board=board_file)
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_rejected_submission_exits_with_1(board_file: Path, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from nsl_bench.leaderboard.ranking import (
     adjusted_p_values,
-    difference_interval,
     groups,
     mean_ranks,
     p_value,
@@ -18,7 +17,7 @@ from nsl_bench.leaderboard.ranking import (
 from scipy.special import stdtr
 from scipy.stats import ttest_rel
 
-from nsl_bench.run.statistics import holm
+from nsl_bench.run.statistics import holm, paired_interval
 
 values = arrays.arrays(
     np.float64, st.tuples(st.integers(1, 6), st.integers(2, 5)), elements=st.floats(0, 1, width=16)
@@ -78,7 +77,7 @@ def test_the_pairs_are_compared_as_scipy_does() -> None:
         known = ttest_rel(first, second)
         assert p_value(first, second) == pytest.approx(known.pvalue)
         interval = known.confidence_interval(0.95)
-        assert difference_interval(first, second) == pytest.approx((interval.low, interval.high))
+        assert paired_interval(first - second) == pytest.approx((interval.low, interval.high))
 
 
 def test_the_test_is_students_formula() -> None:
@@ -96,7 +95,7 @@ def test_equal_values_do_not_differ_and_a_constant_difference_does() -> None:
     values = np.array([0.9, 0.8, 0.7])
     assert p_value(values, values + 1e-15) == 1.0
     assert p_value(values, values - 0.1) < 1e-10
-    assert difference_interval(values, values) == (0.0, 0.0)
+    assert paired_interval(values - values) == (0.0, 0.0)
 
 
 def test_the_correction_is_holms() -> None:
@@ -135,6 +134,6 @@ def test_ranks_are_places(rows: np.ndarray) -> None:
 
 @given(values)
 def test_the_interval_holds_the_mean_difference(rows: np.ndarray) -> None:
-    low, high = difference_interval(rows[0], rows[-1])
+    low, high = paired_interval(rows[0] - rows[-1])
     mean = float((rows[0] - rows[-1]).mean())
     assert low <= mean + 1e-9 and mean - 1e-9 <= high

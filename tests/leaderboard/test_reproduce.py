@@ -104,7 +104,7 @@ def test_the_published_value_is_reproduced(splits: Path, tmp_path: Path) -> None
     assert (ours.badge, ours.measured, ours.reason) == (
         "not comparable",
         10,
-        "counted otherwise than in the paper",
+        "counted differently in the paper",
     )
     assert figures["learning_time", "paper"].badge == "not comparable"
     assert "machine" in figures["learning_time", "paper"].reason
@@ -244,7 +244,7 @@ def test_misread_digits_explain_trees_with_knowledge_alone(shared: Path, tmp_pat
     assert sweep(jobs, store, Bench()).failed == 0
     figures = {(f.learner, f.metric): f for f in compare(jobs, store)}
     rules = figures["random_forest_knowledge", "rules"]
-    assert rules.badge == "differs" and "spoilt" in rules.reason and "moved, p = " in rules.reason
+    assert rules.badge == "differs" and "misread" in rules.reason and "moved, p = " in rules.reason
     assert figures["random_forest", "hypothesis_accuracy"].reason == ""
 
 

@@ -192,7 +192,7 @@ def test_long_rules_are_cut_on_a_learners_page(accepted: Path, board_file: Path,
     path.write_text("".join(f"{json.dumps(run)}\n" for run in runs))
     build_site(read_board(folder, board_file), tmp_path / "site", pictures=False)
     page = (tmp_path / "site/learner/forest.html").read_text()
-    assert "… 52,014 characters in all" in page and "… and 1 more" in page and len(page) < 10_000
+    assert "… 52,014 characters in total" in page and "… and 1 more" in page and len(page) < 10_000
     assert "x <= 0.5 and " * 4000 in (tmp_path / "site/data/runs/forest/grids.js").read_text().replace(
         "\\u003c", "<"
     )

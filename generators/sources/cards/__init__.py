@@ -1,1 +1,1 @@
-"""Playing cards: decks that are drawn, decks from a folder, and their augmented images."""
+"""Playing cards: drawn decks, decks from a folder, and their augmented images."""

@@ -1,9 +1,9 @@
-"""How a card lies in its picture: rotation, shear, zoom, flip, and how bright the picture is.
+"""Augmentation of a card image: rotation, shear, zoom, flip and brightness.
 
 The ranges are the FFNSL paper's (section 5, playing cards): rotation up to 55 degrees, shear up to 15
 degrees, zoom 0.9 to 1.1 along each axis, horizontal flip, brightness 0.5 to 1.5, a channel shift of up to
-2.5 grey levels. All parameters are rounded to a fixed grid, so that everything behind them is exact
-arithmetic, alike on every machine.
+2.5 grey levels. All parameters are rounded to a fixed grid, so that the arithmetic is exact and gives the
+same image on every machine.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _GRID = 2**16
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a flat thing lies: its centre in the picture and the map from picture to thing.
+    """Position of a flat object in an image, and the map from the image to the object.
 
     Attributes:
-        x: centre in the picture, pixels from the left.
-        y: centre in the picture, pixels from the top.
-        matrix: row by row the 2x2 matrix that turns an offset from the centre in the picture into an
-            offset from the centre of the thing.
+        x: centre in the image, pixels from the left.
+        y: centre in the image, pixels from the top.
+        matrix: 2x2 matrix, row by row, that maps an offset from the centre in the image to an offset from the
+            centre of the object.
     """
 
     x: float
@@ -38,12 +38,12 @@ class Placement:
 
     @classmethod
     def turned(cls, x: float, y: float, degrees: float) -> Placement:
-        """Turned clockwise by `degrees`, as large as it is."""
+        """A placement that is rotated clockwise by `degrees` and not scaled."""
         c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
         return cls(x, y, (c, s, -s, c))
 
     def extent(self, width: int, height: int) -> tuple[int, int, int, int]:
-        """The box (left, top, right, bottom) of the picture that a thing of this size touches."""
+        """The box (left, top, right, bottom) of the image, in pixels, that an object of this size touches."""
         a, b, d, e = self.matrix
         det = a * e - b * d
         half_x = (abs(e) * width + abs(b) * height) / (2 * abs(det))
@@ -56,7 +56,7 @@ class Placement:
         )
 
     def coefficients(self, width: int, height: int, left: int, top: int) -> tuple[int, ...]:
-        """Six affine coefficients, in 2**-16, for the part of the picture that begins at (left, top)."""
+        """Six affine coefficients, in units of 2**-16, for the part of the image from (left, top) on."""
         a, b, d, e = self.matrix
         dx, dy = left - self.x, top - self.y
         six = (a, b, width / 2 + a * dx + b * dy, d, e, height / 2 + d * dx + e * dy)
@@ -70,9 +70,9 @@ class Augmentation:
     Attributes:
         rotation: degrees, clockwise.
         shear: degrees.
-        zoom_x: the card's width, times this.
-        zoom_y: the card's height, times this.
-        flip: mirrored left to right.
+        zoom_x: factor on the card's width.
+        zoom_y: factor on the card's height.
+        flip: whether the card is mirrored horizontally.
         brightness: factor on every pixel, in 256ths.
         channel_shift: grey levels added to every channel.
     """
@@ -86,7 +86,7 @@ class Augmentation:
     channel_shift: int
 
     def placement(self, x: float, y: float) -> Placement:
-        """This augmentation of a card whose centre is at (x, y)."""
+        """The placement of a card with this augmentation whose centre is at (x, y), in pixels."""
         c, s = math.cos(math.radians(self.rotation)), math.sin(math.radians(self.rotation))
         slant = math.tan(math.radians(self.shear))
         zx = -self.zoom_x if self.flip else self.zoom_x
@@ -109,7 +109,7 @@ class Augmentation:
 
 
 def draw_augmentation(*key: int) -> Augmentation:
-    """The augmentation that the key decides."""
+    """Draw an augmentation; equal keys give equal augmentations."""
     u = uniforms(7, *key)
 
     def between(i: int, low: float, high: float) -> float:

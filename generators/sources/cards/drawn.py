@@ -1,4 +1,4 @@
-"""The image source ``drawn_decks``: three decks that the package draws itself."""
+"""The image source ``drawn_decks``: three decks of cards that the package draws."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def draw_card(
 
 
 class DrawnDecks(CardPool):
-    """The decks ``standard``, ``noir`` and ``comic``."""
+    """Drawn playing cards in the decks ``standard``, ``noir`` and ``comic``, augmented."""
 
     name = "drawn_decks"
     version = "2"
@@ -63,7 +63,7 @@ class DrawnDecks(CardPool):
             seed: another seed gives other augmentations.
 
         Raises:
-            UserError: an option out of range, or a concept that is no card.
+            UserError: an option out of range, or a concept that is not a card.
         """
         super().__init__(
             tuple(_DECKS),

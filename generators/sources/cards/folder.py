@@ -1,8 +1,8 @@
-"""The image source ``decks``: decks of cards from a folder of the user's.
+"""The image source ``decks``: decks of cards from a user's folder.
 
-The folder holds one subfolder a deck, and each of these a picture ``<rank><suit>.png`` of every card
-(ranks a, 2..10, j, q, k; suits c, d, h, s): ``byron/10h.png``. The standard deck is the one named by the
-option ``standard``, else the one called "standard", else the first by name.
+The folder has one subfolder per deck with one picture ``<rank><suit>.png`` of each card (ranks a, 2..10, j,
+q, k; suits c, d, h, s), e.g. ``byron/10h.png``. The option ``standard`` names the standard deck. By default
+it is the deck named "standard", or else the first deck by name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["DeckFolder"]
 
 
 class DeckFolder(CardPool):
-    """Decks of cards from a folder, augmented and strewn as the drawn ones are."""
+    """Decks of cards from a folder, augmented in the same way as the drawn decks."""
 
     name = "decks"
     version = "1"
@@ -58,8 +58,8 @@ class DeckFolder(CardPool):
             seed: another seed gives other augmentations.
 
         Raises:
-            UserError: there is no such folder, no such standard deck, a card is missing, or an option is
-                out of range.
+            UserError: the folder or the standard deck does not exist, a card is missing, or an option is out
+                of range.
         """
         self.path = Path(path)
         decks = _find_decks(self.path)
@@ -116,7 +116,7 @@ class DeckFolder(CardPool):
         """Read every card of every deck.
 
         Raises:
-            UserError: a picture is not there any more, or is broken.
+            UserError: a picture was removed or is damaged.
         """
         assert self._files_hash
 

@@ -1,4 +1,4 @@
-"""The 52 cards and what they are called: rank and suit in one word, ``10h``, ``as``."""
+"""Names of the 52 cards: rank and suit in one word, e.g. ``10h`` or ``as``."""
 
 from __future__ import annotations
 

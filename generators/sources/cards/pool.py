@@ -1,9 +1,9 @@
-"""A pool of augmented card images, whatever decks the cards come from.
+"""Base class of card sources: a pool of augmented images of the cards of one or several decks.
 
-Each card of a deck has `images_per_card` augmented images: 70 % for the network, of the rest 70 % in pool
-A and 30 % in pool B (FFNSL paper: 750 a card, 27,300 + 8,164 + 3,536 images). Image ``i`` shows the same
-card with the same augmentation in every deck. Its adversarial twin shows the card smaller, on a table
-strewn with other cards of the standard deck.
+Each card of a deck has `images_per_card` augmented images: 70 % for the network; of the rest, 70 % are in
+pool A and 30 % in pool B (FFNSL paper: 750 per card, 27,300 + 8,164 + 3,536 images). Image ``i`` shows the
+same card with the same augmentation in every deck. Its adversarial variant shows the card smaller, on a table
+covered with other cards of the standard deck.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _MIN_SIDE = 16
 
 
 def part_sizes(images_per_card: int) -> dict[PoolPart, int]:
-    """Images a card in each part of the pool: 70 %, and 70 % and 30 % of the rest, rounded down."""
+    """Number of images per card in each part: 70 %, then 70 % and 30 % of the rest, rounded down."""
     network = 7 * images_per_card // 10
     rest = images_per_card - network
     return {"network": network, "a": 7 * rest // 10, "b": rest - 7 * rest // 10}
 
 
 class CardPool(ImageSource):
-    """The images of one or more decks of cards; the base of every card source.
+    """Images of one or several decks of cards; the base class of every card source.
 
     Attributes:
         decks: names of the decks, the standard one first.
@@ -76,7 +76,7 @@ class CardPool(ImageSource):
             seed: another seed gives other augmentations.
 
         Raises:
-            UserError: an option out of range, or a concept that is no card.
+            UserError: an option out of range, or a concept that is not a card.
         """
         if images_per_card < 4:
             raise UserError(
@@ -114,7 +114,7 @@ class CardPool(ImageSource):
         """A card's face, uint8 [h, w, 3], and its outline, uint8 [h, w], fit into a box of this size."""
 
     def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
-        """int16 [n]: the cards in turn, so that every multiple of their number is stratified."""
+        """int16 [n]: the card of each image, in turn, so that any multiple of their number is stratified."""
         return np.tile(np.arange(len(self.concept_space), dtype=np.int16), self._sizes[part])
 
     def render(
@@ -123,8 +123,8 @@ class CardPool(ImageSource):
         """uint8 [m, height, width, 3]; ``"standard"`` means the standard deck whatever its name.
 
         Raises:
-            UserError: no such variant.
-            IndexError: an index outside of the part.
+            UserError: an unknown variant.
+            IndexError: an index outside the part.
         """
         if variant == "standard" and variant not in self.variants:
             variant = self.variants[0]
@@ -140,7 +140,7 @@ class CardPool(ImageSource):
         return pictures
 
     def card_and_number(self, part: PoolPart, index: int) -> tuple[str, int]:
-        """The card that an image shows, and which of the card's `images_per_card` images it is."""
+        """The card that an image shows, and the image's number among those of the card."""
         before = {"network": 0, "a": self._sizes["network"], "b": self._sizes["network"] + self._sizes["a"]}
         number, concept = divmod(index, len(self.concept_space))
         return self.concept_space.concepts[concept], before[part] + number

@@ -1,7 +1,7 @@
-"""The image source ``drawn_leaves``: leaves of 14 species, healthy or ill, that the package draws itself.
+"""The image source ``drawn_leaves``: leaves of 14 species, healthy or diseased, that the package draws.
 
-A leaf lies on a table, turned any way, lit from somewhere; species differ in outline and veins, diseases
-in the colour and pattern of what they leave on it. The background class shows anything but a leaf.
+A leaf lies on a table, at any angle and in light from any side. Species differ in outline and veins, diseases
+in the colour and pattern of their marks. Pictures of the background class show no leaf.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class DrawnLeaves(DrawnPool):
             seed: another seed gives other leaves.
 
         Raises:
-            UserError: an option out of range, or a concept that is no crop.
+            UserError: an option out of range, or a concept that is not a crop.
         """
         super().__init__(concept_space, images_per_concept, image_size, seed)
 

@@ -1,8 +1,9 @@
-"""The image source ``plants``: PlantVillage, or other leaves, from a folder of the user's.
+"""The image source ``plants``: PlantVillage, or other leaves, from a user's folder.
 
-One subfolder a class, in any of the spellings in which PlantVillage goes around (``Apple___Apple_scab``,
-``Tomato_healthy``, ``Pepper__bell___healthy``); or folders ``train`` and ``valid`` (or ``val``, ``test``)
-of these. Images end in .jpg, .jpeg, .png, .ppm, .bmp, .pgm, .tif, .tiff or .webp.
+The folder has one subfolder per class, in any of the published spellings of PlantVillage's classes
+(``Apple___Apple_scab``, ``Tomato_healthy``, ``Pepper__bell___healthy``), or folders ``train`` and ``valid``
+(or ``val``, ``test``) of such subfolders. Images end in .jpg, .jpeg, .png, .ppm, .bmp, .pgm, .tif, .tiff or
+.webp.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ _WORDS: Mapping[str, tuple[frozenset[str], ...]] = {
 
 
 def crop_of(folder: str) -> str | None:
-    """The crop that a folder's name stands for, or None: ``"Pepper__bell___healthy"`` and the like."""
+    """The crop that a folder's name stands for, e.g. ``"Pepper__bell___healthy"``; None if unknown."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", folder)
     words = re.findall(r"[a-z]+", spaced.lower())
     if not words:
@@ -75,9 +76,9 @@ def crop_of(folder: str) -> str | None:
 
 
 class PlantFolder(FolderPool):
-    """Leaves from a folder: 70 % of each class for the network, of the rest 70 % in pool A and 30 % in B.
+    """Leaves from a folder: 70 % of each class for the network; of the rest, 70 % in pool A and 30 % in B.
 
-    Where there are folders ``train`` and ``valid``, the network's images are those of ``train``.
+    If the folder has ``train`` and ``valid``, the network's images are those of ``train``.
     """
 
     name = "plants"
@@ -100,13 +101,14 @@ class PlantFolder(FolderPool):
 
         Args:
             path: the folder.
-            concept_space: the crops to show; all that the folder has if None.
+            concept_space: the crops to show; all in the folder if None.
             image_size: height and width, pixels.
-            grey: ``"refuse"`` or ``"convert"`` pictures without colours.
-            seed: decides which pictures go to which part.
+            grey: ``"refuse"`` or ``"convert"`` grey pictures.
+            seed: determines which pictures go to which part.
 
         Raises:
-            UserError: no such folder, a class that is unknown, empty or missing, or an option out of range.
+            UserError: the folder does not exist, a class is unknown, empty or missing, or an option is out of
+                range.
         """
         super().__init__(path, concept_space, image_size, grey, seed)
 

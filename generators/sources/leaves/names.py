@@ -1,4 +1,4 @@
-"""The crops: PlantVillage's classes, each a species with a disease, and the words that rules use for them.
+"""The crops: PlantVillage's classes, each a species with a disease, and their names in rules.
 
 The 38 classes are those of the PlantVillage data set (Hughes and Salathe 2015), spelled as in its folders;
 the class without a leaf is that of its later releases.

@@ -1,7 +1,7 @@
-"""The image source ``drawn_rooms``: 67 indoor scenes that the package draws itself.
+"""The image source ``drawn_rooms``: 67 indoor scenes that the package draws.
 
-A room is seen from one end: walls, floor and ceiling meet in one vanishing point, things stand in it nearer
-or farther, larger or smaller, in colours that vary. Each picture has an exact segmentation map.
+A room is seen from one end, in perspective with one vanishing point. Position, size and colour of its objects
+vary. Each picture has an exact segmentation map.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class DrawnRooms(DrawnPool):
             seed: another seed gives other rooms.
 
         Raises:
-            UserError: an option out of range, or a concept that is no scene.
+            UserError: an option out of range, or a concept that is not a scene.
         """
         super().__init__(concept_space, images_per_concept, image_size, seed)
 

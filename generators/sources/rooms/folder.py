@@ -1,10 +1,9 @@
-"""The image source ``mit67``: MIT Indoor 67, or other rooms, from a folder of the user's.
+"""The image source ``mit67``: MIT Indoor 67, or other rooms, from a user's folder.
 
-One subfolder a scene, in the folder or in ``Images`` under it; or folders ``train`` and ``test`` (or
-``valid``, ``val``) of these. Images end in .jpg, .jpeg, .png, .ppm, .bmp, .pgm, .tif, .tiff or .webp. The
-lists ``TrainImages.txt`` and
-``TestImages.txt`` (``kitchen/int474.jpg`` a line), beside the subfolders or in the folder above, say which
-images train the network; those of the test list go to the pools A and B.
+The folder, or ``Images`` in it, has one subfolder per scene, or folders ``train`` and ``test`` (or ``valid``,
+``val``) of such subfolders. Images end in .jpg, .jpeg, .png, .ppm, .bmp, .pgm, .tif, .tiff or .webp. The
+lists ``TrainImages.txt`` and ``TestImages.txt`` (lines such as ``kitchen/int474.jpg``), beside the subfolders
+or in the folder above, determine which images train the network. Those of the test list go to pools A and B.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ _WHAT = "one subfolder a scene, such as airport_inside"
 
 
 class Mit67(FolderPool):
-    """Rooms from a folder; without lists 70 % of each scene for the network, the rest in the pools.
+    """Rooms from a folder. Without lists, 70 % of each scene are for the network.
 
-    Of the images outside the network's, 70 % of each scene are in pool A and 30 % in pool B.
+    Of the other images of each scene, 70 % are in pool A and 30 % in pool B.
     """
 
     name = "mit67"
@@ -47,14 +46,14 @@ class Mit67(FolderPool):
 
         Args:
             path: the folder.
-            concept_space: the scenes to show; all that the folder has if None.
+            concept_space: the scenes to show; all in the folder if None.
             image_size: height and width, pixels.
-            grey: ``"refuse"`` or ``"convert"`` pictures without colours.
-            seed: decides which pictures go to which part.
+            grey: ``"refuse"`` or ``"convert"`` grey pictures.
+            seed: determines which pictures go to which part.
 
         Raises:
-            UserError: no such folder, a scene that is unknown, empty or missing, a list that does not fit,
-                or an option out of range.
+            UserError: the folder does not exist, a scene is unknown, empty or missing, a list does not match,
+                or an option is out of range.
         """
         super().__init__(path, concept_space, image_size, grey, seed)
 

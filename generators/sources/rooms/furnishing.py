@@ -1,6 +1,6 @@
-"""What the 67 drawn scenes hold: floors, walls and things.
+"""Furnishing of the 67 drawn scenes: floors, walls and objects.
 
-``bed lamp*0-2`` is a bed and up to two lamps; a thing in rows comes as so many rows.
+``bed lamp*0-2`` is a bed and up to two lamps. For objects in rows, the number is that of the rows.
 """
 
 from __future__ import annotations
@@ -89,12 +89,12 @@ _ROOMS: Mapping[str, tuple[str, str, str]] = {
 
 @dataclass(frozen=True)
 class Furnishing:
-    """What a scene's rooms look like.
+    """Furnishing of a scene's rooms.
 
     Attributes:
-        floors: floors that they can have.
-        walls: walls that they can have.
-        things: name, least and greatest number of each thing.
+        floors: possible floors.
+        walls: possible walls.
+        things: name, least and greatest number of each object.
     """
 
     floors: tuple[str, ...]

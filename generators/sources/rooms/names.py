@@ -1,4 +1,4 @@
-"""The scenes of MIT Indoor 67 and the five super-classes that its authors sort them into.
+"""The scenes of MIT Indoor 67 and its authors' five super-classes.
 
 Quattoni and Torralba: "Recognizing Indoor Scenes", CVPR 2009; names as in the data set's folders.
 """

@@ -37,12 +37,12 @@ async function show() {
     loaded.runs = loaded.test = null;
     await Promise.all([load(`data/runs/${entry}/${contest}.js`), load(`data/test/${contest}.js`)]);
   } catch (error) {
-    place.replaceChildren(element("h1", {}, "A run"), element("p", {}, `There is no file ${error.message}.`));
+    place.replaceChildren(element("h1", {}, "A run"), element("p", {}, `The file ${error.message} does not exist.`));
     return;
   }
   const run = loaded.runs.find((candidate) => candidate.run === name);
   if (!run) {
-    place.replaceChildren(element("h1", {}, "A run"), element("p", {}, `There is no run ${name} of ${entry}.`));
+    place.replaceChildren(element("h1", {}, "A run"), element("p", {}, `${entry} has no run ${name}.`));
     return;
   }
   document.title = `Run ${name}`;
@@ -50,29 +50,29 @@ async function show() {
 }
 
 function page(entry, contest, run, test) {
-  const where = run.percent ? `${run.shift}, ${run.percent} % of the examples shifted` : "no shift";
+  const where = run.percent ? `${run.shift}, ${run.percent} % of the examples shifted` : "no shifted examples";
   const record = { ...run };
   delete record.predictions;
   return [
     element("h1", {}, `Run ${run.run}`),
     element("p", { className: "lead" },
       element("a", { href: `learner/${entry}.html#${contest}` }, entry), " on ",
-      element("a", { href: `benchmark/${contest}.html` }, contest), `: ${where}, train set ${run.repeat}.`),
+      element("a", { href: `benchmark/${contest}.html` }, contest), `: ${where}, train split ${run.repeat}.`),
     run.status && run.status !== "ok" ? element("p", { className: "failed" },
-      `This run failed (${run.status.replaceAll("_", " ")}). Its numbers are those of the majority class of its train labels.`) : null,
+      `This run failed (${run.status.replaceAll("_", " ")}). Its numbers are those of the majority class of the train labels.`) : null,
     element("h2", {}, "Numbers"),
     facts(Object.entries(run.metrics).map(([key, value]) => [key.replaceAll("_", " "), Number(value.toPrecision(6)).toString()])),
-    element("h2", {}, "The command that makes it again"),
-    element("pre", {}, element("code", {}, run.command)),
-    run.rules.length ? element("h2", {}, "What was learned") : null,
+    element("h2", {}, "Command to reproduce"),
+    element("pre", {}, element("code", {}, ...run.command.split(" ").flatMap((word) => [element("span", { className: "word" }, word), " "]))),
+    run.rules.length ? element("h2", {}, "Learned rules") : null,
     run.rules.length ? rules(run) : null,
     element("h2", {}, "Predictions"),
     ...Object.keys(run.predictions).length
       ? Object.entries(run.predictions).map(([evaluation, found]) => predictions(evaluation, found, { names: test.names, ...test.sets[run.test_set] }))
-      : [element("p", {}, "They are not part of this site.")],
+      : [element("p", {}, "This site does not include the predictions.")],
     element("h2", {}, "Record"),
     facts([
-      ["content hash, train set", run.content_hash.train], ["content hash, test set", run.content_hash.test], ["started", run.started],
+      ["content hash of the train set", run.content_hash.train], ["content hash of the test set", run.content_hash.test], ["started", run.started],
       ...Object.entries(run.versions), ...Object.entries(run.environment),
     ].filter(([, value]) => value)),
     element("details", {}, element("summary", {}, "As JSON"),
@@ -133,7 +133,7 @@ function predictions(evaluation, found, test) {
       body.append(element("tr", {},
         element("th", { scope: "row" }, `test-${row.i}`), element("td", {}, row.shown), element("td", {}, row.truth),
         element("td", { className: row.right ? "right" : "wrong" }, `${row.right ? "✓" : "✗"} ${row.said}`),
-        element("td", { className: "n" }, row.probability === null ? "none given" : row.probability.toFixed(2))));
+        element("td", { className: "n" }, row.probability === null ? "not given" : row.probability.toFixed(2))));
     }
     more.hidden = body.rows.length >= rows.length;
   };
@@ -141,7 +141,7 @@ function predictions(evaluation, found, test) {
   more.addEventListener("click", extend);
   extend();
   return element("section", {},
-    element("h3", {}, `${evaluation}: ${all.length - wrong.length} of ${all.length} right`),
+    element("h3", {}, `${evaluation} evaluation: ${all.length - wrong.length} of ${all.length} correct`),
     element("p", { className: "filters" }, element("label", {}, "Examples", choice)),
     element("div", { className: "wide" }, element("table", {},
       element("thead", {}, element("tr", {}, ...["example", "true concepts", "label", "predicted", "probability of the label"].map(

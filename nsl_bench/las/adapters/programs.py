@@ -1,11 +1,11 @@
-"""Rule learners in other people's programs: ILASP and FastLAS.
+"""The rule learners ILASP and FastLAS, as external programs.
 
-An adapter writes the task in the program's syntax, runs the program under a time limit, reads the rules
-that it prints, adds the type guards that it leaves out, and scores them by our own coverage check: what
-it prints as a score is not used. Its answer counts as feasible, for its proof cannot be checked, and is of
-no tier: `Solution.solver` names the program.
+An adapter writes the task in the program's syntax, runs the program with a time limit, reads its rules, and
+adds the type guards that it leaves out. The rules are scored by nsl-bench's own coverage check, not by the
+program's score. The answer has the status feasible, because its proof cannot be checked, and no tier;
+`Solution.solver` names the program.
 
-The programs are found on the PATH, or where ``NSL_BENCH_FASTLAS`` and ``NSL_BENCH_ILASP`` say.
+The programs are found on the PATH, or through ``NSL_BENCH_FASTLAS`` and ``NSL_BENCH_ILASP``.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The language bias: what rules cost, and which rules the hypothesis space holds."""
+"""The language bias: costs of rules, and the rules of the hypothesis space."""

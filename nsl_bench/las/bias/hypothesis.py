@@ -1,4 +1,4 @@
-"""Rules as text, read against a language bias: what they cost, and which type guards they lack."""
+"""Rules as text, read with a language bias: their costs and missing type guards."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _REMEMBERED = 1 << 16
 
 
 def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
-    """The rules of a program, one text each, as clingo writes them.
+    """The rules of a program, one text each, as clingo prints them.
 
     Raises:
-        UserError: it does not parse, or holds something that is no rule (`#script`, `#include`, ...).
+        UserError: a syntax error, or a statement that is not a rule (`#script`, `#include`, ...).
     """
     program = parse(text, what)
     for node in program.constants:
@@ -62,12 +62,12 @@ def rules_in(texts: Sequence[str], what: str = "the hypothesis") -> tuple[str, .
 
 
 def count_atoms(benchmark: Benchmark, texts: Sequence[str], what: str = "the hypothesis") -> int:
-    """Literals of heads and bodies as the benchmark's language bias scores them (`hypothesis_cost`).
+    """Count the literals of heads and bodies as the task's language bias scores them (`hypothesis_cost`).
 
-    If a constraint of the bias forbids one of the rules, all are counted literal by literal, heads included.
+    If a constraint of the bias forbids one of the rules, every literal counts, including heads.
 
     Raises:
-        UserError: a rule does not parse, or the benchmark's language bias is wrong.
+        UserError: a rule does not parse, or the task's language bias is wrong.
     """
     rules = rules_in(texts, what)
     task = LasTask.build([], benchmark.background, benchmark.bias, benchmark.name)
@@ -120,7 +120,7 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 
 
 def hypothesis_cost(task: LasTask, rules: Sequence[str]) -> int:
-    """What the rules cost under the task's language bias; type guards are free.
+    """The cost of rules under the task's language bias, without type guards.
 
     A text may hold several rules, all of which count; equal ones count once. A rule that is given whole and
     that the modes allow as well costs what is less. Of the ways to read a rule by the modes, the cheapest

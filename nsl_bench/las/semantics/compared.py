@@ -1,4 +1,4 @@
-"""What two hypotheses are compared by: ground atoms, and predicates as ``name/arity``."""
+"""The atoms by which two hypotheses are compared: ground atoms, and predicates as ``name/arity``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking for an input on which two hypotheses differ, and for one with few facts."""
+"""Search for an input on which two hypotheses differ, preferably with few facts."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Counterexample:
     """An input on which two hypotheses differ.
 
     Attributes:
-        inputs: its facts.
-        first: the compared atoms that the first hypothesis derives from it.
-        second: those that the second derives.
+        inputs: facts of the input.
+        first: compared atoms that the first hypothesis derives.
+        second: compared atoms that the second hypothesis derives.
     """
 
     inputs: tuple[str, ...]

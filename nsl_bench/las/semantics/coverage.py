@@ -1,10 +1,10 @@
-"""Which examples a hypothesis covers, decided by clingo straight from the definition.
+"""The examples that a hypothesis covers, decided by clingo from the definition.
 
 A positive example is covered if some answer set of background, hypothesis and its context holds its
 inclusions and none of its exclusions; a negative one if no answer set does (Law, Russo, Broda: "The
-complexity and generality of learning answer set programs", 2018). This check knows nothing of how a
-hypothesis was found: solvers and adapters are scored by it. Many examples share one grounding (see
-`nsl_bench.asp.replicas`); large tasks are done in chunks.
+complexity and generality of learning answer set programs", 2018). This check is independent of how a
+hypothesis was found, and scores solvers and adapters. Many examples share one grounding (see
+`nsl_bench.asp.replicas`); large tasks are divided into chunks.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ Content = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Score:
-    """What a hypothesis scores on a task.
+    """The score of a hypothesis on a task.
 
     Attributes:
-        cost: what the hypothesis itself costs.
-        penalties: the summed penalties of uncovered examples.
-        covered: bool for each example of the task.
-        broken: ids of uncovered examples that must be covered; such a hypothesis is no solution.
+        cost: cost of the hypothesis.
+        penalties: sum of the penalties of uncovered examples.
+        covered: whether each example of the task is covered.
+        broken: ids of uncovered examples that must be covered; if there are any, the hypothesis is not a
+            solution.
     """
 
     cost: int
@@ -58,8 +59,8 @@ def score(task: LasTask, hypothesis: Sequence[str], budget: Budget | None = None
 
     Args:
         task: the task.
-        hypothesis: its rules with full stops and type guards.
-        budget: when to give up; None: never.
+        hypothesis: the rules, with full stops and type guards.
+        budget: limits on time and memory; None for none.
 
     Raises:
         Expired: time or memory ran out.

@@ -1,9 +1,9 @@
-"""Whether two hypotheses say the same of every possible input, decided by clingo.
+"""Decide with clingo whether two hypotheses derive the same labels from every possible input.
 
-Both hypotheses go into one program, everything that depends on them renamed apart, over an input that a
-choice program ranges over; a constraint asks for an input on which the two differ. No answer set: they
-are equivalent. The programs must be stratified, so that each has one answer on each input. The names of the
-comparison's own predicates occur in none of the programs (`nsl_bench.asp.names`).
+Both hypotheses are put into one program, with different names for everything that depends on them. A choice
+program generates the inputs, and a constraint asks for an input on which the hypotheses differ. If there is
+no answer set, they are equivalent. The programs must be stratified, so that each has one answer set per
+input. The names of the comparison's own predicates occur in none of the programs (`nsl_bench.asp.names`).
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ def equivalent(
     known: Iterable[str] = (),
     time_limit: float | None = None,
 ) -> Counterexample | None:
-    """None if two hypotheses derive the same atoms from every input; else an input on which they differ.
+    """Compare two hypotheses: None if they are equivalent, else an input on which they differ.
 
     Args:
         first: rules with full stops.
         second: rules with full stops.
-        task: where background, inputs and atoms come from if they are not given.
+        task: gives background, inputs and atoms if they are not given.
         background: background knowledge, an ASP program.
         inputs: a choice program whose answer sets are the possible inputs, e.g.
             ``"{ card(P,R,S) : rank(R), suit(S) } = 1 :- player(P)."``; it may use the background.
-        atoms: what is compared: ground atoms, or predicates as ``"name/arity"``. By default what the
-            task's examples include and exclude.
+        atoms: ground atoms, or predicates as ``"name/arity"``, to compare. By default those in the task's
+            inclusion and exclusion sets.
         known: atoms and predicates that may be compared even if neither hypothesis derives them.
-        time_limit: seconds.
+        time_limit: time limit in seconds.
 
     Raises:
         UserError: a program does not parse or is not stratified, no input is possible, an atom of `atoms`

@@ -1,8 +1,8 @@
-"""Why a hypothesis scores what it scores: which examples each rule matters for, and what stays uncovered.
+"""Explain the score of a hypothesis: the examples that depend on each rule, and the uncovered examples.
 
-A rule *covers* an example if the hypothesis covers it and would not without that rule; it *spoils* one
-that only its absence would cover. An example that is covered by several rules alike, or by none being
-there, needs none of them.
+A rule *covers* an example if the hypothesis covers the example and would not without the rule. It *spoils* an
+example if the hypothesis does not cover the example and would without the rule. An example that several rules
+cover, or that is covered without any rule, depends on none of them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class RuleExplanation:
-    """What one rule is for.
+    """The explanation of one rule.
 
     Attributes:
         rule: the rule.
-        cost: what it costs.
+        cost: its cost.
         covers: ids of the examples that are covered because of it.
         spoils: ids of the examples that are uncovered because of it.
     """
@@ -39,12 +39,12 @@ class RuleExplanation:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A hypothesis, rule by rule.
+    """The explanation of a hypothesis.
 
     Attributes:
-        rules: in the hypothesis's order.
-        unaided: ids of the examples that are covered whichever single rule is left out.
-        uncovered: ids of uncovered examples with their penalties; None: it must be covered.
+        rules: explanations of the rules, in the hypothesis's order.
+        unaided: ids of the examples that stay covered if any single rule is left out.
+        uncovered: ids of uncovered examples with their penalties; None if the example must be covered.
     """
 
     rules: tuple[RuleExplanation, ...]
@@ -66,15 +66,15 @@ class Explanation:
 
 
 def explain(task: LasTask, hypothesis: Sequence[str] | Solution, budget: Budget | None = None) -> Explanation:
-    """Explain a hypothesis, by leaving out one rule at a time.
+    """Explain a hypothesis by leaving out one rule at a time.
 
     Args:
         task: the task.
         hypothesis: rules with full stops, or a solution of the task.
-        budget: when to give up; None: never.
+        budget: limits on time and memory; None for none.
 
     Raises:
-        Expired: time or memory ran out; never without a `budget`.
+        Expired: the budget is used up.
         UserError: a rule does not parse.
     """
     rules = tuple(hypothesis.hypothesis if isinstance(hypothesis, Solution) else hypothesis)

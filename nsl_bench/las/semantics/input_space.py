@@ -1,8 +1,8 @@
-"""The inputs that a task's examples suggest: a choice program over the facts of their contexts.
+"""Derive the possible inputs from a task's examples, as a choice program over the facts of their contexts.
 
-Each predicate's facts vary over the constants seen at its arguments. Where in all contexts some arguments
-decide the others (the player his card, the cell its digit), an input too has at most one fact for them,
-and exactly one if each context has.
+The facts of each predicate range over the constants seen at its arguments. If some arguments determine the
+others in all contexts (the player determines the card, the cell determines the digit), an input also has at
+most one fact for them, and exactly one if every context has one.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _MOST_FACTS = 200_000
 
 
 def input_space(task: LasTask, names: Names | None = None) -> str:
-    """A choice program whose answer sets are the inputs that the task's contexts suggest.
+    """Make a choice program whose answer sets are the possible inputs, from the task's contexts.
 
     Args:
         task: the task.
-        names: names for predicates of our own; by default such as occur in no context.
+        names: names for auxiliary predicates; by default names that occur in no context.
 
     Raises:
-        UserError: contexts hold rules, or the facts are too many; then the inputs must be given.
+        UserError: contexts have rules, or there are too many facts; the inputs must then be given.
     """
     names = names or Names.apart_from({text: None for e in task.examples for text in e.context})
     contexts = [_facts(context) for context in dict.fromkeys(e.context for e in task.examples)]

@@ -1,1 +1,1 @@
-"""The first-party perception networks and the modules that they are made of."""
+"""The built-in perception networks and their torch modules."""

@@ -1,7 +1,7 @@
-"""Backbones of torchvision, ResNet-18 and larger, with a new last layer for a task's concepts.
+"""Networks of torchvision, such as ResNet-18, with a new last layer for a task's concepts.
 
-They start from ImageNet's weights where the machine can load them, from a safetensors file, or from
-scratch, and are trained as a whole.
+Training starts from ImageNet's weights if the machine can load them, from a safetensors file, or from
+scratch. All layers are trained.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Sizes:
     """The sizes of a network.
 
     Attributes:
-        model: torchvision's name of it.
-        height, width, channels: of its input images; grey images are shown in all three channels.
-        outputs: concepts.
+        model: torchvision's name of the network.
+        height, width, channels: shape of the input images; grey images are repeated in all three channels.
+        outputs: number of concepts.
     """
 
     model: Model
@@ -57,7 +57,7 @@ class Sizes:
     outputs: int
 
     def build(self) -> Any:
-        """A new torch module: float images [m, channels, height, width] to logits [m, outputs]."""
+        """Build a torch module that maps float images [m, channels, height, width] to logits [m, outputs]."""
         from torch import nn
         from torchvision.models import get_model
 
@@ -82,16 +82,16 @@ class Backbone(ImageClassifier):
     """A network of torchvision, fine-tuned.
 
     Args:
-        model: which.
-        weights: ``"imagenet"``, torchvision's, from its cache or downloaded; ``"none"`` trains from scratch;
-            else a safetensors file of the model's parameters under torchvision's names.
+        model: torchvision's name of the network.
+        weights: ``"imagenet"`` for torchvision's weights, from its cache or downloaded; ``"none"`` to train
+            from scratch; or a safetensors file of the parameters under torchvision's names.
         preset: ``"quick"``: images of at most 64 x 64 pixels, 120 of each concept, and so many epochs (3 to
             20) that about 30,000 images are seen; ``"paper"``: 224 x 224, all images, 20 epochs.
         epochs: passes over the train images.
-        images_per_concept: at most so many train images of each concept, the first ones.
-        height: the network resizes images to this height.
-        width: and to this width.
-        seed: of the first weights of the last layer, and the order of the images.
+        images_per_concept: maximum number of train images per concept; the first ones are used.
+        height: height to which the network resizes images.
+        width: width to which the network resizes images.
+        seed: random seed of the last layer's initial weights and the order of the images.
     """
 
     name = "backbone"
@@ -207,10 +207,10 @@ class Backbone(ImageClassifier):
 
 
 def load_start(model: str, weights: str) -> dict[str, Any]:
-    """The tensors that a model of torchvision starts from; empty for ``"none"``.
+    """The initial tensors of a torchvision model, by name; empty for ``"none"``.
 
     Raises:
-        UserError: there is no such file, or ImageNet's weights cannot be loaded here.
+        UserError: the file does not exist, or ImageNet's weights cannot be loaded on this machine.
     """
     from torchvision.models import get_model
 
@@ -232,10 +232,10 @@ def load_start(model: str, weights: str) -> dict[str, Any]:
 
 
 def read_tensors(path: Path) -> dict[str, Any]:
-    """The tensors of a safetensors file.
+    """The tensors of a safetensors file, by name.
 
     Raises:
-        UserError: there is no such file, it is something else, or not all of its numbers are finite.
+        UserError: the file does not exist, is not a safetensors file, or has numbers that are not finite.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -262,17 +262,17 @@ def take(
     new: tuple[str, ...],
     free: tuple[str, ...] = (),
 ) -> None:
-    """Put the tensors that training starts from into a module.
+    """Load initial tensors into a module.
 
     Args:
         module: the module.
-        start: the tensors by name; none change nothing.
+        start: the tensors by name; if empty, nothing changes.
         path: their file, for messages.
-        new: beginnings of names that keep what they are.
-        free: beginnings of names that may be missing, or of another shape; then they keep what they are.
+        new: prefixes of names of layers that are not loaded.
+        free: prefixes of names of layers that are not loaded if they are missing or have another shape.
 
     Raises:
-        UserError: they are of another architecture.
+        UserError: the tensors belong to another architecture.
     """
     if not start:
         return

@@ -1,4 +1,4 @@
-"""Images that are almost like the train images: the generative half of EDL-GEN.
+"""The generative half of EDL-GEN, which makes images that resemble the train images.
 
 Sensoy, Kaplan, Cerutti, Saleki: "Uncertainty-Aware Deep Classifiers using Generative Models", AAAI 2020,
 section 3, and the published code. A variational auto-encoder maps an image to a code; a generator gives the
@@ -29,12 +29,12 @@ class Shape:
     """The sizes of the generative half.
 
     Attributes:
-        height, width, channels: of the images that it makes.
-        latent: numbers in a code.
-        filters: of the decoder's first layer; its second has half as many.
+        height, width, channels: shape of the generated images.
+        latent: length of a code.
+        filters: filters of the decoder's first layer; the second layer has half as many.
 
     Raises:
-        UserError: nothing would be left of images so small.
+        UserError: the images are too small for the layers.
     """
 
     height: int
@@ -93,7 +93,7 @@ class Generative:
         return {**modules, **{f"{name}_optimiser": o for name, o in self.optimisers.items()}}
 
     def step(self, images: Any) -> Any:
-        """Learn from a batch of images; gives a fake image for each, without gradients."""
+        """Train on a batch of images; returns a fake image for each, without gradients."""
         import torch
         from torch.nn.functional import softplus
 

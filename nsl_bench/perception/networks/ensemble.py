@@ -15,20 +15,20 @@ __all__ = ["DeepEnsemble"]
 
 
 class DeepEnsemble(OfSoftmaxCNNs):
-    """Softmax CNNs from several seeds; the mean of their probabilities.
+    """Softmax CNNs trained from several seeds; their probabilities are averaged.
 
     Lakshminarayanan, Pritzel, Blundell: "Simple and Scalable Predictive Uncertainty Estimation using Deep
     Ensembles", NeurIPS 2017, without its adversarial training.
 
     Args:
-        size: how many networks.
-        preset: of the Softmax CNNs.
-        epochs: of the Softmax CNNs.
-        images_per_concept: of the Softmax CNNs.
-        dense: of the Softmax CNNs.
-        height: of the Softmax CNNs.
-        width: of the Softmax CNNs.
-        seed: another seed gives other networks; the first network of seed 0 is the Softmax CNN of seed 0.
+        size: number of Softmax CNNs.
+        preset: preset of the Softmax CNNs.
+        epochs: passes over the train images of each Softmax CNN.
+        images_per_concept: maximum number of train images per concept.
+        dense: units of the hidden dense layer of each Softmax CNN.
+        height: height to which images are resized.
+        width: width to which images are resized.
+        seed: determines the seeds of the Softmax CNNs; the first one of seed 0 has seed 0.
     """
 
     name = "ensemble"

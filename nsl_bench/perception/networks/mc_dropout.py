@@ -1,4 +1,4 @@
-"""MC dropout: a Softmax CNN that goes on dropping units when it predicts."""
+"""MC dropout: a Softmax CNN that also drops units when it predicts."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["MCDropout"]
 
 
 class MCDropout(OfSoftmaxCNNs):
-    """A Softmax CNN that goes on dropping units when it predicts; the mean of its probabilities.
+    """A Softmax CNN that also drops units when it predicts; probabilities are averaged over several samples.
 
-    Gal and Ghahramani: "Dropout as a Bayesian Approximation", ICML 2016. The units that are dropped are the
-    same for every image, so that what an image gets does not depend on the images beside it.
+    Gal and Ghahramani: "Dropout as a Bayesian Approximation", ICML 2016. The same units are dropped for every
+    image, so the probabilities of an image do not depend on the other images of the batch.
 
     Args:
-        samples: how often each image is predicted.
-        preset: of the Softmax CNN.
-        epochs: of the Softmax CNN.
-        images_per_concept: of the Softmax CNN.
-        dense: of the Softmax CNN.
-        height: of the Softmax CNN.
-        width: of the Softmax CNN.
-        seed: of the Softmax CNN and of the units that are dropped.
+        samples: number of predictions per image.
+        preset: preset of the Softmax CNN.
+        epochs: passes over the train images.
+        images_per_concept: maximum number of train images per concept.
+        dense: units of the hidden dense layer.
+        height: height to which images are resized.
+        width: width to which images are resized.
+        seed: random seed of the Softmax CNN and of the dropped units.
     """
 
     name = "mc_dropout"

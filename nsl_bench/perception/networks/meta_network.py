@@ -1,4 +1,4 @@
-"""A network made of other networks, which are trained, shipped and cached for themselves."""
+"""Base class of networks that consist of other networks, which are trained, shipped and cached separately."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["MetaNetwork"]
 
 
 class MetaNetwork(Network):
-    """A network made of others.
+    """A network that consists of other networks.
 
     Attributes:
         parts: the trained networks; empty before training.
@@ -30,7 +30,7 @@ class MetaNetwork(Network):
 
     @abstractmethod
     def members(self) -> tuple[Network, ...]:
-        """The networks to train, untrained."""
+        """The networks that it consists of, untrained."""
 
     def combine(
         self,
@@ -39,13 +39,13 @@ class MetaNetwork(Network):
         labels: npt.NDArray[np.int16],
         concepts: tuple[str, ...],
     ) -> Self:
-        """Become the network that is made of trained ones.
+        """Combine trained networks into this one; returns itself.
 
         Args:
-            parts: `members()`, trained.
-            render: the train images by row.
-            labels: int16 [n], the concept of each.
-            concepts: the concept space's concepts.
+            parts: the networks of `members()`, trained.
+            render: renders train images by row.
+            labels: int16 [n], the concept of each image.
+            concepts: names of all concepts.
         """
         self.parts, self.concepts = tuple(parts), tuple(concepts)
         self.details["parts"] = [part.fingerprint() for part in parts]
@@ -107,7 +107,7 @@ class MetaNetwork(Network):
         """The trained networks.
 
         Raises:
-            UserError: there are none yet.
+            UserError: they are not trained yet.
         """
         if not self.parts:
             raise UserError(f"The network {self.name} is not trained; call fit, or load weights.")

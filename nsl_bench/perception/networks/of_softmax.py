@@ -1,4 +1,4 @@
-"""What networks made of Softmax CNNs share: their options."""
+"""Base class of networks that consist of Softmax CNNs: their shared options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["OfSoftmaxCNNs"]
 
 
 class OfSoftmaxCNNs(MetaNetwork):
-    """A network made of Softmax CNNs, shipped or cached ones where there are any."""
+    """A network that consists of Softmax CNNs, shipped or cached ones if available."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""SASR, the FFNSL paper's network for indoor scenes: it recognises a scene by what is in it.
+"""SASR, the FFNSL paper's network for indoor scenes: it recognises a scene by the objects in it.
 
-López-Cifuentes et al.: "Semantic-Aware Scene Recognition", Pattern Recognition 2020; the module is in
-`scene_net`. It learns from images and their segmentation maps, and predicts from images alone.
+López-Cifuentes et al.: "Semantic-Aware Scene Recognition", Pattern Recognition 2020. The torch module is in
+`sasr_module`. It is trained on images with segmentation maps and predicts from images alone.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ _FREE = ("in_block_sem.0.weight", "fc.", "fc_RGB.", "fc_SEM.")
 class SASR(ImageClassifier):
     """Semantic-aware scene recognition.
 
-    The published training takes the branches one after the other; here both branches, the whole and the
-    segmenter are trained at once, by the sum of their cross-entropies. The semantic branch sees what the
-    segmenter finds, not the exact maps, as it will when it predicts.
+    The published method trains the branches one after the other. Here both branches, the whole network and
+    the segmenter are trained together, with the sum of their cross-entropies as loss. As in prediction, the
+    semantic branch gets the segmenter's output instead of exact maps.
 
     Args:
         model: the RGB branch; by default ``small`` in the quick preset, ``resnet18`` in the paper's.
-        published: a safetensors file of the published weights (ResNet-18 or ResNet-50 as `model` says), which
-            training starts from. Layers whose sizes depend on the concepts or on the vocabulary of the
-            segmentation are new where those differ.
+        published: a safetensors file of the published weights (ResNet-18 or ResNet-50, as in `model`) to
+            start from. Layers whose sizes depend on the concepts or the segments start from scratch if they
+            differ.
         preset: ``"quick"``: images of at most 64 x 64 pixels, 120 of each concept, and so many epochs (3 to
             20) that about 40,000 images are seen; ``"paper"``: 224 x 224, all images, 40 epochs.
         epochs: passes over the train images.
-        images_per_concept: at most so many train images of each concept, the first ones.
-        height: the network resizes images to this height.
-        width: and to this width.
-        seed: of the first weights, the order of the images and dropout.
+        images_per_concept: maximum number of train images per concept; the first ones are used.
+        height: height to which the network resizes images.
+        width: width to which the network resizes images.
+        seed: random seed of the initial weights, the order of the images and dropout.
     """
 
     name = "sasr"

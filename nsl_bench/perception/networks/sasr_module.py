@@ -1,10 +1,10 @@
 """The torch module of SASR: an RGB branch and a semantic branch joined by attention, and a segmenter.
 
 López-Cifuentes, Escudero-Viñolo, Bescós, García-Martín: "Semantic-Aware Scene Recognition", Pattern
-Recognition 2020, section 3. The semantic branch sees what each pixel shows; its features say, by a sigmoid,
-which of the RGB branch's features count. The published network is handed segmentations that a large network
-made beforehand; here a small U-Net makes them from the image, so that a shifted image has a shifted
-segmentation. Parameters carry the published names, the segmenter's begin with ``segmenter.``.
+Recognition 2020, section 3. The semantic branch gets the segment of each pixel. A sigmoid of its features
+weights the features of the RGB branch. The published network gets segmentations that a large network made
+beforehand. Here a small U-Net makes them from the image, so a shifted image has a shifted segmentation.
+Parameters have the published names; those of the segmenter begin with ``segmenter.``.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class SceneSizes:
 
     Attributes:
         model: the RGB branch.
-        height, width, channels: of its input images.
-        segments: what a pixel can show.
-        outputs: concepts.
+        height, width, channels: shape of the input images.
+        segments: number of segments that a pixel can belong to.
+        outputs: number of concepts.
     """
 
     model: Model
@@ -37,9 +37,9 @@ class SceneSizes:
     outputs: int
 
     def build(self) -> Any:
-        """A new torch module: float images [m, 3, height, width] to logits [m, outputs].
+        """Build a torch module that maps float images [m, 3, height, width] to logits [m, outputs].
 
-        Its method `heads` gives the logits of both branches and of the segmentation too.
+        Its method `heads` also returns the logits of both branches and of the segmentation.
         """
         return _scene_net(self)
 

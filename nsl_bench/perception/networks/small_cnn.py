@@ -1,9 +1,9 @@
-"""The small convolutional networks of the FFNSL paper: what their sizes are, and the torch module of it.
+"""The small convolutional networks of the FFNSL paper: their sizes and their torch module.
 
 Cunnington et al. 2023, appendix, and the published code. ``digits``: two convolutions and a dense layer;
 ``cards``: four blocks of convolution and pooling, two dense layers; ``lenet``: the classifier of EDL-GEN
-(Sensoy et al., AAAI 2020), two blocks of 5 x 5 convolution and pooling, two dense layers. ``linear``: none
-of these, a logistic regression on pixels, which shows what a source asks of a network.
+(Sensoy et al., AAAI 2020), two blocks of 5 x 5 convolution and pooling, two dense layers. ``linear`` is not
+from the paper: a logistic regression on pixels, which shows how difficult a source's images are.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Architecture:
     """The sizes of a network.
 
     Attributes:
-        kind: which of the four.
-        height, width, channels: of its input images.
-        dense: units of the hidden dense layer, if it has one.
-        outputs: concepts.
+        kind: one of the four networks.
+        height, width, channels: shape of the input images.
+        dense: units of the hidden dense layer, if there is one.
+        outputs: number of concepts.
     """
 
     kind: Kind
@@ -39,10 +39,10 @@ class Architecture:
     outputs: int
 
     def build(self) -> Any:
-        """A new torch module: float images [m, channels, height, width] to logits [m, outputs].
+        """Build a torch module that maps float images [m, channels, height, width] to logits [m, outputs].
 
         Raises:
-            UserError: nothing would be left of images so small.
+            UserError: the images are too small for the layers.
         """
         from torch import nn
 
@@ -89,12 +89,12 @@ def _pooled() -> tuple[Any, Any]:
 
 
 def card_shaped(height: int, width: int) -> bool:
-    """Whether images have about the shape of playing cards."""
+    """Whether images have approximately the aspect ratio of playing cards."""
     return 1.4 < height / width < 1.7
 
 
 def quick_size(height: int, width: int) -> tuple[int, int]:
-    """The size at which a quick preset sees images: 96 x 64 for cards, as many pixels for other shapes."""
+    """Height and width of images in a quick preset: 96 x 64 for cards, as many pixels for other shapes."""
     if height * width <= _QUICK_PIXELS:
         return height, width
     tall = (_QUICK_PIXELS * (1.5 if card_shaped(height, width) else height / width)) ** 0.5

@@ -20,20 +20,20 @@ __all__ = ["TemperatureScaling"]
 
 
 class TemperatureScaling(OfSoftmaxCNNs):
-    """A Softmax CNN whose logits are divided by one number, chosen on images that it was not trained on.
+    """A Softmax CNN whose logits are divided by a temperature, chosen on images not used for training.
 
     Guo, Pleiss, Sun, Weinberger: "On Calibration of Modern Neural Networks", ICML 2017, section 4.2. The
     temperature minimises the negative log likelihood.
 
     Args:
-        preset: of the Softmax CNN.
-        epochs: of the Softmax CNN.
-        images_per_concept: of the Softmax CNN.
-        dense: of the Softmax CNN.
-        height: of the Softmax CNN.
-        width: of the Softmax CNN.
-        held_out: share of the train images of each concept that choose the temperature.
-        seed: of the Softmax CNN.
+        preset: preset of the Softmax CNN.
+        epochs: passes over the train images.
+        images_per_concept: maximum number of train images per concept.
+        dense: units of the hidden dense layer.
+        height: height to which images are resized.
+        width: width to which images are resized.
+        held_out: share of the train images of each concept that is used to choose the temperature.
+        seed: random seed of the Softmax CNN.
     """
 
     name = "temperature"
