@@ -2,7 +2,8 @@
 
 A rule learner predicts the label that its rules derive from the most likely concepts. Its label probabilities
 come from probabilistic inference over the network's whole output. The cause of an error is what would have
-corrected it: the true concepts, the true rule, either of them, or only both together. A task without a true rule has no causes.
+corrected it: the true concepts, the true rule, either of them, or only both together. A task without a true
+rule has no causes.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ class Grid(Declared):
         track: ``"symbolic"`` gives true concepts to learners of the `pretrained` track.
         seed: seed of the data, from which learners' seeds are derived.
         splits: folder of splits to use instead of generated ones; empty for none.
-        preset: name of a preset (`nsl_bench.run.presets`) that sets the shares; empty for none. If no shift is
-            named, it uses the task's first one.
+        preset: name of a preset (`nsl_bench.run.presets`) that sets the shares; empty for none. If no
+            shift is named, it uses the task's first one.
     """
 
     benchmark: str
