@@ -18,7 +18,7 @@ from nsl_bench.errors import UserError, unknown
 from nsl_bench.registry import Spec
 from nsl_bench.types import LabelSpace, Part, Split
 
-from ..sources.symbols.names import SUITS, rank_of, symbols
+from ..sources.symbols.names import SUITS, colour_of, rank_of, symbols
 
 __all__ = ["CONCEPTS", "FACES", "Eleusis"]
 
@@ -173,8 +173,9 @@ class Eleusis(Benchmark):
         return Layout(2, 2)
 
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
-        """Suit or rank of a card; nothing where an image of a suit shows a rank, or the other way round."""
+        """Suit of a card, or its rank and the digit's colour; nothing where a suit's image shows a digit."""
         kind, card = self.slots[slot].split("_")
         if kind == "suit":
             return (f"suit({card},{concept})",) if concept in SUITS else ()
-        return (f"rank({card},{rank_of(concept)})",) if rank_of(concept) else ()
+        rank = rank_of(concept)
+        return (f"rank({card},{rank})", f"tint({card},{colour_of(concept)})") if rank else ()

@@ -197,5 +197,8 @@ def test_a_validation_set_is_a_fifth_and_shares_no_image() -> None:
 
 def test_a_misread_slot_says_nothing() -> None:
     task = registry.create("benchmark", "eleusis")
-    assert task.facts(0, "hearts") == ("suit(0,hearts)",) and task.facts(3, "red_7") == ("rank(1,7)",)
+    assert task.facts(0, "hearts") == ("suit(0,hearts)",) and task.facts(3, "red_7") == (
+        "rank(1,7)",
+        "tint(1,red)",
+    )
     assert task.facts(0, "red_7") == task.facts(3, "hearts") == ()
