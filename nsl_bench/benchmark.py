@@ -51,7 +51,8 @@ class Benchmark(ABC):
         metadata: description of each symbolic metadata field, e.g. ``{"location": "1..19"}``.
         background: background knowledge in ASP.
         bias: language bias: mode declarations of ILASP or FastLAS.
-        true_rule: rule that labels the data, in ASP; never given to a learner.
+        true_rule: rule that labels the data, in ASP; never given to a learner. Empty where it is unknown, as
+            for data that were collected.
         inputs: choice program whose answer sets are all possible contexts of an example, used to decide the
             equivalence of two hypotheses.
         sizes: number of train examples by size, e.g. ``{"small": 104, "large": 10400}``.

@@ -393,6 +393,8 @@ def _rule_answer(found: _Example, setting: _Setting, engine: str) -> RuleAnswer 
     task = found.task
     if not setting.whose:
         return None
+    if setting.rules is None and not task.true_rule:
+        raise UserError(f"The rule that labels the data of {task.name} is unknown; give rules of your own.")
     rules = (task.true_rule,) if setting.rules is None else setting.rules
     query = Query.of(task, rules, strict=setting.record is None)
     note = doubt(query) or ""

@@ -60,7 +60,7 @@ class TaskTests(Tests):
         return symbolic_split(task, "train", str(cls.size))
 
     def test_says_what_it_is(self, task: Benchmark) -> None:
-        for text in (task.name, task.version, task.description, task.inputs, task.true_rule):
+        for text in (task.name, task.version, task.description, task.inputs):
             assert isinstance(text, str) and text.strip()
         assert len(task.labels) >= 2
         for names in (task.slots, task.labels.names, task.concept_space.concepts, task.sources):
@@ -98,6 +98,8 @@ class TaskTests(Tests):
         assert self.few or sum(map(len, sets)) == len(set.union(*sets))
 
     def test_the_true_rule_gives_the_labels(self, task: Benchmark, train: Split) -> None:
+        if not task.true_rule:
+            pytest.skip("the rule is unknown")
         contexts = task.contexts(train.concepts, train.metadata)
         found = crisp_labels([task.true_rule], task.background, contexts, task.labels)
         assert np.array_equal(found, train.labels)
@@ -119,7 +121,8 @@ class TaskTests(Tests):
             assert control.solve().satisfiable, f"no answer set of `inputs` holds {' '.join(context)}"
 
     def test_the_language_bias_can_be_read(self, task: Benchmark) -> None:
-        assert count_atoms(task, [task.true_rule]) > 0
+        one = next(atom for atom in task.labels.atoms if atom is not None)
+        assert count_atoms(task, [task.true_rule or f"{one}."]) > 0
 
     def test_features_have_names(self, task: Benchmark, train: Split) -> None:
         features = task.features(train.concepts, train.metadata)
