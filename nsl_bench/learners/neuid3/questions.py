@@ -14,7 +14,18 @@ from nsl_bench.learners.neuid3.networks import SIDE, Networks
 from nsl_bench.learners.neuid3.tests import NeuralTest
 from nsl_bench.learners.view import TrackError, View
 
-__all__ = ["Column", "Data", "Fact", "Path", "Question", "Trained", "known_questions", "read"]
+__all__ = [
+    "Column",
+    "Data",
+    "Fact",
+    "Path",
+    "Question",
+    "Trained",
+    "has_images",
+    "images_of",
+    "known_questions",
+    "read",
+]
 
 _MOST_VALUES = 64
 """Values of a metadata field, or facts on a slot, that become tests."""
@@ -172,7 +183,7 @@ def read(view: View, facts: bool) -> Data:
     metadata = dict(view.metadata)
     if facts:
         return Data(len(view), None, torch.as_tensor(view.probabilities), metadata)
-    return Data(len(view), _images(view), None, metadata)
+    return Data(len(view), images_of(view), None, metadata)
 
 
 def has_images(view: View) -> bool:
@@ -183,8 +194,8 @@ def has_images(view: View) -> bool:
         return False
 
 
-def _images(view: View) -> Any:
-    """uint8 tensor [n, slots, channels, 28, 28], blank slots black; channels that are alike appear once."""
+def images_of(view: View) -> Any:
+    """uint8 tensor [n, slots, channels, 28, 28]: the images of a view, blank slots black."""
     import cv2
     import torch
 
