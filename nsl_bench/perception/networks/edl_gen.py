@@ -66,9 +66,9 @@ class EDLGen(ImageClassifier):
 
     Two presets. ``quick``, the default, takes minutes on a processor: a decoder with 32 in place of 256
     filters, a fake for every second image, a learning rate that falls to zero. Digits: at most 4,000 of each,
-    and so many epochs that about 32,000 are seen; where there are fewer than 10,000, about 16,000 are seen,
+    and so many epochs that about 32,000 are seen; where there are fewer than 10,000, about 128,000 are seen,
     moved at random by up to two pixels, and the squared weights count ten times as much. Cards: 40
-    of each concept, about 25,000 seen, squared weights that count a hundredth, the layers, sizes and first
+    of each concept, about 50,000 seen, squared weights that count a hundredth, the layers, sizes and first
     weights of the Softmax CNN in place of LeNet's, fakes at half the height and width, and a divergence
     whose weight rises to 1 over the first half. Other colour images: the same, but 160 of each concept, about
     12,500 seen. ``paper`` has the published sizes: LeNet with 500 units, 256 filters, all images in full, 20
@@ -93,7 +93,7 @@ class EDLGen(ImageClassifier):
     """
 
     name = "edl_gen"
-    version = "2"
+    version = "3"
     validates = True
     sizes: ClassVar[type[Architecture]] = Architecture
 
@@ -394,9 +394,9 @@ def _shares(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 def _quick_epochs(images: int, design: Architecture, warm: bool) -> int:
     if design.channels == 3:
-        seen = 25_000 if card_shaped(design.height, design.width) else 12_500
+        seen = 50_000 if card_shaped(design.height, design.width) else 12_500
         return min(max(round((seen if warm else 125_000) / images), 2), 40)
-    return min(max(round((16_000 if images < _FEW else 32_000) / images), 2), 60)
+    return min(max(round((128_000 if images < _FEW else 32_000) / images), 2), 400)
 
 
 def _resized(images: Any, size: tuple[int, int]) -> Any:
