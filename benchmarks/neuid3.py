@@ -110,7 +110,7 @@ def told(values: Sequence[float] | pd.Series) -> str:
 
 def published(table: int, dataset: str, **where: str) -> str:
     """A number of the paper with its standard deviation; empty if it has none."""
-    rows = published_table("neuid3.csv")
+    rows = published_table("neuid3")
     rows = rows[
         (rows["table"].astype(str) == str(table)) & (rows["dataset"] == OTHER_NAMES.get(dataset, dataset))
     ]
