@@ -57,7 +57,8 @@ class MetricsTable(SphinxDirective):
             low, high = (f"{bound:g}".replace("inf", "∞") for bound in metric.bounds)
             needs = ", ".join(metric.needs)
             better = self._better[metric.higher_is_better]
-            rows.append(f"| `{name}` | {metric.title} | {better} | {low} to {high} | {needs} |")
+            title = f"{metric.title} of each label: `{name}_LABEL`" if metric.per_label else metric.title
+            rows.append(f"| `{name}` | {title} | {better} | {low} to {high} | {needs} |")
         return list(self.parse_text_to_nodes("\n".join(rows)))
 
 

@@ -16,6 +16,7 @@ from abc import abstractmethod
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,7 @@ from nsl_bench.types import ConceptSpace, PoolPart
 
 from ..keyed_random import permutation
 
-__all__ = ["Mnist", "SklearnDigits"]
+__all__ = ["Mnist", "SklearnDigits", "idx_file", "read_idx", "scale_up", "sklearn_digits"]
 
 _DIGITS = ConceptSpace("digit", tuple("0123456789"))
 
@@ -207,8 +208,8 @@ class SklearnDigits(DigitPool):
         super().__init__(concept_space, seed, side)
 
     def _parts(self) -> dict[PoolPart, Digits]:
-        levels, digits = _sklearn_digits()
-        images = np.stack([_scale_up(image) for image in (levels.astype(np.int64) * 255 + 8) // 16])
+        levels, digits = sklearn_digits()
+        images = np.stack([scale_up(image) for image in (levels.astype(np.int64) * 255 + 8) // 16])
         network, a, b = _divide(digits, (60, 70), self.seed)
         return {
             "network": (images[network], digits[network]),
@@ -217,7 +218,7 @@ class SklearnDigits(DigitPool):
         }
 
 
-def _sklearn_digits() -> Digits:
+def sklearn_digits() -> Digits:
     """Grey levels, 0 to 16, uint8 [1797, 8, 8], and digits; its file read without importing it."""
     package = find_spec("sklearn")
     for place in (package and package.submodule_search_locations) or ():
@@ -231,7 +232,7 @@ def _sklearn_digits() -> Digits:
     return data.images.astype(np.uint8), data.target.astype(np.uint8)
 
 
-def _scale_up(image: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+def scale_up(image: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
     """uint8 [28, 28] from [8, 8]; Pillow resizes 8-bit images in whole numbers."""
     small = Image.fromarray(image.astype(np.uint8))
     return np.asarray(small.resize((28, 28), Image.Resampling.BICUBIC))
@@ -283,13 +284,17 @@ class Mnist(DigitPool):
     def _folders(self) -> tuple[Path, ...]:
         return (self.root / "MNIST" / "raw", self.root / "raw", self.root)
 
+    def digits(self, which: Literal["train", "test"]) -> Digits:
+        """MNIST's train or test images of all digits, and the digit of each."""
+        return _digits(self._find(), which)
+
     def _find(self) -> Path:
         for folder in self._folders():
             if _complete(folder):
                 return folder
-        found = next((f for f in self._folders() if any(_file(f, name) for name in _FILES.values())), None)
+        found = next((f for f in self._folders() if any(idx_file(f, name) for name in _FILES.values())), None)
         if found:
-            missing = [name for name in _FILES.values() if _file(found, name) is None]
+            missing = [name for name in _FILES.values() if idx_file(found, name) is None]
             raise UserError(f"The MNIST folder {found} lacks {missing[0]} (or its .gz form).")
         state = "is empty" if self.root.is_dir() and not any(self.root.iterdir()) else "has no MNIST files"
         if not self.root.is_dir():
@@ -306,12 +311,13 @@ class Mnist(DigitPool):
         return {"network": network, "a": (test[0][a], test[1][a]), "b": (test[0][b], test[1][b])}
 
 
-def _file(folder: Path, name: str) -> Path | None:
+def idx_file(folder: Path, name: str) -> Path | None:
+    """An idx file of a folder, as it is or compressed; None where it is absent."""
     return next((p for p in (folder / name, folder / f"{name}.gz") if p.is_file()), None)
 
 
 def _complete(folder: Path) -> bool:
-    return all(_file(folder, name) for name in _FILES.values())
+    return all(idx_file(folder, name) for name in _FILES.values())
 
 
 def _download(root: Path) -> None:
@@ -327,10 +333,10 @@ def _download(root: Path) -> None:
 
 def _digits(folder: Path, which: str) -> Digits:
     """Train or test images and their digits."""
-    image_file, label_file = (_file(folder, _FILES[which, kind]) for kind in ("images", "labels"))
+    image_file, label_file = (idx_file(folder, _FILES[which, kind]) for kind in ("images", "labels"))
     if image_file is None or label_file is None:
         raise UserError(f"The MNIST folder {folder} has changed: a file is missing.")
-    images, digits = _read_idx(image_file, 3), _read_idx(label_file, 1)
+    images, digits = read_idx(image_file, 3), read_idx(label_file, 1)
     if images.shape[1:] != (28, 28):
         raise UserError(
             f"{image_file} must have images of 28 x 28 pixels; got {images.shape[1]} x {images.shape[2]}."
@@ -342,7 +348,7 @@ def _digits(folder: Path, which: str) -> Digits:
     return images, digits
 
 
-def _read_idx(file: Path, dimensions: int) -> npt.NDArray[np.uint8]:
+def read_idx(file: Path, dimensions: int) -> npt.NDArray[np.uint8]:
     """An array of bytes from an idx file: zero, zero, type 8, dimensions, sizes, data."""
     try:
         data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()

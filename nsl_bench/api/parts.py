@@ -154,6 +154,8 @@ def _of_metric(metric: Metric) -> PartInfo:
     better = {True: "higher is better", False: "lower is better", None: "neither end is better"}
     least, most = metric.bounds
     about = [better[metric.higher_is_better], f"{least:g} to {most:g}"]
+    if metric.per_label is not None:
+        about.append(f"one number per label, named {metric.name}_LABEL")
     if metric.needs:
         about.append(f"needs {', '.join(metric.needs)}")
     return PartInfo("metrics", metric.name, f"{metric.title} ({'; '.join(about)})")

@@ -224,12 +224,13 @@ class Results:
         return runs
 
     def _metrics(self, metrics: Sequence[str] | None) -> tuple[str, ...]:
+        from nsl_bench.report.completed import expanded
         from nsl_bench.report.tables import DEFAULT_METRICS
 
         for name in metrics or ():
             if name not in METRICS:
                 raise unknown("metric", name, METRICS)
-        return tuple(metrics or DEFAULT_METRICS)
+        return expanded(self.frame, metrics or DEFAULT_METRICS)
 
     def table(
         self,

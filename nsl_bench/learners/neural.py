@@ -21,7 +21,7 @@ from nsl_bench.learners.trees import surrogate
 from nsl_bench.learners.view import View
 from nsl_bench.types import Hypothesis, Track
 
-__all__ = ["CNNLSTM", "FCN"]
+__all__ = ["CNNLSTM", "FCN", "Stopper", "seeded"]
 
 _BATCH = 8
 _EPSILON = 1e-7
@@ -81,10 +81,10 @@ class _NeuralLearner(ABC):
 
         inputs = self._inputs(train)
         targets = torch.as_tensor(train.labels)
-        with _seeded(self.seed):
+        with seeded(self.seed):
             net = self._network(inputs, len(train.concept_space), train.n_labels)
             optimiser = torch.optim.Adam(net.parameters(), lr=self.learning_rate, eps=_EPSILON)
-            stopper = _Stopper(self.patience, None if validation is None else self._inputs(validation))
+            stopper = Stopper(self.patience, None if validation is None else self._inputs(validation))
             for epoch in range(self.epochs):
                 self.epochs_ = epoch + 1
                 net.train()
@@ -114,13 +114,13 @@ class _NeuralLearner(ABC):
     def _said(self, view: View, batch: int) -> npt.NDArray[np.float64]:
         import torch
 
-        with torch.inference_mode(), _seeded(self.seed):
+        with torch.inference_mode(), seeded(self.seed):
             parts = self._inputs(view).split(batch) if len(view) else ()
             chunks = [self._net(part).softmax(dim=1) for part in parts]
         return np.concatenate([np.empty((0, view.n_labels)), *(np.asarray(c, np.float64) for c in chunks)])
 
 
-class _Stopper:
+class Stopper:
     """Stops training where the loss on validation examples no longer falls, and keeps the best weights.
 
     Args:
@@ -269,7 +269,7 @@ class CNNLSTM(_NeuralLearner):
 
 
 @contextlib.contextmanager
-def _seeded(seed: int) -> Iterator[None]:
+def seeded(seed: int) -> Iterator[None]:
     """Torch with its own seed and one thread (faster for small networks); restored afterwards."""
     import torch
 

@@ -24,7 +24,10 @@ _OWN = "standard"
 
 
 class _Metrics(Mapping[str, Metric]):
-    """Every metric by name, in the order in which tables show them; found when first asked for."""
+    """Every metric by name, in the order in which tables show them; found when first asked for.
+
+    A family such as ``f1`` is listed once; its members (``f1_valid``) are found by name.
+    """
 
     @cached_property
     def _found(self) -> dict[str, Metric]:
@@ -38,7 +41,13 @@ class _Metrics(Mapping[str, Metric]):
         return found
 
     def __getitem__(self, name: str) -> Metric:
-        return self._found[name]
+        if name in self._found:
+            return self._found[name]
+        for family, metric in self._found.items():
+            label = name.removeprefix(f"{family}_")
+            if metric.per_label is not None and label not in ("", name):
+                return metric.of_label(label)
+        raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._found)

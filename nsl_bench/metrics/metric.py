@@ -76,6 +76,8 @@ class Metric:
         compute: function that returns the number; None for numbers measured during a run (times, memory).
         per_example: function that returns float64 [n], whose mean is the number. It replaces `compute` and
             makes intervals cover the test examples.
+        per_label: function that returns float64 [labels], one number per label, NaN where there is none. It
+            replaces `compute`: the metric is then a family, whose numbers are named ``NAME_LABEL``.
         logarithmic: whether figures use a logarithmic axis.
         of_true_rule: whether it compares with the task's true rule; for a task without one, tables say
             "not defined".
@@ -90,6 +92,7 @@ class Metric:
     needs: tuple[Need, ...] = ()
     compute: Callable[[Answers], float] | None = None
     per_example: Callable[[Answers], npt.NDArray[np.float64]] | None = None
+    per_label: Callable[[Answers], npt.NDArray[np.float64]] | None = None
     logarithmic: bool = False
     of_true_rule: bool = False
 
@@ -99,6 +102,19 @@ class Metric:
             return False
         mine = answers.is_last if self.evaluation == "last" else answers.evaluation == self.evaluation
         return mine and all(map(answers.has, self.needs))
+
+    def of_label(self, label: str) -> Metric:
+        """The member of a family (`per_label`) for one label, e.g. ``f1_valid`` of ``f1``."""
+        per_label = self.per_label
+        if per_label is None:
+            raise ValueError(f"the metric {self.name} has no number per label")
+
+        def of(answers: Answers) -> float:
+            names = answers.label_names
+            return float(per_label(answers)[names.index(label)]) if label in names else math.nan
+
+        title = f"{self.title} of {label}"
+        return replace(self, name=f"{self.name}_{label}", title=title, per_label=None, compute=of)
 
     def value(self, answers: Answers) -> float | None:
         """The number; None if it cannot be computed or is not finite."""
@@ -117,8 +133,10 @@ def compute(metrics: Mapping[str, Metric], answers: Answers) -> dict[str, float]
     found: dict[str, float] = {}
     known = dict(answers.record)
     seen = replace(answers, record=known)
-    for name, metric in metrics.items():
-        value = metric.value(seen)
-        if value is not None:
-            found[name] = known[name] = value
+    for metric in metrics.values():
+        family = metric.per_label is not None
+        for one in map(metric.of_label, answers.label_names) if family else (metric,):
+            value = one.value(seen)
+            if value is not None:
+                found[one.name] = known[one.name] = value
     return found

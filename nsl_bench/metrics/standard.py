@@ -101,6 +101,12 @@ METRICS = (
         compute=lambda a: of.macro_f1(a.predicted, a.labels, len(a.label_names)),
     ),
     Metric(
+        "f1",
+        "F1",
+        True,
+        per_label=lambda a: of.f1_scores(a.predicted, a.labels, len(a.label_names)),
+    ),
+    Metric(
         "aurc",
         "area under the risk-coverage curve",
         False,

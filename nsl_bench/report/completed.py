@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from nsl_bench.run.record import Record
 
-__all__ = ["Runs", "completed"]
+__all__ = ["Runs", "completed", "expanded"]
 
 _CODES = {"undecided": UNDECIDED, "ambiguous": AMBIGUOUS}
 
@@ -73,6 +73,25 @@ def completed(runs: Runs, metrics: Sequence[str]) -> pd.DataFrame:
         for name, value in found.items():
             frame.loc[row, name] = value
     return frame
+
+
+def expanded(frame: pd.DataFrame, metrics: Sequence[str]) -> tuple[str, ...]:
+    """The names of metrics, those of families replaced by one for each label of the runs' tasks."""
+    names: list[str] = []
+    for name in metrics:
+        if METRICS[name].per_label is None:
+            names.append(name)
+            continue
+        tasks = frame["benchmark"].unique() if len(frame) else ()
+        names += [f"{name}_{label}" for task in tasks for label in _labels_if_here(task)]
+    return tuple(dict.fromkeys(names))
+
+
+def _labels_if_here(task: str) -> tuple[str, ...]:
+    try:
+        return _labels(task)
+    except UserError:  # a task of a package that is not installed
+        return ()
 
 
 def _from_predictions(name: str) -> bool:

@@ -194,7 +194,9 @@ def _causes(
         with_true_concepts: the labels that the same learner predicts from the true concepts.
     """
     labels = split.labels
-    rule = labels_by_rules(benchmark, (benchmark.true_rule,), split, predictions.concepts) == labels
+    rule = np.zeros(len(labels), np.bool_)
+    if benchmark.true_rule:
+        rule = labels_by_rules(benchmark, (benchmark.true_rule,), split, predictions.concepts) == labels
     concepts = with_true_concepts == labels
     result = np.where(concepts & rule, 2, np.where(concepts, 0, np.where(rule, 1, 3)))
     result[framework == labels] = -1

@@ -21,12 +21,12 @@ _EQUIVALENCE_SECONDS = 20.0
 def example_quality(examples: list[WeightedExample], benchmark: Benchmark) -> dict[str, float]:
     """`weight_penalty_ratio` and `incorrect_examples`: does the true rule give the examples' labels?
 
-    The task must have a true rule.
+    Empty without examples or without a true rule.
 
     Raises:
         UserError: the examples' contexts cannot be used.
     """
-    if not examples:
+    if not examples or not benchmark.true_rule:
         return {}
     contexts = [example.context for example in examples]
     what = "the true rule, on the examples that the learner generated"
@@ -57,6 +57,8 @@ def is_true_rule(rules: tuple[str, ...], benchmark: Benchmark, memory: int | Non
     Raises:
         UserError: it cannot be decided, or not within the time limit.
     """
+    if not benchmark.true_rule:
+        raise UserError(f"The rule that labels the data of {benchmark.name} is unknown.")
     atoms = tuple(atom for atom in benchmark.labels.atoms if atom is not None)
     texts = (benchmark.true_rule, benchmark.background, benchmark.inputs)
     found = _equivalent(rules, texts, atoms, memory)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import nsl_bench
-from nsl_bench import Results, UserError
+from nsl_bench import Results, UserError, registry
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners.majority import Majority
 from nsl_bench.run.record import Record
@@ -132,6 +132,15 @@ def test_metrics_that_runs_lack_are_computed_from_their_predictions(
     late.frame = late.frame.drop(columns="macro_f1")
     assert late.named(["macro_f1"])["macro_f1"].tolist() == pytest.approx(before)
     assert "macro F1" in late.table(["macro_f1"])
+
+
+def test_the_f1_of_each_class_is_named(found: Results) -> None:
+    names = registry.create("benchmark", TASK).labels.names
+    assert {f"F1 of {name}" in found.table(["f1"]) for name in names} == {True}
+    assert set(found.summary(["f1"])["metric"]) == {f"f1_{name}" for name in names}
+    without = nsl_bench.results(found.folder)
+    without.frame = without.frame.drop(columns=[f"f1_{name}" for name in names])
+    assert without.summary(["f1"])["mean"].tolist() == pytest.approx(found.summary(["f1"])["mean"].tolist())
 
 
 @pytest.mark.parametrize(

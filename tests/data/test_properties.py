@@ -49,6 +49,8 @@ def test_every_example_of_every_benchmark(name: str, seed: int, n: int, percents
     shown = split.images != BLANK
     assert np.array_equal(shown, split.concepts != BLANK)
     assert np.array_equal(source.labels(split.pool)[split.images[shown]], split.concepts[shown])
+    if not task.true_rule:  # nobody knows it
+        return
     contexts = [
         task.context(concepts, {key: column[i].item() for key, column in split.metadata.items()})
         for i, concepts in enumerate(split.concepts)

@@ -11,7 +11,7 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of
 from nsl_bench.testing import LearnerTests
-from nsl_bench.testing.toy import patches, view
+from nsl_bench.testing.toy import Patches, PatchSource, patches, view
 from nsl_bench.types import Split
 
 
@@ -22,6 +22,11 @@ class TestMajority(LearnerTests):
 
 class TestRandomForest(LearnerTests):
     spec = "random_forest:trees=20"
+    least = 0.9
+
+
+class TestCart(LearnerTests):
+    spec = "cart"
     least = 0.9
 
 
@@ -123,11 +128,30 @@ def test_ffnsl_says_none_and_several() -> None:
         ("ffnsl:penalty=none", "must be one of network, constant; got 'none'"),
         ("random_forest:trees=0", "trees must be 1 or more; got 0"),
         ("fcn:epochs=0", "epochs must be 1 or more; got 0"),
+        ("cart:leaf=0", "leaf must be 1 or more; got 0"),
+        ("slot_cnn:batch=0", "batch must be 1 or more; got 0"),
+        ("slot_cnn:patience=-1", "patience must be 0 or more; got -1"),
     ],
 )
 def test_options_out_of_range(spec: str, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         registry.create("learner", spec)
+
+
+def test_a_network_learns_labels_from_the_images_of_all_slots() -> None:
+    benchmark = Patches()
+    train, test = (
+        view(split, "end_to_end", benchmark=benchmark, source=PatchSource(), labelled=labelled)
+        for split, labelled in ((patches(), True), (patches("test"), False))
+    )
+    learner = registry.create(
+        "learner", "slot_cnn:epochs=25,outputs=8,learning_rate=0.003,patience=25", seed=0
+    )
+    given = probabilities_of(learner.fit(train, validation=train), test)
+    assert given.shape == (60, 2) and given.sum(axis=1) == pytest.approx(np.ones(60))
+    assert (given.argmax(axis=1) == patches("test").labels).mean() > 0.6 and learner.epochs_ == 25
+    again = registry.create("learner", "slot_cnn:epochs=25,outputs=8,learning_rate=0.003,patience=25", seed=0)
+    assert np.array_equal(probabilities_of(again.fit(train, validation=train), test), given)
 
 
 def test_an_unknown_rule_learner() -> None:

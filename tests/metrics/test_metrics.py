@@ -65,6 +65,23 @@ def test_a_metric_may_be_made_of_others() -> None:
     assert "per_atom" not in compute(own, answers(record={"rules": 4.0}))  # no finite number
 
 
+def test_each_class_has_an_f1_that_names_it() -> None:
+    found = compute(METRICS, answers())
+    assert found["f1_no"] == pytest.approx(2 / 4) and found["f1_yes"] == pytest.approx(2 / 3)
+    assert found["macro_f1"] == pytest.approx((found["f1_no"] + found["f1_yes"]) / 2)
+    assert "f1" not in found
+    one = METRICS["f1_yes"]
+    assert one.title == "F1 of yes" and one.value(answers()) == found["f1_yes"]
+    assert compute({"f1_yes": one}, answers()) == {"f1_yes": found["f1_yes"]}
+
+
+def test_a_label_that_a_task_lacks_has_no_f1() -> None:
+    assert METRICS["f1_maybe"].value(answers()) is None
+    assert "f1_no" in METRICS and "f1_" not in METRICS and "macro_f1_no" not in METRICS
+    with pytest.raises(ValueError, match="macro_f1 has no number per label"):
+        METRICS["macro_f1"].of_label("no")
+
+
 def kappa(answers: Answers) -> float:
     return 0.0
 

@@ -1,0 +1,1 @@
+"""Images of Eleusis: letters for suits and digits for ranks, in the colour of the suit."""

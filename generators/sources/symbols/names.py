@@ -1,0 +1,33 @@
+"""Suits and ranks of Eleusis as concepts of images: a letter, and a digit in the colour of its suit."""
+
+from __future__ import annotations
+
+from nsl_bench.types import ConceptSpace
+
+__all__ = ["COLOURS", "LETTERS", "SUITS", "colour_of", "rank_of", "symbols"]
+
+SUITS = ("diamonds", "clubs", "hearts", "spades")
+"""In the order of the paper's letters A to D, in which ``suit0 < suit1`` compares them."""
+
+LETTERS = "ABCD"
+
+COLOURS = ("red", "black")
+
+
+def colour_of(concept: str) -> str:
+    """Colour of a suit or of a rank's digit: ``"red"`` or ``"black"``."""
+    if concept in SUITS:
+        return "red" if concept in ("diamonds", "hearts") else "black"
+    return concept.partition("_")[0]
+
+
+def rank_of(concept: str) -> int:
+    """Rank of a concept such as ``"red_3"``; 0 for a suit."""
+    colour, _, rank = concept.partition("_")
+    return int(rank) if colour in COLOURS and rank.isdecimal() else 0
+
+
+def symbols(ranks: int) -> ConceptSpace:
+    """The suits, then each rank from 1 in red and in black, e.g. ``"red_1"``, ``"black_1"``."""
+    digits = tuple(f"{colour}_{rank}" for rank in range(1, ranks + 1) for colour in COLOURS)
+    return ConceptSpace("symbol", (*SUITS, *digits))

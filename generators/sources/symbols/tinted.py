@@ -1,0 +1,181 @@
+"""The sources of Eleusis's images: letters and digits on black, white or red by the suit's colour."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.source import ImageSource
+from nsl_bench.types import ConceptSpace, PoolPart
+
+from .glyphs import DrawnLetters, EmnistLetters, Glyphs, MnistRanks, SklearnRanks
+from .letters import SIDE
+from .names import SUITS, colour_of, rank_of, symbols
+
+__all__ = ["DrawnSymbols", "Emnist"]
+
+_MOST_RANKS = 10
+_RED = 5
+"""Red has a fifth of white's green and blue."""
+
+_LEAST_IMAGES = 8
+
+_ALL: tuple[PoolPart, ...] = ("network", "a", "b")
+
+
+class _Tinted(ImageSource):
+    """Letters and digits in the colour of a suit.
+
+    A red suit's letter and its rank's digit are red, a black suit's are white.
+    """
+
+    version = "1"
+
+    def __init__(self, concept_space: ConceptSpace | None, letters: Glyphs, ranks: Glyphs) -> None:
+        self.concept_space = concept_space or symbols(_MOST_RANKS)
+        self.shape = (SIDE, SIDE, 3)
+        self.named_shifts = {}
+        for concept in self.concept_space.concepts:
+            if concept not in SUITS and not 1 <= rank_of(concept) <= _MOST_RANKS:
+                raise UserError(
+                    f"The image source {self.name} has no images of '{concept}'; it has the suits and ranks "
+                    "of Eleusis, e.g. hearts and red_3."
+                )
+        self._letters, self._ranks = letters, ranks
+        self.licence = f"{letters.licence} (letters), {ranks.licence} (digits)"
+        self.citation = f"{letters.citation}; {ranks.citation}.".capitalize()
+
+    def _glyphs(self, concept: str) -> Glyphs:
+        return self._letters if concept in SUITS else self._ranks
+
+    @cached_property
+    def _places(self) -> dict[PoolPart, tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]]:
+        """The concept of each image of a part, and its number among those of its concept."""
+        found: dict[PoolPart, tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]] = {}
+        for part in _ALL:
+            sizes = [self._glyphs(c).sizes(c)[part] for c in self.concept_space.concepts]
+            numbers = np.concatenate([np.arange(n) for n in sizes]).astype(np.int64)
+            concepts = np.repeat(np.arange(len(sizes)), sizes).astype(np.int16)
+            order = np.lexsort((concepts, numbers))  # the concepts in turn
+            found[part] = concepts[order], numbers[order]
+        return found
+
+    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+        return self._places[part][0]
+
+    def render(
+        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
+    ) -> npt.NDArray[np.uint8]:
+        self.check_variant(variant)
+        concepts, numbers = self._places[part]
+        images = np.empty((len(indices), *self.shape), np.uint8)
+        for row, index in zip(images, np.asarray(indices).tolist(), strict=True):
+            if not 0 <= index < len(concepts):
+                raise IndexError(f"image {index} of a part of {len(concepts)} images")
+            concept = self.concept_space.concepts[concepts[index]]
+            grey = self._glyphs(concept).draw(concept, part, int(numbers[index]))
+            row[:] = grey[..., None]
+            if colour_of(concept) == "red":
+                row[..., 1:] //= _RED
+        return images
+
+    def _hash(self, parts: tuple[PoolPart, ...]) -> str:
+        told = [self.name, self.version, self.concept_space.concepts]
+        told += [self._letters.hash_of(parts), self._ranks.hash_of(parts)]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+
+    @cached_property
+    def _hashes(self) -> tuple[str, str]:
+        return self._hash(_ALL), self._hash(("network",))
+
+    def fingerprint(self) -> str:
+        return self._hashes[0]
+
+    def network_fingerprint(self) -> str:
+        return self._hashes[1]
+
+
+def _checked(images_per_suit: int, images_per_rank: int, seed: int) -> None:
+    for name, value in (("images_per_suit", images_per_suit), ("images_per_rank", images_per_rank)):
+        if value < _LEAST_IMAGES:
+            raise UserError(f"{name} must be {_LEAST_IMAGES} or more, to fill all three pools; got {value}.")
+    if seed < 0:
+        raise UserError(f"seed must be 0 or more; got {seed}.")
+
+
+class DrawnSymbols(_Tinted):
+    """Letters that the package draws in five fonts and many hands, and scikit-learn's digits.
+
+    Of each concept's images 50 % are the network's, of the rest 70 % are in pool A and 30 % in pool B. No
+    digit of scikit-learn is in two parts.
+    """
+
+    name = "drawn_symbols"
+
+    def __init__(
+        self,
+        concept_space: ConceptSpace | None = None,
+        images_per_suit: int = 2000,
+        images_per_rank: int = 500,
+        seed: int = 0,
+    ) -> None:
+        """Set up the pool.
+
+        Args:
+            concept_space: suits and ranks to show; ranks 1 to 10 if None.
+            images_per_suit: letters of each suit, at least 8.
+            images_per_rank: digits of each rank in each colour, at least 8.
+            seed: another seed gives other letters and other pools of digits.
+
+        Raises:
+            UserError: an option out of range, or a concept that is no suit or rank.
+        """
+        _checked(images_per_suit, images_per_rank, seed)
+        super().__init__(
+            concept_space, DrawnLetters(images_per_suit, seed), SklearnRanks(images_per_rank, seed)
+        )
+
+
+class Emnist(_Tinted):
+    """EMNIST's letters and MNIST's digits, from torchvision's root folder.
+
+    Train and validation sets and the network share the train images, which are in separate pools; test sets
+    have the test images.
+    """
+
+    name = "emnist"
+
+    def __init__(
+        self,
+        root: Path,
+        concept_space: ConceptSpace | None = None,
+        letters: Literal["letters", "balanced", "byclass", "bymerge", "drawn"] = "letters",
+        digits: Literal["mnist", "sklearn"] = "mnist",
+        seed: int = 0,
+    ) -> None:
+        """Find the files.
+
+        Args:
+            root: folder with ``EMNIST/raw`` and ``MNIST/raw``, or with the files themselves.
+            concept_space: suits and ranks to show; ranks 1 to 10 if None.
+            letters: EMNIST's split; ``"drawn"``: the letters of ``drawn_symbols``.
+            digits: ``"sklearn"``: the digits of ``drawn_symbols``.
+            seed: decides which digit has which colour, and what is drawn.
+
+        Raises:
+            UserError: missing or damaged files, or an option out of range.
+        """
+        _checked(_LEAST_IMAGES, _LEAST_IMAGES, seed)
+        root = Path(root)
+        super().__init__(
+            concept_space,
+            DrawnLetters(2000, seed) if letters == "drawn" else EmnistLetters(root, letters),
+            MnistRanks(root, seed) if digits == "mnist" else SklearnRanks(500, seed),
+        )

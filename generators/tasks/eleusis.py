@@ -1,0 +1,181 @@
+"""Eleusis: does a card follow another by a hidden rule? Two cards, each an image of a suit and one of a rank.
+
+Moeller, Norlander, Zuidberg Dos Martires, De Raedt: "Neurosymbolic Decision Trees" (2025, arXiv 2503.08762),
+section 6 and appendix A, after Dietterich (1980).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.benchmark import Benchmark, Layout
+from nsl_bench.errors import UserError, unknown
+from nsl_bench.registry import Spec
+from nsl_bench.types import LabelSpace, Part, Split
+
+from ..sources.symbols.names import SUITS, colour_of, rank_of, symbols
+
+__all__ = ["CONCEPTS", "FACES", "Eleusis"]
+
+VIOLATED, FULFILLED = 0, 1
+
+FACES = 4
+"""The highest ranks that are faces."""
+
+_RANKS = (FACES + 1, 10)
+
+CONCEPTS: Mapping[str, str] = MappingProxyType(
+    {
+        "hidden_order": "fulfilled :- rank(0,A), rank(1,B), A < B.\nfulfilled :- suit_before(0,1).\n",
+        "hidden_modulo": "fulfilled :- next_rank(0,1).\nfulfilled :- next_suit(0,1).\n",
+        "color_parity": "fulfilled :- odd(0), black(1).\nfulfilled :- even(0), red(1).\n",
+        "alternating_faces": "fulfilled :- face(0), not face(1).\nfulfilled :- face(1), not face(0).\n",
+        "alternating_parity": "fulfilled :- odd(0), even(1).\nfulfilled :- even(0), odd(1).\n",
+        "increase_suits": "fulfilled :- next_suit(0,1).\n",
+        "suit_order": "fulfilled :- suit_before(0,1).\n",
+        "rank_order": "fulfilled :- rank(0,A), rank(1,B), A < B.\n",
+    }
+)
+"""The hidden rules: the cards 0 and 1 fulfil the concept."""
+
+_BACKGROUND = """\
+card(0). card(1).
+{suits}
+
+red(C) :- suit(C, (diamonds; hearts)).
+black(C) :- suit(C, (clubs; spades)).
+odd(C) :- rank(C, R), R \\ 2 = 1.
+even(C) :- rank(C, R), R \\ 2 = 0.
+face(C) :- rank(C, R), R > {plain}.
+
+% Of two cards, which has the lower rank or the earlier suit.
+rank_before(C, D) :- rank(C, A), rank(D, B), A < B, C != D.
+suit_before(C, D) :- suit(C, S), suit(D, T), order(S, A), order(T, B), A < B, C != D.
+
+% The next rank or suit; the first comes after the last.
+next_rank(C, D) :- rank(C, A), rank(D, B), B = A \\ {ranks} + 1, C != D.
+next_suit(C, D) :- suit(C, S), suit(D, T), order(S, A), order(T, B), B = (A + 1) \\ 4, C != D.
+"""
+
+_BIAS = """\
+#modeh(fulfilled).
+#modeb(red(const(card))).
+#modeb(black(const(card))).
+#modeb(odd(const(card))).
+#modeb(even(const(card))).
+#modeb(face(const(card))).
+#modeb(not face(const(card))).
+#modeb(rank_before(const(card), const(card))).
+#modeb(suit_before(const(card), const(card))).
+#modeb(next_rank(const(card), const(card))).
+#modeb(next_suit(const(card), const(card))).
+#constant(card, 0).
+#constant(card, 1).
+#maxv(0).
+#bias("penalty(1, head).").
+#bias("penalty(1, body(X)) :- in_body(X).").
+"""
+
+
+class Eleusis(Benchmark):
+    """Predict whether two cards fulfil a hidden concept.
+
+    Cards are drawn at random and independently, so classes have their natural shares: of ``hidden_order``
+    35.2 % of the examples are ``violated``. Suits are ordered diamonds, clubs, hearts, spades.
+
+    Args:
+        concept: hidden rule: ``hidden_order``, ``hidden_modulo``, ``color_parity``, ``alternating_faces``,
+            ``alternating_parity``, ``increase_suits``, ``suit_order`` or ``rank_order``.
+        ranks: highest rank, 5 to 10; the highest four are faces.
+    """
+
+    version = "1.0.0"
+    description = "Two cards fulfil a hidden rule on their suits and ranks, or violate it."
+    labels = LabelSpace(("violated", "fulfilled"), (None, "fulfilled"))
+    slots = ("suit_0", "rank_0", "suit_1", "rank_1")
+    metadata: Mapping[str, str] = MappingProxyType({})
+    bias = _BIAS
+    sizes: Mapping[str, int] = MappingProxyType({"small": 1000, "large": 10_000})
+    test_size = 1000
+    repeats = 7
+    sources = ("drawn_symbols", "emnist")
+    named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90", "hue": "hue:0.5"})
+
+    def __init__(self, concept: str = "rank_order", ranks: int = 8) -> None:
+        """Set up the task.
+
+        Raises:
+            UserError: an unknown concept, or ranks out of range.
+        """
+        if concept not in CONCEPTS:
+            raise unknown("concept of eleusis", concept, CONCEPTS)
+        if not _RANKS[0] <= ranks <= _RANKS[1]:
+            raise UserError(f"eleusis: ranks must be between {_RANKS[0]} and {_RANKS[1]}; got {ranks}.")
+        self.concept, self.ranks = concept, ranks
+        options = {"concept": concept} if concept != "rank_order" else {}
+        if ranks != 8:
+            options["ranks"] = str(ranks)
+        self.name = str(Spec("eleusis", (), options))
+        self.concept_space = symbols(ranks)
+        self.background = _BACKGROUND.format(
+            suits=" ".join(f"order({suit}, {k})." for k, suit in enumerate(SUITS)),
+            plain=ranks - FACES,
+            ranks=ranks,
+        )
+        self.true_rule = CONCEPTS[concept]
+        suits = "; ".join(SUITS)
+        self.inputs = f"1 {{ suit(C, ({suits})) }} 1 :- card(C).\n1 {{ rank(C, 1..{ranks}) }} 1 :- card(C).\n"
+
+    def generate(
+        self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
+    ) -> Split:
+        """Pairs of cards drawn at random.
+
+        There are only as many different pairs as ``(4 * ranks) ** 2``, so the parts share some; their images
+        differ.
+        """
+        n = self.test_size if part == "test" else self.size(size)
+        suits, ranks = rng.integers(0, len(SUITS), (n, 2)), rng.integers(1, self.ranks + 1, (n, 2))
+        red = (suits == SUITS.index("diamonds")) | (suits == SUITS.index("hearts"))
+        digits = len(SUITS) + 2 * (ranks - 1) + ~red
+        concepts = np.stack([suits[:, 0], digits[:, 0], suits[:, 1], digits[:, 1]], axis=1)
+        return Split(part, self.concept_space, concepts.astype(np.int16), self._fulfils(suits, ranks))
+
+    def _fulfils(self, suits: npt.NDArray[np.int64], ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:
+        """int16 [n]: label of each pair, from its suits and ranks [n, 2]."""
+        (s, t), (a, b) = suits.T, ranks.T
+        faces, odd = ranks > self.ranks - FACES, ranks % 2 == 1
+        black = np.isin(suits, [SUITS.index("clubs"), SUITS.index("spades")])
+        holds = {
+            "hidden_order": (a < b) | (s < t),
+            "hidden_modulo": (b == a % self.ranks + 1) | (t == (s + 1) % 4),
+            "color_parity": odd[:, 0] == black[:, 1],
+            "alternating_faces": faces[:, 0] != faces[:, 1],
+            "alternating_parity": odd[:, 0] != odd[:, 1],
+            "increase_suits": t == (s + 1) % 4,
+            "suit_order": s < t,
+            "rank_order": a < b,
+        }
+        return np.where(holds[self.concept], FULFILLED, VIOLATED).astype(np.int16)
+
+    def generate_validation(self, size: str, repeat: int, rng: np.random.Generator, exclude: Split) -> Split:
+        """A fifth as many pairs as the train set has, as in the paper."""
+        n = max(1, self.size(size) // 5)
+        return replace(self.generate("train", str(n), repeat, rng, exclude), part="validation")
+
+    def layout(self) -> Layout:
+        """One card a row."""
+        return Layout(2, 2)
+
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        """Suit of a card, or its rank and the digit's colour; nothing where a suit's image shows a digit."""
+        kind, card = self.slots[slot].split("_")
+        if kind == "suit":
+            return (f"suit({card},{concept})",) if concept in SUITS else ()
+        rank = rank_of(concept)
+        return (f"rank({card},{rank})", f"tint({card},{colour_of(concept)})") if rank else ()

@@ -1,0 +1,182 @@
+"""UCI tables as bits, and as images of 0 and 1: one class against the others, in ten folds.
+
+Moeller, Norlander, Zuidberg Dos Martires, De Raedt: "Neurosymbolic Decision Trees" (2025, arXiv 2503.08762),
+section 6.1; the binarisation is our own, because the paper's is not public.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.benchmark import Benchmark, Layout
+from nsl_bench.errors import UserError
+from nsl_bench.registry import Spec
+from nsl_bench.seeding import generator
+from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+
+from .uci_bits import make_bits
+from .uci_sets import load_table
+
+__all__ = ["FOLDS", "Uci"]
+
+FOLDS = 10
+
+_BINS = (2, 4)
+_DEFAULT_BINS = 3
+
+_WIDTH = 8
+"""Images in a row of a picture."""
+
+
+class Uci(Benchmark):
+    """Predict whether a row of a UCI table is of the table's most frequent class, from its bits.
+
+    Each bit is an image of a 0 or a 1. Train split k tests on fold k, is validated on the next fold, and
+    trains on the other eight; folds have the classes' shares. Numeric columns are cut into bins by class
+    entropy on the train rows. Rows with missing values are left out.
+
+    Args:
+        set: the table, e.g. ``iris``, ``wine``, ``car``, ``mushroom``.
+        bins: most bins of a numeric column, 2 to 4.
+        folder: folder of the tables' ARFF or CSV files.
+    """
+
+    version = "1.0.0"
+    description = "A row of a UCI table, as images of its bits, is of the most frequent class or not."
+    concept_space = ConceptSpace("digit", ("0", "1"))
+    metadata: Mapping[str, str] = MappingProxyType({})
+    sources = ("sklearn_digits", "mnist")
+    named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
+    own_tests = True
+    repeats = FOLDS
+    true_rule = ""
+
+    def __init__(self, set: str = "iris", bins: int = _DEFAULT_BINS, folder: Path | None = None) -> None:
+        """Set up the task.
+
+        Raises:
+            UserError: an unknown or missing set, or bins out of range.
+        """
+        if not _BINS[0] <= bins <= _BINS[1]:
+            raise UserError(f"uci: bins must be between {_BINS[0]} and {_BINS[1]}; got {bins}.")
+        self.set, self.bins = set, bins
+        options = {} if set == "iris" else {"set": set}
+        if bins != _DEFAULT_BINS:
+            options["bins"] = str(bins)
+        if folder is not None:
+            options["folder"] = str(folder)
+        self.name = str(Spec("uci", (), options))
+        self._table = load_table(set, folder)
+        count = Counter(self._table.classes)
+        most = max(count, key=lambda name: count[name])
+        others = sorted(name for name in count if name != most)
+        names = (_named(others[0]) if len(others) == 1 else "other", _named(most))
+        self.labels = LabelSpace(names, (None, "positive"))
+        self._positive = np.array([name == most for name in self._table.classes])
+        self._take(0, 0)
+
+    def _take(self, fold: int, seed: int | str) -> None:
+        """Take on a fold: its test rows, and bins of its train rows."""
+        self._fold = fold
+        self._folds = self._divided(seed)
+        self._part_of = (self._folds - fold) % FOLDS  # 0: test, 1: validation
+        bits = make_bits(self._table, self._part_of > 1, self._positive, self.bins)
+        self._bits, self._atoms, self._names = bits.values, bits.atoms, bits.names
+        self.slots = tuple(f"x{k + 1}" for k in range(len(bits.names)))
+        self.test_size = int((self._part_of == 0).sum())
+        self.sizes = {"small": int((self._part_of > 1).sum())}
+        self.background = " ".join(f"feature({atom})." for atom in bits.atoms) + "\n"
+        constants = "\n".join(f"#constant(feature, {atom})." for atom in bits.atoms)
+        self.bias = _BIAS.format(constants=constants)
+        self.inputs = "{ has(F) } :- feature(F)."
+
+    def _divided(self, seed: int | str) -> npt.NDArray[np.int64]:
+        """int64 [rows]: the fold of each row, with the classes' shares in each."""
+        rng = generator("uci", self.version, self.set, seed)
+        folds = np.empty(len(self._positive), np.int64)
+        start = 0
+        for side in (True, False):
+            rows = rng.permutation(np.flatnonzero(self._positive == side))
+            folds[rows] = (start + np.arange(len(rows))) % FOLDS
+            start += len(rows)
+        return folds
+
+    def for_split(self, repeat: int, seed: int | str = 0) -> Uci:
+        """The task of train split k, with test fold k."""
+        if repeat > FOLDS:
+            raise UserError(f"{self.name} has {FOLDS} folds, one a train split; got train split {repeat}.")
+        task = copy.copy(self)
+        task._take(repeat - 1, seed)
+        return task
+
+    def fingerprint(self) -> str:
+        """Hash of the bits and classes of all rows and of this split's folds, 16 hexadecimal digits."""
+        digest = hashlib.sha256("\n".join((*self._names, *self.labels.names)).encode())
+        for column in (self._bits, self._positive, self._part_of):
+            digest.update(np.ascontiguousarray(column, np.uint8).data)
+        return digest.hexdigest()[:16]
+
+    def generate(
+        self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
+    ) -> Split:
+        """The rows of the test fold, or of the train folds in random order.
+
+        Raises:
+            UserError: more train examples than there are rows.
+        """
+        rows = np.flatnonzero(self._part_of == 0 if part == "test" else self._part_of > 1)
+        n = len(rows) if part == "test" else self.size(size)
+        if n > len(rows):
+            raise UserError(f"{self.name} has {len(rows)} train examples a fold; got {n}.")
+        return self._split(part, rng.permutation(rows)[:n])
+
+    def generate_validation(self, size: str, repeat: int, rng: np.random.Generator, exclude: Split) -> Split:
+        """The rows of the fold after the test fold."""
+        return self._split("validation", rng.permutation(np.flatnonzero(self._part_of == 1)))
+
+    def _split(self, part: Part, rows: npt.NDArray[np.int64]) -> Split:
+        concepts, labels = self._bits[rows].astype(np.int16), self._positive[rows].astype(np.int16)
+        return Split(part, self.concept_space, concepts, labels)
+
+    def layout(self) -> Layout:
+        return Layout(-(-len(self.slots) // _WIDTH), _WIDTH)
+
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        """What a bit says if it is 1."""
+        return (f"has({self._atoms[slot]})",) if concept == "1" else ()
+
+    def features(
+        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
+    ) -> npt.NDArray[np.float32]:
+        """float32 [n, bits]: the bits; 0.5 for a blank."""
+        return np.where(concepts == BLANK, np.float32(0.5), concepts).astype(np.float32)
+
+    def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
+        return () if knowledge else self._names
+
+
+def _named(text: str) -> str:
+    """A class as a label's name."""
+    word = {"+": "plus", "-": "minus"}.get(text, re.sub(r"\W+", "_", text).strip("_"))
+    return word if not word.isdecimal() else f"class_{word}"
+
+
+_BIAS = """\
+#modeh(positive).
+#modeb(2, has(const(feature))).
+#modeb(1, not has(const(feature))).
+{constants}
+#maxv(0).
+#bias("penalty(1, head).").
+#bias("penalty(1, body(X)) :- in_body(X).").
+"""

@@ -1,0 +1,191 @@
+"""UCI tables: their files, their bits, and their folds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from nsl_bench.generators.tasks.uci import FOLDS
+from nsl_bench.generators.tasks.uci_bits import cut_points, make_bits
+from nsl_bench.generators.tasks.uci_sets import FOLDER_VARIABLE, SETS, Table, load_table
+
+from nsl_bench import registry
+from nsl_bench.data.splits import symbolic_split, task_of_split
+from nsl_bench.errors import UserError
+from nsl_bench.learners.base import hypothesis_of, labels_of
+from nsl_bench.run.true_rule import example_quality, is_true_rule
+from nsl_bench.testing import TaskTests
+from nsl_bench.testing.toy import view
+
+
+class TestIris(TaskTests):
+    spec = "uci"
+    few = True
+
+
+ARFF = """\
+% a comment
+@RELATION car
+@ATTRIBUTE 'maker name' {'ford t', fiat}
+@attribute doors INTEGER [2,5]
+@attribute colour {red,green,blue}
+@attribute class {unacc, acc}
+@DATA
+'ford t', 2, red, unacc
+fiat,4,green,acc
+fiat,5,?,acc
+fiat,5,green,unacc
+fiat,3,red,acc
+'ford t', 3, green, unacc
+"""
+
+CSV = "doors,class,colour\n2,unacc,red\n4,acc,green\n5,unacc,blue\n5,,red\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "car.arff").write_text(ARFF, encoding="utf-8")
+    return tmp_path
+
+
+def test_arff(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = load_table("car", folder)
+    assert table.attributes == ("maker name", "doors", "colour") and table.numeric == (False, True, False)
+    assert table.values[0] == ("ford t", "2", "red") and table.values[4] == ("ford t", "3", "green")
+    assert table.classes == ("unacc", "acc", "unacc", "acc", "unacc") and table.dropped == 1
+    assert "1 rows with missing values are left out; 5 remain" in capsys.readouterr().err
+
+
+def test_csv(tmp_path: Path) -> None:
+    (tmp_path / "car.csv").write_text(CSV, encoding="utf-8")
+    table = load_table("car", tmp_path)
+    assert table.attributes == ("doors",) and table.numeric == (True,)  # colours would name the rows
+    assert table.classes == ("unacc", "acc", "unacc") and table.dropped == 1
+
+
+def test_columns_that_tell_nothing_are_left_out(tmp_path: Path) -> None:
+    rows = "".join(f"name{k},same,{'ab'[k % 2]},{'acc' if k % 3 else 'unacc'}\n" for k in range(12))
+    (tmp_path / "car.csv").write_text(f"id,kind,letter,class\n{rows}", encoding="utf-8")
+    assert load_table("car", tmp_path).attributes == ("letter",)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            ARFF.replace("fiat,4,green,acc", "fiat,4,green,vacc"),
+            "unknown class 'vacc'; the classes of this set",
+        ),
+        (ARFF.replace("fiat,4,green,acc", "fiat,green,acc"), "line 9: the row must have 4 values; got 3"),
+        (ARFF.replace("'ford t', 2", "'ford t', two"), "the column 'doors' must hold numbers"),
+        (ARFF.split("@DATA")[0], "must be an ARFF file with attributes and @data"),
+        (ARFF.split("'ford t', 2")[0], "has no complete rows"),
+    ],
+)
+def test_damaged_files(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "car.arff").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=words):
+        load_table("car", tmp_path)
+
+
+def test_a_missing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    with pytest.raises(UserError, match=rf"lacks the set 'yeast'; put yeast\.arff .* {FOLDER_VARIABLE}"):
+        registry.create("benchmark", "uci:set=yeast")
+    with pytest.raises(UserError, match="Did you mean 'iris'"):
+        registry.create("benchmark", "uci:set=irs")
+    with pytest.raises(UserError, match="bins must be between 2 and 4; got 5"):
+        registry.create("benchmark", "uci:bins=5")
+
+
+HERE = tuple(name for name in SETS if name not in ("diabetes", "blood", "yeast"))
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_tables_have_the_rows_of_the_paper(shared: Path, name: str) -> None:
+    assert len(load_table(name, shared / "data" / "uci").values) == SETS[name].rows
+
+
+def test_the_paper_has_fifteen() -> None:
+    assert len(SETS) == 16 and "breast_cancer_diagnostic" in SETS
+
+
+def entropy(labels: np.ndarray) -> float:
+    shares = [labels.mean(), 1 - labels.mean()] if len(labels) else []
+    return -len(labels) * sum(p * math.log2(p) for p in shares if p > 0)
+
+
+def test_cuts_are_of_least_entropy() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        numbers, positive = rng.integers(0, 8, 30).astype(float), rng.random(30) < 0.4
+        (cut,) = cut_points(numbers, positive, 2)
+        places = [(a + b) / 2 for a, b in itertools.pairwise(np.unique(numbers))]
+        after = {p: entropy(positive[numbers <= p]) + entropy(positive[numbers > p]) for p in places}
+        assert after[cut] == pytest.approx(min(after.values()))
+    assert cut_points(np.ones(5), np.arange(5) > 2, 4) == ()
+    assert len(cut_points(np.arange(9.0), np.arange(9) % 2 == 1, 4)) == 3
+
+
+def test_bits() -> None:
+    table = Table(
+        ("size", "big one?", "Colour"),
+        (("1", "y", "red"), ("2", "n", "green"), ("3", "y", "blue"), ("4", "n", "red")),
+        (True, False, False),
+        ("a", "b", "a", "b"),
+    )
+    train, positive = np.array([True, True, True, False]), np.array([True, False, False, False])
+    bits = make_bits(table, train, positive, 2)
+    assert bits.names == ("size in bin 2", "big one?=y", "Colour=blue", "Colour=green", "Colour=red")
+    assert bits.atoms == ("size_in_bin_2", "big_one_y", "colour_blue", "colour_green", "colour_red")
+    assert bits.values.tolist() == [[0, 1, 0, 0, 1], [1, 0, 0, 1, 0], [1, 1, 1, 0, 0], [1, 0, 0, 0, 1]]
+
+
+def test_test_rows_do_not_decide_the_bins() -> None:
+    numbers, positive = np.arange(20.0), np.arange(20) >= 10
+    train = np.arange(20) % 2 == 0
+    other = np.where(train, numbers, 1000 - numbers)
+    values = [
+        make_bits(Table(("x",), tuple((str(v),) for v in column), (True,), ()), train, positive, 2).values
+        for column in (numbers, other)
+    ]
+    assert np.array_equal(values[0][train], values[1][train])
+
+
+def test_every_row_is_in_one_test_fold() -> None:
+    task = registry.create("benchmark", "uci:set=wine")
+    total = 0
+    for repeat in range(1, FOLDS + 1):
+        fold = task_of_split(task, repeat)
+        train, validation, test = (
+            symbolic_split(task, part, repeat=repeat) for part in ("train", "validation", "test")
+        )
+        assert (len(train), len(test)) == (fold.sizes["small"], fold.test_size)
+        assert len(train) + len(validation) + len(test) == 178
+        assert abs(test.labels.mean() - 71 / 178) < 0.05
+        total += len(test)
+    assert total == 178 and fold.fingerprint() != task_of_split(task, 1).fingerprint()
+    with pytest.raises(UserError, match="has 10 folds, one a train split; got train split 11"):
+        symbolic_split(task, "train", repeat=11)
+    with pytest.raises(UserError, match="has 142 train examples a fold; got 1000"):
+        symbolic_split(task, "train", "1000")
+
+
+def test_the_binarisation_stays() -> None:
+    assert registry.create("benchmark", "uci").for_split(1).fingerprint() == "3a2ac854ba28c9d1"
+
+
+@pytest.mark.parametrize("learner", ["ffnsl", "neuid3:tests=facts"])
+def test_rules_are_learned_and_nobody_knows_the_true_one(learner: str) -> None:
+    task = task_of_split(registry.create("benchmark", "uci"), 1)
+    train, test = symbolic_split(task, "train"), symbolic_split(task, "test")
+    fitted = registry.create("learner", learner).fit(view(train, "symbolic", benchmark=task))
+    assert (labels_of(fitted, view(test, "symbolic", benchmark=task, labelled=False)) == test.labels).all()
+    learned = hypothesis_of(fitted, task)
+    assert learned.language == "asp" and any("has(petal" in rule for rule in learned.rules)
+    with pytest.raises(UserError, match="rule that labels the data of uci is unknown"):
+        is_true_rule(learned.rules, task)
+    assert example_quality(getattr(fitted, "examples_", []), task) == {}

@@ -1,0 +1,267 @@
+"""NeuID3: its probabilities, loss and gain against plain sums, its trees, and what it keeps."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from nsl_bench import registry
+from nsl_bench.data.splits import make_source, make_split
+from nsl_bench.errors import UserError
+from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of, track_of
+from nsl_bench.learners.neuid3.induction import entropy, gains
+from nsl_bench.learners.neuid3.learner import NeuID3
+from nsl_bench.learners.neuid3.networks import (
+    Batch,
+    Examples,
+    Networks,
+    Training,
+    class_weights,
+    cross_entropy,
+)
+from nsl_bench.learners.neuid3.questions import Data, Fact
+from nsl_bench.learners.neuid3.tests import CLASSES, NeuralTest, neural_tests
+from nsl_bench.learners.neuid3.tree import Node, answer, branches, nodes
+from nsl_bench.learners.view import View
+from nsl_bench.run.true_rule import is_true_rule
+from nsl_bench.testing import LearnerTests
+from nsl_bench.testing.toy import patches, view
+from nsl_bench.types import Predictions
+
+SUITS = "eleusis:concept=suit_order"
+
+
+class TestFacts(LearnerTests):
+    spec = "neuid3:tests=facts,depth=5"
+    least = 0.9
+
+
+def seen(task: str, part: str, n: int, learner: NeuID3 | None = None) -> View:
+    """Some examples as a learner sees them."""
+    benchmark = registry.create("benchmark", task)
+    size = str(5 * n if part == "validation" else n)
+    split = make_split(benchmark, make_source(benchmark), part, size).take(np.arange(n))
+    certain = Predictions.certain(split.concepts, len(benchmark.concept_space))
+    return View(
+        split,
+        benchmark,
+        "label_only" if learner is None else learner.track,
+        predictions=certain,
+        source=make_source(benchmark),
+        labelled=part != "test",
+    )
+
+
+@pytest.mark.parametrize(("chosen", "n"), [("nf", 2), ("union", 12), ("optimal", 1), ("bad", 13)])
+def test_classes_of_tests(chosen: str, n: int) -> None:
+    tests = neural_tests(seen(SUITS, "train", 2), chosen)
+    assert len({test.name for test in tests}) == n
+    assert ("smaller_suit" in {test.name for test in tests}) == (chosen in ("union", "optimal"))
+    assert {test.values for test in tests} <= {2, 4, 8, 16} and chosen in CLASSES
+
+
+def relations() -> list[NeuralTest]:
+    rng = np.random.default_rng(0)
+    return [
+        NeuralTest("a", (0, 1), 3, rng.integers(0, 2, (3, 3)).astype(np.float32), True),
+        NeuralTest("b", (0, 1), 2, np.eye(2, dtype=np.float32), False),
+        NeuralTest("c", (1, 2), 16, None, False),
+        NeuralTest("d", (2, 2), 2, np.array([[0, 0], [1, 1]], np.float32), True),
+    ]
+
+
+def test_probabilities_of_rules_are_sums_over_values() -> None:
+    networks = Networks(relations(), 1, "key")
+    images = torch.as_tensor(np.random.default_rng(1).integers(0, 256, (5, 3, 1, 28, 28)).astype(np.uint8))
+    found = networks.probabilities(images)
+    assert found.shape == (4, 5) and ((found >= 0) & (found <= 1)).all()
+    for t, test in enumerate(networks.tests[:2]):
+        logits = [
+            networks._encoded(torch.cat([images[:, [p[side] for p in networks.pairs]].flatten(1, 2)]) / 255.0,
+                              networks.weights)[place, :, : test.values]
+            for side, place in ((0, networks._first[t]), (1, networks._second[t]))
+        ]  # fmt: skip
+        p, q = (one.softmax(dim=1) for one in logits)
+        plain = sum(
+            p[:, a] * q[:, b] * test.relation[a, b]
+            for a, b in itertools.product(range(test.values), range(test.values))
+        )
+        assert torch.allclose(found[t], plain, atol=1e-5)
+    for t in range(4):
+        assert torch.allclose(networks.only(t).probabilities(images)[0], found[t], atol=1e-5)
+
+
+def trained(tests: list[NeuralTest]) -> tuple[list[Networks], torch.Tensor]:
+    rng = np.random.default_rng(2)
+    images = torch.as_tensor(rng.integers(0, 256, (16, 3, 1, 28, 28)).astype(np.uint8))
+    examples = Examples(images, torch.as_tensor((rng.random(16) < 0.4).astype(np.float32)))
+    at = Batch(torch.arange(16), torch.as_tensor(rng.random(16).astype(np.float32)))
+    networks = Networks(tests, 1, "key")
+    networks.train((examples, examples), (at, at), Training(1, 1e-2, 8), seed=0)
+    return [networks.only(k) for k in range(len(tests))], images
+
+
+def test_training_together_is_training_one_by_one() -> None:
+    together, images = trained(relations())
+    for k, test in enumerate(relations()):
+        (alone,), _ = trained([test])
+        rows = torch.arange(len(images))
+        assert torch.allclose(alone.ask(images, rows), together[k].ask(images, rows), atol=1e-3)
+        before = Networks([test], 1, "key").ask(images, rows)
+        assert not torch.allclose(alone.ask(images, rows), before, atol=1e-5)
+
+
+def test_the_loss_weighs_both_classes_alike() -> None:
+    weights, positive = torch.tensor([0.5, 1.0, 0.25, 0.75]), torch.tensor([1.0, 0.0, 0.0, 1.0])
+    holds = torch.tensor([[0.9, 0.2, 0.4, 0.6]])
+    share = 1.25 / 2.5
+    plain = -(
+        0.5 / (2 * share) * math.log(0.9)
+        + 1.0 / (2 * (1 - share)) * math.log(0.8)
+        + 0.25 / (2 * (1 - share)) * math.log(0.6)
+        + 0.75 / (2 * share) * math.log(0.6)
+    )
+    importance = class_weights(weights, positive)
+    assert float(cross_entropy(holds, positive, importance)) == pytest.approx(plain, rel=1e-5)
+    assert float((importance * positive).sum()) == pytest.approx(float((importance * (1 - positive)).sum()))
+
+
+def test_gain_is_the_papers() -> None:
+    weights, positive = torch.tensor([1.0, 0.5, 0.5]), torch.tensor([1.0, 0.0, 1.0])
+    holds = torch.tensor([[0.8, 0.1, 0.5], [1.0, 1.0, 1.0], [1.0, 0.0, 1.0]])
+
+    def h(p: float) -> float:
+        return -sum(x * math.log2(x) for x in (p, 1 - p) if x > 0)
+
+    yes, no = (0.8 + 0.05 + 0.25), (0.2 + 0.45 + 0.25)
+    plain = h(1.5 / 2) - yes / 2 * h(1.05 / yes) - no / 2 * h(0.45 / no)
+    assert gains(holds, weights, positive).tolist() == pytest.approx([plain, 0.0, h(0.75)], abs=1e-5)
+    assert float(entropy(torch.tensor(0.5))) == pytest.approx(1.0)
+
+
+def test_facts_on_one_slot_exclude_each_other() -> None:
+    """The tree's probability is the sum over all worlds of what it says there."""
+    rng = np.random.default_rng(3)
+    given = rng.dirichlet(np.ones(3), (4, 2)).astype(np.float32)
+    data = Data(4, None, torch.as_tensor(given), {})
+    a, b, c = (Fact(f"f{k}", slot, np.arange(3) == k) for k, slot in ((0, 0), (1, 0), (2, 1)))
+    deepest = Node(0.5, 1, c, 0, Node(0.9, 1), Node(0.2, 1))
+    root = Node(0.5, 1, a, 0, Node(0.7, 1), Node(0.5, 1, b, 0, deepest, Node(0.1, 1)))
+
+    def in_world(first: int, second: int) -> float:
+        if first == 0:
+            return 0.7
+        return (0.9 if second == 2 else 0.2) if first == 1 else 0.1
+
+    plain = [
+        sum(p[0, i] * p[1, k] * in_world(i, k) for i, k in itertools.product(range(3), range(3)))
+        for p in given
+    ]
+    assert answer(root, data).tolist() == pytest.approx(plain, abs=1e-6)
+    assert [len(path) for _, path in branches(root)] == [1, 3, 3, 2] and len(list(nodes(root))) == 3
+
+
+@pytest.fixture(scope="module")
+def suit_order() -> NeuID3:
+    learner = NeuID3("optimal", epochs=8, named=True)
+    return learner.fit(seen(SUITS, "train", 400, learner), seen(SUITS, "validation", 80, learner))
+
+
+def test_a_tree_learns_suits_from_labels_alone(suit_order: NeuID3) -> None:
+    test = seen(SUITS, "test", 200, suit_order)
+    truth = make_split(
+        registry.create("benchmark", SUITS), make_source(registry.create("benchmark", SUITS)), "test"
+    )
+    predicted = labels_of(suit_order, test, probabilities_of(suit_order, test))
+    assert (predicted == truth.labels[:200]).mean() > 0.95
+
+
+def test_a_named_tree_is_asp_and_judged_like_other_rules(suit_order: NeuID3) -> None:
+    task = registry.create("benchmark", SUITS)
+    learned = hypothesis_of(suit_order, task)
+    assert learned.language == "asp" and learned.rules[-1] == "fulfilled :- smaller_suit."
+    assert is_true_rule(learned.rules, task)
+    split = make_split(task, make_source(task), "test").take(np.arange(30))
+    symbols = view(split, "pretrained", benchmark=task, labelled=False)
+    assert (labels_of(suit_order, symbols) == split.labels).all()
+
+
+def test_trees_have_pictures(suit_order: NeuID3, tmp_path: Path) -> None:
+    suit_order.picture(tmp_path / "tree.png")
+    assert (tmp_path / "tree.png").stat().st_size > 5000
+
+
+def test_trained_tests_are_reused_as_they_are(suit_order: NeuID3, tmp_path: Path) -> None:
+    file = tmp_path / "suits.pt"
+    suit_order.save(file)
+    task = "eleusis:concept=hidden_order"
+    learner = NeuID3("optimal", depth=1, epochs=1, reuse=str(file))
+    train = seen(task, "train", 100)
+    tests, ready = learner._questions(train)
+    assert [test.name for test in tests] == ["smaller_rank"] and [q.name for q in ready] == ["smaller_suit"]
+    learner.fit(train, seen(task, "validation", 40))
+    (root,) = learner.trees_.values()
+    (before,) = (node.question for node in nodes(suit_order.trees_[1]))
+    assert root.question.name == "smaller_suit" and learner.rules().language == "tree"
+    for name, weight in before.networks.weights.items():
+        assert torch.equal(weight, root.question.networks.weights[name])
+    with pytest.raises(UserError, match=r"smaller_suit looks at 'suit_0', which this task lacks; its slots"):
+        NeuID3(reuse=str(file)).fit(view(patches(), "label_only"))
+    file.write_bytes(b"nothing")
+    with pytest.raises(UserError, match="is not a file of trained tests"):
+        NeuID3(reuse=str(file)).fit(train)
+
+
+def test_one_tree_against_the_rest_for_each_label() -> None:
+    benchmark = registry.create("benchmark", "crop_yield:species=pepper+potato+tomato,world=0")
+    train = benchmark.generate("train", "200", 1, np.random.default_rng(0))
+    learner = NeuID3("facts").fit(view(train, benchmark=benchmark))
+    test = view(train, benchmark=benchmark, labelled=False)
+    given = probabilities_of(learner, test)
+    assert len(learner.trees_) == 3 and given.sum(axis=1) == pytest.approx(np.ones(200))
+    assert (given.argmax(axis=1) == train.labels).mean() > 0.9
+    assert any(rule.startswith("yield(2) :- ") for rule in learner.rules().rules)
+
+
+def test_late_trees_end_in_leaves() -> None:
+    train = view(patches(), "pretrained")
+    train.time_limit = 1e-9
+    learner = NeuID3("facts").fit(train)
+    assert learner.timed_out_ and list(nodes(learner.trees_[1])) == []
+    assert probabilities_of(learner, view(patches("test"), labelled=False)).shape == (60, 2)
+
+
+def test_tracks_follow_from_options() -> None:
+    assert track_of(NeuID3()) == "label_only" and track_of(NeuID3("facts")) == "pretrained"
+    assert track_of(NeuID3(named=True)) == "pretrained"
+    assert NeuID3("optimal").version != NeuID3().version
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("neuid3:depth=0", "depth must be 1 or more; got 0"),
+        ("neuid3:learning_rate=0", "learning_rate must be above 0; got 0"),
+        ("neuid3:least_gain=1", "least_gain must be 0 or more and below 1; got 1"),
+        ("neuid3:tests=best", "must be one of nf, union, bad, optimal, facts; got 'best'"),
+        ("neuid3:tests=facts,named=true", "tests=facts has no networks"),
+    ],
+)
+def test_options_out_of_range(spec: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        registry.create("learner", spec)
+
+
+def test_the_answer_is_known_for_eleusis_only() -> None:
+    with pytest.raises(UserError, match="require the task eleusis, whose concepts are known; got patches"):
+        NeuID3("optimal").fit(view(patches(), "label_only"))
+
+
+def test_a_missing_file_of_tests() -> None:
+    with pytest.raises(UserError, match=r"the file none\.pt of trained tests does not exist"):
+        NeuID3(reuse="none.pt").fit(seen(SUITS, "train", 4))
