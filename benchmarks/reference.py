@@ -82,7 +82,7 @@ REFERENCES = (
         "fcn",
         "FCN",
         "A fully connected network on the predicted concepts.",
-        ("follow_suit", "crop_yield", "indoor_scene"),
+        ("follow_suit", "crop_yield", "indoor_scene", "zoo"),
     ),
     Reference(
         "cnn_lstm",
