@@ -129,7 +129,10 @@ class Eleusis(Benchmark):
         )
         self.true_rule = CONCEPTS[concept]
         suits = "; ".join(SUITS)
-        self.inputs = f"1 {{ suit(C, ({suits})) }} 1 :- card(C).\n1 {{ rank(C, 1..{ranks}) }} 1 :- card(C).\n"
+        self.inputs = (
+            f"1 {{ suit(C, ({suits})) }} 1 :- card(C).\n1 {{ rank(C, 1..{ranks}) }} 1 :- card(C).\n"
+            "tint(C, red) :- red(C).\ntint(C, black) :- black(C).\n"
+        )
 
     def generate(
         self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
