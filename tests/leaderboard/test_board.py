@@ -203,7 +203,7 @@ def test_the_site_names_what_varies(site: Path) -> None:
     page = (site / "learner/random-forest.html").read_text()
     assert "framework accuracy, mean over shares, 95 %" in page and "test images 0." in page
     assert "mean over shares" in page and "rea under shift" not in page
-    assert "Mean over shares" in (site / "index.html").read_text()
+    assert "means over all shares" in (site / "index.html").read_text()
 
 
 # What is kept of predictions.

@@ -51,10 +51,26 @@ def test_atoms_are_counted_as_in_the_paper() -> None:
     assert paper_atoms("follow_suit", tree) == 2
 
 
+_ONE_ROW = {
+    "follow_suit": "player_1,player_2,player_3,player_4,winner\n2h,3h,4h,5h,player_4\n",
+    "sudoku_4x4": f"puzzle,label\n{' '.join('0' * 16)},valid\n",
+    "sudoku_9x9": f"puzzle,label\n{' '.join('0' * 81)},valid\n",
+}
+
+
+def write_splits(folder: Path, task: str) -> Path:
+    """Splits of one example each in the layout of the published files; returns `folder`."""
+    names = [f"{size}/train_{k}.csv" for size in ("small", "large") for k in range(1, 6)]
+    for name in (*names, "test.csv"):
+        path = folder / task / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_ONE_ROW[task], encoding="utf-8")
+    return folder
+
+
 @pytest.fixture
 def splits(tmp_path: Path) -> Path:
-    (tmp_path / "splits" / "follow_suit").mkdir(parents=True)
-    return tmp_path / "splits"
+    return write_splits(tmp_path / "splits", "follow_suit")
 
 
 def figures_of(
@@ -74,10 +90,10 @@ def figures_of(
 
 
 def test_a_network_with_options_is_compared_with_the_published_one(tmp_path: Path) -> None:
-    (tmp_path / "splits" / "sudoku_9x9").mkdir(parents=True)
+    splits = write_splits(tmp_path / "splits", "sudoku_9x9")
     jobs = [
         replace(job, track="pretrained", network="softmax:epochs=2")
-        for job in grid(["sudoku_9x9"], PRESETS["quick"], tmp_path / "splits")
+        for job in grid(["sudoku_9x9"], PRESETS["quick"], splits)
         if job.learner == "ffnsl"
     ]
     store = Store(tmp_path / "runs")
@@ -181,7 +197,7 @@ def test_a_reason_holds_if_its_condition_moves_the_figure_to_the_published_one()
 def test_the_network_of_the_code_is_a_reason_only_where_it_reproduces(
     splits: Path, tmp_path: Path, of_code: float
 ) -> None:
-    (splits / "sudoku_4x4").mkdir()
+    write_splits(splits, "sudoku_4x4")
     jobs = [job for job in grid(["sudoku_4x4"], PRESETS["quick"], splits) if "cnn_lstm" in job.learner]
     store = Store(tmp_path / "runs")
     for job in jobs:
