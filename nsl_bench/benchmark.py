@@ -16,9 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError, unknown
-from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Split
 
 __all__ = ["Benchmark", "Family", "Layout"]
+
+_FEW_EACH = 10
+"""Labelled images of each concept that learners of the track ``few_labels`` start from."""
 
 Facts = tuple[str, ...]
 """Ground facts without their full stops."""
@@ -213,6 +216,33 @@ class Benchmark(ABC):
             UserError: this benchmark defines none.
         """
         raise UserError(f"{self.name} has no knowledge features.")
+
+    def few_labels(self, rng: np.random.Generator) -> FewLabels:
+        """The labelled samples that learners of the track ``few_labels`` start from.
+
+        By default ten single images of each concept; a symbol of a row is then the concept of a slot.
+        """
+        concepts = rng.permutation(np.repeat(np.arange(len(self.concept_space)), _FEW_EACH))[:, None]
+        return FewLabels(concepts.astype(np.int16), concepts.astype(np.int64), (len(self.concept_space),))
+
+    def symbols(self) -> tuple[tuple[str, ...], ...]:
+        """For each symbol of a row and each of its values: ASP literals that say it of step ``T``.
+
+        By default a symbol is the concept of a slot.
+        """
+        told = [[self.facts(slot, concept) for concept in self.concept_space.concepts] for slot in range(len(self.slots))]
+        return tuple(tuple(", ".join(self._at(fact) for fact in facts) for facts in slot) for slot in told)
+
+    def memory(self) -> tuple[str, ...]:
+        """ASP literals of step ``T`` for each value that a sequence may be told to remember at first.
+
+        The values are those of the metadata field ``previous``; empty without it.
+        """
+        return ()
+
+    def _at(self, atom: str) -> str:
+        """An atom with the variable ``T`` as its step, where there are steps."""
+        return self.step_atom(atom, 0).replace("(0", "(T", 1) if self.sequential else atom
 
     def layout(self) -> Layout:
         """Arrangement of an example's images on a picture; by default side by side."""

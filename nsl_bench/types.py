@@ -25,6 +25,7 @@ __all__ = [
     "UNDECIDED",
     "ConceptSpace",
     "Example",
+    "FewLabels",
     "Hypothesis",
     "ImageRef",
     "LabelSpace",
@@ -397,3 +398,20 @@ class Hypothesis(Written):
     status: Literal["optimal", "feasible"] | None = None
     score: int | None = None
     fidelity: float | None = field(default=None, metadata={"since": 2})
+
+
+@dataclass(frozen=True, eq=False)
+class FewLabels:
+    """A few samples of images whose symbols are known, from which a perceiver starts.
+
+    Attributes:
+        concepts: int16 [m, places], what each image of a sample shows, `BLANK` for none.
+        targets: int64 [m, symbols], the value of each symbol of a sample.
+        values: number of values of each symbol.
+        images: int32 [m, places], indices into the network's part of the pool; empty until they are chosen.
+    """
+
+    concepts: npt.NDArray[np.int16]
+    targets: npt.NDArray[np.int64]
+    values: tuple[int, ...]
+    images: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0), np.int32))
