@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.benchmark import Benchmark, Family
 from nsl_bench.errors import UserError
 from nsl_bench.registry import Spec
 from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
@@ -92,6 +92,9 @@ class FollowSuit(Benchmark):
         if not 1 <= suits <= len(SUITS):
             raise UserError(f"follow_suit: suits must be between 1 and 4; got {suits}.")
         self.players = players
+        cards_of = "" if suits == 4 else f",suits={suits}"
+        members = tuple(f"follow_suit:players={n}{cards_of}" for n in (3, 4, 5, 6))
+        self.family = Family(f"follow_suit{cards_of}", members, "number of players")
         options = {key: str(n) for key, n in (("players", players), ("suits", suits)) if n != 4}
         self.name = str(Spec("follow_suit", (), options))
         cards = CARDS.concepts[: len(RANKS) * suits]
