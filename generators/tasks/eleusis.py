@@ -124,7 +124,10 @@ class Eleusis(Benchmark):
         hidden = {"concept": concept} if concept != "rank_order" else {}
         self.family = Family(
             str(Spec("eleusis", (), hidden)),
-            tuple(str(Spec("eleusis", (), {**hidden, "ranks": str(n)})) for n in (6, 8, 10)),
+            tuple(
+                str(Spec("eleusis", (), {**hidden, **({} if n == 8 else {"ranks": str(n)})}))
+                for n in (6, 8, 10)
+            ),
             "highest rank",
         )
         self.concept_space = symbols(ranks)

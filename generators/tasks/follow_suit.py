@@ -92,11 +92,9 @@ class FollowSuit(Benchmark):
         if not 1 <= suits <= len(SUITS):
             raise UserError(f"follow_suit: suits must be between 1 and 4; got {suits}.")
         self.players = players
-        cards_of = "" if suits == 4 else f",suits={suits}"
-        members = tuple(f"follow_suit:players={n}{cards_of}" for n in (3, 4, 5, 6))
-        self.family = Family(f"follow_suit{cards_of}", members, "number of players")
-        options = {key: str(n) for key, n in (("players", players), ("suits", suits)) if n != 4}
-        self.name = str(Spec("follow_suit", (), options))
+        members = tuple(_name(n, suits) for n in (3, 4, 5, 6))
+        self.family = Family(_name(4, suits), members, "number of players")
+        self.name = _name(players, suits)
         cards = CARDS.concepts[: len(RANKS) * suits]
         self.concept_space = CARDS if suits == 4 else ConceptSpace(CARDS.name, cards)
         self.tricks = len(cards) // players
@@ -195,6 +193,12 @@ class FollowSuit(Benchmark):
             concepts.append([CARDS.ids[row[slot]] for slot in self.slots])
             labels.append(self.labels.names.index(row["winner"]))
         return Split(part, self.concept_space, np.array(concepts, np.int16), np.array(labels, np.int16))
+
+
+def _name(players: int, suits: int) -> str:
+    """The shortest spec of the task."""
+    options = {key: str(n) for key, n in (("players", players), ("suits", suits)) if n != 4}
+    return str(Spec("follow_suit", (), options))
 
 
 def read_csv(path: Path, columns: list[str]) -> list[tuple[int, dict[str, str]]]:

@@ -205,7 +205,9 @@ class Bench:
             fixed = fixed_sizes(learner)
         changed = changed_sizes(material.benchmark, material.tested, fixed)
         if changed:
-            raise _NotApplicable(f"The learner's sizes are fixed, but there are {' and '.join(changed)}.")
+            raise _NotApplicable(
+                f"The learner's sizes are fixed, and {material.tested.name} has {' and '.join(changed)}."
+            )
 
     def _check_apart(self) -> None:
         """Refuse to show data of a secret seed to learners that are not kept apart."""

@@ -17,7 +17,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.learners.base import About, describe_here, version_of
 from nsl_bench.learners.command import command_of, is_command, version_of_command
 from nsl_bench.run.dials import Dials, combinations
-from nsl_bench.run.structure import test_task_of
+from nsl_bench.run.structure import member_of
 from nsl_bench.seeding import stable_hash
 from nsl_bench.shift import STANDARD, resolve, short_name
 from nsl_bench.source import ImageSource
@@ -301,7 +301,7 @@ def _tested(
     task: Benchmark, spec: str, source: str | None, shifts: Sequence[str], splits: Path | None
 ) -> tuple[str, str, str]:
     """The fields of a job that say which task it is tested on; empty for its own."""
-    other = test_task_of(task, spec) if spec else task
+    other = member_of(task, spec) if spec else task
     if other is task:
         return "", "", ""
     if splits is not None:

@@ -15,13 +15,13 @@ import numpy as np
 
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench.errors import UserError
 from nsl_bench.types import BLANK, ConceptSpace, Split
 
-__all__ = ["changed_sizes", "covering", "test_task_of", "with_concepts", "with_concepts_of"]
+__all__ = ["changed_sizes", "covering", "member_of", "with_concepts", "with_concepts_of"]
 
 
-def test_task_of(task: Benchmark, spec: str) -> Benchmark:
+def member_of(task: Benchmark, spec: str) -> Benchmark:
     """The member of a task's family that a spec names; the task itself if it names that.
 
     Raises:
@@ -37,8 +37,8 @@ def test_task_of(task: Benchmark, spec: str) -> Benchmark:
     if other.family is None or other.family.name != task.family.name:
         members = ", ".join(task.family.members)
         raise UserError(
-            f"The test task {spec} is not in the family of {task.name}; its members are {members}."
-            f"{did_you_mean(spec, task.family.members)}"
+            f"The test task {spec} is not in the family of {task.name}; members are {members}, and others "
+            f"that differ in the {task.family.changes}."
         )
     if other.sequential != task.sequential:
         raise UserError(f"{task.name} and {spec} cannot be tested on each other: only one has sequences.")
@@ -92,7 +92,7 @@ def changed_sizes(trained: Benchmark, tested: Benchmark, fixed: Sequence[str]) -
         "labels": (trained.labels.names, tested.labels.names),
     }
     return [
-        f"{len(then)} {name} in training and {len(now)} in the test"
+        f"{len(now)} {name} instead of {len(then)}"
         for name, (then, now) in sizes.items()
         if name in fixed and then != now
     ]
