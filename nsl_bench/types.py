@@ -46,12 +46,15 @@ Part = Literal["train", "validation", "test"]
 PoolPart = Literal["network", "a", "b"]
 """Which images: the network's, pool A (learners' train and validation sets), pool B (their test sets)."""
 
-Status = Literal["ok", "crashed", "timeout", "out_of_memory", "invalid_output", "failed"]
+Status = Literal[
+    "ok", "crashed", "timeout", "out_of_memory", "invalid_output", "failed", "not_applicable"
+]
 """How a run ended.
 
 ``"ok"``; or the learner raised or died (``crashed``), used up its time (``timeout``) or memory
 (``out_of_memory``), or answered with what is no answer (``invalid_output``). ``"failed"`` is any failure in
-records of version 1, and now one that is not the learner's own.
+records of version 1, and now one that is not the learner's own. ``"not_applicable"`` is not a failure: the
+learner's inputs or outputs have a fixed size, and the run's test task has another (since version 5).
 """
 
 STATUSES: tuple[str, ...] = get_args(Status)

@@ -23,6 +23,7 @@ PictureFormat = Literal["png", "svg", "pdf"]
 
 _FILTERS = (
     "benchmark",
+    "test_task",
     "learner",
     "network",
     "track",
@@ -166,7 +167,7 @@ class Results:
         """Select the runs of some benchmarks, learners, shifts and so on.
 
         Args:
-            values: one value or several for any of benchmark, learner, network, track, shift, share, repeat,
+            values: one value or several for any of benchmark, test_task, learner, network, track, shift, share, repeat,
                 size, source, status. Learners are called by their spec or by their display name.
 
         Raises:
@@ -303,7 +304,7 @@ class Results:
         if not len(self):
             return f"<Results: no runs in {self.folder}>"
         runs = self.frame
-        failed = int((runs["status"] != "ok").sum())
+        failed = int((~runs["status"].isin(["ok", "not_applicable"])).sum())
         parts = [f"{len(runs)} runs", *([f"{failed} failed"] if failed else [])]
         learners = ", ".join(self.names.get(name, name) for name in runs["learner"].unique())
         return f"<Results: {', '.join(parts)}; {', '.join(runs['benchmark'].unique())}; {learners}>"

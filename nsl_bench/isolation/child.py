@@ -31,7 +31,7 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.guarded import call, wire
 from nsl_bench.isolation import denied, sandbox
-from nsl_bench.learners.base import takes_validation, tuning_of, version_of
+from nsl_bench.learners.base import fixed_sizes, takes_validation, tuning_of, version_of
 from nsl_bench.learners.view import Images, Slots, TrackError, View
 from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
 
@@ -196,7 +196,8 @@ class _Host:
         kind = type(self.learner)
         track = getattr(self.learner, "track", "pretrained")
         version = version_of(self.learner, learner)
-        told = {"name": kind.__name__, "track": str(track), "version": version}
+        told: dict[str, Any] = {"name": kind.__name__, "track": str(track), "version": version}
+        told["fixed_size"] = list(fixed_sizes(self.learner))
         return {**told, "validation": takes_validation(self.learner), "loaded": self.loaded()}
 
     def fit(self, view: dict[str, Any], validation: dict[str, Any] | None = None) -> dict[str, Any]:

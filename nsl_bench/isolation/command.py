@@ -53,6 +53,7 @@ class FolderLearner:
         self.isolation: dict[str, str] = {}
         self._limits = limits
         self.takes_validation = False
+        self.fixed_size = False
         self.gives_probabilities = True
         self._train: View | None = None
         self._validation: View | None = None

@@ -47,6 +47,7 @@ class IsolatedLearner:
         version: version that the learner declares, with a hash of its file.
         tuning_: what the learner reports about its tuning.
         takes_validation: whether its `fit` takes a validation set.
+        fixed_size: sizes that cannot change between train and test set.
         stands_for: name of the learner's class.
         isolation: the restrictions in force.
         timed_out_: whether the time limit ended `fit` and the best hypothesis reported so far is used.
@@ -76,6 +77,7 @@ class IsolatedLearner:
             self.stands_for = str(made["name"])
             self.track, self.version = str(made["track"]), str(made["version"])
             self.takes_validation = bool(made["validation"])
+            self.fixed_size = tuple(str(name) for name in made["fixed_size"])
         except (KeyError, TypeError) as error:
             self.close()
             raise Failure(

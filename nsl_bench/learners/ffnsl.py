@@ -47,6 +47,7 @@ class FFNSL:
 
     version = "1"
     track: Track = "pretrained"
+    fixed_size = False
     answers_alike = True
 
     def __init__(
@@ -88,7 +89,6 @@ class FFNSL:
         self.solution_: Solution = solve(task, time_limit=limit)
         late = train.time_limit is not None and time.monotonic() - clock >= _LATE * _SHARE * train.time_limit
         self.timed_out_ = late and self.solution_.status != "optimal"
-        self._background = train.background
         self._answered = None
         return self
 
@@ -96,7 +96,7 @@ class FFNSL:
         """int16 [n]: the label that the rules derive, `UNDECIDED` or `AMBIGUOUS`."""
         if self._answered is None or self._answered[0] is not test:
             labels = crisp_labels(
-                self.solution_.hypothesis, self._background, test.contexts, test.label_space
+                self.solution_.hypothesis, test.background, test.contexts, test.label_space
             )
             self._answered = (test, labels)
         return self._answered[1]

@@ -82,7 +82,8 @@ def expanded(frame: pd.DataFrame, metrics: Sequence[str]) -> tuple[str, ...]:
         if METRICS[name].per_label is None:
             names.append(name)
             continue
-        tasks = frame["benchmark"].unique() if len(frame) else ()
+        columns = ("benchmark", "test_task") if len(frame) else ()
+        tasks = [task for column in columns for task in frame[column].unique() if task]
         names += [f"{name}_{label}" for task in tasks for label in _labels_if_here(task)]
     return tuple(dict.fromkeys(names))
 
@@ -114,7 +115,7 @@ def _answers(record: Record, stored: pd.DataFrame) -> list[Answers]:
     """The answers of each evaluation that is stored with its labels."""
     if "label" not in stored:
         return []
-    names = _labels(record.job.task)
+    names = _labels(record.job.tested)
     codes = {**_CODES, **{name: k for k, name in enumerate(names)}}
     columns = [f"p_{name}" for name in names]
     kept = list(stored["evaluation"].unique())

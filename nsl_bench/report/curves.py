@@ -87,9 +87,11 @@ def draw(
             axes[-1, column].set_xlabel("share of shifted examples (%)")
         legend(figure, {label: entries[label] for label in labels.values() if label in entries})
         values = dict(zip(SETTING, setting, strict=True)) if isinstance(setting, tuple) else {}
-        heading(figure, f"{values['benchmark']} ({values['size']}, {_short(str(values['source']))})")
+        task = " -> ".join(str(values[name]) for name in ("benchmark", "test_task") if values[name])
+        heading(figure, f"{task} ({values['size']}, {_short(str(values['source']))})")
         source = str(values["source"] or "").partition(":")[0]
-        name = "-".join(part for part in (str(values["benchmark"]), source, str(values["size"])) if part)
+        tasks = str(values["benchmark"]), str(values["test_task"])
+        name = "-".join(part for part in (*tasks, source, str(values["size"])) if part)
         path = folder / file_name(name, format)
         if path in written:
             path = path.with_stem(f"{path.stem}-{len(written)}")

@@ -29,7 +29,7 @@ __all__ = ["intervals"]
 
 _AXES = {"repeat": SPLITS, "network_seed": "network seeds", "learner_draw": "learner seeds"}
 _LINE = [*SETTING, "track", "network", "learner", "shift", "percent"]
-_SHOWN = ("benchmark", "source", "size", "track", "network", "learner", "shift", "percent")
+_SHOWN = ("benchmark", "test_task", "source", "size", "track", "network", "learner", "shift", "percent")
 _REUSED = 2.0
 """Images count as the sampled units where each is shown so often on average."""
 
@@ -72,7 +72,7 @@ def _row(results: Runs, records: dict[str, Record], group: pd.DataFrame) -> dict
         return None  # not all combinations of splits and seeds were run
     scores = [_scores(results, by_place[place]) for place in places]
     job = records[by_place[places[0]]].job
-    task = _task(job.task)
+    task = _task(job.tested)
     known = [np.array(one, np.float64) for one in scores if one is not None]
     if len(known) < len(scores) or (not task.own_tests and len(set(map(len, known))) > 1):
         return None
@@ -81,7 +81,7 @@ def _row(results: Runs, records: dict[str, Record], group: pd.DataFrame) -> dict
     tests = tuple(axes[0]) if task.own_tests else (axes[0][0],)
     images = None
     if job.track != "symbolic" and not job.sealed:
-        images = _images(job.task, job.source, job.seed, job.splits, tests)
+        images = _images(job.tested, job.source, job.seed, job.splits, tests)
     found = interval(
         table,
         factors=[list(_AXES.values())[k] for k in used],

@@ -41,7 +41,8 @@ def export(jobs: Sequence[Job], out: Path, bench: Bench, *, images: bool) -> Ite
 
 def _name(job: Job) -> str:
     """A folder's name: readable, and one for each job."""
-    words = "-".join([job.benchmark, str(job.dials), job.size, str(job.repeat), job.key()[:8]])
+    tasks = [job.benchmark, *([job.test_task] if job.test_task else [])]
+    words = "-".join([*tasks, str(job.dials), job.size, str(job.repeat), job.key()[:8]])
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in words)
 
 
