@@ -32,7 +32,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.guarded import call, wire
 from nsl_bench.isolation import denied, sandbox
 from nsl_bench.learners.base import fixed_sizes, takes_validation, tuning_of, version_of
-from nsl_bench.learners.view import Images, Slots, TrackError, View
+from nsl_bench.learners.view import Images, LabelledImages, Slots, TrackError, View
 from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
 
 __all__ = ["PRELOADED", "RemoteView", "live"]
@@ -115,6 +115,12 @@ class _RemoteBenchmark:
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         return tuple(self._facts[slot][self.concept_space.ids[concept]])
 
+    def symbols(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(values) for values in self._ask("symbols"))
+
+    def memory(self) -> tuple[str, ...]:
+        return tuple(self._ask("memory"))
+
     def features(self, concepts: Any, metadata: Any) -> Any:
         return self._ask("features")
 
@@ -170,6 +176,7 @@ class RemoteView(View):
         self._n = card["n"]
         self._benchmark = cast(Benchmark, _RemoteBenchmark(card, channel))
         self._metadata: dict[str, npt.NDArray[Any]] = card["metadata"]
+        self.sequences, self.steps = card["sequences"], card["steps"]
         self._labels = card["labels"]
         self._images = _RemoteImages(card["view"], self._n, channel) if card["images"] else None
         self._channel, self._id = channel, card["view"]
@@ -178,6 +185,12 @@ class RemoteView(View):
     def _predictions(self) -> Predictions | None:  # type: ignore[override]
         told = self._channel.ask("predictions", view=self._id)
         return None if told is None else Predictions(told["probabilities"], told["blank"])
+
+    @property
+    def few_labels(self) -> LabelledImages:
+        """Images that are not in any example, with their symbols."""
+        told = self._channel.ask("few_labels", view=self._id)
+        return LabelledImages(told["images"], told["targets"], tuple(told["values"]))
 
     def report(self, rules: Sequence[str]) -> None:
         """Report the best hypothesis so far. It is used if the time limit ends `fit`."""

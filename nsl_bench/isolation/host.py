@@ -317,6 +317,8 @@ def card_of(view: View) -> dict[str, Any]:
         "metadata": {name: _fixed(column) for name, column in view.metadata.items()},
         "labels": labels,
         "images": images,
+        "sequences": view.sequences,
+        "steps": view.steps,
     }
 
 
@@ -360,7 +362,10 @@ def _answer(view: View, question: dict[str, Any]) -> Any:
         if sum(map(len, rules)) <= _LONGEST_RULES:
             view.report(rules)
         return None
-    if what in ("background", "bias", "features", "knowledge_features", "contexts"):
+    if what == "few_labels":
+        few = view.few_labels
+        return {"images": few.images, "targets": few.targets, "values": few.values}
+    if what in ("symbols", "memory", "background", "bias", "features", "knowledge_features", "contexts"):
         return getattr(view, what)
     raise UserError(f"A view has no '{str(what)[:50]}'.")
 

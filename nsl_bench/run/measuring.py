@@ -135,7 +135,7 @@ class Material:
         views: dict[str, View] = {}
         if self.track != "symbolic":
             views["framework"] = self.view(self.test, labelled=False)
-        if self.track in ("symbolic", "pretrained"):
+        if self.track in ("symbolic", "pretrained", "few_labels"):
             views["hypothesis"] = self.view(self.test, labelled=False, truth=True)
         return views
 

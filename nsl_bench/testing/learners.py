@@ -52,7 +52,7 @@ class LearnerTests(Tests):
         return learner.fit(view(train, benchmark=benchmark)) or learner
 
     def test_declares_a_track(self) -> None:
-        assert track_of(self.make()) in ("symbolic", "pretrained", "label_only", "end_to_end")
+        assert track_of(self.make()) in ("symbolic", "pretrained", "few_labels", "label_only", "end_to_end")
 
     def test_gives_probabilities_and_labels(self, fitted: Learner) -> None:
         benchmark, _, test = self.splits()
