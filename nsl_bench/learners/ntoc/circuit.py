@@ -8,10 +8,12 @@ expanded, so that a pass is one log-sum-exp over a table.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CLIP", "TableCircuit", "Traces", "literals"]
+__all__ = ["CLIP", "Pass", "TableCircuit", "Traces", "literals"]
 
 CLIP = 1e-6
 """Probabilities are kept this far from 0 and 1."""
@@ -40,9 +42,8 @@ class Pass:
 
     Attributes:
         joint: tensor [n], log-probability of symbols, memory and answer together.
-        symbols: tensor [n], log-probability of the symbols (and of the memory that comes in, if that is part
-            of a product) alone.
-        flow: tensor [products, given, answers, memory out]: share of each weight in `joint`, summed over the
+        symbols: tensor [n], log-probability of the symbols and of the memory that comes in.
+        flow: tensor [worlds, memory in, answers, memory out]: share of each weight in `joint`, summed over the
             examples; None if it was not asked for.
     """
 
@@ -52,37 +53,41 @@ class Pass:
 
 
 class TableCircuit:
-    """Weights of ``P(memory in, answer, memory out | world)`` with the root's uniform sum over worlds.
+    """Weights ``P(answer, memory out | world, memory in)`` below a uniform sum over worlds.
+
+    The memory that comes in is part of a product. With one distribution over both ends of the memory for each
+    world, in place of that, the latent values of all sequences fall together and nothing is learned.
 
     Args:
         values: number of values of each symbol of a step, e.g. ``(10, 10)`` for two digits.
         answers: number of answers.
         memory: number of values of the memory.
-        told: whether the memory that comes in is part of a product, so that weights say
-            ``P(answer, memory out | world, memory in)``.
         seed: seed of the first weights, which are nearly uniform.
 
     Attributes:
-        theta: float64 tensor [worlds, memory in, answers, memory out], normalised over all but the first
-            axis, or over the last two if `told`.
+        theta: float64 tensor [worlds, memory in, answers, memory out], normalised over the last two.
     """
 
-    def __init__(
-        self, values: tuple[int, ...], answers: int, memory: int, told: bool = False, seed: int = 0
-    ) -> None:
+    def __init__(self, values: tuple[int, ...], answers: int, memory: int, seed: int = 0) -> None:
         import torch
 
-        self.values, self.answers, self.memory, self.told = values, answers, memory, told
-        self.worlds = 1
-        for count in values:
-            self.worlds *= count
+        self.values, self.answers, self.memory = values, answers, memory
+        self.worlds = math.prod(values)
         draw = torch.Generator().manual_seed(seed)
         shape = (self.worlds, memory, answers, memory)
         self.theta = self._normalised(1 + 0.1 * torch.rand(shape, generator=draw, dtype=torch.float64))
 
-    def _normalised(self, weights: Any) -> Any:
-        over = (2, 3) if self.told else (1, 2, 3)
-        return weights / weights.sum(dim=over, keepdim=True).clamp_min(1e-300)
+    def state_dict(self) -> dict[str, Any]:
+        """The weights, for a checkpoint."""
+        return {"theta": self.theta}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take the weights of a checkpoint."""
+        self.theta = state["theta"]
+
+    @staticmethod
+    def _normalised(weights: Any) -> Any:
+        return weights / weights.sum(dim=(2, 3), keepdim=True).clamp_min(_LEAST)
 
     def worlds_of(self, symbols: list[Any]) -> Any:
         """Tensor [n, worlds]: log-probability of each world.
@@ -114,9 +119,7 @@ class TableCircuit:
         evidence = (entered[:, :, None, None] * answered[:, None, :, None] * left[:, None, None, :]).flatten(1)
         total = ((evidence @ table.T) * shown).sum(dim=1).clamp_min(_LEAST)
         joint = total.log() + sum(tops).squeeze(1)
-        symbols = torch.logsumexp(worlds, dim=1)
-        if self.told:
-            symbols = symbols + torch.logsumexp(came, dim=1)
+        symbols = torch.logsumexp(worlds, dim=1) + torch.logsumexp(came, dim=1)
         found = None
         if flow:
             with torch.no_grad():
@@ -131,8 +134,7 @@ class TableCircuit:
         import torch
 
         flow = flow.to(self.theta.dtype)
-        over = (2, 3) if self.told else (1, 2, 3)
-        reached = flow.sum(dim=over, keepdim=True) > 0
+        reached = flow.sum(dim=(2, 3), keepdim=True) > 0
         target = torch.where(reached, self._normalised(flow), self.theta)
         self.theta = (1 - rate) * self.theta + rate * target
 
@@ -150,7 +152,7 @@ class TableCircuit:
 
         shown = (worlds - torch.logsumexp(worlds, dim=1, keepdim=True)).exp().to(self.theta.dtype)
         joint = torch.einsum("nw,ni,wiyo->nyo", shown, came.to(self.theta.dtype), self.theta)
-        joint = joint / joint.sum(dim=(1, 2), keepdim=True).clamp_min(1e-300)
+        joint = joint / joint.sum(dim=(1, 2), keepdim=True).clamp_min(_LEAST)
         return joint.sum(dim=2), joint.sum(dim=1)
 
     def run(self, worlds: Any, first: Any) -> Any:
@@ -200,6 +202,14 @@ class Traces:
             "square": torch.zeros(shape),
             "times": torch.zeros(n),
         }
+
+    def state_dict(self) -> dict[str, Any]:
+        """The probabilities and what Adam keeps of them, for a checkpoint."""
+        return self.state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take what a checkpoint has."""
+        self.state = dict(state)
 
     def take(self, rows: Any) -> Any:
         """Tensor [m, steps, memory] of these sequences, which collects a gradient."""
