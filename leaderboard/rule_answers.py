@@ -95,6 +95,6 @@ def _judge(
     space = covering(trained, named).concept_space
     task = with_concepts_of(task_of_split(named, number, seed), space)
     split = with_concepts(split, space)
-    contexts = task.contexts(split.concepts if concepts is None else concepts, split.metadata)
+    contexts = task.contexts(split.concepts if concepts is None else concepts, split.metadata, split.steps)
     labels = crisp_labels(rules, task.background, contexts, task.labels)
     return {"labels": labels, "atoms": count_atoms(trained, rules), "rules": len(rules_in(rules))}

@@ -314,6 +314,9 @@ def card_of(view: View) -> dict[str, Any]:
         "label_names": space.names,
         "label_atoms": space.atoms,
         "slots": view.slots,
+        "sequential": view.sequential,
+        "sequences": view.sequences,
+        "steps": view.steps,
         "metadata": {name: _fixed(column) for name, column in view.metadata.items()},
         "labels": labels,
         "images": images,
@@ -360,7 +363,9 @@ def _answer(view: View, question: dict[str, Any]) -> Any:
         if sum(map(len, rules)) <= _LONGEST_RULES:
             view.report(rules)
         return None
-    if what in ("background", "bias", "features", "knowledge_features", "contexts"):
+    if what == "step_atom":
+        return view.step_atom(str(question["atom"]), int(question["step"]))
+    if what in ("background", "bias", "features", "knowledge_features", "contexts", "sequence_contexts"):
         return getattr(view, what)
     raise UserError(f"A view has no '{str(what)[:50]}'.")
 
