@@ -166,6 +166,7 @@ class Board:
             about = {
                 "benchmark": contest.benchmark,
                 "benchmark_version": contest.version,
+                "test_task": contest.test_task,
                 "source": contest.source,
                 "size": contest.size,
                 **dict.fromkeys(("splits", "splits_fingerprint", "source_fingerprint", "sealed"), ""),

@@ -68,7 +68,7 @@ class Numbers:
         """Add a row of predictions."""
         self._count(run, evaluation, predicted)
         labels = truth(run.job, *self._places[run.id])
-        n_labels = len(registry.create("benchmark", run.job.benchmark).labels)
+        n_labels = len(registry.create("benchmark", run.job.tested).labels)
         visible = shown(predicted, np.arange(len(labels)) * n_labels + labels)
         look = replace(look_at(predicted), shown=packed(visible))
         self.answers[run.id][evaluation] = predicted[0]
@@ -84,7 +84,7 @@ class Numbers:
         answered = Answers(
             truth(run.job, contest, cell),
             self.answers[run.id][evaluation],
-            registry.create("benchmark", run.job.task).labels.names,
+            registry.create("benchmark", run.job.tested).labels.names,
             rules=rules,
             record=mine,
         )
@@ -93,7 +93,7 @@ class Numbers:
     def impute(self, run: Run) -> None:
         """Add a failed run."""
         contest, cell = self._places[run.id]
-        n_labels = len(registry.create("benchmark", run.job.benchmark).labels)
+        n_labels = len(registry.create("benchmark", run.job.tested).labels)
         predicted = _always(majority(run.job, contest, cell), len(truth(run.job, contest, cell)), n_labels)
         for evaluation in contest.evaluations(run.job.track):
             self._count(run, evaluation, predicted)
@@ -104,7 +104,7 @@ class Numbers:
         answered = Answers(
             truth(run.job, contest, cell),
             codes,
-            registry.create("benchmark", run.job.task).labels.names,
+            registry.create("benchmark", run.job.tested).labels.names,
             evaluation,
             evaluation == contest.evaluations(run.job.track)[-1],
             None if given is None else given.astype(np.float64),

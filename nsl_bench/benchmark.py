@@ -88,8 +88,8 @@ class Benchmark(ABC):
         named_shifts: specs of shifts by short name, for shifts that suit every source.
         about: what a data set's card says besides, e.g. the source and licence of the task's own tables.
         sequential: whether rows are steps of sequences (`nsl_bench.types.Split.sequences`). Background
-            knowledge then says what the label of the step ``now(T)`` is, and `step_facts`, `current_step` and
-            `step_atom` put the step into facts and atoms.
+            knowledge then says what the label of the step ``now(T)`` is (`current_step`), and `step_atom`
+            puts the step into facts and atoms.
         family: family of tasks of several sizes that this one belongs to, if there is one. A learner may be
             trained on one member and tested on another.
     """
@@ -276,10 +276,7 @@ class Benchmark(ABC):
         return (*facts, *self.metadata_facts(metadata))
 
     def step_facts(self, step: int, concepts: npt.NDArray[np.int16], metadata: Mapping[str, Any]) -> Facts:
-        """Facts of one step of a sequence, without full stops; `concepts` [slots] and metadata are the row's.
-
-        By default those of `context`, with the step as their first argument.
-        """
+        """Facts of one step of a sequence: those of `context` for the row, each as `step_atom` has it."""
         return tuple(self.step_atom(fact, step) for fact in self.context(concepts, metadata))
 
     def current_step(self, step: int) -> Facts:

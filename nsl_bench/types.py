@@ -46,9 +46,7 @@ Part = Literal["train", "validation", "test"]
 PoolPart = Literal["network", "a", "b"]
 """Which images: the network's, pool A (learners' train and validation sets), pool B (their test sets)."""
 
-Status = Literal[
-    "ok", "crashed", "timeout", "out_of_memory", "invalid_output", "failed", "not_applicable"
-]
+Status = Literal["ok", "crashed", "timeout", "out_of_memory", "invalid_output", "failed", "not_applicable"]
 """How a run ended.
 
 ``"ok"``; or the learner raised or died (``crashed``), used up its time (``timeout``) or memory

@@ -81,6 +81,7 @@ def jobs_at(
         seed=contest.seed,
         sealed=commitment,
         describe=describe,
+        test_tasks=[contest.test_task],
     )
 
 

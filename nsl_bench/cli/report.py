@@ -34,7 +34,10 @@ def _filters(function: Any) -> Any:
     for name in reversed(_FILTERS):
         words = name.replace("_", " ")
         option = click.option(
-            f"--{words.replace(' ', '-')}", name, multiple=True, help=f"Only runs of this {words}. Repeatable."
+            f"--{words.replace(' ', '-')}",
+            name,
+            multiple=True,
+            help=f"Only runs of this {words}. Repeatable.",
         )
         function = option(function)
     return function
@@ -169,7 +172,18 @@ def _report(
 def _listed(found: Results) -> str:
     """Every run with its key."""
     tested = ["test_task"] if found.frame["test_task"].any() else []
-    columns = ["key", "status", "benchmark", *tested, "learner", "network", "shift", "percent", "size", "repeat"]
+    columns = [
+        "key",
+        "status",
+        "benchmark",
+        *tested,
+        "learner",
+        "network",
+        "shift",
+        "percent",
+        "size",
+        "repeat",
+    ]
     table = found.frame[columns].rename(columns={"percent": "shifted (%)"})
     return f"{table.to_string(index=False)}\n"
 

@@ -90,7 +90,9 @@ class _RemoteBenchmark:
         self.name = card["name"]
         self.labels = LabelSpace(tuple(card["label_names"]), tuple(card["label_atoms"]))
         self.slots = tuple(card["slots"])
+        self.sequential = bool(card["sequential"])
         self._view = card["view"]
+        self._step_atoms: dict[tuple[str, int], str] = {}
 
     def _ask(self, what: str, **given: Any) -> Any:
         return self._channel.ask(what, view=self._view, **given)
@@ -130,8 +132,17 @@ class _RemoteBenchmark:
     def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
         return tuple(self._ask("feature_names", knowledge=knowledge))
 
-    def contexts(self, concepts: Any, metadata: Any) -> list[tuple[str, ...]]:
+    def contexts(self, concepts: Any, metadata: Any, steps: Any = None) -> list[tuple[str, ...]]:
         return [tuple(facts) for facts in self._ask("contexts")]
+
+    def sequence_contexts(self, concepts: Any, metadata: Any, steps: Any) -> list[tuple[str, ...]]:
+        return [tuple(facts) for facts in self._ask("sequence_contexts")]
+
+    def step_atom(self, atom: str, step: int) -> str:
+        known = (atom, int(step))
+        if known not in self._step_atoms:
+            self._step_atoms[known] = str(self._ask("step_atom", atom=atom, step=int(step)))
+        return self._step_atoms[known]
 
 
 class _RemoteImages(Images):
@@ -176,7 +187,7 @@ class RemoteView(View):
         self._n = card["n"]
         self._benchmark = cast(Benchmark, _RemoteBenchmark(card, channel))
         self._metadata: dict[str, npt.NDArray[Any]] = card["metadata"]
-        self.sequences, self.steps = card["sequences"], card["steps"]
+        self._sequences, self._steps = card["sequences"], card["steps"]
         self._labels = card["labels"]
         self._images = _RemoteImages(card["view"], self._n, channel) if card["images"] else None
         self._channel, self._id = channel, card["view"]

@@ -314,17 +314,24 @@ def card_of(view: View) -> dict[str, Any]:
         "label_names": space.names,
         "label_atoms": space.atoms,
         "slots": view.slots,
+        "sequential": view.sequential,
+        "sequences": view.sequences,
+        "steps": view.steps,
         "metadata": {name: _fixed(column) for name, column in view.metadata.items()},
         "labels": labels,
         "images": images,
-        "sequences": view.sequences,
-        "steps": view.steps,
     }
 
 
 def _fixed(column: Any) -> np.ndarray[Any, Any]:
     array = np.asarray(column)
     return array.astype(str) if array.dtype.kind == "O" else array
+
+
+_ASKED = frozenset(
+    "symbols memory background bias features knowledge_features contexts sequence_contexts".split()
+)
+"""Attributes of a view that a learner's process may ask for as they are."""
 
 
 def answer(view: View, question: dict[str, Any]) -> dict[str, Any]:
@@ -365,7 +372,9 @@ def _answer(view: View, question: dict[str, Any]) -> Any:
     if what == "few_labels":
         few = view.few_labels
         return {"images": few.images, "targets": few.targets, "values": few.values}
-    if what in ("symbols", "memory", "background", "bias", "features", "knowledge_features", "contexts"):
+    if what == "step_atom":
+        return view.step_atom(str(question["atom"]), int(question["step"]))
+    if what in _ASKED:
         return getattr(view, what)
     raise UserError(f"A view has no '{str(what)[:50]}'.")
 

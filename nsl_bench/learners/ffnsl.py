@@ -95,9 +95,7 @@ class FFNSL:
     def predict(self, test: View) -> npt.NDArray[np.int16]:
         """int16 [n]: the label that the rules derive, `UNDECIDED` or `AMBIGUOUS`."""
         if self._answered is None or self._answered[0] is not test:
-            labels = crisp_labels(
-                self.solution_.hypothesis, test.background, test.contexts, test.label_space
-            )
+            labels = crisp_labels(self.solution_.hypothesis, test.background, test.contexts, test.label_space)
             self._answered = (test, labels)
         return self._answered[1]
 

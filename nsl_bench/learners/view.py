@@ -127,8 +127,6 @@ class View:
     Attributes:
         track: supervision that the view provides.
         part: ``"train"`` or ``"test"``.
-        sequences: int32 [n], sequence of each row; the rows of a sequence are adjacent.
-        steps: int32 [n], place of each row in its sequence, from 1.
         time_limit: wall-clock seconds for `fit`; None for no limit. A learner that stops before the limit
             keeps its result; one that exceeds it is stopped.
     """
@@ -148,12 +146,14 @@ class View:
         self.track: Track = track
         self.part: Part = split.part
         self.time_limit = time_limit
-        self.sequences, self.steps = split.sequences, split.steps
         self._n = len(split)
         self._benchmark = benchmark
         self._metadata = dict(split.metadata)
+        self._sequences, self._steps = split.sequences, split.steps
         self._labels = split.labels.astype(np.int64) if labelled else None
         self._predictions = predictions if track in _WITH_CONCEPTS else None
+        if track == "few_labels" and source is not None:
+            self._predictions = None  # concepts are told in place of images, never beside them
         hidden = replace(
             split, concepts=np.full_like(split.concepts, BLANK), labels=np.zeros_like(split.labels)
         )
@@ -289,6 +289,24 @@ class View:
         return self._metadata
 
     @property
+    def sequences(self) -> npt.NDArray[np.int32]:
+        """int32 [n]: the sequence that each row belongs to: 0, 1, 2, ...
+
+        The rows of a sequence are adjacent and in order; an example that is no sequence has one row.
+        """
+        return self._sequences
+
+    @property
+    def steps(self) -> npt.NDArray[np.int32]:
+        """int32 [n]: place of each row in its sequence, from 1."""
+        return self._steps
+
+    @property
+    def sequential(self) -> bool:
+        """Whether rows are steps of sequences, so that a label may depend on earlier rows."""
+        return self._benchmark.sequential
+
+    @property
     def predictions(self) -> Predictions:
         """Concepts of the images and their probabilities.
 
@@ -374,10 +392,25 @@ class View:
     def contexts(self) -> list[tuple[str, ...]]:
         """Facts of each example: its concepts and metadata, without full stops.
 
+        A row of a sequence has the facts of its own step and of all earlier ones, and which step is asked.
+
         Raises:
             TrackError: the track has no concepts.
         """
-        return self._benchmark.contexts(self.concept_ids, self._metadata)
+        return self._benchmark.contexts(self.concept_ids, self._metadata, self._steps)
+
+    @cached_property
+    def sequence_contexts(self) -> list[tuple[str, ...]]:
+        """Facts of all steps of each sequence, for learners that see a sequence as one example.
+
+        Raises:
+            TrackError: the track has no concepts.
+        """
+        return self._benchmark.sequence_contexts(self.concept_ids, self._metadata, self._steps)
+
+    def step_atom(self, atom: str, step: int) -> str:
+        """The atom that holds at a step of a sequence where `atom` is one of a row's."""
+        return self._benchmark.step_atom(atom, step)
 
     reported: tuple[str, ...] = ()
     """The last hypothesis that `report` was given."""

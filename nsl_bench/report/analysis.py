@@ -96,7 +96,8 @@ def rule_shares(results: Runs, predicates: Sequence[str]) -> pd.DataFrame:
     """Share of repeats whose hypothesis holds a rule about each predicate.
 
     Returns:
-        One row a benchmark, test task, size, network, learner, shift and percentage: ``n`` and a column a predicate.
+        One row a benchmark, test task, size, network, learner, shift and percentage: ``n`` and a column a
+        predicate.
 
     Raises:
         UserError: there are no runs.

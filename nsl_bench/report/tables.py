@@ -1,7 +1,8 @@
 """Tables of results: mean and standard error over repeats, as Markdown, CSV or LaTeX.
 
 A *setting* is what results may be compared within: benchmark, version, test task, source, train size, seed or
-secret seed, splits, and the protocol's version. Each makes one table with a row for each learner, shift and share.
+secret seed, splits, and the protocol's version. Each makes one table with a row for each learner, shift and
+share.
 """
 
 from __future__ import annotations

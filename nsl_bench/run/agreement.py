@@ -104,9 +104,10 @@ def labels_by_rules(
     """
     metadata = tuple((name, column.tobytes()) for name, column in sorted(split.metadata.items()))
     asked = (benchmark.name, benchmark.version, rules, concepts.tobytes(), concepts.shape, metadata)
+    asked += (split.steps.tobytes(),) if benchmark.sequential else ()
     if asked not in _known:
         while len(_known) >= _KEPT:
             _known.pop(next(iter(_known)))
-        contexts = benchmark.contexts(concepts, split.metadata)
+        contexts = benchmark.contexts(concepts, split.metadata, split.steps)
         _known[asked] = crisp(rules, benchmark.background, contexts, benchmark.labels, allowance=allowance)
     return _known[asked]

@@ -79,7 +79,7 @@ class Groups:
     def __init__(self, jobs: Sequence[Job]) -> None:
         groups: dict[tuple[str, str], deque[Job]] = {}
         for job in jobs:
-            groups.setdefault((job.task, job.tested, job.source), deque()).append(job)
+            groups.setdefault((job.task, job.source), deque()).append(job)
         self._free = deque(groups.values())
         self._own: dict[int, deque[Job]] = {}
 

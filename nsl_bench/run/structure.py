@@ -56,8 +56,8 @@ def covering(first: Benchmark, second: Benchmark) -> Benchmark:
         if set(other.concept_space.concepts) <= set(one.concept_space.concepts):
             return one
     raise UserError(
-        f"{first.name} and {second.name} cannot be tested on each other: each has a {first.concept_space.name} "
-        "that the other lacks."
+        f"{first.name} and {second.name} cannot be tested on each other: each has a "
+        f"{first.concept_space.name} that the other lacks."
     )
 
 

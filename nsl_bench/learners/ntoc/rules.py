@@ -28,7 +28,7 @@ def program(theta: npt.NDArray[np.float64], values: tuple[int, ...], view: View)
         view: of the task; names the symbols, the first memory and the labels.
     """
     rules = list(_entries(theta, values))
-    sequential = any("T" in said for symbol in view.symbols for said in symbol)
+    sequential = view.sequential
     step = "T" if sequential else "1"
     for number, symbol in enumerate(view.symbols):
         rules += [f"symbol({step},{number},{value}) :- {said}." for value, said in enumerate(symbol)]
