@@ -230,7 +230,10 @@ class Benchmark(ABC):
 
         By default a symbol is the concept of a slot.
         """
-        told = [[self.facts(slot, concept) for concept in self.concept_space.concepts] for slot in range(len(self.slots))]
+        told = [
+            [self.facts(slot, concept) for concept in self.concept_space.concepts]
+            for slot in range(len(self.slots))
+        ]
         return tuple(tuple(", ".join(self._at(fact) for fact in facts) for facts in slot) for slot in told)
 
     def memory(self) -> tuple[str, ...]:

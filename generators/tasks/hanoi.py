@@ -118,9 +118,7 @@ class Hanoi(Benchmark):
 
     version = "1.0.0"
     description = "Which moves bring a tower of disks, in images of digits, to another peg?"
-    labels = LabelSpace(
-        tuple(f"{p}_to_{q}" for p, q in MOVES), tuple(f"move({p},{q})" for p, q in MOVES)
-    )
+    labels = LabelSpace(tuple(f"{p}_to_{q}" for p, q in MOVES), tuple(f"move({p},{q})" for p, q in MOVES))
     concept_space = _SIZES
     metadata: Mapping[str, str] = MappingProxyType(
         {"previous": "label of the move before the first step of a sequence; -1 for its other steps"}

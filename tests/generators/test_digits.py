@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from nsl_bench.generators.sources.mnist_train import MnistTrain
 from nsl_bench.generators.sources.digits import Mnist, SklearnDigits
 
 from nsl_bench import registry
@@ -72,6 +73,16 @@ class TestMnist(SourceTests):
             labels = source.labels(part)
             images = source.render(part, np.arange(len(labels)))
             assert np.array_equal(images[:, 0, 0, 0], labels + 1)
+
+
+class TestMnistTrain(TestMnist):
+    """Nearly all train images are in pool A, and all test images in pool B."""
+
+    total = {"network": 6, "a": 54, "b": 60}  # noqa: RUF012
+
+    @classmethod
+    def make(cls) -> MnistTrain:
+        return MnistTrain(cls.root, digits(6))
 
 
 class TestRealMnist:

@@ -114,9 +114,13 @@ class TableCircuit:
 
         table = self.theta.to(worlds.dtype).flatten(1)
         tops = [one.detach().amax(dim=1, keepdim=True) for one in (worlds, came, went)]
-        shown, entered, left = ((one - top).exp() for one, top in zip((worlds, came, went), tops, strict=True))
+        shown, entered, left = (
+            (one - top).exp() for one, top in zip((worlds, came, went), tops, strict=True)
+        )
         answered = torch.nn.functional.one_hot(answer, self.answers).to(worlds.dtype)
-        evidence = (entered[:, :, None, None] * answered[:, None, :, None] * left[:, None, None, :]).flatten(1)
+        evidence = (entered[:, :, None, None] * answered[:, None, :, None] * left[:, None, None, :]).flatten(
+            1
+        )
         total = ((evidence @ table.T) * shown).sum(dim=1).clamp_min(_LEAST)
         joint = total.log() + sum(tops).squeeze(1)
         symbols = torch.logsumexp(worlds, dim=1) + torch.logsumexp(came, dim=1)

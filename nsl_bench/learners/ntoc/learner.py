@@ -171,7 +171,9 @@ class NTOC:
         try:
             self.checkpoint.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UserError(f"ntoc: the folder {self.checkpoint} cannot be made: {error.strerror}.") from error
+            raise UserError(
+                f"ntoc: the folder {self.checkpoint} cannot be made: {error.strerror}."
+            ) from error
         return Checkpoint(self.checkpoint / f"ntoc-{identity}.safetensors", identity)
 
     def _learn(self, grid: Any, labels: Any, first: Any, rows: Any, seen: Any, optimiser: Any) -> None:
@@ -266,7 +268,9 @@ class NTOC:
     def _by_rules(self, test: View) -> npt.NDArray[np.int16]:
         from nsl_bench.guarded.rules import crisp
 
-        return crisp(self._rules, test.background, test.contexts, test.label_space, what="the circuit's rules")
+        return crisp(
+            self._rules, test.background, test.contexts, test.label_space, what="the circuit's rules"
+        )
 
     def rules(self) -> Hypothesis:
         """The circuit as ASP: an entry for each product whose weights are nearly certain."""
