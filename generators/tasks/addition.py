@@ -32,7 +32,7 @@ _BACKGROUND = """\
 step(T) :- digit(T,_,_).
 next(T,T+1) :- step(T), step(T+1).
 
-% What the two digits of a step sum to by themselves: 10 or more, 9, and the last digit without and with 1 more.
+% The sum of a step's own digits: 10 or more, 9, and its last digit without and with 1 more.
 total(T,A+B) :- digit(T,first,A), digit(T,second,B).
 tens(T) :- total(T,S), S > 9.
 nine(T) :- total(T,9).

@@ -329,7 +329,10 @@ def _fixed(column: Any) -> np.ndarray[Any, Any]:
 
 
 _ASKED = frozenset(
-    "symbols memory background bias features knowledge_features contexts sequence_contexts".split()
+    (
+        *("symbols", "memory", "background", "bias", "features", "knowledge_features"),
+        *("contexts", "sequence_contexts"),
+    )
 )
 """Attributes of a view that a learner's process may ask for as they are."""
 

@@ -167,7 +167,7 @@ class StatePerceiver:
         import torch
 
         seen = self.net["see"](self._canvas(pictures))
-        n, wide, height, width = seen.shape
+        wide, height, width = seen.shape[1:]
         places = (seen + _position_code(wide, height, width)).flatten(2).transpose(1, 2)
         scores = self.net["key"](places) @ self.net.query / math.sqrt(self._HEAD)
         found = (scores.softmax(dim=1)[:, :, None] * self.net["value"](places)).sum(dim=1)

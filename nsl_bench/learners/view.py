@@ -255,7 +255,8 @@ class View:
         """
         if self._few is None:
             raise TrackError(
-                f"No labelled images are available here: {self.part} views of the track '{self.track}' have none."
+                f"No labelled images are available here: {self.part} views of the track '{self.track}' have "
+                "none."
             )
         few, source = self._few
         images = np.zeros((*few.images.shape, *source.shape), np.uint8)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nsl_bench.generators.sources.mnist_train import MnistTrain
 from nsl_bench.generators.sources.digits import Mnist, SklearnDigits
+from nsl_bench.generators.sources.mnist_train import MnistTrain
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
@@ -83,6 +83,11 @@ class TestMnistTrain(TestMnist):
     @classmethod
     def make(cls) -> MnistTrain:
         return MnistTrain(cls.root, digits(6))
+
+    def test_parts_are_stratified(self, source: ImageSource) -> None:
+        counts = {part: np.bincount(source.labels(part)) for part in PARTS}
+        train = counts["network"] + counts["a"]
+        assert np.array_equal(counts["network"], 10 * train // 100)
 
 
 class TestRealMnist:

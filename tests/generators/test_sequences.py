@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from nsl_bench.generators.tasks.addition import sums
+from nsl_bench.generators.tasks.hanoi import MOVES, optimal_moves
 
 from nsl_bench import registry
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.errors import UserError
-from nsl_bench.generators.tasks.addition import sums
-from nsl_bench.generators.tasks.hanoi import MOVES, optimal_moves
 from nsl_bench.testing import TaskTests
 from nsl_bench.types import BLANK
 

@@ -83,7 +83,7 @@ def test_a_step_of_learning_moves_weights_to_the_flow() -> None:
 
 
 def simulated(n: int, length: int, right: float, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Probabilities [n, length, 2, 5] of digits of base 5, of which a share is right, and the sums' digits."""
+    """Probabilities [n, length, 2, 5] of digits of base 5, a share of them right, and the sums' digits."""
     rng = np.random.default_rng(seed)
     digits = rng.integers(0, 5, (n, length, 2))
     answers, carry = np.zeros((n, length), np.int64), np.zeros(n, np.int64)

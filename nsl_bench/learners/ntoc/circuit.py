@@ -43,8 +43,8 @@ class Pass:
     Attributes:
         joint: tensor [n], log-probability of symbols, memory and answer together.
         symbols: tensor [n], log-probability of the symbols and of the memory that comes in.
-        flow: tensor [worlds, memory in, answers, memory out]: share of each weight in `joint`, summed over the
-            examples; None if it was not asked for.
+        flow: tensor [worlds, memory in, answers, memory out]: share of each weight in `joint`, summed over
+            the examples; None if it was not asked for.
     """
 
     joint: Any

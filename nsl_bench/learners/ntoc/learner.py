@@ -180,7 +180,7 @@ class NTOC:
         """One minibatch: weights, latent memory and perceiver each take a step."""
         import torch
 
-        n, steps = grid.shape
+        steps = grid.shape[1]
         worlds = self._worlds(seen, grid.reshape(-1))
         latent = self._traces.take(rows)
         memory = literals(torch.cat([first[:, None], latent], dim=1))
@@ -297,7 +297,7 @@ def grid_of(view: View) -> Any:
     length = int(steps.max(initial=1))
     if len(starts) * length != len(steps):
         raise UserError(
-            f"ntoc: all sequences of {view.benchmark_name} must have the same number of steps; the longest has "
-            f"{length}."
+            f"ntoc: all sequences of {view.benchmark_name} must have the same number of steps; the longest "
+            f"has {length}."
         )
     return torch.as_tensor(starts[:, None] + np.arange(length))
