@@ -11,6 +11,7 @@ from nsl_bench.generators.sources.mnist_train import MnistTrain
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
+from nsl_bench.source import ImageSource
 from nsl_bench.testing import SourceTests
 from nsl_bench.testing.sources import PARTS
 from nsl_bench.types import ConceptSpace
