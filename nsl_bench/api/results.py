@@ -168,7 +168,8 @@ class Results:
 
         Args:
             values: one value or several for any of benchmark, test_task, learner, network, track, shift,
-                share, repeat, size, source, status. Learners are called by their spec or by their display name.
+                share, repeat, size, source, status. Learners are called by their spec or by their display
+                name.
 
         Raises:
             UserError: an unknown name, or a value that no run has.

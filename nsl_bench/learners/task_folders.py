@@ -11,8 +11,9 @@
 ====================  ======================================================================
 
 Columns of the examples: ``example`` (its id), ``sequence`` and ``step`` (of tasks whose rows are steps of
-sequences), ``label`` (a label's name; train only), ``meta_NAME`` for each meta-datum, ``images`` (a list over slots of PNG bytes, null for a blank; where the track has images and they
-were asked for), and in the tracks with concepts ``concepts`` (a list over slots of names, null for a blank),
+sequences), ``label`` (a label's name; train only), ``meta_NAME`` for each meta-datum, ``images`` (a list over
+slots of PNG bytes, null for a blank; where the track has images and they were asked for), and in the tracks
+with concepts ``concepts`` (a list over slots of names, null for a blank),
 ``probabilities`` (a list over slots of lists over the concepts of ``task.json``) and ``facts`` (the example's
 facts, as a logic program sees it).
 
