@@ -101,7 +101,7 @@ def simulated(n: int, length: int, right: float) -> tuple[torch.Tensor, torch.Te
 
 
 def test_the_circuit_finds_addition_in_noisy_digits() -> None:
-    """90 % of the digits are right, and the carry is in no example; every likeliest entry is that of a sum."""
+    """90 % of the digits are right, and the carry is in no example; each likeliest entry is a sum."""
     n = 1000
     seen, answers = simulated(n, 3, 0.9)
     circuit, traces = TableCircuit((BASE, BASE), BASE, 2), Traces(n, 2, 2, 0.02, 0)

@@ -172,7 +172,7 @@ class NTOC:
             self.checkpoint.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(
-                f"ntoc: the folder {self.checkpoint} cannot be made: {error.strerror}."
+                f"ntoc: the folder {self.checkpoint} cannot be created: {error.strerror}."
             ) from error
         return Checkpoint(self.checkpoint / f"ntoc-{identity}.safetensors", identity)
 
