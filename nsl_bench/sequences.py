@@ -21,6 +21,7 @@ __all__ = [
     "rows_of",
     "sequences_of",
     "take_whole",
+    "with_earlier",
 ]
 
 Ints = npt.NDArray[np.int32]
@@ -82,6 +83,14 @@ def joined(steps: Rows, columns: npt.NDArray[Any], filling: float) -> npt.NDArra
     result = np.full((n, longest, k), filling, columns.dtype)
     result[sequences, np.asarray(steps) - 1] = columns
     return result.reshape(n, longest * k)
+
+
+def with_earlier(steps: Rows, columns: npt.NDArray[Any], filling: float) -> npt.NDArray[Any]:
+    """[n, longest * k]: columns [n, k] of each row's sequence up to the row, side by side; else `filling`."""
+    wide = joined(steps, columns, filling)[sequences_of(steps)]
+    later = np.arange(wide.shape[1]) >= (np.asarray(steps) * columns.shape[1])[:, None]
+    wide[later] = filling
+    return wide
 
 
 def check_sequences(sequences: Rows, steps: Rows) -> None:
