@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +17,20 @@ from nsl_bench.run.job import Job
 from nsl_bench.run.structure import covering
 from nsl_bench.shift import resolve
 from nsl_bench.source import ImageSource
-from nsl_bench.types import Part, Split
+from nsl_bench.types import BLANK, Part, Split
 
 from .contests import Cell, Contest
 
-__all__ = ["PARTS", "hashes_of", "images_shown", "majority", "network_sees", "test_number", "truth"]
+__all__ = [
+    "PARTS",
+    "hashes_of",
+    "images_shown",
+    "majority",
+    "network_sees",
+    "sequences_of_run",
+    "test_number",
+    "truth",
+]
 
 PARTS: tuple[Part, ...] = ("train", "test")
 """The parts that have a content hash."""
@@ -135,6 +145,16 @@ def shifted(job: Job, contest: Contest, cell: Cell, evaluation: str) -> npt.NDAr
         return None
     split = _test_split(job.tested, job.source, contest.data_seed(cell), *_test_of(job))
     return split.shift(float(job.test_percent)).shifted
+
+
+def sequences_of_run(job: Job, contest: Contest, cell: Cell) -> dict[str, npt.NDArray[np.integer[Any]]]:
+    """Steps and numbers of images of a run's test rows, int [n] each; nothing where rows are no steps."""
+    task = _task(job.tested)
+    if not task.sequential:
+        return {}
+    size, number = _test_of(job)
+    split = symbolic_split(task, "test", size, number, seed=contest.data_seed(cell))
+    return {"steps": split.steps, "images": (split.concepts != BLANK).sum(axis=1)}
 
 
 @cache

@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["alone", "check_sequences", "first_rows", "rows_of", "sequences_of", "take_whole"]
+__all__ = [
+    "all_of",
+    "alone",
+    "check_sequences",
+    "first_rows",
+    "joined",
+    "mean_of",
+    "rows_of",
+    "sequences_of",
+    "take_whole",
+    "with_earlier",
+]
 
 Ints = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.integer[Any]]
@@ -46,6 +57,40 @@ def rows_of(steps: Rows, which: Rows) -> npt.NDArray[np.int64]:
     within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     rows: npt.NDArray[np.int64] = np.repeat(starts[chosen], lengths) + within
     return rows
+
+
+def all_of(steps: Rows, holds: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """bool [sequences]: whether something holds in all rows of a sequence."""
+    found: npt.NDArray[np.bool_] = np.logical_and.reduceat(holds, first_rows(steps))
+    return found
+
+
+def mean_of(steps: Rows, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """float64 [sequences]: scores of sequences whose mean is that of the rows' scores.
+
+    They are the sequences' mean scores; where sequences differ in length, longer ones weigh more.
+    """
+    starts = first_rows(steps)
+    sums: npt.NDArray[np.float64] = np.add.reduceat(scores, starts)
+    return sums * (len(starts) / len(scores))
+
+
+def joined(steps: Rows, columns: npt.NDArray[Any], filling: float) -> npt.NDArray[Any]:
+    """[sequences, longest * k]: columns [n, k] of all rows of a sequence side by side, the rest filled."""
+    sequences = sequences_of(steps)
+    n, k = len(first_rows(steps)), columns.shape[1]
+    longest = int(np.max(steps, initial=1))
+    result = np.full((n, longest, k), filling, columns.dtype)
+    result[sequences, np.asarray(steps) - 1] = columns
+    return result.reshape(n, longest * k)
+
+
+def with_earlier(steps: Rows, columns: npt.NDArray[Any], filling: float) -> npt.NDArray[Any]:
+    """[n, longest * k]: columns [n, k] of each row's sequence up to the row, side by side; else `filling`."""
+    wide = joined(steps, columns, filling)[sequences_of(steps)]
+    later = np.arange(wide.shape[1]) >= (np.asarray(steps) * columns.shape[1])[:, None]
+    wide[later] = filling
+    return wide
 
 
 def check_sequences(sequences: Rows, steps: Rows) -> None:

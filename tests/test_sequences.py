@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsl_bench.sequences import check_sequences, sequences_of
+from nsl_bench.metrics import METRICS, Answers, compute
+from nsl_bench.sequences import all_of, check_sequences, joined, mean_of, sequences_of
 from nsl_bench.types import ConceptSpace, Split
 
 SPACE = ConceptSpace("digit", ("0", "1"))
@@ -76,3 +79,34 @@ def test_a_cut_sequence_is_refused(rows: list[int]) -> None:
 def test_steps_out_of_order_are_refused(sequences: list[int], steps: list[int], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         check_sequences(np.array(sequences), np.array(steps))
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=8), st.data())
+def test_scores_of_sequences_have_the_mean_of_the_rows(lengths: list[int], data: st.DataObject) -> None:
+    split = sequential(lengths)
+    right = np.array(data.draw(st.lists(st.booleans(), min_size=len(split), max_size=len(split))))
+    assert np.isclose(mean_of(split.steps, right.astype(float)).mean(), right.mean())
+    each = [right[split.sequences == k].all() for k in range(len(lengths))]
+    assert all_of(split.steps, right).tolist() == each
+    side_by_side = joined(split.steps, split.concepts, -1)
+    assert side_by_side.shape == (len(lengths), max(lengths))
+    assert side_by_side[side_by_side >= 0].tolist() == split.concepts[:, 0].tolist()
+
+
+def test_metrics_of_sequences() -> None:
+    split = sequential([2, 2, 2, 2])
+    predicted = split.labels.copy()
+    predicted[0] = 1
+    answers = Answers(
+        split.labels.astype(np.int64),
+        predicted,
+        ("a", "b"),
+        steps=split.steps,
+        images=np.full(8, 2),
+    )
+    found = compute(METRICS, answers)
+    assert found["framework_accuracy"] == 7 / 8 and found["sequence_accuracy"] == 3 / 4
+    assert np.isclose(found["effective_image_accuracy"] ** 4, 3 / 4)
+    assert "hypothesis_sequence_accuracy" not in found
+    plain = compute(METRICS, replace(answers, steps=None))
+    assert not {name for name in plain if "sequence" in name or "effective" in name}

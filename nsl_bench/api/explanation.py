@@ -308,6 +308,8 @@ def _find(name: str, setting: _Setting) -> _Example:
     part: Part = "train" if name.startswith("train") else "test"
     tested = setting.test_task if part == "test" else None
     task: Benchmark = registry.create("benchmark", tested or setting.task)
+    if task.sequential:
+        raise UserError(f"explain shows single examples, but {task.name} has sequences of steps.")
     pool = make_source(task, setting.source)
     change = resolve(setting.shift, task, pool)
     share = setting.share if setting.share is not None else 100.0 if change else 0.0

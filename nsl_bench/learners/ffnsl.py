@@ -14,7 +14,7 @@ import numpy.typing as npt
 from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.inference.crisp import crisp_labels
-from nsl_bench.learners.d2k import Penalty, TNorm, learning_task
+from nsl_bench.learners.d2k import ExamplesOf, Penalty, TNorm, learning_task
 from nsl_bench.learners.view import View
 from nsl_bench.types import Hypothesis, Track, WeightedExample, one_hot
 
@@ -38,6 +38,8 @@ class FFNSL:
         constant: the constant penalty.
         t_norm: how the confidences of an example's images are combined.
         time_limit: seconds for the rule learner; the best hypothesis so far is kept.
+        examples: where rows are steps of sequences: one example for each of the ``sequences``, or one for
+            each of the ``steps``, with all earlier ones.
 
     Attributes:
         examples_: weighted examples that `fit` generated.
@@ -57,6 +59,7 @@ class FFNSL:
         constant: int = 10,
         t_norm: TNorm = "goedel",
         time_limit: float | None = None,
+        examples: ExamplesOf = "sequences",
     ) -> None:
         if constant < 1:
             raise UserError(f"ffnsl: constant must be 1 or more; got {constant}.")
@@ -67,6 +70,7 @@ class FFNSL:
         self.constant = constant
         self.t_norm: TNorm = t_norm
         self.time_limit = time_limit
+        self.examples: ExamplesOf = examples
         self._answered: tuple[View, npt.NDArray[np.int16]] | None = None
 
     def fit(self, train: View) -> FFNSL:
@@ -76,7 +80,7 @@ class FFNSL:
             UserError: the rule learner is not installed, or cannot read the task.
         """
         solve = registry.factory("rule_learner", self.rule_learner)
-        task = learning_task(train, self.penalty, self.constant, self.t_norm)
+        task = learning_task(train, self.penalty, self.constant, self.t_norm, self.examples)
         self.examples_: tuple[WeightedExample, ...] = task.examples
         limit = self.time_limit
         if train.time_limit is not None:

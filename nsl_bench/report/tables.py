@@ -43,7 +43,11 @@ __all__ = [
     "with_standard",
 ]
 
-DEFAULT_METRICS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time")
+DEFAULT_METRICS = (
+    *("hypothesis_accuracy", "hypothesis_sequence_accuracy", "framework_accuracy", "sequence_accuracy"),
+    *("effective_image_accuracy", "brier_score", "atoms", "learning_time"),
+)
+"""Those of sequences are left out where a task has none."""
 
 SETTING = (
     *("benchmark", "benchmark_version", "test_task", "source"),

@@ -103,8 +103,8 @@ def labels_by_rules(
         Ended: the evaluation exceeded its resources.
     """
     metadata = tuple((name, column.tobytes()) for name, column in sorted(split.metadata.items()))
-    asked = (benchmark.name, benchmark.version, rules, concepts.tobytes(), concepts.shape, metadata)
-    asked += (split.steps.tobytes(),) if benchmark.sequential else ()
+    steps = split.steps.tobytes() if benchmark.sequential else b""
+    asked = (benchmark.name, benchmark.version, rules, concepts.tobytes(), concepts.shape, metadata, steps)
     if asked not in _known:
         while len(_known) >= _KEPT:
             _known.pop(next(iter(_known)))

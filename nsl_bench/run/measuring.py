@@ -323,6 +323,8 @@ def _count(
             network_uncertainty=_network_uncertainty(test),
             rules=hypothesis,
             record=found.numbers,
+            steps=test.split.steps if benchmark.sequential else None,
+            images=(test.split.concepts != BLANK).sum(axis=1),
         )
         found.numbers.update(compute(METRICS, answered))
     found.numbers.update(told.numbers)
@@ -403,6 +405,9 @@ def _frame(
         columns.update({f"p_{name}": probabilities[:, k] for k, name in enumerate(benchmark.labels.names)})
     if causes is not None:
         columns["repaired_by"] = causes
+    if benchmark.sequential:
+        columns["step"] = split.steps
+        columns["images"] = (split.concepts != BLANK).sum(axis=1)
     return pd.DataFrame(columns)
 
 

@@ -1,0 +1,114 @@
+"""Runs of tasks whose rows are steps of sequences."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+
+import numpy as np
+import parity
+import pytest
+
+from nsl_bench import registry
+from nsl_bench.data.splits import make_source, make_split
+from nsl_bench.inference.engines import Exact
+from nsl_bench.inference.query import Query
+from nsl_bench.learners.d2k import weighted_examples
+from nsl_bench.learners.view import View
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import plan
+from nsl_bench.run.true_rule import example_quality
+from nsl_bench.types import Predictions
+
+TASK = "parity"
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task, as if another package had it."""
+    found = registry._found
+    point = EntryPoint("parity", "parity:Parity", registry.KINDS["benchmark"])
+
+    def with_parity(kind: registry.Kind) -> dict[str, EntryPoint]:
+        return {**found(kind), **({"parity": point} if kind == "benchmark" else {})}
+
+    monkeypatch.setattr(registry, "_found", with_parity)
+
+
+@pytest.fixture(scope="module")
+def view() -> View:
+    task = parity.Parity()
+    split = make_split(task, make_source(task), "train")
+    return View(split, task, "symbolic", predictions=Predictions.certain(split.concepts, 2))
+
+
+def test_a_row_has_the_facts_of_earlier_steps(view: View) -> None:
+    bits = view.concept_ids[:3, 0].tolist()
+    first = (f"bit(1,{bits[0]})", f"start(1,{view.metadata['start'][0]})")
+    assert view.contexts[0] == (*first, "now(1)")
+    assert view.contexts[2] == (*first, f"bit(2,{bits[1]})", f"bit(3,{bits[2]})", "now(3)")
+    assert view.sequence_contexts[0] == (*first, f"bit(2,{bits[1]})", f"bit(3,{bits[2]})")
+    assert view.sequential and len(view.sequence_contexts) == 16
+
+
+def test_a_sequence_is_one_example_or_each_step_is(view: View) -> None:
+    whole, steps = weighted_examples(view), weighted_examples(view, examples="steps")
+    assert (len(whole), len(steps)) == (16, 48)
+    assert whole[0].inclusions == tuple(f"parity({t},{view.labels[t - 1]})" for t in (1, 2, 3))
+    assert whole[0].exclusions == tuple(f"parity({t},{1 - view.labels[t - 1]})" for t in (1, 2, 3))
+    task = parity.Parity()
+    for examples in (whole, steps):
+        quality = example_quality(examples, task)
+        assert quality == {"weight_penalty_ratio": 1.0, "incorrect_examples": 0.0}
+
+
+def test_a_step_is_as_sure_as_its_earlier_images() -> None:
+    task = parity.Parity()
+    split = make_split(task, make_source(task), "train")
+    seen = Predictions.certain(split.concepts, 2)
+    seen.probabilities[0, 0] = np.where(seen.probabilities[0, 0] == 1, 0.6, 0.4)
+    view = View(split, task, "symbolic", predictions=seen)
+    assert [e.penalty for e in weighted_examples(view)[:2]] == [61, 101]
+    assert [e.penalty for e in weighted_examples(view, examples="steps")[:4]] == [61, 61, 61, 101]
+
+
+@pytest.mark.parametrize("examples", ["sequences", "steps"])
+def test_rules_with_a_memory_are_learned_and_hold_on_longer_sequences(examples: str) -> None:
+    bench = Bench(limits=None)
+    learner = f"ffnsl:examples={examples}"
+    tested = ["", f"{TASK}:length=6"]
+    records = [bench.run(job).record for job in plan(TASK, [learner], symbolic=True, test_tasks=tested)]
+    for record in records:
+        assert record.status == "ok", record.message
+        assert record.metrics["hypothesis_sequence_accuracy"] == record.metrics["hypothesis_accuracy"] == 1.0
+        assert "sequence_accuracy" not in record.metrics
+        assert record.metrics["equivalent"] == 1.0
+
+
+def test_probabilities_of_a_step_depend_on_earlier_images() -> None:
+    bench = Bench(limits=None)
+    (job,) = plan(TASK, ["ffnsl"], network="softmax:epochs=2")
+    outcome = bench.run(job)
+    record = outcome.record
+    assert record.status == "ok", record.message
+    assert record.inference["engine"] == "auto", record.inference
+    assert 0 <= record.metrics["sequence_accuracy"] <= record.metrics["framework_accuracy"]
+    assert "effective_image_accuracy" in record.metrics
+    frame = outcome.predictions
+    assert frame is not None and {"step", "images"} <= set(frame)
+    material = bench.material(job)
+    seen = material.test.predictions
+    assert seen is not None
+    own = seen.probabilities[:3, 0, 1].astype(float)
+    odd = float(material.test.split.metadata["start"][0])
+    framework = frame[frame["evaluation"] == "framework"]["p_odd"].to_numpy()[:3]
+    for t in range(3):
+        odd = odd * (1 - own[t]) + (1 - odd) * own[t]
+        assert abs(framework[t] - odd) < 1e-3
+
+
+def test_a_query_has_the_slots_of_all_steps() -> None:
+    query = Query.of(parity.Parity(), [parity.Parity.true_rule], steps=2)
+    assert query.choices == ((("bit(1,0)",), ("bit(1,1)",)), (("bit(2,0)",), ("bit(2,1)",)))
+    half = np.full((1, 2, 2), 0.5, np.float32)
+    answer = Exact()(query, half, [("now(2)", "start(1,0)")])
+    assert np.allclose(answer.probabilities, 0.5)
