@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.errors import UserError
+
 __all__ = [
     "all_of",
     "alone",
     "check_sequences",
     "first_rows",
+    "grid",
     "joined",
     "mean_of",
     "rows_of",
@@ -149,3 +152,18 @@ def take_whole(sequences: Rows, steps: Rows, rows: Rows) -> tuple[Ints, Ints]:
             "whole sequences"
         )
     return sequences_of(taken), taken.astype(np.int32)
+
+
+def grid(steps: Rows) -> npt.NDArray[np.int64]:
+    """int64 [sequences, steps]: the rows of each sequence.
+
+    Raises:
+        UserError: sequences of different lengths.
+    """
+    starts, length = first_rows(steps), int(np.asarray(steps).max(initial=1))
+    if len(starts) * length != len(steps):
+        raise UserError(
+            f"All sequences must have the same number of steps; the longest has {length}, and others "
+            "have fewer."
+        )
+    return np.asarray(starts[:, None] + np.arange(length))

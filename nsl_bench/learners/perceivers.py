@@ -171,7 +171,7 @@ class StatePerceiver:
         places = (seen + _position_code(wide, height, width)).flatten(2).transpose(1, 2)
         scores = self.net["key"](places) @ self.net.query / math.sqrt(self._HEAD)
         found = (scores.softmax(dim=1)[:, :, None] * self.net["value"](places)).sum(dim=1)
-        return list(torch.split(self.net["say"](found), self.values, dim=1))
+        return list(torch.split(self.net["say"](found), list(self.values), dim=1))
 
     def _canvas(self, pictures: Pictures) -> Any:
         """float32 tensor [n, channels, rows * SIDE, columns * SIDE]; black where nothing is shown."""
@@ -231,7 +231,7 @@ def pretrain(perceiver: Any, few: LabelledImages, epochs: int, rate: float, colu
     optimiser = torch.optim.Adam(perceiver.net.parameters(), lr=rate)
     perceiver.net.train()
     for _ in range(epochs):
-        for rows_now in torch.randperm(len(targets)).split(_FEW_BATCH):
+        for rows_now in torch.split(torch.randperm(len(targets)), _FEW_BATCH):
             said = perceiver.logits(pictures.take(rows_now))
             losses = [
                 torch.nn.functional.cross_entropy(one, targets[rows_now, k]) for k, one in enumerate(said)

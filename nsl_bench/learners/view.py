@@ -247,6 +247,11 @@ class View:
         return self._images
 
     @property
+    def has_images(self) -> bool:
+        """Whether `images` can be asked for."""
+        return self._images is not None
+
+    @property
     def few_labels(self) -> LabelledImages:
         """Images that are not in any example, with their symbols.
 

@@ -19,11 +19,12 @@ from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
 from nsl_bench.learners.ntoc.rules import program
 from nsl_bench.learners.perceivers import Pictures, SlotPerceiver, perceiver_for, pretrain, read
-from nsl_bench.learners.view import TrackError, View
+from nsl_bench.learners.view import View
 from nsl_bench.perception.checkpoint import Checkpoint
+from nsl_bench.sequences import grid
 from nsl_bench.types import Hypothesis, Track, one_hot
 
-__all__ = ["NTOC", "grid_of"]
+__all__ = ["NTOC"]
 
 _MOST_WEIGHTS = 20_000_000
 
@@ -102,10 +103,10 @@ class NTOC:
         """
         import torch
 
-        grid = grid_of(train)
-        labels = torch.as_tensor(train.labels)[grid]
+        places = torch.as_tensor(grid(train.steps))
+        labels = torch.as_tensor(train.labels)[places]
         with seeded(self.seed):
-            self._net, values = self._perceiver(train, grid.shape[1])
+            self._net, values = self._perceiver(train, places.shape[1])
             memory = self.memory or (len(train.memory) if train.memory else 2)
             if math.prod(values) * memory**2 * train.n_labels > _MOST_WEIGHTS:
                 raise UserError(
@@ -113,8 +114,8 @@ class NTOC:
                     f"weights ({len(values)} symbols of {max(values)} values); use a task with fewer images."
                 )
             self.circuit_ = TableCircuit(values, train.n_labels, memory, self.seed)
-            self._traces = Traces(len(grid), grid.shape[1] - 1, memory, self.memory_rate, self.seed)
-            self._train(train, grid, labels)
+            self._traces = Traces(len(places), places.shape[1] - 1, memory, self.memory_rate, self.seed)
+            self._train(train, places, labels)
         self._rules = program(self.circuit_.theta.numpy(), values, train)
         return self
 
@@ -138,7 +139,7 @@ class NTOC:
         """Whether a symbol is what a slot shows."""
         return self._net is None or isinstance(self._net, SlotPerceiver)
 
-    def _train(self, train: View, grid: Any, labels: Any) -> None:
+    def _train(self, train: View, places: Any, labels: Any) -> None:
         """Joint training."""
         import torch
         from tqdm import tqdm
@@ -146,7 +147,7 @@ class NTOC:
         epochs = self.epochs or (70 if self._of_slots else 30)
         rate = self.learning_rate or (1e-3 if self._of_slots else 1e-4)
         seen = self._seen(train)
-        first = self._first(train, grid)
+        first = self._first(train, places)
         parts: dict[str, Any] = {"circuit": self.circuit_, "traces": self._traces}
         optimiser = None
         if self._net is not None:
@@ -156,8 +157,8 @@ class NTOC:
         kept = self._checkpoint(train, epochs, rate)
         start = kept.read(parts, order)
         for epoch in tqdm(range(start, epochs), "ntoc", initial=start, total=epochs, disable=None):
-            for rows in np.array_split(order.permutation(len(grid)), math.ceil(len(grid) / self.batch)):
-                self._learn(grid[rows], labels[rows], first[rows], torch.as_tensor(rows), seen, optimiser)
+            for rows in np.array_split(order.permutation(len(places)), math.ceil(len(places) / self.batch)):
+                self._learn(places[rows], labels[rows], first[rows], torch.as_tensor(rows), seen, optimiser)
             self.epochs_ = epoch + 1
             kept.write(epoch + 1, parts, order)
         kept.remove()
@@ -176,12 +177,12 @@ class NTOC:
             ) from error
         return Checkpoint(self.checkpoint / f"ntoc-{identity}.safetensors", identity)
 
-    def _learn(self, grid: Any, labels: Any, first: Any, rows: Any, seen: Any, optimiser: Any) -> None:
+    def _learn(self, places: Any, labels: Any, first: Any, rows: Any, seen: Any, optimiser: Any) -> None:
         """One minibatch: weights, latent memory and perceiver each take a step."""
         import torch
 
-        steps = grid.shape[1]
-        worlds = self._worlds(seen, grid.reshape(-1))
+        steps = places.shape[1]
+        worlds = self._worlds(seen, places.reshape(-1))
         latent = self._traces.take(rows)
         memory = literals(torch.cat([first[:, None], latent], dim=1))
         free = torch.zeros_like(memory[:, :1])  # nothing follows the last step, so anything may go out of it
@@ -215,14 +216,14 @@ class NTOC:
         """Tensor [rows, worlds], as `TableCircuit.worlds_of`."""
         return self.circuit_.worlds_of([literals(one) for one in self._symbols(seen, rows)])
 
-    def _first(self, view: View, grid: Any) -> Any:
+    def _first(self, view: View, places: Any) -> Any:
         """float32 tensor [sequences, memory]: what is remembered before the first step."""
         import torch
 
         if view.memory and "previous" in view.metadata:
-            values = torch.as_tensor(np.asarray(view.metadata["previous"], np.int64))[grid[:, 0]]
+            values = torch.as_tensor(np.asarray(view.metadata["previous"], np.int64))[places[:, 0]]
         else:
-            values = torch.zeros(len(grid), dtype=torch.int64)
+            values = torch.zeros(len(places), dtype=torch.int64)
         return torch.nn.functional.one_hot(values, self.circuit_.memory).float()
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
@@ -236,17 +237,17 @@ class NTOC:
         if not len(test):
             return result
         net = self._net
-        if net is not None and not _has_images(test):
+        if net is not None and not test.has_images:
             if not self._of_slots:
                 return one_hot(self._by_rules(test), test.n_labels)
             seen: Any = torch.as_tensor(test.probabilities)
         else:
             seen = self._seen(test)
-        grid = grid_of(test)
-        first = self._first(test, grid)
+        places = torch.as_tensor(grid(test.steps))
+        first = self._first(test, places)
         with torch.inference_mode(), seeded(self.seed):
-            for some in torch.arange(len(grid)).split(_TOGETHER):
-                rows = grid[some]
+            for some in torch.split(torch.arange(len(places)), _TOGETHER):
+                rows = places[some]
                 worlds = self._worlds(seen, rows.reshape(-1)).reshape(*rows.shape, -1)
                 result[rows.reshape(-1)] = self.circuit_.run(worlds, first[some]).flatten(0, 1).numpy()
         return result
@@ -261,7 +262,7 @@ class NTOC:
         with torch.inference_mode(), seeded(self.seed):
             parts = [
                 torch.stack(self._symbols(seen, rows), dim=1)
-                for rows in torch.arange(len(test)).split(_TOGETHER)
+                for rows in torch.split(torch.arange(len(test)), _TOGETHER)
             ]
         return np.asarray(torch.cat(parts), np.float64)
 
@@ -275,29 +276,3 @@ class NTOC:
     def rules(self) -> Hypothesis:
         """The circuit as ASP: an entry for each product whose weights are nearly certain."""
         return Hypothesis(self._rules, 0)
-
-
-def _has_images(view: View) -> bool:
-    try:
-        return view.images is not None
-    except TrackError:
-        return False
-
-
-def grid_of(view: View) -> Any:
-    """int64 tensor [sequences, steps]: the rows of each sequence.
-
-    Raises:
-        UserError: sequences of different lengths.
-    """
-    import torch
-
-    steps = np.asarray(view.steps)
-    starts = np.flatnonzero(steps == 1)
-    length = int(steps.max(initial=1))
-    if len(starts) * length != len(steps):
-        raise UserError(
-            f"ntoc: all sequences of {view.benchmark_name} must have the same number of steps; the longest "
-            f"has {length}."
-        )
-    return torch.as_tensor(starts[:, None] + np.arange(length))
