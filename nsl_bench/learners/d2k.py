@@ -70,7 +70,7 @@ def weighted_examples(
         TrackError: the view has no labels or no concepts.
     """
     space = view.concept_space
-    known = np.ones(len(view), np.bool_)
+    known: npt.NDArray[np.bool_] = np.ones(len(view), np.bool_)
     if space.background is not None:
         known = ~(view.concept_ids == space.ids[space.background]).any(axis=1)
     each = view.predictions.confidence.astype(np.float64)
