@@ -77,7 +77,7 @@ def weighted_examples(
     if view.sequential:
         each, known = (
             with_earlier(view.steps, each, 1.0),
-            with_earlier(view.steps, known[:, None], True).all(axis=1),
+            np.asarray(with_earlier(view.steps, known[:, None], True).all(axis=1), np.bool_),
         )
         if examples == "sequences":
             last = np.append(view.steps[1:], 1) == 1

@@ -95,7 +95,7 @@ def render_structure(
         for column in ("track", "network"):
             if shown[column].nunique() == 1:
                 shown = shown.drop(columns=column)
-        words = [heading_of([values[name] for name in SETTING]), f"{METRICS[metric].title} by test task"]
+        words = [heading_of([values[name] for name in SETTING]), f"{METRICS[str(metric)].title} by test task"]
         if percent:
             words.append(f"shift {shift} {percent:g} %")
         text = as_text(shown, format)
