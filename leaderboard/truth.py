@@ -147,7 +147,7 @@ def shifted(job: Job, contest: Contest, cell: Cell, evaluation: str) -> npt.NDAr
     return split.shift(float(job.test_percent)).shifted
 
 
-def sequences_of_run(job: Job, contest: Contest, cell: Cell) -> dict[str, npt.NDArray[np.integer[Any]]]:
+def sequences_of_run(job: Job, contest: Contest, cell: Cell) -> dict[str, Any]:
     """Steps and numbers of images of a run's test rows, int [n] each; nothing where rows are no steps."""
     task = _task(job.tested)
     if not task.sequential:

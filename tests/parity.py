@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.metadata import EntryPoint
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import pytest
 
+from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark, Family
 from nsl_bench.types import ConceptSpace, LabelSpace, Part, Split
 
-__all__ = ["Parity"]
+__all__ = ["Parity", "installed"]
+
+
+def installed(patched: pytest.MonkeyPatch) -> None:
+    """Have the task found by name, as if another package had it."""
+    found = registry._found
+    point = EntryPoint("parity", "parity:Parity", registry.KINDS["benchmark"])
+
+    def with_parity(kind: registry.Kind) -> dict[str, EntryPoint]:
+        return {**found(kind), **({"parity": point} if kind == "benchmark" else {})}
+
+    patched.setattr(registry, "_found", with_parity)
 
 
 class Parity(Benchmark):

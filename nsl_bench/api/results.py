@@ -258,13 +258,32 @@ class Results:
         make = render if layout == "long" else render_wide
         return make(self.named(metrics), format, self._metrics(metrics))
 
+    def structure(self, metrics: Sequence[str] | None = None, format: Format = "markdown") -> str:
+        """Tables with one row per learner and one column per test task (structural shift).
+
+        Args:
+            metrics: metric names; those of the protocol by default.
+            format: text format.
+
+        Returns:
+            The text; empty if no run was tested on another task.
+
+        Raises:
+            UserError: an unknown metric.
+        """
+        from nsl_bench.report.structure import render_structure
+
+        return render_structure(self.named(metrics), self._metrics(metrics), format)
+
     def curves(
         self,
         folder: str | Path | None = None,
         metrics: Sequence[str] | None = None,
         format: PictureFormat = "png",
     ) -> list[Path]:
-        """Draw the metrics over the share of shifted examples, and heat maps of train and test shares.
+        """Draw the metrics over the share of shifted examples and over test tasks, and heat maps.
+
+        Heat maps show train and test shares that vary both.
 
         Args:
             folder: folder for the figures; ``curves`` in the results folder by default.
@@ -279,10 +298,15 @@ class Results:
         """
         from nsl_bench.report.curves import draw
         from nsl_bench.report.grids import draw_grids
+        from nsl_bench.report.structure import draw_structure
 
         runs, shown = self.named(metrics), self._metrics(metrics)
         place = self.folder / "curves" if folder is None else Path(folder)
-        return [*draw(runs, place, shown, format=format), *draw_grids(runs, place, shown, format=format)]
+        return [
+            *draw(runs, place, shown, format=format),
+            *draw_grids(runs, place, shown, format=format),
+            *draw_structure(runs, place, shown, format=format),
+        ]
 
     def intervals(self) -> pd.DataFrame:
         """95 % intervals of accuracy over train splits, seeds, and test examples or images.

@@ -151,6 +151,8 @@ def _report(
 ) -> None:
     """Print the tables that are asked for, and draw."""
     click.echo(found.table(metrics or None, form, layout), nl=False)
+    if form != "csv" and (by_task := found.structure(metrics or None, form)):
+        click.echo(f"\n{by_task}", nl=False)
     _say_what_counts(found)
     if more["against"] is not None:
         _differences(found, more["against"], metrics, form)

@@ -70,14 +70,14 @@ def weighted_examples(
         TrackError: the view has no labels or no concepts.
     """
     space = view.concept_space
-    known = np.ones(len(view), np.bool_)
+    known: npt.NDArray[np.bool_] = np.ones(len(view), np.bool_)
     if space.background is not None:
         known = ~(view.concept_ids == space.ids[space.background]).any(axis=1)
     each = view.predictions.confidence.astype(np.float64)
     if view.sequential:
         each, known = (
             with_earlier(view.steps, each, 1.0),
-            with_earlier(view.steps, known[:, None], True).all(axis=1),
+            np.asarray(with_earlier(view.steps, known[:, None], True).all(axis=1), np.bool_),
         )
         if examples == "sequences":
             last = np.append(view.steps[1:], 1) == 1

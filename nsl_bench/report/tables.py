@@ -30,6 +30,7 @@ __all__ = [
     "NOT_DEFINED",
     "area_under_shift",
     "as_text",
+    "cell",
     "comparable",
     "file_name",
     "heading_of",
@@ -281,7 +282,8 @@ def interventions(runs: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns={"framework_accuracy": "0 given", **titles})
 
 
-def _cell(mean: float, error: float, metric: str) -> str:
+def cell(mean: float, error: float, metric: str) -> str:
+    """A mean and its standard error (NaN: unknown) as tables show them."""
     digits = METRICS[metric].digits
     text = f"{mean:.{digits}f}"
     return text if np.isnan(error) else f"{text} ± {error:.{digits}f}"
@@ -328,14 +330,14 @@ def render(
     table = summarise(runs, metrics)
     if format == "csv":
         return table.to_csv(index=False)
-    cells = map(_cell, table["mean"], table["std_err"], table["metric"])
+    cells = map(cell, table["mean"], table["std_err"], table["metric"])
     table = table.assign(cell=list(cells), metric=table["metric"].astype(str))
-    for others, cell in (
+    for others, words in (
         (not_defined(runs, metrics), NOT_DEFINED),
         (not_applicable(runs, [metric for metric in metrics if metric in runs]), NOT_APPLICABLE),
     ):
         if len(others):
-            table = pd.concat([table, others.assign(cell=cell)], ignore_index=True)
+            table = pd.concat([table, others.assign(cell=words)], ignore_index=True)
     pieces = []
     for setting, shown in table.groupby(list(SETTING), sort=False):
         wide = shown.pivot_table(

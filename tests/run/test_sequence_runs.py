@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
-
 import numpy as np
 import parity
 import pytest
 
-from nsl_bench import registry
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.inference.engines import Exact
 from nsl_bench.inference.query import Query
@@ -25,13 +22,7 @@ TASK = "parity"
 @pytest.fixture(autouse=True)
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The task, as if another package had it."""
-    found = registry._found
-    point = EntryPoint("parity", "parity:Parity", registry.KINDS["benchmark"])
-
-    def with_parity(kind: registry.Kind) -> dict[str, EntryPoint]:
-        return {**found(kind), **({"parity": point} if kind == "benchmark" else {})}
-
-    monkeypatch.setattr(registry, "_found", with_parity)
+    parity.installed(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -150,6 +150,11 @@ def test_evaluate_and_tables_have_the_test_tasks(tmp_path: Path) -> None:
     assert "random_forest: fixed sizes" in found.table(layout="wide")
     three = found.where(test_task="follow_suit:players=3")
     assert set(three.frame["status"]) == {"ok", "not_applicable"}
+    by_task = found.structure(["hypothesis_accuracy"])
+    assert by_task.index("follow_suit:players=3") < by_task.index("| follow_suit ")
+    assert by_task.count("not applicable") == 1
+    assert found.where(test_task="").structure() == ""
     assert {path.name for path in found.curves(tmp_path / "curves")} >= {
-        "follow_suit-follow_suit-players-3-drawn_decks-small.png"
+        "follow_suit-follow_suit-players-3-drawn_decks-small.png",
+        "structure-follow_suit-drawn_decks-small.png",
     }
