@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from nsl_bench.generators.tasks import hanoi
 
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
@@ -162,7 +163,8 @@ def test_it_trains_a_perceiver_and_answers_longer_numbers() -> None:
     assert hypothesis_of(learner) is not None
 
 
-def test_hanoi_is_seen_as_a_whole() -> None:
+def test_hanoi_is_seen_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hanoi, "_FEW", 16)
     learner = NTOC(epochs=1, pretraining=1)
     learner.fit(seen("hanoi:test=4", "train", "8"))
     assert learner.circuit_.theta.shape == (8, 6, 6, 6)
