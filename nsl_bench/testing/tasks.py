@@ -13,6 +13,7 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import make_source, make_split, symbolic_split, task_of_split
 from nsl_bench.inference.crisp import crisp_labels
 from nsl_bench.las.bias.hypothesis import count_atoms
+from nsl_bench.run.structure import covering
 from nsl_bench.shift import resolve
 from nsl_bench.testing.cases import Tests
 from nsl_bench.types import BLANK, Part, Split
@@ -149,6 +150,17 @@ class TaskTests(Tests):
     def test_it_can_be_pickled(self, task: Benchmark, train: Split) -> None:
         again: Any = pickle.loads(pickle.dumps(task))
         assert _rows(symbolic_split(again, "train", str(self.size))) == _rows(train)
+
+    def test_members_of_its_family_share_its_words(self, task: Benchmark) -> None:
+        if task.family is None:
+            pytest.skip("the task is of no family")
+        for spec in task.family.members:
+            other: Benchmark = registry.create("benchmark", spec)
+            assert other.family is not None and other.family.name == task.family.name
+            assert other.spec == spec, "members must be named by their shortest spec"
+            assert other.concept_space.name == task.concept_space.name
+            assert other.sequential == task.sequential
+            covering(task, other)
 
 
 def _need_true_rule(task: Benchmark) -> None:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import parity
 import pytest
 
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.inference.engines import Exact
 from nsl_bench.inference.query import Query
+from nsl_bench.isolation.limits import Limits
+from nsl_bench.learners.base import About
 from nsl_bench.learners.d2k import weighted_examples
 from nsl_bench.learners.view import View
 from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.exchange import export, score
 from nsl_bench.run.job import plan
 from nsl_bench.run.true_rule import example_quality
 from nsl_bench.types import Predictions
 
 TASK = "parity"
+ABOUT = About("symbolic", "")
 
 
 @pytest.fixture(autouse=True)
@@ -103,3 +111,53 @@ def test_a_query_has_the_slots_of_all_steps() -> None:
     half = np.full((1, 2, 2), 0.5, np.float32)
     answer = Exact()(query, half, [("now(2)", "start(1,0)")])
     assert np.allclose(answer.probabilities, 0.5)
+
+
+def test_a_learner_in_the_sandbox_gets_whole_sequences_of_another_length(tmp_path: Path) -> None:
+    file = tmp_path / "parities.py"
+    file.write_text(LEARNER, encoding="utf-8")
+    bench = Bench(limits=Limits(time=120))
+    tested = ["parity:length=5"]
+    for learner in ("ffnsl", f"{file}:Parities"):
+        (job,) = plan(
+            TASK, [learner], symbolic=True, test_tasks=tested, describe=lambda _: About("symbolic", "")
+        )
+        record = bench.run(job).record
+        assert record.status == "ok", record.message
+        assert record.metrics["hypothesis_sequence_accuracy"] == 1.0
+
+
+LEARNER = """
+import numpy as np
+
+class Parities:
+    track = "symbolic"
+    fixed_size = False
+
+    def fit(self, train):
+        assert train.sequential and (train.steps[:3] == [1, 2, 3]).all()
+
+    def predict_proba(self, test):
+        assert test.sequences[-1] == 19 and test.steps.max() == 5
+        bits, start = test.concept_ids[:, 0], test.metadata["start"]
+        answers = np.zeros((len(test), 2))
+        for row, step in enumerate(test.steps):
+            parity = (start[row] if step == 1 else parity) ^ bits[row]
+            answers[row, parity] = 1
+        return answers
+"""
+
+
+def test_a_folder_has_the_sequences_and_the_test_tasks_words(tmp_path: Path) -> None:
+    (job,) = plan(TASK, ["majority"], symbolic=True, test_tasks=["parity:length=4"])
+    (folder,) = export([job], tmp_path, Bench(limits=None), images=False)
+    test = pd.read_parquet(folder / "test.parquet")
+    assert test["step"].tolist()[:5] == [1, 2, 3, 4, 1] and test["sequence"].tolist()[:5] == [0, 0, 0, 0, 1]
+    told = json.loads((folder / "task.json").read_text())
+    assert told["test"]["benchmark"] == "parity:length=4" and told["job"]["test_task"] == "parity:length=4"
+    assert "now(T)" in (folder / "test_background.lp").read_text()
+    half = test.head(78)[["example"]].assign(label="even")
+    half.to_parquet(folder / "predictions.parquet")
+    outcome = score(folder, job, Bench(limits=None), None)
+    assert outcome.record.status == "invalid_output"
+    assert "2 examples missing" in outcome.record.message and "test-78" in outcome.record.message
