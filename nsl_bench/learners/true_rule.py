@@ -83,7 +83,7 @@ def _task(view: View) -> Benchmark:
     if not task.true_rule:
         raise UserError(f"true_rule: the rule that labels the data of {view.benchmark_name} is unknown.")
     if task.for_split(1).true_rule != task.for_split(2).true_rule:
-        raise UserError(f"true_rule: {view.benchmark_name} has a rule of its own for each train split.")
+        raise UserError(f"true_rule: {view.benchmark_name} has another rule in each train split.")
     return task
 
 
