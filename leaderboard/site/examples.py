@@ -43,7 +43,7 @@ class Picture:
 def write_pictures(contest: Contest, folder: Path) -> list[Picture]:
     """Draw the same examples without a shift and with each; none if the images are not on this machine."""
     try:
-        task = registry.create("benchmark", contest.task)
+        task = registry.create("benchmark", contest.tested)
         source = make_source(task, contest.source)
         split = make_split(task, source, "test", seed=contest.seed)
         rows = range(max(2, _IMAGES // len(task.slots)))

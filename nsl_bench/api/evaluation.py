@@ -164,6 +164,7 @@ def evaluate(
     test_shift: str | Sequence[str] = (),
     test_shares: float | Iterable[float] = (),
     preset: str = "",
+    test_task: str | Sequence[str] = (),
     repeats: int | Iterable[int] = 5,
     size: str | Sequence[str] = "small",
     source: str | Sequence[str] = (),
@@ -190,6 +191,8 @@ def evaluate(
         train_shares, test_shares: shares of one set only, instead of `shares`; all pairs are run.
         preset: sets shares of 0 to 100 % in steps of 10: ``"shift"`` (train and test set alike),
             ``"run-time-shift"`` (test set only) or ``"train-shift"``. Without `shift`, the task's first one.
+        test_task: tasks of the same family to test on, e.g. ``"sudoku_9x9"`` for ``"sudoku_4x4"``; the task
+            itself by default.
         repeats: number of train splits, or which ones, counted from 1.
         size: size of the train splits.
         source: image sources; the task's embedded one by default.
@@ -224,6 +227,7 @@ def evaluate(
             test_shifts=_texts(test_shift),
             test_percents=_numbers(test_shares),
             preset=preset,
+            test_tasks=_texts(test_task),
             sizes=_texts(size),
             repeats=_repeats(repeats),
             sources=_texts(source),

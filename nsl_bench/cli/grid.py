@@ -97,6 +97,11 @@ _OPTIONS = [
         help="Shares by name, 0 to 100 % in steps of 10, of the task's first shift unless one is named: "
         "shift (train and test examples alike), run-time-shift (test only) or train-shift.",
     ),
+    _many(
+        "--test-task",
+        "test_tasks",
+        "Task of the same family to test on, e.g. sudoku_9x9 for sudoku_4x4. Repeatable; default: BENCHMARK.",
+    ),
     _many("--size", "sizes", "Train size. Repeatable.", default=["small"], show_default=True),
     click.option(
         "--repeats", default=5, show_default=True, type=click.IntRange(1), help="Number of train splits."

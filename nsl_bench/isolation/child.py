@@ -31,8 +31,8 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.guarded import call, wire
 from nsl_bench.isolation import denied, sandbox
-from nsl_bench.learners.base import takes_validation, tuning_of, version_of
-from nsl_bench.learners.view import Images, Slots, TrackError, View
+from nsl_bench.learners.base import fixed_sizes, takes_validation, tuning_of, version_of
+from nsl_bench.learners.view import Images, LabelledImages, Slots, TrackError, View
 from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
 
 __all__ = ["PRELOADED", "RemoteView", "live"]
@@ -90,7 +90,9 @@ class _RemoteBenchmark:
         self.name = card["name"]
         self.labels = LabelSpace(tuple(card["label_names"]), tuple(card["label_atoms"]))
         self.slots = tuple(card["slots"])
+        self.sequential = bool(card["sequential"])
         self._view = card["view"]
+        self._step_atoms: dict[tuple[str, int], str] = {}
 
     def _ask(self, what: str, **given: Any) -> Any:
         return self._channel.ask(what, view=self._view, **given)
@@ -115,6 +117,12 @@ class _RemoteBenchmark:
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         return tuple(self._facts[slot][self.concept_space.ids[concept]])
 
+    def symbols(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(values) for values in self._ask("symbols"))
+
+    def memory(self) -> tuple[str, ...]:
+        return tuple(self._ask("memory"))
+
     def features(self, concepts: Any, metadata: Any) -> Any:
         return self._ask("features")
 
@@ -124,8 +132,17 @@ class _RemoteBenchmark:
     def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
         return tuple(self._ask("feature_names", knowledge=knowledge))
 
-    def contexts(self, concepts: Any, metadata: Any) -> list[tuple[str, ...]]:
+    def contexts(self, concepts: Any, metadata: Any, steps: Any = None) -> list[tuple[str, ...]]:
         return [tuple(facts) for facts in self._ask("contexts")]
+
+    def sequence_contexts(self, concepts: Any, metadata: Any, steps: Any) -> list[tuple[str, ...]]:
+        return [tuple(facts) for facts in self._ask("sequence_contexts")]
+
+    def step_atom(self, atom: str, step: int) -> str:
+        known = (atom, int(step))
+        if known not in self._step_atoms:
+            self._step_atoms[known] = str(self._ask("step_atom", atom=atom, step=int(step)))
+        return self._step_atoms[known]
 
 
 class _RemoteImages(Images):
@@ -170,6 +187,7 @@ class RemoteView(View):
         self._n = card["n"]
         self._benchmark = cast(Benchmark, _RemoteBenchmark(card, channel))
         self._metadata: dict[str, npt.NDArray[Any]] = card["metadata"]
+        self._sequences, self._steps = card["sequences"], card["steps"]
         self._labels = card["labels"]
         self._images = _RemoteImages(card["view"], self._n, channel) if card["images"] else None
         self._channel, self._id = channel, card["view"]
@@ -178,6 +196,12 @@ class RemoteView(View):
     def _predictions(self) -> Predictions | None:  # type: ignore[override]
         told = self._channel.ask("predictions", view=self._id)
         return None if told is None else Predictions(told["probabilities"], told["blank"])
+
+    @property
+    def few_labels(self) -> LabelledImages:
+        """Images that are not in any example, with their symbols."""
+        told = self._channel.ask("few_labels", view=self._id)
+        return LabelledImages(told["images"], told["targets"], tuple(told["values"]))
 
     def report(self, rules: Sequence[str]) -> None:
         """Report the best hypothesis so far. It is used if the time limit ends `fit`."""
@@ -196,7 +220,8 @@ class _Host:
         kind = type(self.learner)
         track = getattr(self.learner, "track", "pretrained")
         version = version_of(self.learner, learner)
-        told = {"name": kind.__name__, "track": str(track), "version": version}
+        told: dict[str, Any] = {"name": kind.__name__, "track": str(track), "version": version}
+        told["fixed_size"] = list(fixed_sizes(self.learner))
         return {**told, "validation": takes_validation(self.learner), "loaded": self.loaded()}
 
     def fit(self, view: dict[str, Any], validation: dict[str, Any] | None = None) -> dict[str, Any]:

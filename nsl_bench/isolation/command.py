@@ -53,6 +53,7 @@ class FolderLearner:
         self.isolation: dict[str, str] = {}
         self._limits = limits
         self.takes_validation = False
+        self.fixed_size = False
         self.gives_probabilities = True
         self._train: View | None = None
         self._validation: View | None = None
@@ -179,7 +180,7 @@ class CommandLearner(FolderLearner):
         assert self._train is not None
         seconds = None if self._limits is None else self._limits.time
         about = {"seed": self._seed, "time_limit": seconds}
-        images = self._train.track in ("label_only", "end_to_end")
+        images = self._train.track in ("few_labels", "label_only", "end_to_end")
         task_folders.write(self.folder, self._train, test, self._validation, images=images, about=about)
         words = [word.replace("{folder}", str(self.folder)) for word in self._words]
         if words == self._words:

@@ -47,6 +47,7 @@ class IsolatedLearner:
         version: version that the learner declares, with a hash of its file.
         tuning_: what the learner reports about its tuning.
         takes_validation: whether its `fit` takes a validation set.
+        fixed_size: sizes that cannot change between train and test set.
         stands_for: name of the learner's class.
         isolation: the restrictions in force.
         timed_out_: whether the time limit ended `fit` and the best hypothesis reported so far is used.
@@ -76,6 +77,7 @@ class IsolatedLearner:
             self.stands_for = str(made["name"])
             self.track, self.version = str(made["track"]), str(made["version"])
             self.takes_validation = bool(made["validation"])
+            self.fixed_size = tuple(str(name) for name in made["fixed_size"])
         except (KeyError, TypeError) as error:
             self.close()
             raise Failure(
@@ -312,6 +314,9 @@ def card_of(view: View) -> dict[str, Any]:
         "label_names": space.names,
         "label_atoms": space.atoms,
         "slots": view.slots,
+        "sequential": view.sequential,
+        "sequences": view.sequences,
+        "steps": view.steps,
         "metadata": {name: _fixed(column) for name, column in view.metadata.items()},
         "labels": labels,
         "images": images,
@@ -321,6 +326,15 @@ def card_of(view: View) -> dict[str, Any]:
 def _fixed(column: Any) -> np.ndarray[Any, Any]:
     array = np.asarray(column)
     return array.astype(str) if array.dtype.kind == "O" else array
+
+
+_ASKED = frozenset(
+    (
+        *("symbols", "memory", "background", "bias", "features", "knowledge_features"),
+        *("contexts", "sequence_contexts"),
+    )
+)
+"""Attributes of a view that a learner's process may ask for as they are."""
 
 
 def answer(view: View, question: dict[str, Any]) -> dict[str, Any]:
@@ -358,7 +372,12 @@ def _answer(view: View, question: dict[str, Any]) -> Any:
         if sum(map(len, rules)) <= _LONGEST_RULES:
             view.report(rules)
         return None
-    if what in ("background", "bias", "features", "knowledge_features", "contexts"):
+    if what == "few_labels":
+        few = view.few_labels
+        return {"images": few.images, "targets": few.targets, "values": few.values}
+    if what == "step_atom":
+        return view.step_atom(str(question["atom"]), int(question["step"]))
+    if what in _ASKED:
         return getattr(view, what)
     raise UserError(f"A view has no '{str(what)[:50]}'.")
 

@@ -253,6 +253,11 @@ class CNNLSTM(_NeuralLearner):
         self.hidden = hidden
         self.dropout = dropout
 
+    @property
+    def fixed_size(self) -> bool | tuple[str, ...]:
+        """Any number of slots, unless the published network's layers have the size of an example."""
+        return self.published or ("labels",)
+
     def _inputs(self, view: View) -> Any:
         import torch
 

@@ -6,12 +6,14 @@
 ``validation.parquet``  the same for early stopping and tuning, where the data have such a part
 ``test.parquet``      the same without ``label``
 ``background.lp``     background knowledge, ASP (not for the track ``end_to_end``)
+``test_background.lp``  that of the test task, where it is another one (`nsl_bench.run.structure`)
 ``bias.las``          language bias, mode declarations (not for the track ``end_to_end``)
 ====================  ======================================================================
 
-Columns of the examples: ``example`` (its id), ``label`` (a label's name; train only), ``meta_NAME`` for each
-meta-datum, ``images`` (a list over slots of PNG bytes, null for a blank; where the track has images and they
-were asked for), and in the tracks with concepts ``concepts`` (a list over slots of names, null for a blank),
+Columns of the examples: ``example`` (its id), ``sequence`` and ``step`` (of tasks whose rows are steps of
+sequences), ``label`` (a label's name; train only), ``meta_NAME`` for each meta-datum, ``images`` (a list over
+slots of PNG bytes, null for a blank; where the track has images and they were asked for), and in the tracks
+with concepts ``concepts`` (a list over slots of names, null for a blank),
 ``probabilities`` (a list over slots of lists over the concepts of ``task.json``) and ``facts`` (the example's
 facts, as a logic program sees it).
 
@@ -79,6 +81,12 @@ def write(
         "metadata": list(train.metadata),
         **about,
     }
+    if test.benchmark_name != train.benchmark_name:
+        atoms = zip(test.label_space.names, test.label_space.atoms, strict=True)
+        labels = [{"name": n, "atom": a} for n, a in atoms]
+        task["test"] = {"benchmark": test.benchmark_name, "labels": labels, "slots": list(test.slots)}
+        if test.track != "end_to_end":
+            (folder / "test_background.lp").write_text(test.background, encoding="utf-8")
     if train.track != "end_to_end":
         (folder / "background.lp").write_text(train.background, encoding="utf-8")
         (folder / "bias.las").write_text(train.bias, encoding="utf-8")
@@ -96,6 +104,8 @@ def _write_examples(path: Path, view: View, images: bool) -> None:
     import pyarrow.parquet
 
     columns: dict[str, Any] = {"example": [f"{view.part}-{i}" for i in range(len(view))]}
+    if view.sequential:
+        columns |= {"sequence": view.sequences, "step": view.steps}
     with contextlib.suppress(TrackError):
         columns["label"] = [view.label_names[k] for k in view.labels.tolist()]
     columns |= {f"meta_{name}": np.asarray(column) for name, column in view.metadata.items()}

@@ -54,7 +54,8 @@ def _as_las(train: View) -> str:
 
 def _name(job: Job) -> str:
     """A folder's name: readable, and one for each job."""
-    words = "-".join([job.benchmark, str(job.dials), job.size, str(job.repeat), job.key()[:8]])
+    tasks = [job.benchmark, *([job.test_task] if job.test_task else [])]
+    words = "-".join([*tasks, str(job.dials), job.size, str(job.repeat), job.key()[:8]])
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in words)
 
 
