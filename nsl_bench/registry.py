@@ -12,6 +12,10 @@ A learner that is not installed is named by its code, in a file or a module, wit
     FILE.py:CLASS               my.py:MyLearner my.py:MyLearner:alpha=2,beta=x
     MODULE:CLASS                pkg.my:MyLearner
 
+A learner with an interpreter of its own (`nsl_bench.environments`) is named by its folder::
+
+    env:FOLDER                  env:entrants/ripper     env:ripper:prune_size=0.5
+
 The options become arguments of the class or function with that name. They are converted to the types of its
 annotations (`int`, `float`, `bool`, `str`, `Path`), or of its defaults where it has no annotations.
 """
@@ -36,6 +40,7 @@ from typing import Any, ClassVar, Literal, cast
 from nsl_bench.errors import UserError, did_you_mean, unknown
 
 __all__ = [
+    "ENVIRONMENT",
     "KINDS",
     "Kind",
     "Spec",
@@ -61,6 +66,9 @@ KINDS: Mapping[Kind, str] = {
     "engine": "nsl_bench.engines",
 }
 """Each kind of part and its entry-point group."""
+
+ENVIRONMENT = "env:"
+"""How the spec of a learner begins that has an interpreter of its own."""
 
 _CODE = re.compile(r"(?P<name>(?:.+?\.py|[^\W\d][\w.]*):[^\W\d]\w*)(?::(?P<options>.*))?", re.DOTALL)
 """``FILE.py:CLASS`` or ``MODULE:CLASS``, and options; a path may hold colons (``C:\\my.py:Mine``)."""
@@ -112,9 +120,12 @@ def learner_spec(text: str) -> Spec:
     """Read a learner's spec: ``NAME:OPTIONS``, ``FILE.py:CLASS:OPTIONS`` or ``MODULE:CLASS:OPTIONS``.
 
     Returns:
-        The name is that of an installed learner, or ``FILE.py:CLASS`` or ``MODULE:CLASS``.
+        The name is that of an installed learner, or ``FILE.py:CLASS``, ``MODULE:CLASS`` or ``env:FOLDER``.
     """
     text = text.strip()
+    if text.startswith(ENVIRONMENT):
+        folder, _, options = text.removeprefix(ENVIRONMENT).partition(":")
+        return Spec._of(f"{ENVIRONMENT}{folder}", options, text)
     code = _CODE.fullmatch(text)
     if code is None or text.partition(":")[0].partition("@")[0] in names("learner"):
         return Spec.parse(text)
@@ -122,7 +133,9 @@ def learner_spec(text: str) -> Spec:
 
 
 def split_code(name: str) -> tuple[str, str] | None:
-    """The file or module, and the class, of a learner's name; None for the name of an installed learner."""
+    """The file or module, and the class, of a learner's name; None for other names."""
+    if name.startswith(ENVIRONMENT):
+        return None
     place, colon, attribute = name.rpartition(":")
     return (place, attribute) if colon and attribute.isidentifier() else None
 
