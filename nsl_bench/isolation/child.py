@@ -182,6 +182,21 @@ class RemoteView(View):
         told = self._channel.ask("predictions", view=self._id)
         return None if told is None else Predictions(told["probabilities"], told["blank"])
 
+    @cached_property
+    def literals(self) -> npt.NDArray[np.bool_]:
+        """As the harness computes them."""
+        return cast("npt.NDArray[np.bool_]", self._channel.ask("literals", view=self._id))
+
+    @cached_property
+    def literal_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """As the harness names them."""
+        return tuple(self._channel.ask("literal_names", view=self._id))
+
+    @cached_property
+    def literal_bodies(self) -> tuple[tuple[str, ...], ...]:  # type: ignore[override]
+        """As the harness writes them."""
+        return tuple(map(tuple, self._channel.ask("literal_bodies", view=self._id)))
+
     def report(self, rules: Sequence[str]) -> None:
         """Report the best hypothesis so far. It is used if the time limit ends `fit`."""
         self._channel.ask("report", view=self._id, rules=[str(rule) for rule in rules])

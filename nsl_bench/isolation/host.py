@@ -32,6 +32,13 @@ from nsl_bench.types import Hypothesis, WeightedExample, one_hot
 __all__ = ["IsolatedLearner", "about", "answer", "card_of", "vet"]
 
 _LONGEST_RULES = 1 << 22
+_ASKED = frozenset(
+    {
+        *("background", "bias", "contexts", "features", "knowledge_features"),
+        *("literals", "literal_bodies", "literal_names"),
+    }
+)
+"""Attributes of a view that are sent as they are."""
 _LEAST_SECONDS = 60.0
 """What importing and making a learner, and answering with the rules of a late one, may take."""
 
@@ -377,7 +384,7 @@ def _answer(view: View, question: dict[str, Any]) -> Any:
         if sum(map(len, rules)) <= _LONGEST_RULES:
             view.report(rules)
         return None
-    if what in ("background", "bias", "features", "knowledge_features", "contexts"):
+    if what in _ASKED:
         return getattr(view, what)
     raise UserError(f"A view has no '{str(what)[:50]}'.")
 

@@ -287,6 +287,32 @@ class View:
         names = self._benchmark.feature_names(knowledge=knowledge)
         return names if len(names) == count else tuple(f"x{i + 1}" for i in range(count))
 
+    @cached_property
+    def literals(self) -> npt.NDArray[np.bool_]:
+        """bool [n, literals]: inputs of a propositional learner (`nsl_bench.learners.literals`).
+
+        Raises:
+            TrackError: the track has no concepts.
+        """
+        return self._vocabulary.values(self.concept_ids, self._metadata)
+
+    @property
+    def literal_names(self) -> tuple[str, ...]:
+        """Column names of `literals`."""
+        return self._vocabulary.names
+
+    @property
+    def literal_bodies(self) -> tuple[tuple[str, ...], ...]:
+        """For each column of `literals`, ASP atoms that hold together exactly where it is true."""
+        return self._vocabulary.bodies
+
+    @property
+    def _vocabulary(self) -> Any:
+        from nsl_bench.learners.literals import literals_of
+
+        self._knows("literals")
+        return literals_of(self._benchmark)
+
     @property
     def background(self) -> str:
         """Background knowledge in ASP.
