@@ -6,9 +6,9 @@
 ``requirements.txt``      what its virtual environment holds, each with its version
 ========================  ==================================================================
 
-A spec ``env:FOLDER`` or ``env:FOLDER:OPTION=VALUE`` names it. ``env:NAME`` is ``entrants/NAME`` in the working
-folder or in nsl-bench's repository. Nothing here runs the adapter or installs anything; that is the work of
-`nsl_bench.isolation.building` and `nsl_bench.isolation.foreign`.
+A spec ``env:FOLDER`` or ``env:FOLDER:OPTION=VALUE`` names it. ``env:NAME`` is ``entrants/NAME`` in the
+working folder or in nsl-bench's repository. Nothing here runs the adapter or installs anything; that is the
+work of `nsl_bench.isolation.building` and `nsl_bench.isolation.foreign`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,25 @@ from nsl_bench.declared import Declared, Is, checked, read_toml
 from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.tracks import Track
 
-__all__ = ["ADAPTER", "MANIFEST", "REQUIREMENTS", "Entrant", "adapter_spec", "entrant", "entrants", "is_environment"]
+__all__ = [
+    "ADAPTER",
+    "MANIFEST",
+    "REQUIREMENTS",
+    "Entrant",
+    "adapter_spec",
+    "entrant",
+    "entrants",
+    "is_environment",
+]
 
 ADAPTER, MANIFEST, REQUIREMENTS = "adapter.py", "learner.toml", "requirements.txt"
 
 _FOLDER = "entrants"
 _LEAST_PYTHON = (3, 11)
 _PINNED = re.compile(r"[A-Za-z0-9][\w.-]*(\[[^\]]*\])? *(===?[^=*,\s]+|@ *\S+)( *;.*)?( *--hash=.*)?")
-_OPTION = re.compile(r"(-f|-i|--(find-links|index-url|extra-index-url|no-index|only-binary|no-binary|prefer-binary))\b")
+_OPTION = re.compile(
+    r"(-f|-i|--(find-links|index-url|extra-index-url|no-index|only-binary|no-binary|prefer-binary))\b"
+)
 
 
 def _is_version(text: str) -> bool:
@@ -56,7 +67,8 @@ class _Manifest(Declared):
     citation: _Text
     description: _Text
     python: Annotated[
-        tuple[str, ...], Is('a list of Python versions from 3.11 on, such as ["3.11", "3.12"]', test=_are_versions)
+        tuple[str, ...],
+        Is('a list of Python versions from 3.11 on, such as ["3.11", "3.12"]', test=_are_versions),
     ]
     version: _Text = "1"
 
@@ -155,7 +167,9 @@ def _folder(name: str) -> Path:
         if name and folder.is_dir():
             return folder.resolve()
     guess = did_you_mean(name, entrants()) if given.name == name else ""
-    raise UserError(f"The learner '{registry.ENVIRONMENT}{name}' was not found: there is no folder {name}.{guess}")
+    raise UserError(
+        f"The learner '{registry.ENVIRONMENT}{name}' was not found: there is no folder {name}.{guess}"
+    )
 
 
 def _requirements(path: Path) -> tuple[str, ...]:
@@ -175,7 +189,8 @@ def _requirements(path: Path) -> tuple[str, ...]:
             continue
         if _PINNED.fullmatch(line) is None and not _is_path(path.parent, line):
             raise UserError(
-                f"{path}, line {number}: every requirement needs its version, such as numpy==2.1.0; got '{line}'."
+                f"{path}, line {number}: every requirement needs its version, such as numpy==2.1.0; "
+                f"got '{line}'."
             )
         found.append(line)
     return tuple(found)
@@ -191,5 +206,9 @@ def _local(folder: Path, requirements: tuple[str, ...]) -> Iterator[list[str]]:
         if _is_path(folder, line):
             place = folder / line
             for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
-                if file.is_file() and file.suffix != ".pyc" and "build" not in file.parts[len(folder.parts) :]:
+                if (
+                    file.is_file()
+                    and file.suffix != ".pyc"
+                    and "build" not in file.parts[len(folder.parts) :]
+                ):
                     yield [str(file.relative_to(place)), cache.content_key(file)]

@@ -9,8 +9,8 @@ from nsl_bench.learners.asp_rules import additive, binarised
 class Ebm:
     """Additive scores of the view's literals.
 
-    With ``interactions=0`` a score is a sum of one weight for each literal. The weights are then rounded to whole
-    numbers, by which the learner answers, so its rules are exact.
+    With ``interactions=0`` a score is a sum of one weight for each literal. The weights are then rounded to
+    whole numbers, by which the learner answers, so its rules are exact.
 
     Args:
         interactions: number of pairs of literals with a term of their own.
@@ -35,9 +35,7 @@ class Ebm:
     def _rounded(self, columns):
         """Whole numbers [columns, labels] and [labels] of a model without pairs, up to a common factor."""
         classes, n = self.model.classes_, self.n_labels
-        off, on = (
-            np.array([np.atleast_1d(term[k]) for term in self.model.term_scores_]) for k in (1, 2)
-        )
+        off, on = (np.array([np.atleast_1d(term[k]) for term in self.model.term_scores_]) for k in (1, 2))
         intercept = np.atleast_1d(self.model.intercept_) + off.sum(axis=0)
         gains = on - off
         if n == 2 and gains.shape[1] == 1:

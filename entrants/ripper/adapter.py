@@ -34,7 +34,8 @@ class Ripper:
             if not (labels[left] != label).any() or not (labels[left] == label).any():
                 continue
             ripper = wittgenstein.RIPPER(prune_size=self.prune_size, k=self.k, random_state=self.seed)
-            ripper.fit(table.loc[left, varied], pd.Series(labels[left] == label), pos_class=True)
+            own = pd.Series(labels == label, name="label")
+            ripper.fit(table.loc[left, varied], own[left], pos_class=True)
             for rule in ripper.ruleset_.rules:
                 self.list.append(({int(c.feature[1:]): bool(int(c.val)) for c in rule.conds}, label))
             left &= deciding(self.list, literals) == len(self.list)

@@ -17,7 +17,12 @@ class Xgboost:
     search_space = {"trees": (50, 100, 300), "depth": (2, 4, 6), "rate": (0.1, 0.3)}
 
     def __init__(self, trees: int = 100, depth: int = 6, rate: float = 0.3, seed: int = 0):
-        self.options = {"n_estimators": trees, "max_depth": depth, "learning_rate": rate, "random_state": seed}
+        self.options = {
+            "n_estimators": trees,
+            "max_depth": depth,
+            "learning_rate": rate,
+            "random_state": seed,
+        }
 
     def fit(self, train):
         self.seen, codes = np.unique(train.labels, return_inverse=True)

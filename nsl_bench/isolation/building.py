@@ -1,8 +1,8 @@
 """Make the virtual environment of a learner once, with uv or else with venv and pip.
 
-Environments are in the cache folder, named by a hash of the requirements and the interpreter. A lock file keeps
-two processes from making the same one. The file ``environment.json`` is written last, so a folder without it is
-half-made and is removed, whatever stopped the process that made it.
+Environments are in the cache folder, named by a hash of the requirements and the interpreter. A lock file
+keeps two processes from making the same one. The file ``environment.json`` is written last, so a folder without
+it is half-made and is removed, whatever stopped the process that made it.
 """
 
 from __future__ import annotations
@@ -250,7 +250,9 @@ def _do(entrant: Entrant, words: Sequence[str], *, logged: bool = True) -> str:
         raise
     if process.returncode:
         lines = [line for line in (errors or told).splitlines() if line.strip()][-_LINES:]
-        why = next((line for line in lines if line.startswith(("ERROR:", "error:"))), lines[-1] if lines else "")
+        why = next(
+            (line for line in lines if line.startswith(("ERROR:", "error:"))), lines[-1] if lines else ""
+        )
         reason = " ".join(why.removeprefix("ERROR:").split())[:300].rstrip(".") or "no reason was printed"
         message = f"The environment of {entrant.name} cannot be made: {reason}."
         raise Failure("failed", message, "\n".join(lines))
@@ -259,7 +261,15 @@ def _do(entrant: Entrant, words: Sequence[str], *, logged: bool = True) -> str:
 
 def _surroundings() -> dict[str, str]:
     """The environment variables without those that lead Python or pip elsewhere."""
-    led = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REQUIRE_VIRTUALENV")
+    led = (
+        "PYTHONPATH",
+        "PYTHONHOME",
+        "VIRTUAL_ENV",
+        "PIP_TARGET",
+        "PIP_PREFIX",
+        "PIP_USER",
+        "PIP_REQUIRE_VIRTUALENV",
+    )
     return {name: value for name, value in os.environ.items() if name not in led}
 
 

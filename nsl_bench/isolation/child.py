@@ -188,12 +188,12 @@ class RemoteView(View):
         return cast("npt.NDArray[np.bool_]", self._channel.ask("literals", view=self._id))
 
     @cached_property
-    def literal_names(self) -> tuple[str, ...]:  # type: ignore[override]
+    def literal_names(self) -> tuple[str, ...]:
         """As the harness names them."""
         return tuple(self._channel.ask("literal_names", view=self._id))
 
     @cached_property
-    def literal_bodies(self) -> tuple[tuple[str, ...], ...]:  # type: ignore[override]
+    def literal_bodies(self) -> tuple[tuple[str, ...], ...]:
         """As the harness writes them."""
         return tuple(map(tuple, self._channel.ask("literal_bodies", view=self._id)))
 

@@ -2,8 +2,8 @@
 
 The sandboxed process of a learner executes this file with the interpreter of the learner's environment
 (`nsl_bench.isolation.child.live`). It borrows the package nsl_bench from its folder without anything that is
-installed beside it, so that the environment's own libraries are the only ones. Arguments: the descriptor of the
-channel, the scratch folder, and the seed.
+installed beside it, so that the environment's own libraries are the only ones. Arguments: the descriptor of
+the channel, the scratch folder, and the seed.
 """
 
 from __future__ import annotations

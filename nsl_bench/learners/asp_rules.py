@@ -1,8 +1,8 @@
 """Rules over literals as ASP: decision lists, DNF, sums of trees, and additive scores.
 
-A literal is a column of a view's `literals` and has an ASP body (`nsl_bench.learners.literals`). What is written here
-derives, for every context, the label that the rules over columns give; nothing is approximated. Needs only numpy, so
-adapters with an interpreter of their own can import it.
+A literal is a column of a view's `literals` and has an ASP body (`nsl_bench.learners.literals`). What is written
+here derives, for every context, the label that the rules over columns give; nothing is approximated. The module
+needs only numpy, so adapters with an interpreter of their own can import it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ import numpy.typing as npt
 
 from nsl_bench.types import LabelSpace
 
-__all__ = ["Conjunction", "additive", "binarised", "deciding", "decision_list", "matches", "sum_of_trees", "tree_leaves"]
+__all__ = [
+    "Conjunction",
+    "additive",
+    "binarised",
+    "deciding",
+    "decision_list",
+    "matches",
+    "sum_of_trees",
+    "tree_leaves",
+]
 
 Conjunction = Mapping[int, bool]
 """Columns of a view's literals, each with the value that it must have; empty: always true."""
@@ -78,7 +87,7 @@ def matches(conjunction: Conjunction, literals: npt.NDArray[np.bool_]) -> npt.ND
 def deciding(
     rules: Sequence[tuple[Conjunction, int]], literals: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.int64]:
-    """int [n]: the number of the first rule that holds for each row of literals [n, columns]; their count: none."""
+    """int [n]: the number of the first rule that holds for each row of literals; their count if none does."""
     found = np.full(len(literals), len(rules), np.int64)
     for k in reversed(range(len(rules))):
         found[matches(rules[k][0], literals)] = k
@@ -94,7 +103,7 @@ def decision_list(
     """ASP for a decision list: the first rule that holds gives the label, and the default where none does.
 
     Args:
-        rules: conjunctions with the index of their label, in order. Rules of one label side by side are a DNF.
+        rules: conjunctions with the index of their label, in order. Neighbours with one label are a DNF.
         default: label where no rule holds.
         bodies: a view's `literal_bodies`.
         labels: a view's `label_space`.
@@ -103,7 +112,9 @@ def decision_list(
         ASP rules, one a text. A label without an atom gets no rule of its own.
     """
     writer = _Writer(bodies)
-    groups = [(label, [r for r, _ in same]) for label, same in itertools.groupby(rules, key=lambda rule: rule[1])]
+    groups = [
+        (label, [r for r, _ in same]) for label, same in itertools.groupby(rules, key=lambda rule: rule[1])
+    ]
     while groups and groups[-1][0] == default:
         groups.pop()
     groups.append((default, [{}]))

@@ -3,12 +3,13 @@
 A task's literals follow from the task alone, so train and test views have the same columns:
 
 * one for each slot and concept, named ``SLOT=CONCEPT``;
-* one for each ground atom of a context or of the background knowledge that differs between contexts, such as
-  ``suit(1,h)`` or ``rank_higher(1,2)``;
-* one for each two slots and each part of their facts: that the parts are equal (``card(1,_,V), card(2,_,V)``, the
-  same suit), or in a relation of the background knowledge (``patch(left,V), patch(right,W), unlike(V,W)``).
+* one for each ground atom of a context or of the background knowledge that differs between contexts, such
+  as ``suit(1,h)`` or ``rank_higher(1,2)``;
+* one for each two slots and each part of their facts: that the parts are equal, such as the same suit
+  (``card(1,_,V), card(2,_,V)``), or in a relation of the background knowledge
+  (``patch(left,V), patch(right,W), unlike(V,W)``).
 
-Each literal has a *body*, ground atoms or atoms with the variables V and W, which hold exactly where it is true.
+Each literal has a *body*: atoms, ground or with the variables V and W, which hold exactly where it is true.
 `nsl_bench.learners.asp_rules` writes rules over literals as ASP with these bodies.
 """
 
@@ -167,9 +168,7 @@ def _ground_atoms(benchmark: Benchmark) -> tuple[list[Any], list[str]]:
             fixed.append(atom.symbol)
         elif signature in wanted:
             symbols[signature].append(atom.symbol)
-    found = {
-        symbol for group in symbols.values() if len(group) <= _MOST_OF_PREDICATE for symbol in group
-    }
+    found = {symbol for group in symbols.values() if len(group) <= _MOST_OF_PREDICATE for symbol in group}
     brave: set[Any] = set()
     with control.solve(yield_=True) as models:
         for model in models:

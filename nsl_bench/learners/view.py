@@ -21,7 +21,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ from nsl_bench.errors import UserError
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
 from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Predictions, Split, Track
+
+if TYPE_CHECKING:
+    from nsl_bench.learners.literals import Literals
 
 __all__ = ["Images", "TrackError", "View"]
 
@@ -307,7 +310,7 @@ class View:
         return self._vocabulary.bodies
 
     @property
-    def _vocabulary(self) -> Any:
+    def _vocabulary(self) -> Literals:
         from nsl_bench.learners.literals import literals_of
 
         self._knows("literals")

@@ -107,7 +107,9 @@ def test_additive_rules_are_exact(labels: LabelSpace) -> None:
     made, split, literals = task("eleusis")
     values = literals.values(split.concepts, split.metadata)
     random = np.random.default_rng(0)
-    weights = binarised(random.normal(size=(values.shape[1], len(labels))) * (random.random(values.shape[1]) < 0.3)[:, None])
+    weights = binarised(
+        random.normal(size=(values.shape[1], len(labels))) * (random.random(values.shape[1]) < 0.3)[:, None]
+    )
     constants = binarised(random.normal(size=len(labels)))
     expected = (values @ weights + constants).argmax(axis=1)
     written = additive(weights, constants, literals.bodies, labels)
@@ -118,7 +120,9 @@ def test_additive_rules_are_exact(labels: LabelSpace) -> None:
 def test_sums_of_trees_are_exact() -> None:
     made, split, literals = task("eleusis")
     values = literals.values(split.concepts, split.metadata)
-    first = tree_leaves([1, -1, 3, -1, -1], [2, -1, 4, -1, -1], [40, -1, 5, -1, -1], [[0], [0.2], [0], [0.9], [-0.3]])
+    first = tree_leaves(
+        [1, -1, 3, -1, -1], [2, -1, 4, -1, -1], [40, -1, 5, -1, -1], [[0], [0.2], [0], [0.9], [-0.3]]
+    )
     second = tree_leaves([1, -1, -1], [2, -1, -1], [40, -1, -1], [[0], [0.1], [0.4]])
     total = sum(sum(matches(path, values) * leaf[0] for path, leaf in tree) for tree in (first, second))
     expected = (np.asarray(total) > 0.5).astype(int)
