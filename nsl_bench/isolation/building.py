@@ -1,8 +1,8 @@
 """Make the virtual environment of a learner once, with uv or else with venv and pip.
 
 Environments are in the cache folder, named by a hash of the requirements and the interpreter. A lock file
-keeps two processes from making the same one. The file ``environment.json`` is written last, so a folder without
-it is half-made and is removed, whatever stopped the process that made it.
+keeps two processes from making the same one. The file ``environment.json`` is written last, so a folder
+without it is half-made and is removed, whatever stopped the process that made it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rules over literals as ASP: decision lists, DNF, sums of trees, and additive scores.
 
-A literal is a column of a view's `literals` and has an ASP body (`nsl_bench.learners.literals`). What is written
-here derives, for every context, the label that the rules over columns give; nothing is approximated. The module
-needs only numpy, so adapters with an interpreter of their own can import it.
+A literal is a column of a view's `literals` and has an ASP body (`nsl_bench.learners.literals`). What is
+written here derives, for every context, the label that the rules over columns give; nothing is approximated.
+The module needs only numpy, so adapters with an interpreter of their own can import it.
 """
 
 from __future__ import annotations

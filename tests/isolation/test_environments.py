@@ -76,7 +76,9 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if ".." not in file.parts and "__pycache__" not in file.parts and file.name not in ("INSTALLER",):
                 wheel.write(str(file.locate()), str(file))
     with zipfile.ZipFile(folder / "tiny-1.0-py3-none-any.whl", "w") as wheel:
-        code = "import numpy as np\ndef shares(labels, n): return np.bincount(labels, minlength=n) / len(labels)\n"
+        code = (
+            "import numpy\ndef shares(labels, n): return numpy.bincount(labels, minlength=n) / len(labels)\n"
+        )
         wheel.writestr("tiny.py", code)
         wheel.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
         wheel.writestr(
@@ -241,8 +243,8 @@ def test_ctrl_c_leaves_no_half_made_environment(wheels: Path, tmp_path: Path) ->
     """Interrupted or killed, the next attempt starts anew."""
     place = made(tmp_path / "slow", wheels)
     (place / "requirements.txt").write_text((place / "requirements.txt").read_text() + "# another key\n")
-    code = "import sys; from nsl_bench.environments import entrant; from nsl_bench.isolation.building import built\n"
-    code += "built(entrant(sys.argv[1]))"
+    code = "import sys; from nsl_bench.environments import entrant\n"
+    code += "from nsl_bench.isolation.building import built\nbuilt(entrant(sys.argv[1]))"
     found = entrant(f"env:{place}")
     folder = building._folder(found, building.interpreter(found)[1])
     for end in (signal.SIGINT, signal.SIGKILL):
