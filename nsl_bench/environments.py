@@ -168,7 +168,7 @@ def _folder(name: str) -> Path:
             return folder.resolve()
     guess = did_you_mean(name, entrants()) if given.name == name else ""
     raise UserError(
-        f"The learner '{registry.ENVIRONMENT}{name}' was not found: there is no folder {name}.{guess}"
+        f"The learner '{registry.ENVIRONMENT}{name}' was not found: the folder {name} does not exist.{guess}"
     )
 
 

@@ -254,7 +254,7 @@ def _do(entrant: Entrant, words: Sequence[str], *, logged: bool = True) -> str:
             (line for line in lines if line.startswith(("ERROR:", "error:"))), lines[-1] if lines else ""
         )
         reason = " ".join(why.removeprefix("ERROR:").split())[:300].rstrip(".") or "no reason was printed"
-        message = f"The environment of {entrant.name} cannot be made: {reason}."
+        message = f"The environment of {entrant.name} cannot be created: {reason}."
         raise Failure("failed", message, "\n".join(lines))
     return told
 

@@ -190,7 +190,7 @@ def test_a_wrong_folder_is_one_sentence(
 
 
 def test_unknown_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UserError, match="there is no folder nowhere/mine"):
+    with pytest.raises(UserError, match="the folder nowhere/mine"):
         entrant("env:nowhere/mine")
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match=r"it has no learner.toml"):
@@ -213,7 +213,7 @@ def failing(place: Path) -> Failure:
 def test_a_version_that_does_not_exist(wheels: Path, tmp_path: Path) -> None:
     place = made(tmp_path / "gone", wheels, requirements=f"--no-index\n--find-links {wheels}\ntiny==9.9\n")
     failure = failing(place)
-    assert failure.status == "failed" and "The environment of gone cannot be made" in str(failure)
+    assert failure.status == "failed" and "The environment of gone cannot be created" in str(failure)
     assert "tiny==9.9" in str(failure) and "tiny==9.9" in failure.output
     found = entrant(f"env:{place}")
     left = building._folder(found, building.interpreter(found)[1])
