@@ -44,6 +44,7 @@ __all__ = [
     "KINDS",
     "Kind",
     "Spec",
+    "canonical",
     "create",
     "entry_point",
     "factory",
@@ -130,6 +131,38 @@ def learner_spec(text: str) -> Spec:
     if code is None or text.partition(":")[0].partition("@")[0] in names("learner"):
         return Spec.parse(text)
     return Spec._of(code["name"], code["options"] or "", text)
+
+
+def canonical(text: str) -> str:
+    """A learner's spec without the options that have their default value: the same learner, the same run.
+
+    Only learners that come with nsl-bench are looked at, because others would have to be imported; and what
+    cannot be read stays as it is, for whoever creates the learner to complain about.
+    """
+    with contextlib.suppress(UserError, TypeError, ValueError):
+        spec = learner_spec(text)
+        if not entry_point("learner", spec.name).module.startswith("nsl_bench."):
+            return text
+        make = factory("learner", spec.name)
+        known = {p.name: p for p in options(make)}
+        where = f"the learner '{spec.name}'"
+
+        def is_default(name: str, value: str) -> bool:
+            parameter = known.get(name)
+            if parameter is None or name == "seed":  # runs have seeds of their own
+                return False
+            given = _convert(value, parameter.annotation, f"{where}, option '{name}'")
+            return bool(given == parameter.default and type(given) is type(parameter.default))
+
+        kwargs = {name: value for name, value in spec.kwargs.items() if not is_default(name, value)}
+        args = list(spec.args)
+        for name, value in reversed(list(zip(known, spec.args, strict=False))):
+            if len(args) > len(known) or not is_default(name, value):
+                break
+            args.pop()
+        if (len(args), len(kwargs)) != (len(spec.args), len(spec.kwargs)):
+            return str(replace(spec, args=tuple(args), kwargs=kwargs))
+    return text
 
 
 def split_code(name: str) -> tuple[str, str] | None:

@@ -285,7 +285,7 @@ def _named(learners: Any) -> tuple[list[str], dict[str, Callable[[int], Any]], d
     own: dict[str, Callable[[int], Any]] = {}
     shown: dict[str, str] = {}
     for title, one in pairs:
-        spec = one if isinstance(one, str) else _importable(one)
+        spec = registry.canonical(one) if isinstance(one, str) else _importable(one)
         if spec is None:
             spec = (title or _class_of(one).__name__).replace(":", " ")
             if spec in own or spec in registry.names("learner"):
