@@ -1,8 +1,8 @@
 """The file formats of learners' folders: parquet, CSV and JSON, for examples and for predictions.
 
-CSV has one column for each value: ``concept_SLOT``, ``p_SLOT_CONCEPT`` and ``image_SLOT`` instead of the lists
-of parquet, empty for a blank slot, and all facts in one column, each with a full stop. JSON has one object for
-each example, with the lists of parquet. In both, images are PNG files in ``images/``, named by their path.
+CSV has one column for each value: ``concept_SLOT``, ``p_SLOT_CONCEPT`` and ``image_SLOT`` instead of the
+lists of parquet, empty for a blank slot, and all facts in one column, each with a full stop. JSON has one
+object for each example, with the lists of parquet. In both, images are PNG files in ``images/``.
 """
 
 from __future__ import annotations

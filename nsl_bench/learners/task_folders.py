@@ -17,9 +17,9 @@ facts, as a logic program sees it).
 
 Commands can ask for CSV or JSON instead of parquet (`nsl_bench.learners.folder_formats`).
 
-The answer is ``predictions.parquet``, ``.csv`` or ``.json``, one row a test example in any order: ``example``,
-and ``label`` (a label's name, ``undecided`` or ``ambiguous``) or ``p_LABEL`` for every label, or both; and
-``hypothesis.lp``, ASP rules, if any were learned. Without predictions the rules answer.
+The answer is ``predictions.parquet``, ``.csv`` or ``.json``, one row a test example in any order:
+``example``, and ``label`` (a label's name, ``undecided`` or ``ambiguous``) or ``p_LABEL`` for every label, or
+both; and ``hypothesis.lp``, ASP rules, if any were learned. Without predictions the rules answer.
 """
 
 from __future__ import annotations
