@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.code_files import modules_used
+from nsl_bench.code_files import modules_used, specs_in
 from nsl_bench.errors import UserError
 from nsl_bench.guarded import call, wire
 from nsl_bench.isolation import denied, sandbox
@@ -214,7 +214,7 @@ class _Host:
         kind = type(self.learner)
         track = getattr(self.learner, "track", "pretrained")
         told = {"name": kind.__name__, "track": str(track), "version": version_of(self.learner, learner)}
-        used = modules_used(learner)
+        used = tuple(dict.fromkeys(name for each in specs_in(learner) for name in modules_used(each)))
         # Libraries that are imported inside `fit` are imported now, so that its time is that of learning.
         for name in used:
             with contextlib.suppress(Exception):

@@ -32,6 +32,7 @@ from nsl_bench.types import Hypothesis, WeightedExample, one_hot
 __all__ = ["IsolatedLearner", "about", "answer", "card_of", "vet"]
 
 _LONGEST_RULES = 1 << 22
+_MOST_LIBRARIES = 200
 _ASKED = frozenset(
     {
         *("background", "bias", "contexts", "features", "knowledge_features"),
@@ -96,7 +97,8 @@ class IsolatedLearner:
             else:
                 self._modules = [str(name) for name in made["loaded"] if name in PRELOADED]
                 if not self._trusted:
-                    self.libraries = {str(name): str(found) for name, found in made["libraries"].items()}
+                    told = list(made["libraries"].items())[:_MOST_LIBRARIES]
+                    self.libraries = {str(name)[:100]: str(found)[:100] for name, found in told}
             self.takes_validation = bool(made["validation"])
         except (KeyError, TypeError, AttributeError) as error:
             self.close()
