@@ -52,9 +52,11 @@ class Figs:
         return decision_list([rule for rule in found if rule[1] != default], default, self.bodies, self.space)
 
     def _scores(self, literals):
-        return np.column_stack(
-            [sum(model._predict_tree(tree, literals) for tree in model.trees_) for model in self.models]
-        )
+        columns = []
+        for model in self.models:
+            total = sum(model._predict_tree(tree, literals) for tree in model.trees_)
+            columns.append(np.reshape(total, (len(literals), -1))[:, -1])  # one column a class, the last: yes
+        return np.column_stack(columns)
 
     def _decide(self, scores):
         return (scores[:, 0] > 0.5).astype(int) if self.n_labels == 2 else scores.argmax(axis=1)
