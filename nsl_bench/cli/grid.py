@@ -66,7 +66,7 @@ _OPTIONS = [
         "--learner-command",
         "commands",
         "Learner as a command in any language (docs/add-a-learner.md). Write TRACK=COMMAND if its track is "
-        "not pretrained. Repeatable.",
+        "not pretrained, csv=COMMAND or json=COMMAND for other files than parquet. Repeatable.",
     ),
     _many("--shift", "shifts", "Shift, as a short name or spec. Repeatable.", default=["standard"]),
     click.option(

@@ -7,6 +7,7 @@ the channel, and the harness sends what the view's track allows.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.abc
 import importlib.util
 import os
@@ -19,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from importlib.machinery import ModuleSpec
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, cast
@@ -28,6 +30,7 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
+from nsl_bench.code_files import modules_used, specs_in
 from nsl_bench.errors import UserError
 from nsl_bench.guarded import call, wire
 from nsl_bench.isolation import denied, sandbox
@@ -35,7 +38,7 @@ from nsl_bench.learners.base import fixed_sizes, takes_validation, tuning_of, ve
 from nsl_bench.learners.view import Images, LabelledImages, Slots, TrackError, View
 from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
 
-__all__ = ["PRELOADED", "RemoteView", "live"]
+__all__ = ["PRELOADED", "RemoteView", "live", "serve"]
 
 _MOST = 1 << 40
 _ENVIRONMENT = dict(os.environ)
@@ -203,6 +206,21 @@ class RemoteView(View):
         told = self._channel.ask("few_labels", view=self._id)
         return LabelledImages(told["images"], told["targets"], tuple(told["values"]))
 
+    @cached_property
+    def literals(self) -> npt.NDArray[np.bool_]:
+        """As the harness computes them."""
+        return cast("npt.NDArray[np.bool_]", self._channel.ask("literals", view=self._id))
+
+    @cached_property
+    def literal_names(self) -> tuple[str, ...]:
+        """As the harness names them."""
+        return tuple(self._channel.ask("literal_names", view=self._id))
+
+    @cached_property
+    def literal_bodies(self) -> tuple[tuple[str, ...], ...]:
+        """As the harness writes them."""
+        return tuple(map(tuple, self._channel.ask("literal_bodies", view=self._id)))
+
     def report(self, rules: Sequence[str]) -> None:
         """Report the best hypothesis so far. It is used if the time limit ends `fit`."""
         self._channel.ask("report", view=self._id, rules=[str(rule) for rule in rules])
@@ -222,7 +240,13 @@ class _Host:
         version = version_of(self.learner, learner)
         told: dict[str, Any] = {"name": kind.__name__, "track": str(track), "version": version}
         told["fixed_size"] = list(fixed_sizes(self.learner))
-        return {**told, "validation": takes_validation(self.learner), "loaded": self.loaded()}
+        used = tuple(dict.fromkeys(name for each in specs_in(learner) for name in modules_used(each)))
+        # Libraries that are imported inside `fit` are imported now, so that its time is that of learning.
+        for name in used:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+        more = {"loaded": self.loaded(), "libraries": _versions(used)}
+        return {**told, **more, "validation": takes_validation(self.learner)}
 
     def fit(self, view: dict[str, Any], validation: dict[str, Any] | None = None) -> dict[str, Any]:
         more = {} if validation is None else {"validation": RemoteView(validation, self.channel)}
@@ -275,6 +299,18 @@ class _Host:
         return [name for name in PRELOADED if name in sys.modules]
 
 
+def _versions(modules: Sequence[str]) -> dict[str, str]:
+    """The versions of the libraries that modules are part of, by their names on the package index."""
+    found = {}
+    for top in dict.fromkeys(name.partition(".")[0] for name in modules):
+        try:
+            found[top] = version(top)
+        except PackageNotFoundError:
+            for name in packages_distributions().get(top, ()):
+                found[name] = version(name)
+    return found
+
+
 def _plain(answer: Any) -> Any:
     """An answer as an array that can travel; anything else as what it is not."""
     if hasattr(answer, "detach"):
@@ -311,9 +347,23 @@ def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str,
     call.call_here()
     line = _Channel(channel, scratch)
     wire.send(line.socket, {"done": force})
-    if request.get("command"):
+    if request["interpreter"]:
+        os.set_inheritable(line.socket.fileno(), True)
+        words = [*request["interpreter"], str(channel), str(scratch), str(request["seed"])]
+        _execute(words, {**_unled(request["interpreter"][0]), **own})
+    if request["command"]:
         line.socket.close()
         _execute(request["command"], {**_ENVIRONMENT, **own})
+    _serve(line)
+
+
+def serve(channel: int, scratch: Path, seed: int) -> NoReturn:
+    """Serve the harness's requests in an interpreter that has just started in the sandbox."""
+    _seed(seed)
+    _serve(_Channel(channel, scratch))
+
+
+def _serve(line: _Channel) -> NoReturn:
     host = _Host(line)
     while True:
         try:
@@ -321,6 +371,13 @@ def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str,
         except (EOFError, OSError):
             os._exit(0)
         wire.send(line.socket, _answer(host, message))
+
+
+def _unled(python: str) -> dict[str, str]:
+    """The environment variables for another interpreter, without those that lead to this one's modules."""
+    led = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+    kept = {name: value for name, value in _ENVIRONMENT.items() if name not in led}
+    return {**kept, "PATH": f"{Path(python).parent}{os.pathsep}{kept.get('PATH', '')}"}
 
 
 def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:

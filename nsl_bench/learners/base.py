@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.code_files import code_key
+from nsl_bench.environments import entrant, is_environment
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.learners.view import View
 from nsl_bench.types import UNDECIDED, Hypothesis, Track
@@ -82,11 +83,14 @@ class About:
 
 
 def describe_here(learner: str) -> About:
-    """Describe a learner by importing its code in this process.
+    """Describe a learner by importing its code in this process, or from the manifest of its environment.
 
     Raises:
         UserError: the learner does not exist, cannot be created, or declares an unknown track.
     """
+    if is_environment(learner):
+        found = entrant(learner)
+        return About(found.track, found.version)
     made = registry.create("learner", learner, seed=0)
     return About(track_of(made), version_of(made, learner))
 

@@ -17,9 +17,11 @@ with concepts ``concepts`` (a list over slots of names, null for a blank),
 ``probabilities`` (a list over slots of lists over the concepts of ``task.json``) and ``facts`` (the example's
 facts, as a logic program sees it).
 
-The answer is ``predictions.parquet``, one row a test example in any order: ``example``, and ``label`` (a
-label's name, ``undecided`` or ``ambiguous``) or ``p_LABEL`` for every label, or both; and ``hypothesis.lp``,
-ASP rules, if any were learned. Without ``predictions.parquet`` the rules answer.
+Commands can ask for CSV or JSON instead of parquet (`nsl_bench.learners.folder_formats`).
+
+The answer is ``predictions.parquet``, ``.csv`` or ``.json``, one row a test example in any order:
+``example``, and ``label`` (a label's name, ``undecided`` or ``ambiguous``) or ``p_LABEL`` for every label, or
+both; and ``hypothesis.lp``, ASP rules, if any were learned. Without predictions the rules answer.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ import numpy.typing as npt
 
 from nsl_bench import __version__
 from nsl_bench.learners.base import InvalidOutput
+from nsl_bench.learners.folder_formats import Format, read_table, write_table
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.types import AMBIGUOUS, UNDECIDED
 
@@ -56,6 +59,7 @@ def write(
     *,
     images: bool = True,
     about: dict[str, Any],
+    form: Format = "parquet",
 ) -> None:
     """Write a learner's folder.
 
@@ -66,6 +70,7 @@ def write(
         validation: examples with labels, for early stopping and tuning.
         images: write images where the track has them.
         about: further values for ``task.json``.
+        form: format of the examples.
     """
     folder.mkdir(parents=True, exist_ok=True)
     space = train.label_space
@@ -96,12 +101,11 @@ def write(
     text = json.dumps(task, indent=2, ensure_ascii=False)
     (folder / "task.json").write_text(text + "\n", encoding="utf-8")
     for name, view in views.items():
-        _write_examples(folder / f"{name}.parquet", view, images)
+        write_table(folder / name, _columns(view, images), form, train.slots, task.get("concepts", ()))
 
 
-def _write_examples(path: Path, view: View, images: bool) -> None:
+def _columns(view: View, images: bool) -> dict[str, Any]:
     import pyarrow as pa
-    import pyarrow.parquet
 
     columns: dict[str, Any] = {"example": [f"{view.part}-{i}" for i in range(len(view))]}
     if view.sequential:
@@ -123,7 +127,7 @@ def _write_examples(path: Path, view: View, images: bool) -> None:
             pass
         else:
             columns["images"] = pa.array(shown, pa.list_(pa.binary()))
-    pyarrow.parquet.write_table(pa.table(columns), path)
+    return columns
 
 
 def _nested(values: npt.NDArray[np.float32]) -> Any:
@@ -150,7 +154,7 @@ def _png(image: npt.NDArray[np.uint8], known: dict[bytes, bytes]) -> bytes:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a ``predictions.parquet`` says, in the order of the test examples.
+    """What a file of predictions says, in the order of the test examples.
 
     Attributes:
         probabilities: float64 [n, labels], or None where only labels are given.
@@ -172,7 +176,7 @@ class Answers:
 
 
 def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
-    """Read ``predictions.parquet`` for the test examples ``test-0`` to ``test-(n-1)``.
+    """Read the predictions for the test examples ``test-0`` to ``test-(n-1)``, from parquet, CSV or JSON.
 
     Raises:
         InvalidOutput: one sentence on what is wrong, with counts.
@@ -185,21 +189,25 @@ def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
         raise InvalidOutput(f"{where} is missing or is not a file.")
     if path.stat().st_size > _LARGEST_BYTES:
         raise InvalidOutput(f"{where} is too large for {n} predictions: {path.stat().st_size} bytes.")
-    try:
-        file = pyarrow.parquet.ParquetFile(path)
-        claims, schema = file.metadata, file.schema_arrow
-        # What reading fills memory with is the groups' rows, whatever the file says of itself.
-        groups = sum(claims.row_group(k).num_rows for k in range(claims.num_row_groups))
-        rows = max(claims.num_rows, groups)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise InvalidOutput(f"{where} is not a parquet file: {_short(error)}.") from error
+    scores = [f"p_{name}" for name in label_names]
+    if path.suffix in (".csv", ".json"):
+        found = read_table(path, scores)
+        schema, rows, read = found.schema, found.num_rows, found.select
+    else:
+        try:
+            file = pyarrow.parquet.ParquetFile(path)
+            claims, schema, read = file.metadata, file.schema_arrow, file.read
+            # What reading fills memory with is the groups' rows, whatever the file says of itself.
+            groups = sum(claims.row_group(k).num_rows for k in range(claims.num_row_groups))
+            rows = max(claims.num_rows, groups)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise InvalidOutput(f"{where} is not a parquet file: {_short(error)}.") from error
     if not n <= 2 * rows or rows > 2 * n + 1000:
         raise InvalidOutput(f"{where} must have {n} rows, one per test example; got {rows}.")
-    scores = [f"p_{name}" for name in label_names]
     given = [name for name in scores if name in schema.names]
     _check_columns(where, schema, given, scores)
     try:
-        table = file.read(columns=["example", *(["label"] if "label" in schema.names else []), *given])
+        table = read(["example", *(["label"] if "label" in schema.names else []), *given])
         ids = table["example"].to_pylist()
         told = table["label"].to_pylist() if "label" in table.column_names else None
         numbers = [table[name].to_numpy().astype(np.float64) for name in given]

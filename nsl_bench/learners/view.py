@@ -24,7 +24,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,9 @@ from nsl_bench.seeding import generator, stable_hash
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
 from nsl_bench.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Predictions, Split, Track
+
+if TYPE_CHECKING:
+    from nsl_bench.learners.literals import Literals
 
 __all__ = ["Images", "LabelledImages", "TrackError", "View"]
 
@@ -373,6 +376,32 @@ class View:
         count = (self.knowledge_features if knowledge else self.features).shape[1]
         names = self._benchmark.feature_names(knowledge=knowledge)
         return names if len(names) == count else tuple(f"x{i + 1}" for i in range(count))
+
+    @cached_property
+    def literals(self) -> npt.NDArray[np.bool_]:
+        """bool [n, literals]: inputs of a propositional learner (`nsl_bench.learners.literals`).
+
+        Raises:
+            TrackError: the track has no concepts.
+        """
+        return self._vocabulary.values(self.concept_ids, self._metadata)
+
+    @property
+    def literal_names(self) -> tuple[str, ...]:
+        """Column names of `literals`."""
+        return self._vocabulary.names
+
+    @property
+    def literal_bodies(self) -> tuple[tuple[str, ...], ...]:
+        """For each column of `literals`, ASP atoms that hold together exactly where it is true."""
+        return self._vocabulary.bodies
+
+    @property
+    def _vocabulary(self) -> Literals:
+        from nsl_bench.learners.literals import literals_of
+
+        self._knows("literals")
+        return literals_of(self._benchmark)
 
     @property
     def background(self) -> str:

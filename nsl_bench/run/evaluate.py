@@ -15,6 +15,7 @@ from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split, task_of_split
+from nsl_bench.environments import is_environment
 from nsl_bench.errors import UserError
 from nsl_bench.guarded.call import Allowance
 from nsl_bench.isolation.command import CommandLearner
@@ -144,6 +145,7 @@ class Bench:
         status: Status = "ok"
         message = output = log = ""
         isolation: dict[str, Any] = {}
+        libraries: dict[str, str] = {}
         with contextlib.ExitStack() as stack:
             learner: Any = None
             shared = self.fits.take(job, stack) if given is None else None
@@ -167,6 +169,7 @@ class Bench:
                 status, message = "not_applicable", str(error)
             if isinstance(learner, IsolatedLearner | CommandLearner):
                 isolation, log = learner.isolation, learner.log()
+                libraries = dict(getattr(learner, "libraries", {}))
                 output = output or (learner.last_lines() if status != "ok" else "")
             if status == "ok" and given is None:
                 self.fits.keep(job, learner, measured, stack, shared)
@@ -183,7 +186,12 @@ class Bench:
             hypothesis=measured.hypothesis,
             content_hash=hashes,
             versions=versions(),
-            environment={**self._environment(job), **limits_said(self.limits), "isolation": isolation},
+            environment={
+                **self._environment(job),
+                **limits_said(self.limits),
+                "isolation": isolation,
+                **({"libraries": libraries} if libraries else {}),
+            },
             started=started,
             seconds=round(time.perf_counter() - clock, 3),
             message=message,
@@ -243,13 +251,16 @@ class Bench:
                 made = self.own[job.learner](job.learner_seed())
             yield made
             return
-        if self.limits is None:
+        limits = self.limits
+        if limits is None and is_environment(job.learner):  # its interpreter is another process in any case
+            limits = Limits(time=None, memory=None, network=True)
+        if limits is None:
             with blaming("make"):
                 made = registry.create("learner", job.learner, seed=job.learner_seed())
             yield made
             return
         with blaming("make"):
-            learner = IsolatedLearner(job.learner, job.learner_seed(), self.limits)
+            learner = IsolatedLearner(job.learner, job.learner_seed(), limits)
         well = False
         try:
             yield learner

@@ -260,6 +260,7 @@ def plan(
     factory = registry.factory("network", registry.Spec.parse(network).name)
     network_version = version_of(factory, network, "network")
     describe = describe or describe_here
+    learners = list(dict.fromkeys(map(registry.canonical, learners)))
     about = {
         learner: About(command_of(learner)[0], version_of_command(learner))
         if is_command(learner)
