@@ -61,7 +61,13 @@ class Query:
 
     @classmethod
     def of(cls, benchmark: Benchmark, rules: Sequence[str], *, strict: bool = True) -> Query:
-        """Make the query for a hypothesis of a task."""
+        """Make the query for a hypothesis of a task.
+
+        Args:
+            benchmark: the task.
+            rules: the hypothesis, in ASP.
+            strict: whether rules that can give several answer sets are refused.
+        """
         concepts = benchmark.concept_space.concepts
         choices = tuple(
             tuple(tuple(benchmark.facts(slot, concept)) for concept in concepts)
@@ -148,7 +154,12 @@ class Vectors(NamedTuple):
 
 
 def clean_probabilities(query: Query, probabilities: npt.ArrayLike) -> Floats:
-    """float64 [n, slots, concepts]: checked vectors without negligible concepts; see `checked_vectors`."""
+    """float64 [n, slots, concepts]: checked vectors without negligible concepts; see `checked_vectors`.
+
+    Args:
+        query: the query that they are for.
+        probabilities: [n, slots, concepts]; zeros for a blank slot.
+    """
     return checked_vectors(query, probabilities).kept
 
 
