@@ -6,6 +6,7 @@ needs to know it.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -220,7 +221,8 @@ class Benchmark(ABC):
         self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
     ) -> list[tuple[str, ...]]:
         """`context` of each example with concepts [n, slots]; equal examples share one object."""
-        columns = list(metadata.items())
+        names, columns = self.concept_space.concepts, list(metadata.items())
+        facts = [[self.facts(slot, name) for name in names] for slot in range(concepts.shape[1])]
         known: dict[tuple[bytes, tuple[Any, ...]], tuple[str, ...]] = {}
         found = []
         for i, row in enumerate(concepts):
@@ -228,6 +230,7 @@ class Benchmark(ABC):
             key = (row.tobytes(), values)
             if key not in known:
                 named = {name: value for (name, _), value in zip(columns, values, strict=True)}
-                known[key] = self.context(row, named)
+                shown = (facts[slot][c] for slot, c in enumerate(row.tolist()) if c != BLANK)
+                known[key] = (*itertools.chain.from_iterable(shown), *self.metadata_facts(named))
             found.append(known[key])
         return found

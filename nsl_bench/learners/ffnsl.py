@@ -66,7 +66,7 @@ class FFNSL:
         self.constant = constant
         self.t_norm: TNorm = t_norm
         self.time_limit = time_limit
-        self._answered: tuple[View, npt.NDArray[np.int16]] | None = None
+        self._known: dict[tuple[str, ...], int] = {}
 
     def fit(self, train: View) -> FFNSL:
         """Learn a hypothesis with the lowest score.
@@ -89,17 +89,15 @@ class FFNSL:
         late = train.time_limit is not None and time.monotonic() - clock >= _LATE * _SHARE * train.time_limit
         self.timed_out_ = late and self.solution_.status != "optimal"
         self._background = train.background
-        self._answered = None
+        self._known = {}
         return self
 
     def predict(self, test: View) -> npt.NDArray[np.int16]:
         """int16 [n]: the label that the rules derive, `UNDECIDED` or `AMBIGUOUS`."""
-        if self._answered is None or self._answered[0] is not test:
-            labels = crisp_labels(
-                self.solution_.hypothesis, self._background, test.contexts, test.label_space
-            )
-            self._answered = (test, labels)
-        return self._answered[1]
+        asked = [context for context in dict.fromkeys(test.contexts) if context not in self._known]
+        labels = crisp_labels(self.solution_.hypothesis, self._background, asked, test.label_space)
+        self._known.update(zip(asked, labels.tolist(), strict=True))
+        return np.array([self._known[context] for context in test.contexts], np.int16)
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, n_labels]: 1 for the derived label; zeros unless exactly one label is derived."""

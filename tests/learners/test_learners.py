@@ -115,7 +115,7 @@ def test_ffnsl_says_none_and_several() -> None:
     seen = view(split, benchmark=benchmark, labelled=False)
     for rules, label in (((), -1), (("winner(1..4).",), -2)):
         learner.solution_ = replace(learner.solution_, hypothesis=rules)
-        learner._answered = None
+        learner._known = {}
         assert (labels_of(learner, seen) == label).all()
         assert (probabilities_of(learner, seen) == 0).all()
 
