@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
+from nsl_bench.learners import ffnsl
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of
 from nsl_bench.testing import LearnerTests
 from nsl_bench.testing.toy import Patches, PatchSource, patches, view
@@ -118,6 +120,27 @@ def test_ffnsl_says_none_and_several() -> None:
         learner._known = {}
         assert (labels_of(learner, seen) == label).all()
         assert (probabilities_of(learner, seen) == 0).all()
+
+
+def test_ffnsl_answers_each_context_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    crisp = ffnsl.crisp_labels
+
+    def counting(rules: Any, background: Any, contexts: Any, labels: Any) -> Any:
+        asked.append(len(contexts))
+        return crisp(rules, background, contexts, labels)
+
+    monkeypatch.setattr(ffnsl, "crisp_labels", counting)
+    learner = registry.create("learner", "ffnsl").fit(view(patches()))
+    seen = view(patches(), labelled=False)
+    first = labels_of(learner, seen)
+    assert asked[0] == len(set(seen.contexts)) and not any(asked[1:])
+    alone = crisp(learner.solution_.hypothesis, seen.background, seen.contexts, seen.label_space)
+    assert np.array_equal(labels_of(learner, view(patches(), labelled=False)), alone)
+    assert np.array_equal(first, alone)
+    learner.fit(view(patches()))
+    labels_of(learner, seen)
+    assert asked.count(asked[0]) == 2, "what was learned anew is asked anew"
 
 
 @pytest.mark.parametrize(
