@@ -57,7 +57,7 @@ lock: $(SETUP)
 ## The studies of docs/results/, which need the folder of real data.
 SHARED ?= ../shared
 results: $(SETUP)
-	$(BIN)/python benchmarks/studies.py mnist drawn decks --shared $(SHARED)
+	$(BIN)/python benchmarks/studies.py decks --shared $(SHARED)
 	$(BIN)/python benchmarks/framework.py --shared $(SHARED)
 	$(BIN)/python benchmarks/nsl.py --shared $(SHARED)
 	$(BIN)/nsl-bench reproduce ffnsl2023 --data $(SHARED)/data --out results/ffnsl2023

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import framework_verdicts as verdicts
 import pandas as pd
 from nsl_bench.leaderboard.published import ffnsl2023
 from nsl_bench.leaderboard.published import table as published_table
@@ -65,14 +66,14 @@ class Words:
         title: of the page.
         text: what it begins with.
         predicates: those whose rules are counted.
-        differences: a sentence on each difference from the paper.
+        setting: facts in which the setting differs from the paper's, a sentence each.
         paper: our shifts to the paper's; empty where it prints no numbers.
     """
 
     title: str
     text: str
     predicates: tuple[str, ...]
-    differences: str
+    setting: str
     paper: dict[str, str]
 
     @classmethod
@@ -108,6 +109,8 @@ def write(benchmark: str, seen: Seen, store: Store, docs: Path) -> Path:
         f"Made by `python benchmarks/framework.py {benchmark}`.",
         words.text.strip(),
     ]
+    for shift in seen.shifts:
+        pieces += [f"## Where FFNSL is behind: `{shift}`", verdicts.against_baselines(runs, shift)]
     used = set(store.frame()["network"])
     known = replace(seen, networks=tuple(spec for spec in seen.networks if spec in used))
     pieces += ["## Networks", networks(benchmark, known, folder)]
@@ -119,7 +122,11 @@ def write(benchmark: str, seen: Seen, store: Store, docs: Path) -> Path:
     pieces += ["## Curves", dashed, shown(curves)]
     for shift in seen.shifts:
         pieces += [f"## Shift `{shift}`", *tables(runs, shift, beside)]
-    pieces += ["## Differences from the paper", words.differences.strip(), prose(benchmark)]
+    pieces += ["## Beside the paper", words.setting.strip()]
+    for shift in seen.shifts:
+        compared = verdicts.beside_paper(benchmark, runs, shift, beside) if words.paper else ""
+        pieces += [f"### On `{shift}`", compared] if compared else []
+    pieces += [prose(benchmark)]
     pieces += ["## Causes of errors", causes(errors), shown(analysis.draw_errors(errors, folder))]
     pieces += ["## Learned rules", learned(rules, runs, words.predicates)]
     pieces += [shown(analysis.draw_shares(rules, words.predicates, folder, "rules"))]
@@ -137,7 +144,7 @@ def summary(stores: dict[str, Store], docs: Path) -> Path:
         "# All tasks, all shares of shifted examples",
         "Made by `python benchmarks/framework.py`. The tables have means over the shares of shifted examples "
         "that all learners of a task have in common, with standard errors over train splits. Each task's "
-        "page has the curves, the paper's numbers next to ours, and the reasons for differences.",
+        "page has the curves, where FFNSL is behind, and the paper's numbers next to ours.",
     ]
     for benchmark, store in stores.items():
         rows = []

@@ -1,13 +1,8 @@
-"""The first studies, each beside the FFNSL paper's numbers, as Markdown in docs/results/.
+"""Follow Suit on real decks: the network on each deck, and learners with it, as Markdown in docs/results/.
 
-    python benchmarks/studies.py mnist drawn decks --shared ../shared
+    python benchmarks/studies.py decks --shared ../shared
 
-``mnist``     the Softmax CNN on real MNIST, and learners on `sudoku_9x9` with it
-``drawn``     the drawn decks: the network on each deck, and learners on `follow_suit`
-``decks``     the same with real decks
-
-Results are kept in results/studies; a second call does only what is missing. Without `--shared` (real
-images) only ``drawn`` can run. `make results` runs all three; the paper's own grid is `nsl-bench reproduce`.
+Results are kept in results/studies; a second call does only what is missing. `--shared` has the real images.
 """
 
 from __future__ import annotations
@@ -21,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-from nsl_bench.leaderboard.published import ffnsl2023
 
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source
+from nsl_bench.metrics import METRICS
 from nsl_bench.perception.trained_networks import accuracy, trained
-from nsl_bench.report.curves import draw
 from nsl_bench.report.tables import summarise
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
@@ -86,42 +80,22 @@ def table(rows: Sequence[dict[str, object]]) -> str:
     )
 
 
-def compare(
-    runs: pd.DataFrame, published: pd.DataFrame | None, shift_of: dict[str, str], metrics: Sequence[str]
-) -> str:
-    """Ours and the paper's mean and standard error, a row a learner and percentage."""
-    ours = summarise(runs, [*metrics, "equivalent"])
+def measured(runs: pd.DataFrame) -> str:
+    """Means and standard errors, a row a learner and share of shifted examples."""
+    metrics = ["hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time"]
+    means = summarise(runs, [*metrics, "equivalent"])
     rows = []
-    for (size, shift, percent, learner), group in ours.groupby(
-        ["size", "shift", "percent", "learner"], sort=True
-    ):
+    for (shift, percent, learner), group in means.groupby(["shift", "percent", "learner"], sort=True):
         values = group.set_index(group["metric"].astype(str))
         row: dict[str, object] = {
-            "train": size,
             "shift": shift,
             "shifted (%)": f"{percent:g}",
             "learner": learner,
             "repeats": int(group["n"].max()),
         }
-        for metric in metrics:
-            if metric in values.index:
-                digits = {"atoms": 1, "learning_time": 2}.get(metric, 3)
-                row[metric.replace("_", " ")] = number(
-                    values["mean"][metric], values["std_err"][metric], digits
-                )
-            if published is not None and metric != "learning_time":
-                name = "standard" if percent == 0 else shift_of.get(str(shift), "")
-                known = published[
-                    (published["learner"] == learner)
-                    & (published["shift"] == name)
-                    & (published["percent"] == percent)
-                    & (published["metric"] == metric)
-                    & (published["size"] == size)
-                ]
-                if metric in ("hypothesis_accuracy", "framework_accuracy"):
-                    row[f"paper: {metric.replace('_', ' ')}"] = (
-                        number(known["mean"].iloc[0], known["std_err"].iloc[0]) if len(known) else ""
-                    )
+        for metric in (metric for metric in metrics if metric in values.index):
+            mean, error = values["mean"][metric], values["std_err"][metric]
+            row[METRICS[metric].title] = number(mean, error, METRICS[metric].digits)
         if "equivalent" in values.index:
             row["equivalent to the true rule"] = f"{values['mean']['equivalent']:.0%}"
         rows.append(row)
@@ -148,86 +122,55 @@ def named(task: object, images: object) -> list[str]:
     return [*task.named_shifts, *images.named_shifts]  # type: ignore[attr-defined]
 
 
-def mnist(place: Place) -> None:
-    """Real MNIST."""
-    source = f"mnist:{place.real('data', 'mnist')}"
-    accuracies = network_table("sudoku_9x9", source, ("a", "b"))
-    runs = place.run(
-        "mnist",
-        plan(
-            "sudoku_9x9",
-            ["ffnsl", "random_forest", "cnn_lstm"],
-            source=source,
-            shifts=["rotate90"],
-            percents=[0, 50, 90],
-            repeats=REPEATS,
-        ),
-    )
-    own = ffnsl2023("sudoku_9x9")
-    own = own[(own["penalties"] != "constant") & (own["network"] == "softmax")]
-    metrics = ["hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time"]
-    place.write(
-        "mnist",
-        "Sudoku 9x9 on real MNIST",
-        "Accuracy of the Softmax CNN on held-out test images. It was trained on MNIST's train images of the "
-        "digits 1 to 9:",
-        accuracies,
-        "Learners on generated grids, 320 in each train split. The paper's numbers are for other grids and "
-        "images:",
-        compare(runs, own, {"rotate90": "rotate90"}, metrics),
-    )
-
-
-def _cards(place: Place, name: str, title: str, source: str | None, shifts: Sequence[str], text: str) -> None:
+def decks(place: Place) -> None:
+    """Real decks."""
+    source = f"decks:{place.real('data', 'decks')},standard=vector_byron"
     accuracies = network_table("follow_suit", source)
     runs = place.run(
-        name,
+        "decks",
         plan(
             "follow_suit",
             ["ffnsl", "random_forest", "fcn"],
             source=source,
-            shifts=shifts,
+            shifts=["kde_oxygen", "ais_neoclassical_4_color"],
             percents=[0, 20, 40, 60, 80, 90, 100],
             repeats=REPEATS,
         ),
     )
-    metrics = ["hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time"]
-    draw(runs, place.results / name / "curves", metrics)
-    place.write(name, title, text, accuracies, compare(runs, None, {}, metrics))
-
-
-def drawn(place: Place) -> None:
-    """The drawn decks."""
-    text = (
-        "Accuracy of the shipped Softmax CNN on held-out images (pool B) of each drawn deck, and learners "
-        "with 104 tricks in each train split:"
-    )
-    shifts = ["noir", "comic", "adversarial_noir"]
-    _cards(place, "drawn", "Follow Suit on drawn decks", None, shifts, text)
-
-
-def decks(place: Place) -> None:
-    """Real decks."""
-    source = f"decks:{place.real('data', 'decks')},standard=vector_byron"
     text = (
         "`vector_byron` is the standard deck. Accuracy of the Softmax CNN, trained on its augmented images "
         "only, on held-out images (pool B) of every deck, and learners with 104 tricks in each train split:"
     )
-    shifts = ["kde_oxygen", "ais_neoclassical_4_color"]
-    _cards(place, "decks", "Follow Suit on real decks", source, shifts, text)
+    place.write("decks", "Follow Suit on real decks", text, accuracies, measured(runs))
 
 
-STUDIES: dict[str, Callable[[Place], None]] = {
-    "mnist": mnist,
-    "drawn": drawn,
-    "decks": decks,
+STUDIES: dict[str, Callable[[Place], None]] = {"decks": decks}
+
+FORMER = {
+    "symbolic": "nsl-bench reproduce ffnsl2023 --no-images",
+    "mnist": "python benchmarks/framework.py sudoku_9x9",
+    "drawn": "python benchmarks/framework.py follow_suit",
 }
+"""Former studies, and the command that takes their place."""
+
+
+def study(name: str) -> str:
+    """The name of a study.
+
+    Raises:
+        argparse.ArgumentTypeError: there is none, or not any more.
+    """
+    if name in FORMER:
+        raise argparse.ArgumentTypeError(f"{name} is now part of `{FORMER[name]}`")
+    if name not in STUDIES:
+        raise argparse.ArgumentTypeError(f"there is no study {name}; the studies are {', '.join(STUDIES)}")
+    return name
 
 
 def main() -> None:
     """Run the studies that are named."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("study", nargs="+", choices=STUDIES)
+    parser.add_argument("study", nargs="+", type=study)
     parser.add_argument("--shared", type=Path, default=Path("../shared"))
     parser.add_argument("--results", type=Path, default=Path("results/studies"))
     parser.add_argument("--docs", type=Path, default=Path("docs/results"))

@@ -87,9 +87,9 @@ class Board:
     def matrix(
         self, contest: Contest, track: str, metric: str
     ) -> tuple[list[Entry], npt.NDArray[np.float64]]:
-        """The entries with all runs of a contest, and float64 [entries, repeats]."""
+        """The entries with all runs of a contest that are ranked, and float64 [entries, repeats]."""
         rows = [(e, e.repeats(contest, metric)) for e in self.of(contest, track) if e.whole(contest)]
-        whole = [(e, row) for e, row in rows if len(row)]
+        whole = [(e, row) for e, row in rows if len(row) and not e.manifest.told_the_answer]
         values = np.array([row for _, row in whole]).reshape(len(whole), contest.repeats)
         return [e for e, _ in whole], values
 
@@ -108,7 +108,7 @@ class Board:
         The metrics are the one that ranks and those of `FRONT`.
         """
         metrics = (self.main_metric(track), *FRONT)
-        entries = [e for e in self.of(contest, track) if e.whole(contest)]
+        entries = [e for e in self.of(contest, track) if e.whole(contest) and not e.manifest.told_the_answer]
         areas = [(e, [self.area(e, contest, metric) for metric in metrics]) for e in entries]
         known = [(e, [a.mean for a in mine if a is not None]) for e, mine in areas if all(mine)]
         known.sort(key=lambda item: (-item[1][0], *item[1][1:]))
@@ -117,14 +117,14 @@ class Board:
         return [(e, bool(on)) for (e, _), on in zip(known, kept.tolist(), strict=True)]
 
     def over_contests(self, track: str) -> tuple[list[Entry], npt.NDArray[np.float64]]:
-        """The entries with all runs of every contest of a track, and float64 [entries, contests].
+        """The ranked entries with all runs of every contest of a track, and float64 [entries, contests].
 
         The numbers are means over shares of the metric that ranks.
         """
         metric = self.main_metric(track)
         contests = [contest for contest in self.contests if self.of(contest, track)]
         rows = []
-        for entry in (e for e in self.entries if e.track == track):
+        for entry in (e for e in self.entries if e.track == track and not e.manifest.told_the_answer):
             areas = [self.area(entry, c, metric) if entry.whole(c) else None for c in contests]
             rows += [(entry, [a.mean for a in areas if a is not None])] if all(areas) else []
         values = np.array([row for _, row in rows]).reshape(len(rows), len(contests))

@@ -30,7 +30,18 @@ from .reasons import Tested, check_reason, under_misreading
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PRESETS", "TASKS", "Badge", "Figure", "Preset", "compare", "grid", "paper_atoms"]
+__all__ = [
+    "PRESETS",
+    "TASKS",
+    "Badge",
+    "Figure",
+    "Preset",
+    "badge_of",
+    "compare",
+    "grid",
+    "paper_atoms",
+    "test_error",
+]
 
 Badge = Literal["reproduced", "differs", "undecided", "not enough data", "not comparable"]
 
@@ -286,10 +297,10 @@ def _judged(job: Job, metric: str, counting: str, ours: Mean, published: Mean) -
     tests = dict.fromkeys(("margin", "p_equivalent", "p_different", "power", "needed"), float("nan"))
     badge: Badge = "not comparable"
     if not reason:
-        margin, known = margin_of(metric, job.learner, published.value), _test_error(job, metric, ours.value)
+        margin, known = margin_of(metric, job.learner, published.value), _known_error(job, metric, ours.value)
         compared = compare_means(ours, published, margin, known)
         needed = repeats_needed(ours, published, margin, known)
-        badge = _badge(compared, min(ours.repeats, published.repeats))
+        badge = badge_of(compared, min(ours.repeats, published.repeats))
         tests |= {name: getattr(compared, name) for name in tests.keys() - {"needed"}}
         tests["needed"] = float("nan") if needed is None else float(max(needed, _FEWEST))
     return Figure(
@@ -314,7 +325,7 @@ def _judged(job: Job, metric: str, counting: str, ours: Mean, published: Mean) -
     )
 
 
-def _badge(compared: Comparison, repeats: int) -> Badge:
+def badge_of(compared: Comparison, repeats: int) -> Badge:
     """What the tests say of the fewer `repeats` of both sides.
 
     A difference that is shown, and shown to be below the margin, is none.
@@ -357,17 +368,21 @@ def _test_size(benchmark: str) -> int:
     return int(registry.create("benchmark", benchmark).test_size)
 
 
-def _test_error(job: Job, metric: str, value: float) -> float:
+def _known_error(job: Job, metric: str, value: float) -> float:
+    return 0.0 if job.track == "symbolic" else test_error(job.benchmark, metric, value)
+
+
+def test_error(benchmark: str, metric: str, value: float) -> float:
     """The standard error that comes of test images drawn anew on both sides, which repeats share.
 
     Of an accuracy p over n examples it is sqrt(2 p (1 - p) / n); a Brier score of crisp answers is twice
-    the error rate.
+    the error rate. What needs no images has none.
     """
-    if job.track == "symbolic" or metric not in _ON_IMAGES:
+    if metric not in _ON_IMAGES:
         return 0.0
     scale = 2.0 if metric == "brier_score" else 1.0
     p = min(max(value / scale, 0.0), 1.0)
-    return float(scale * np.sqrt(2 * p * (1 - p) / _test_size(job.benchmark)))
+    return float(scale * np.sqrt(2 * p * (1 - p) / _test_size(benchmark)))
 
 
 def _incomparable(job: Job, metric: str, counting: str) -> str:

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from nsl_bench import __version__, registry
 from nsl_bench.declared import Is, Open, checked, quoted
 from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench.learners.base import told_the_answer
 from nsl_bench.run.store import Record, Store
 from nsl_bench.types import AMBIGUOUS, UNDECIDED, Track
 
@@ -94,6 +95,7 @@ class Manifest(Open):
         nsl_bench: version of nsl-bench that wrote the submission.
         round: name of the sealed round; empty for the board's public contests.
         tuning_trials: number of settings tried when tuning the learner; 0 if it was not tuned.
+        told_the_answer: whether the learner was given part of the true rule; it is shown, but not ranked.
         files: SHA-256 of each file, by name.
         schema: version of the format.
     """
@@ -114,6 +116,7 @@ class Manifest(Open):
     nsl_bench: Annotated[str, _line(40)] = __version__
     round: Annotated[str, _line(30)] = ""
     tuning_trials: Annotated[int, Is("a whole number between 0 and 1,000,000", least=0, most=1_000_000)] = 0
+    told_the_answer: bool = False
     files: Mapping[str, Annotated[str, Is("64 hexadecimal digits", test=_SHA256.fullmatch)]] = field(
         default_factory=dict
     )
@@ -215,6 +218,7 @@ def write_submission(
         "track": job.track,
         "round": sealed_round,
         "tuning_trials": tuning_trials,
+        "told_the_answer": any(told_the_answer(record.job.learner_version) for record, _, _ in chosen),
     }
     chosen.sort(key=lambda item: (item[1].name, item[0].job.network or "", item[2]))
     runs = (

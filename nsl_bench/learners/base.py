@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nsl_bench.benchmark import Benchmark
 
 __all__ = [
+    "TOLD_THE_ANSWER",
     "About",
     "InvalidOutput",
     "Learner",
@@ -37,10 +38,14 @@ __all__ = [
     "labels_of",
     "probabilities_of",
     "takes_validation",
+    "told_the_answer",
     "track_of",
     "tuning_of",
     "version_of",
 ]
+
+TOLD_THE_ANSWER = "told_the_answer"
+"""Part of the version of a learner that was given part of the true rule."""
 
 _TOLERANCE = 1e-3
 
@@ -95,6 +100,14 @@ def version_of(part: Any, spec: str, kind: registry.Kind = "learner") -> str:
     version = str(getattr(part, "version", ""))
     code = code_key(spec, kind)
     return f"{version}+{code}" if code else version
+
+
+def told_the_answer(version: str) -> bool:
+    """Whether a learner's version says that it was given part of the true rule: ``"1+told_the_answer"``.
+
+    Such learners show what is possible. The board shows them without a rank.
+    """
+    return TOLD_THE_ANSWER in version.split("+")
 
 
 def takes_validation(learner: Any) -> bool:

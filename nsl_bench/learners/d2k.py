@@ -6,7 +6,7 @@ the meta-data; its penalty grows with the confidence of the least certain predic
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,10 @@ import numpy.typing as npt
 from nsl_bench.learners.view import View
 from nsl_bench.types import Predictions, WeightedExample
 
-__all__ = ["Penalty", "TNorm", "confidence", "weighted_examples"]
+if TYPE_CHECKING:
+    from nsl_bench.las import LasTask
+
+__all__ = ["Penalty", "TNorm", "confidence", "learning_task", "weighted_examples"]
 
 TNorm = Literal["goedel", "product", "lukasiewicz"]
 """How the confidences of an example's predictions become one: the least, the product, or
@@ -69,3 +72,18 @@ def weighted_examples(
         )
         for i in np.flatnonzero(kept).tolist()
     ]
+
+
+def learning_task(
+    view: View, penalty: Penalty = "network", constant: int = 10, t_norm: TNorm = "goedel"
+) -> LasTask:
+    """The learning task of a train split: its weighted examples, background knowledge and language bias.
+
+    Raises:
+        TrackError: the view has no labels or no concepts.
+        UserError: a syntax error in the background knowledge or the language bias.
+    """
+    from nsl_bench.las import LasTask
+
+    examples = weighted_examples(view, penalty, constant, t_norm)
+    return LasTask.build(examples, view.background, view.bias, view.benchmark_name)

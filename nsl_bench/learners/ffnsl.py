@@ -14,7 +14,7 @@ import numpy.typing as npt
 from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.inference.crisp import crisp_labels
-from nsl_bench.learners.d2k import Penalty, TNorm, weighted_examples
+from nsl_bench.learners.d2k import Penalty, TNorm, learning_task
 from nsl_bench.learners.view import View
 from nsl_bench.types import Hypothesis, Track, WeightedExample, one_hot
 
@@ -74,13 +74,9 @@ class FFNSL:
         Raises:
             UserError: the rule learner is not installed, or cannot read the task.
         """
-        from nsl_bench.las import LasTask
-
         solve = registry.factory("rule_learner", self.rule_learner)
-        self.examples_: list[WeightedExample] = weighted_examples(
-            train, self.penalty, self.constant, self.t_norm
-        )
-        task = LasTask.build(self.examples_, train.background, train.bias, train.benchmark_name)
+        task = learning_task(train, self.penalty, self.constant, self.t_norm)
+        self.examples_: tuple[WeightedExample, ...] = task.examples
         limit = self.time_limit
         if train.time_limit is not None:
             limit = min(limit or np.inf, _SHARE * train.time_limit)

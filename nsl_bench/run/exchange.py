@@ -11,6 +11,8 @@ from nsl_bench.errors import UserError
 from nsl_bench.isolation.command import FolderLearner
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners import task_folders
+from nsl_bench.learners.d2k import learning_task
+from nsl_bench.learners.view import View
 from nsl_bench.run.evaluate import Bench, Outcome
 from nsl_bench.run.job import Job
 
@@ -19,6 +21,8 @@ __all__ = ["export", "jobs_in", "score"]
 
 def export(jobs: Sequence[Job], out: Path, bench: Bench, *, images: bool) -> Iterator[Path]:
     """Write a folder for each job; existing folders are not changed.
+
+    Learners with concepts also get FFNSL's learning task, ``train.las``.
 
     Yields:
         Each folder as soon as it is written.
@@ -34,9 +38,18 @@ def export(jobs: Sequence[Job], out: Path, bench: Bench, *, images: bool) -> Ite
         about = {"seed": job.learner_seed(), "job": asdict(job)}
         try:
             task_folders.write(folder, train, test, validation, images=images, about=about)
+            if train.track in ("symbolic", "pretrained"):
+                (folder / "train.las").write_text(_as_las(train), encoding="utf-8")
         except OSError as error:
             raise UserError(f"The folder {folder} cannot be written: {error.strerror}.") from error
         yield folder
+
+
+def _as_las(train: View) -> str:
+    """The learning task as text; examples have names that FastLAS and ILASP read."""
+    task = learning_task(train)
+    examples = tuple(replace(example, id=example.id.replace("-", "_")) for example in task.examples)
+    return replace(task, examples=examples).to_las()
 
 
 def _name(job: Job) -> str:

@@ -14,17 +14,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from nsl_bench.leaderboard.board import Board, read_board
+from nsl_bench.leaderboard.board import Board, Rank, read_board
 from nsl_bench.leaderboard.contests import Contest, read_contests
 from nsl_bench.leaderboard.entries import NAMES, Entry
 from nsl_bench.leaderboard.likeness import likenesses, outdated
 from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
-from nsl_bench.leaderboard.site.build import build_site
+from nsl_bench.leaderboard.site.build import _environment, build_site
 from nsl_bench.leaderboard.site.scatter import Dot, scatter
 from nsl_bench.leaderboard.submission import PREDICTIONS, RUNS, write_submission
 
+from nsl_bench import registry
 from nsl_bench.cli import main
+from nsl_bench.learners.base import told_the_answer, version_of
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
@@ -280,6 +282,24 @@ def test_a_pareto_front_of_accuracy_atoms_and_time(board: Board) -> None:
     made = with_values(board, board.contests, rows)
     found = made.front(made.contests[0], "pretrained")
     assert [(entry.title, on) for entry, on in found] == [("a", True), ("b", True), ("c", False)]
+
+
+def test_who_was_told_the_answer_is_shown_without_a_rank(board: Board, tmp_path: Path) -> None:
+    (contest,) = board.contests
+    made = with_values(board, (contest,), {"a": [[0.9, 5, 1.0]], "b": [[0.8, 5, 1.0]]})
+    first, second = made.entries
+    told = replace(first, manifest=replace(first.manifest, told_the_answer=True))
+    made = Board((contest,), (told, second))
+    assert made.rank(told, contest) == Rank(None, 1) and made.rank(second, contest) == Rank(1, 1)
+    assert [entry.title for entry, _ in made.front(contest, "pretrained")] == ["b"]
+    assert [entry.title for entry in made.over_contests("pretrained")[0]] == ["b"]
+    macros = _environment().get_template("macros.html").module
+    assert "told the answer" in str(macros.tags(told.manifest))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("spec", "told"), [("neuid3:tests=optimal", True), ("neuid3:tests=union", False)])
+def test_a_learner_says_that_it_was_told(spec: str, told: bool) -> None:
+    assert told_the_answer(version_of(registry.create("learner", spec), spec)) == told
 
 
 def test_critical_differences_are_over_several_contests(

@@ -163,11 +163,11 @@ def test_two_repeats_tell_nothing(splits: Path, tmp_path: Path) -> None:
 def test_neither_equal_nor_different(tmp_path: Path) -> None:
     """A difference of about the margin that precise repeats cannot tell from it."""
     from nsl_bench.leaderboard.equivalence import Mean, compare_means
-    from nsl_bench.leaderboard.reproduce import _badge
+    from nsl_bench.leaderboard.reproduce import badge_of
 
     compared = compare_means(Mean(0.511, 0.005, 5), Mean(0.5, 0.003, 5), 0.02)
-    assert _badge(compared, 5) == "undecided" and compared.power >= 0.8
-    assert _badge(compared, 2) == "not enough data"
+    assert badge_of(compared, 5) == "undecided" and compared.power >= 0.8
+    assert badge_of(compared, 2) == "not enough data"
 
 
 def test_margins_are_in_the_papers_units() -> None:

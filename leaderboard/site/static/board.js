@@ -40,7 +40,8 @@ function rank(table, rows, metric) {
   const column = heads.findIndex((head) => head.dataset.metric === metric);
   const sign = column >= 0 && heads[column].dataset.first === "descending" ? -1 : 1;
   const shown = rows.filter((row) => !row.hidden);
-  const values = new Map(shown.map((row) => [row, column < 0 ? null : key(row.cells[column], "number")]));
+  const ranked = shown.filter((row) => row.dataset.unranked === undefined);
+  const values = new Map(ranked.map((row) => [row, column < 0 ? null : key(row.cells[column], "number")]));
   for (const row of rows) {
     const cell = row.cells[place];
     row.boardRank ??= { value: cell.dataset.v, nodes: [...cell.childNodes] };

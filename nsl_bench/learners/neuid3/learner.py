@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
+from nsl_bench.learners.base import TOLD_THE_ANSWER
 from nsl_bench.learners.neuid3.asp import program, tables
 from nsl_bench.learners.neuid3.induction import Grower, Limits
 from nsl_bench.learners.neuid3.networks import Training
@@ -93,7 +94,7 @@ class NeuID3:
         self.together, self.seed = together, seed
         self.facts = tests == "facts"
         self.track: Track = "pretrained" if self.facts or named else "label_only"
-        self.version = "1+told_the_answer" if tests == "optimal" else "1"
+        self.version = f"1+{TOLD_THE_ANSWER}" if tests == "optimal" else "1"
 
     def fit(self, train: View, validation: View | None = None) -> NeuID3:
         """Grow the trees.

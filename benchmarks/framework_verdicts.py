@@ -1,0 +1,148 @@
+"""What the runs of `framework` say: where FFNSL is behind which baseline, and what is as in the paper.
+
+Nothing here is written by hand: every word follows from a test on the runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from nsl_bench.leaderboard.equivalence import Mean, compare_means
+from nsl_bench.leaderboard.margins import margin_of
+from nsl_bench.leaderboard.reproduce import badge_of, test_error
+from nsl_page import Claim, Verdict, check
+from studies import number, table
+
+from nsl_bench.metrics import METRICS
+from nsl_bench.report.tables import summarise, with_standard
+from nsl_bench.run.statistics import holm
+
+__all__ = ["against_baselines", "beside_paper"]
+
+_COMPARED = ("hypothesis_accuracy", "framework_accuracy", "brier_score")
+_BRIER = METRICS["brier_score"].title
+_PAPERS_NAMES = {"framework_accuracy_probabilistic": "framework_accuracy_problog"}
+
+Line = tuple[str, str]
+"""A learner and its network."""
+
+
+def against_baselines(runs: pd.DataFrame, shift: str) -> str:
+    """A row for each baseline, metric and network of FFNSL, the largest losses of FFNSL first."""
+    found: list[tuple[Verdict, dict[str, object]]] = []
+    runs = with_standard(runs)
+    for metric in (metric for metric in _COMPARED if metric in runs):
+        values = dict(_by_split(runs[runs["shift"] == shift], metric))
+        for own in (line for line in values if line[0] == "ffnsl"):
+            for other in (line for line in values if not line[0].startswith("ffnsl")):
+                claim = Claim("", "train", metric, "own", "other")
+                verdict = check(claim, {"own": values[own], "other": values[other]})
+                if verdict is None:
+                    continue
+                digits = METRICS[metric].digits
+                row: dict[str, object] = {
+                    "metric": METRICS[metric].title,
+                    "FFNSL with": own[1],
+                    "baseline": other[0],
+                    "FFNSL's lead": number(verdict.difference, verdict.std_err, digits),
+                    "p": "",
+                    "behind at": _shares(verdict.behind),
+                    "ahead at": _shares(verdict.ahead),
+                }
+                found.append((verdict, row))
+    text = (
+        "FFNSL beside the baselines, its largest losses first. The lead is the mean over shares of shifted "
+        "examples and over train splits, positive where FFNSL is better; p is that of the paired t test over "
+        "train splits, corrected by Holm's method. *Behind* and *ahead* list the shares (%) at which the "
+        "mean is worse or better."
+    )
+    corrected = holm(np.array([verdict.p_value for verdict, _ in found])) if found else []
+    for (verdict, row), p_value in zip(found, corrected, strict=True):
+        row["p"] = "" if np.isnan(verdict.std_err) else f"{p_value:.3f}"
+    found.sort(key=lambda item: item[0].difference / (2 if item[1]["metric"] == _BRIER else 1))
+    return "\n\n".join([text, table([row for _, row in found])])
+
+
+def _by_split(runs: pd.DataFrame, metric: str) -> Iterator[tuple[Line, pd.DataFrame]]:
+    """Of each learner and network, a metric by train split (rows) and share (columns)."""
+    for (learner, network), rows in runs.groupby(["learner", "network"], sort=True):
+        wide = rows.pivot_table(metric, "repeat", "percent").dropna()
+        if len(wide):
+            yield (str(learner), str(network)), wide
+
+
+def beside_paper(benchmark: str, runs: pd.DataFrame, shift: str, published: pd.DataFrame) -> str:
+    """Of each learner and metric, the shares at which it is as in the paper, differs, or cannot be told.
+
+    Args:
+        benchmark: the task.
+        runs: ours.
+        shift: ours.
+        published: the paper's, with our names.
+    """
+    metrics = (*_COMPARED, "framework_accuracy_probabilistic", "atoms")
+    means = summarise(runs, metrics)
+    means = means[means["shift"] == shift]
+    rows = []
+    for (learner, network, metric), ours in means.groupby(["learner", "network", "metric"], observed=True):
+        theirs = published[
+            (published["learner"] == learner)
+            & (published["network"] == network)
+            & (published["metric"] == metric)
+            & (published["shift"] == shift)
+        ]
+        told = _told(benchmark, str(learner), str(metric), ours, theirs)
+        if told:
+            title = METRICS[str(metric)].title
+            rows.append({"learner": f"{learner} ({network})", "metric": title, **told})
+    if not rows:
+        return ""
+    text = (
+        "Shares (%) at which the mean is equivalent to the paper's, differs from it, or neither is shown. "
+        "Equivalent: two one-sided tests within the margins of [the reproduction](ffnsl2023.md), with a "
+        "power of 0.8. Errors cover train splits and, on both sides, the sampling of test images. Images and "
+        "train splits are others than the paper's, so that this is no reproduction."
+    )
+    return "\n\n".join([text, table(rows)])
+
+
+def _told(
+    benchmark: str, learner: str, metric: str, ours: pd.DataFrame, theirs: pd.DataFrame
+) -> Mapping[str, object]:
+    """The columns of one row; empty if the paper has no figure."""
+    found: dict[str, list[float]] = {"equivalent": [], "higher": [], "lower": [], "not enough data": []}
+    own = {row.percent: row for row in ours.itertuples()}
+    paper_metric = _PAPERS_NAMES.get(metric, metric)
+    for row in theirs.sort_values("percent").itertuples():
+        if row.percent not in own or pd.isna(row.mean):
+            continue
+        mine = own[row.percent]
+        measured = Mean(float(mine.mean), _known(mine.std_err), int(mine.n))
+        published = Mean(float(row.mean), _known(row.std_err), int(row.repeats))
+        error = test_error(benchmark, paper_metric, measured.value)
+        margin = margin_of(paper_metric, learner, published.value)
+        compared = compare_means(measured, published, margin, error)
+        badge = badge_of(compared, min(measured.repeats, published.repeats))
+        if badge == "differs":
+            badge_or_side = "higher" if compared.difference > 0 else "lower"
+        else:
+            badge_or_side = "equivalent" if badge == "reproduced" else "not enough data"
+        found[badge_or_side].append(float(row.percent))
+    if not any(found.values()):
+        return {}
+    return {
+        "equivalent": _shares(found["equivalent"]),
+        "ours is higher": _shares(found["higher"]),
+        "ours is lower": _shares(found["lower"]),
+        "neither shown": _shares(found["not enough data"]),
+    }
+
+
+def _known(error: float) -> float:
+    return 0.0 if pd.isna(error) else float(error)
+
+
+def _shares(shares: Sequence[float]) -> str:
+    return ", ".join(f"{share:g}" for share in shares)

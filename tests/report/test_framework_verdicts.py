@@ -1,0 +1,75 @@
+"""What the pages of the study of all tasks say of FFNSL, the baselines and the paper follows from tests."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+from nsl_bench.run.dials import Dials
+from nsl_bench.run.job import PROTOCOL, Job
+from nsl_bench.run.record import Record
+from nsl_bench.run.store import Store
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> Iterator[ModuleType]:
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        import framework_verdicts  # type: ignore[import-not-found]
+
+        yield framework_verdicts
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """FFNSL is ahead of the forest at 0 %, and far behind it at 100 %."""
+    store = Store(tmp_path_factory.mktemp("verdicts") / "store")
+    means = {("ffnsl", 0): 1.0, ("ffnsl", 100): 0.5, ("random_forest", 0): 0.9, ("random_forest", 100): 0.8}
+    for (learner, percent), mean in means.items():
+        for repeat in range(1, 6):
+            dials = Dials.of("noir", percent, "noir", percent)
+            job = Job(
+                *("follow_suit", "1.0.0", "drawn_decks", "", dials.train_shift, dials.train_percent),
+                *(dials.test_shift, dials.test_percent, "small", repeat, learner, "pretrained", "softmax"),
+                protocol=PROTOCOL,
+            )
+            store.add(Record(job, "ok", {"framework_accuracy": mean - 0.001 * (repeat % 3)}))
+    return store.frame()
+
+
+def rows(text: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if "|" in line][2:]
+
+
+def test_losses_are_said(verdicts: ModuleType, runs: pd.DataFrame) -> None:
+    (row,) = rows(verdicts.against_baselines(runs, "noir"))
+    metric, network, baseline, lead, _, behind, ahead = row
+    assert (metric, network, baseline) == ("framework accuracy", "softmax", "random_forest")
+    assert (lead.split()[0], behind, ahead) == ("-0.100", "100", "0")
+
+
+def test_what_is_as_in_the_paper(verdicts: ModuleType, runs: pd.DataFrame) -> None:
+    published = pd.DataFrame(
+        {
+            "learner": "ffnsl",
+            "network": "softmax",
+            "metric": "framework_accuracy",
+            "shift": "noir",
+            "percent": [0, 100],
+            "mean": [1.0, 0.7],
+            "std_err": [0.0, 0.001],
+            "repeats": 5,
+        }
+    )
+    (row,) = rows(verdicts.beside_paper("follow_suit", runs, "noir", published))
+    assert row == ["ffnsl (softmax)", "framework accuracy", "0", "", "100", ""]
+    assert verdicts.beside_paper("follow_suit", runs, "noir", published[:0]) == ""
