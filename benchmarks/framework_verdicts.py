@@ -60,7 +60,7 @@ def against_baselines(runs: pd.DataFrame, shift: str) -> str:
     )
     corrected = holm(np.array([verdict.p_value for verdict, _ in found])) if found else []
     for (verdict, row), p_value in zip(found, corrected, strict=True):
-        row["p"] = "" if np.isnan(verdict.std_err) else f"{p_value:.3f}"
+        row["p"] = "" if np.isnan(verdict.std_err) else "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"
     found.sort(key=lambda item: item[0].difference / (2 if item[1]["metric"] == _BRIER else 1))
     return "\n\n".join([text, table([row for _, row in found])])
 
