@@ -6,6 +6,7 @@ needs to know it.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -278,10 +279,6 @@ class Benchmark(ABC):
         ]
         return (*facts, *self.metadata_facts(metadata))
 
-    def step_facts(self, step: int, concepts: npt.NDArray[np.int16], metadata: Mapping[str, Any]) -> Facts:
-        """Facts of one step of a sequence: those of `context` for the row, each as `step_atom` has it."""
-        return tuple(self.step_atom(fact, step) for fact in self.context(concepts, metadata))
-
     def current_step(self, step: int) -> Facts:
         """Facts that say for which step of a sequence a row's label is asked; by default ``now(STEP)``."""
         return (f"now({step})",)
@@ -340,8 +337,9 @@ class Benchmark(ABC):
         metadata: Mapping[str, npt.NDArray[Any]],
         steps: npt.NDArray[np.integer[Any]] | None = None,
     ) -> list[Facts]:
-        """`context` of each row, or its `step_facts`; equal rows share one object."""
-        columns = list(metadata.items())
+        """`context` of each row, its facts as `step_atom` has them if steps are given; equal rows share one."""
+        names, columns = self.concept_space.concepts, list(metadata.items())
+        shown_by = [[self.facts(slot, name) for name in names] for slot in range(concepts.shape[1])]
         known: dict[tuple[bytes, int, tuple[Any, ...]], Facts] = {}
         found = []
         for i, row in enumerate(concepts):
@@ -350,6 +348,8 @@ class Benchmark(ABC):
             key = (row.tobytes(), step, values)
             if key not in known:
                 named = {name: value for (name, _), value in zip(columns, values, strict=True)}
-                known[key] = self.step_facts(step, row, named) if step else self.context(row, named)
+                own = (shown_by[slot][c] for slot, c in enumerate(row.tolist()) if c != BLANK)
+                facts = (*itertools.chain.from_iterable(own), *self.metadata_facts(named))
+                known[key] = tuple(self.step_atom(fact, step) for fact in facts) if step else facts
             found.append(known[key])
         return found

@@ -37,7 +37,12 @@ _SHOWN = 400
 
 
 def script(function: str, value: Any) -> str:
-    """A script file that hands a value over; no ``</script>`` or comment can be in it."""
+    """A script file that hands a value over; no ``</script>`` or comment can be in it.
+
+    Args:
+        function: name of the JavaScript function that is called.
+        value: its argument, a JSON value.
+    """
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return f"nslBench.{function}({text.replace('<', chr(92) + 'u003c')});\n"
 
@@ -57,7 +62,13 @@ def _number(benchmark: str, repeat: int) -> int:
 
 @cache
 def test_labels(benchmark: str, seed: int, number: int = 1) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
-    """A test set's labels int64 [n], and the labels' names."""
+    """A test set's labels int64 [n], and the labels' names.
+
+    Args:
+        benchmark: the task, with its version.
+        seed: seed of the data.
+        number: which test set, from 1; all tasks but those with `own_tests` have one.
+    """
     task, split = _test(benchmark, seed, number)
     return split.labels.astype(np.int64), task.labels.names
 

@@ -65,8 +65,8 @@ class Query:
 
         Args:
             benchmark: the task.
-            rules: the hypothesis.
-            strict: whether a predicate without definition is an error.
+            rules: the hypothesis, in ASP.
+            strict: whether rules that can give several answer sets are refused.
             steps: where rows are steps of sequences: the number of steps of the longest one. The image slots
                 are then those of step 1, of step 2, and so on.
         """
@@ -162,7 +162,12 @@ class Vectors(NamedTuple):
 
 
 def clean_probabilities(query: Query, probabilities: npt.ArrayLike) -> Floats:
-    """float64 [n, slots, concepts]: checked vectors without negligible concepts; see `checked_vectors`."""
+    """float64 [n, slots, concepts]: checked vectors without negligible concepts; see `checked_vectors`.
+
+    Args:
+        query: the query that they are for.
+        probabilities: [n, slots, concepts]; zeros for a blank slot.
+    """
     return checked_vectors(query, probabilities).kept
 
 
