@@ -112,6 +112,7 @@ def jobs_of(reference: Reference, contest: Contest) -> Iterator[Job]:
             network=network,
             symbolic=symbolic,
             seed=contest.seed,
+            test_tasks=[contest.test_task],
         )
 
 

@@ -77,7 +77,7 @@ class Board:
 
     def tracks(self, contest: Contest) -> list[str]:
         """The tracks that a contest has entries in, in the protocol's order."""
-        order = ["symbolic", "pretrained", "label_only", "end_to_end"]
+        order = ["symbolic", "pretrained", "few_labels", "label_only", "end_to_end"]
         return [track for track in order if self.of(contest, track)]
 
     def main_metric(self, track: str) -> str:
@@ -166,6 +166,7 @@ class Board:
             about = {
                 "benchmark": contest.benchmark,
                 "benchmark_version": contest.version,
+                "test_task": contest.test_task,
                 "source": contest.source,
                 "size": contest.size,
                 **dict.fromkeys(("splits", "splits_fingerprint", "source_fingerprint", "sealed"), ""),

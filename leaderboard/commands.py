@@ -37,7 +37,7 @@ __all__ = ["leaderboard", "reproduce", "score_submission", "submit"]
 @click.option("--learner", help="Learner to submit, if the results contain several.")
 @click.option(
     "--track",
-    type=Choice(["symbolic", "pretrained", "label_only", "end_to_end"]),
+    type=Choice(["symbolic", "pretrained", "few_labels", "label_only", "end_to_end"]),
     help="Track to submit, if the results contain several.",
 )
 @click.option(

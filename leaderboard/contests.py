@@ -21,6 +21,7 @@ from nsl_bench.declared import Declared, Is, checked, read_toml
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.run.dials import Dials
 from nsl_bench.run.job import Job, source_identity
+from nsl_bench.run.structure import member_of
 from nsl_bench.shift import STANDARD, resolve, short_name
 
 from .published import ffnsl2023
@@ -77,6 +78,8 @@ class Contest(Declared):
             ``"train"`` train images only.
         paper: for each shift, the shift whose published curve is shown with it.
         same_images: whether the paper's images are of the same kind.
+        test_task: task of the same family that learners are tested on, as results write it; empty for the
+            task itself.
     """
 
     name: Annotated[
@@ -101,11 +104,17 @@ class Contest(Declared):
         Mapping[str, _LINE], Is("a table that names a published shift for shifts of the contest")
     ] = field(default_factory=dict)
     same_images: bool = False
+    test_task: Annotated[str, Is("a task of the same family", test=str.isprintable)] = ""
 
     @property
     def task(self) -> str:
         """The spec of its task with its version."""
         return registry.pinned(self.benchmark, self.version)
+
+    @property
+    def tested(self) -> str:
+        """The spec of the task that the test set is of."""
+        return self.test_task or self.task
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -126,8 +135,8 @@ class Contest(Declared):
 
     def cell(self, job: Job) -> Cell | None:
         """A run's cell; None if the run does not belong to this contest."""
-        mine = (self.task, source_identity(self.source), self.size, self.seed)
-        of_run = (job.task, source_identity(job.source), job.size, job.seed)
+        mine = (self.task, self.test_task, source_identity(self.source), self.size, self.seed)
+        of_run = (job.task, job.test_task, source_identity(job.source), job.size, job.seed)
         if of_run != mine or job.splits or job.sealed or job.learner_draw:
             return None
         trained, tested = (job.train_shift, job.train_percent), (job.test_shift, job.test_percent)
@@ -193,6 +202,7 @@ class Contest(Declared):
     ) -> str:
         """The command line that does a learner's runs of this contest, or the repeats up to one cell."""
         words = ["nsl-bench", "run", self._written, "--learner", learner]
+        words += ["--test-task", self.test_task] if self.test_task else []
         if track == "symbolic":
             words += ["--track", "symbolic"]
         else:
@@ -277,6 +287,12 @@ def _look_up(contest: Contest) -> None:
     """
     task = registry.create("benchmark", contest.task)
     task.size(contest.size)
+    if contest.test_task:
+        other = member_of(task, contest.test_task)
+        if other is task:
+            raise UserError("test_task must name another task than benchmark; leave it out.")
+        if other.spec != contest.test_task:
+            raise UserError(f"test_task must be written as in results: '{other.spec}'.")
     spec = registry.Spec.parse(contest.source)
     registry.entry_point("source", spec.name.partition("@")[0])
     if not spec.args:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from nsl_bench import registry
 from nsl_bench.metrics import METRICS, Answers, compute
 from nsl_bench.run.statistics import interval, padded
+from nsl_bench.sequences import joined, mean_of
 from nsl_bench.types import Hypothesis, one_hot
 
 from .contests import Cell, Contest
@@ -24,7 +26,7 @@ from .predictions import Predicted
 from .reading import Run
 from .score_report import Look, Spread
 from .shown import packed, shown
-from .truth import images_shown, majority, shifted, test_number, truth
+from .truth import images_shown, majority, sequences_of_run, shifted, test_number, truth
 
 __all__ = ["PROBABILISTIC", "Numbers"]
 
@@ -68,7 +70,7 @@ class Numbers:
         """Add a row of predictions."""
         self._count(run, evaluation, predicted)
         labels = truth(run.job, *self._places[run.id])
-        n_labels = len(registry.create("benchmark", run.job.benchmark).labels)
+        n_labels = len(registry.create("benchmark", run.job.tested).labels)
         visible = shown(predicted, np.arange(len(labels)) * n_labels + labels)
         look = replace(look_at(predicted), shown=packed(visible))
         self.answers[run.id][evaluation] = predicted[0]
@@ -84,7 +86,7 @@ class Numbers:
         answered = Answers(
             truth(run.job, contest, cell),
             self.answers[run.id][evaluation],
-            registry.create("benchmark", run.job.task).labels.names,
+            registry.create("benchmark", run.job.tested).labels.names,
             rules=rules,
             record=mine,
         )
@@ -93,7 +95,7 @@ class Numbers:
     def impute(self, run: Run) -> None:
         """Add a failed run."""
         contest, cell = self._places[run.id]
-        n_labels = len(registry.create("benchmark", run.job.benchmark).labels)
+        n_labels = len(registry.create("benchmark", run.job.tested).labels)
         predicted = _always(majority(run.job, contest, cell), len(truth(run.job, contest, cell)), n_labels)
         for evaluation in contest.evaluations(run.job.track):
             self._count(run, evaluation, predicted)
@@ -104,11 +106,12 @@ class Numbers:
         answered = Answers(
             truth(run.job, contest, cell),
             codes,
-            registry.create("benchmark", run.job.task).labels.names,
+            registry.create("benchmark", run.job.tested).labels.names,
             evaluation,
             evaluation == contest.evaluations(run.job.track)[-1],
             None if given is None else given.astype(np.float64),
             shifted(run.job, contest, cell, evaluation),
+            **sequences_of_run(run.job, contest, cell),
         )
         self.metrics[run.id].update(compute(METRICS, answered))
         shown = images_shown(run.job, contest, cell, evaluation)
@@ -117,7 +120,17 @@ class Numbers:
             for name, metric in METRICS.items()
             if metric.per_example is not None and metric.applies(answered)
         }
+        if answered.steps is not None:  # whole sequences are resampled
+            scores = {name: self._of_sequences(answered.steps, each) for name, each in scores.items()}
+            shown = joined(answered.steps, shown, -1)
         self._means.add((contest, cell), run.job.network or "", scores, test_number(run.job), shown)
+
+    @staticmethod
+    def _of_sequences(
+        steps: npt.NDArray[np.integer[Any]], each: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """Scores of sequences, from those of rows; of a metric of sequences as they are."""
+        return mean_of(steps, each) if len(each) == len(steps) else each
 
     def spreads(self, finished: Sequence[Run]) -> list[Spread]:
         """Intervals of the means over shares, for metrics that all successful runs have."""

@@ -195,7 +195,7 @@ def _run(bench: Bench, job: Job, contest: Contest, cell: Cell) -> tuple[Record, 
     outcome = bench.run(job)
     if outcome.record.status != "ok" or outcome.predictions is None:
         return None
-    names = registry.create("benchmark", job.task).labels.names
+    names = registry.create("benchmark", job.tested).labels.names
     rows = run_rows(outcome.record.key, outcome.predictions, names)
     return outcome.record, {row["evaluation"]: np.array(row["predicted"], np.int8) for row in rows}
 

@@ -35,6 +35,7 @@ def answers_of_rules(
     rules: Sequence[str],
     seconds: float,
     concepts: npt.NDArray[np.int16] | None = None,
+    learned_on: str = "",
 ) -> tuple[npt.NDArray[np.int16], int, int]:
     """Evaluate rules on a task's test set.
 
@@ -45,6 +46,7 @@ def answers_of_rules(
         rules: texts of rules.
         seconds: time limit in seconds (wall time).
         concepts: int16 [n, slots], concepts to use instead of the true ones.
+        learned_on: task that the rules were learned on, if it is another one of the same family.
 
     Returns:
         The derived labels, int16 [n], the number of atoms, and the number of rules.
@@ -61,6 +63,7 @@ def answers_of_rules(
             number,
             list(rules),
             concepts,
+            learned_on or benchmark,
             doing="Answering with the rules",
             allowance=allowance,
         )
@@ -79,14 +82,19 @@ def _judge(
     number: int,
     rules: Sequence[str],
     concepts: npt.NDArray[np.int16] | None,
+    learned_on: str,
 ) -> dict[str, Any]:
     from nsl_bench.data.splits import symbolic_split, task_of_split
     from nsl_bench.inference.crisp import crisp_labels
     from nsl_bench.las.bias.hypothesis import count_atoms, rules_in
+    from nsl_bench.run.structure import covering, with_concepts, with_concepts_of
 
     named = registry.create("benchmark", benchmark)
     split = symbolic_split(named, "test", next(iter(named.sizes)), number, seed=seed)
-    task = task_of_split(named, number, seed)
-    contexts = task.contexts(split.concepts if concepts is None else concepts, split.metadata)
+    trained = registry.create("benchmark", learned_on)
+    space = covering(trained, named).concept_space
+    task = with_concepts_of(task_of_split(named, number, seed), space)
+    split = with_concepts(split, space)
+    contexts = task.contexts(split.concepts if concepts is None else concepts, split.metadata, split.steps)
     labels = crisp_labels(rules, task.background, contexts, task.labels)
-    return {"labels": labels, "atoms": count_atoms(task, rules), "rules": len(rules_in(rules))}
+    return {"labels": labels, "atoms": count_atoms(trained, rules), "rules": len(rules_in(rules))}

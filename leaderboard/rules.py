@@ -125,8 +125,8 @@ class _Judge:
         Raises:
             Rejected: the rules cannot be used.
         """
-        named = (run.job.task, seed, test_number(run.job), run.rules)
-        key = (*named, None if concepts is None else concepts.tobytes())
+        named = (run.job.tested, seed, test_number(run.job), run.rules)
+        key = (*named, run.job.task, None if concepts is None else concepts.tobytes())
         if key not in self._known:
             seconds = self._limits.solver_seconds
             left = max(0.1, self._deadline - time.monotonic())
@@ -134,7 +134,7 @@ class _Judge:
             tell(f"Judging rules: {len(self._rules)} of {self._count} hypotheses, {run.job}")
             stage(f"Answering with the rules of the run {run.id}", min(seconds, left))
             try:
-                self._known[key] = answers_of_rules(*named, seconds, concepts)
+                self._known[key] = answers_of_rules(*named, seconds, concepts, run.job.task)
             except RuleError as error:
                 raise Rejected(f"The rules of the run {run.id} ({run.job}): {error}") from error
         return self._known[key]
@@ -146,7 +146,7 @@ def _tests(run: Run) -> int:
     A branch is a label, and tests on it behind ``if``; that the branches say what the learner predicts is
     not checked: most trees stand for a forest or a network.
     """
-    labels = registry.create("benchmark", run.job.task).labels.names
+    labels = registry.create("benchmark", run.job.tested).labels.names
     count = 0
     for rule in run.rules:
         label, _, body = rule.partition(" if ")

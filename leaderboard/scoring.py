@@ -204,6 +204,7 @@ def check(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits:
         notes.append(f"{outside} runs belong to no contest of the board and are left out.")
     entered = [run for run in runs if run.id in places]
     problems = _duplicates(entered, places)
+    problems += _not_applicable(entered, places)
     lines = ((places[run.id][0], run.job.network or "", places[run.id][1]) for run in entered)
     problems += incomplete(lines, manifest.track)
     problems += _wrong_hashes(entered, places)
@@ -218,6 +219,12 @@ def _duplicates(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]])
     count = Counter((_line(run, places[run.id][0]), places[run.id][1]) for run in runs)
     twice = [f"{line}: {cell}" for (line, cell), n in count.items() if n > 1]
     return [f"{len(twice)} runs are given more than once: {listed(twice)}."] if twice else []
+
+
+def _not_applicable(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]]) -> list[str]:
+    """Contests that a learner cannot be in, because its sizes are fixed."""
+    found = sorted({places[run.id][0].name for run in runs if run.status == "not_applicable"})
+    return [f"The contest {name} is not applicable to this learner; leave its runs out." for name in found]
 
 
 def _wrong_hashes(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]]) -> list[str]:
@@ -316,7 +323,7 @@ def rows_in(folder: Path, checked: Checked, limits: Limits) -> Iterator[tuple[Ru
 
 def _size(job: Job, contest: Contest, cell: Cell) -> tuple[int, int]:
     """How many test examples and labels there are."""
-    names = registry.create("benchmark", job.task).labels.names
+    names = registry.create("benchmark", job.tested).labels.names
     return contest.test_examples(cell) or len(truth(job, contest, cell)), len(names)
 
 

@@ -187,8 +187,10 @@ def write_submission(
         UserError: no matching runs, runs of several learners or tracks, invalid values in the manifest, or a
             folder that is not empty or cannot be created.
     """
-    # A failure of the harness ("failed") is none of the learner's; those of the learner count.
-    records = [record for record in store.latest().values() if record.status != "failed"]
+    # A failure of the harness ("failed") is none of the learner's; those of the learner count. A learner does
+    # not enter contests whose test task has other sizes than its own.
+    left_out = ("failed", "not_applicable")
+    records = [record for record in store.latest().values() if record.status not in left_out]
     records = _choose(records, "learner", learner)
     records = _choose(records, "track", track)
     places = [(record, contest_of(contests, record.job)) for record in records]
@@ -336,7 +338,7 @@ def _rounded(probabilities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 def _stored_rows(store: Store, record: Record) -> Iterable[dict[str, Any]]:
     """The rows of a run whose predictions a store has."""
-    names = registry.create("benchmark", record.job.task).labels.names
+    names = registry.create("benchmark", record.job.tested).labels.names
     return run_rows(record.key, store.predictions(record.key), names)
 
 

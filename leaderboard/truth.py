@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +14,23 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.run.job import Job
+from nsl_bench.run.structure import covering
 from nsl_bench.shift import resolve
 from nsl_bench.source import ImageSource
-from nsl_bench.types import Part, Split
+from nsl_bench.types import BLANK, Part, Split
 
 from .contests import Cell, Contest
 
-__all__ = ["PARTS", "hashes_of", "images_shown", "majority", "network_sees", "test_number", "truth"]
+__all__ = [
+    "PARTS",
+    "hashes_of",
+    "images_shown",
+    "majority",
+    "network_sees",
+    "sequences_of_run",
+    "test_number",
+    "truth",
+]
 
 PARTS: tuple[Part, ...] = ("train", "test")
 """The parts that have a content hash."""
@@ -61,12 +72,13 @@ def _hash_of(job: Job, part: Part) -> str:
     dial = (job.test_shift, job.test_percent) if part == "test" else (job.train_shift, job.train_percent)
     shift, percent = ("", 0.0) if job.track == "symbolic" else (dial[0], float(dial[1]))
     place = _test_of(job) if part == "test" else (job.size, job.repeat)
-    return _true_hash(job.task, job.source, part, *place, shift, percent, job.seed)
+    task = job.tested if part == "test" else job.task
+    return _true_hash(task, job.source, part, *place, shift, percent, job.seed)
 
 
 def _test_of(job: Job) -> tuple[str, int]:
     """The size and the number under which a run's test set is made."""
-    task = _task(job.task)
+    task = _task(job.tested)
     return next(iter(task.sizes)), task.test_number(job.repeat)
 
 
@@ -78,7 +90,7 @@ def _task(benchmark: str) -> Benchmark:
 
 def test_number(job: Job) -> int:
     """Which test set a run has: 1 unless train sets have test sets of their own."""
-    return _task(job.task).test_number(job.repeat)
+    return _task(job.tested).test_number(job.repeat)
 
 
 @cache
@@ -89,26 +101,32 @@ def _labels(benchmark: str, seed: int | str, size: str, number: int) -> npt.NDAr
 
 def truth(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int64]:
     """The labels of a run's test set."""
-    return _labels(job.task, contest.data_seed(cell), *_test_of(job))
+    return _labels(job.tested, contest.data_seed(cell), *_test_of(job))
 
 
 def network_sees(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int16]:
-    """int16 [n, slots]: the concepts that a run's network predicts for its test images."""
+    """int16 [n, slots]: the concepts that a run's network predicts for its test images.
+
+    They are those of the run's train or test task, whichever has more (`nsl_bench.run.structure`).
+    """
     assert job.network is not None
-    names = job.task, job.source, job.network, job.test_shift
+    names = job.tested, job.task, job.source, job.network, job.test_shift
     return _network_sees(*names, job.test_percent, contest.data_seed(cell), *_test_of(job))
 
 
 def majority(job: Job, contest: Contest, cell: Cell) -> int:
-    """The most frequent label of a run's train set, the first on ties."""
-    return _majority(job.benchmark, job.size, job.repeat, contest.data_seed(cell))
+    """The test task's label that is the most frequent in a run's train set, the first on ties."""
+    return _majority(job.task, job.tested, job.size, job.repeat, contest.data_seed(cell))
 
 
 @cache
-def _majority(benchmark: str, size: str, repeat: int, seed: int | str) -> int:
-    return int(
-        np.bincount(symbolic_split(_task(benchmark), "train", size, repeat, seed=seed).labels).argmax()
+def _majority(benchmark: str, tested: str, size: str, repeat: int, seed: int | str) -> int:
+    task = _task(benchmark)
+    labels = symbolic_split(task, "train", size, repeat, seed=seed).labels
+    often = dict(
+        zip(task.labels.names, np.bincount(labels, minlength=len(task.labels)).tolist(), strict=True)
     )
+    return int(np.argmax([often.get(name, 0) for name in _task(tested).labels.names]))
 
 
 def images_shown(job: Job, contest: Contest, cell: Cell, evaluation: str) -> npt.NDArray[np.int32]:
@@ -118,15 +136,25 @@ def images_shown(job: Job, contest: Contest, cell: Cell, evaluation: str) -> npt
     """
     if evaluation == "hypothesis" or job.track == "symbolic":
         return np.empty((len(truth(job, contest, cell)), 0), np.int32)
-    return _test_split(job.benchmark, job.source, contest.data_seed(cell), *_test_of(job)).images
+    return _test_split(job.tested, job.source, contest.data_seed(cell), *_test_of(job)).images
 
 
 def shifted(job: Job, contest: Contest, cell: Cell, evaluation: str) -> npt.NDArray[np.bool_] | None:
     """bool [n]: which of a run's test examples are shifted; None where concepts are asked about."""
     if evaluation == "hypothesis" or job.track == "symbolic":
         return None
-    split = _test_split(job.benchmark, job.source, contest.data_seed(cell), *_test_of(job))
+    split = _test_split(job.tested, job.source, contest.data_seed(cell), *_test_of(job))
     return split.shift(float(job.test_percent)).shifted
+
+
+def sequences_of_run(job: Job, contest: Contest, cell: Cell) -> dict[str, Any]:
+    """Steps and numbers of images of a run's test rows, int [n] each; nothing where rows are no steps."""
+    task = _task(job.tested)
+    if not task.sequential:
+        return {}
+    size, number = _test_of(job)
+    split = symbolic_split(task, "test", size, number, seed=contest.data_seed(cell))
+    return {"steps": split.steps, "images": (split.concepts != BLANK).sum(axis=1)}
 
 
 @cache
@@ -137,6 +165,7 @@ def _test_split(benchmark: str, source: str, seed: int | str, size: str, number:
 @cache
 def _network_sees(
     benchmark: str,
+    trained_on: str,
     source: str,
     network: str,
     shift: str,
@@ -151,4 +180,6 @@ def _network_sees(
     task, images = _parts(benchmark, source)
     split = make_split(task, images, "test", size, number, percent=percent, seed=seed)
     change = resolve(shift, task, images)
-    return predictions_of(split, images, change, trained(network, task, images)).concepts
+    wider = covering(_task(trained_on), task)
+    known = trained(network, *_parts(trained_on if wider is _task(trained_on) else benchmark, source))
+    return predictions_of(split, images, change, known).concepts

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nsl_bench.api.rules import predict
     from nsl_bench.api.tasks import list_tasks
     from nsl_bench.data.load import load
+    from nsl_bench.data.sequences import as_sequences
     from nsl_bench.isolation.limits import Limits
     from nsl_bench.leaderboard.interface import (  # type: ignore[import-not-found]
         accept_submission,
@@ -34,6 +35,7 @@ __all__ = [
     "UserError",
     "__version__",
     "accept_submission",
+    "as_sequences",
     "build_site",
     "compare",
     "evaluate",
@@ -56,6 +58,7 @@ _HOME = {
     "Options": "nsl_bench.api.evaluation",
     "Results": "nsl_bench.api.results",
     "accept_submission": "nsl_bench.leaderboard.interface",
+    "as_sequences": "nsl_bench.data.sequences",
     "build_site": "nsl_bench.leaderboard.interface",
     "compare": "nsl_bench.api.results",
     "evaluate": "nsl_bench.api.evaluation",

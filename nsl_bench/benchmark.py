@@ -6,6 +6,7 @@ needs to know it.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,9 +17,34 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError, unknown
-from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Split
 
-__all__ = ["Benchmark", "Layout"]
+__all__ = ["Benchmark", "Family", "Layout"]
+
+_FEW_EACH = 10
+"""Labelled images of each concept that learners of the track ``few_labels`` start from."""
+
+Facts = tuple[str, ...]
+"""Ground facts without their full stops."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Tasks of one structure in several sizes, such as a card game for any number of players.
+
+    Members share the name of their concept space, and the words of their rules: what is learned on one
+    member can be asked on another. Their slots, labels and background knowledge may differ. The concepts of
+    one member contain those of the other.
+
+    Attributes:
+        name: two tasks are members of the same family if their families have the same name.
+        members: specs of typical members, the smallest first; other options can make more.
+        changes: what changes between members, e.g. ``"number of players"``.
+    """
+
+    name: str
+    members: tuple[str, ...]
+    changes: str
 
 
 @dataclass(frozen=True)
@@ -62,6 +88,11 @@ class Benchmark(ABC):
         sources: names of suitable image sources; the first is the default.
         named_shifts: specs of shifts by short name, for shifts that suit every source.
         about: what a data set's card says besides, e.g. the source and licence of the task's own tables.
+        sequential: whether rows are steps of sequences (`nsl_bench.types.Split.sequences`). Background
+            knowledge then says what the label of the step ``now(T)`` is (`current_step`), and `step_atom`
+            puts the step into facts and atoms.
+        family: family of tasks of several sizes that this one belongs to, if there is one. A learner may be
+            trained on one member and tested on another.
     """
 
     name: str
@@ -83,6 +114,8 @@ class Benchmark(ABC):
     sources: tuple[str, ...]
     named_shifts: Mapping[str, str]
     about: str = ""
+    sequential: bool = False
+    family: Family | None = None
 
     @abstractmethod
     def generate(
@@ -185,6 +218,36 @@ class Benchmark(ABC):
         """
         raise UserError(f"{self.name} has no knowledge features.")
 
+    def few_labels(self, rng: np.random.Generator) -> FewLabels:
+        """The labelled samples that learners of the track ``few_labels`` start from.
+
+        By default ten single images of each concept; a symbol of a row is then the concept of a slot.
+        """
+        concepts = rng.permutation(np.repeat(np.arange(len(self.concept_space)), _FEW_EACH))[:, None]
+        return FewLabels(concepts.astype(np.int16), concepts.astype(np.int64), (len(self.concept_space),))
+
+    def symbols(self) -> tuple[tuple[str, ...], ...]:
+        """For each symbol of a row and each of its values: ASP literals that say it of step ``T``.
+
+        By default a symbol is the concept of a slot.
+        """
+        told = [
+            [self.facts(slot, concept) for concept in self.concept_space.concepts]
+            for slot in range(len(self.slots))
+        ]
+        return tuple(tuple(", ".join(self._at(fact) for fact in facts) for facts in slot) for slot in told)
+
+    def memory(self) -> tuple[str, ...]:
+        """ASP literals of step ``T`` for each value that a sequence may be told to remember at first.
+
+        The values are those of the metadata field ``previous``; empty without it.
+        """
+        return ()
+
+    def _at(self, atom: str) -> str:
+        """An atom with the variable ``T`` as its step, where there are steps."""
+        return self.step_atom(atom, 0).replace("(0", "(T", 1) if self.sequential else atom
+
     def layout(self) -> Layout:
         """Arrangement of an example's images on a picture; by default side by side."""
         return Layout(1, len(self.slots))
@@ -216,18 +279,77 @@ class Benchmark(ABC):
         ]
         return (*facts, *self.metadata_facts(metadata))
 
+    def current_step(self, step: int) -> Facts:
+        """Facts that say for which step of a sequence a row's label is asked; by default ``now(STEP)``."""
+        return (f"now({step})",)
+
+    def step_atom(self, atom: str, step: int) -> str:
+        """The atom that holds at a step of a sequence where `atom` is one of a row's.
+
+        By default with the step as its first argument: ``sum(7)`` becomes ``sum(3,7)`` at step 3.
+        """
+        name, bracket, arguments = atom.partition("(")
+        return f"{name}({step},{arguments}" if bracket else f"{name}({step})"
+
     def contexts(
-        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
-    ) -> list[tuple[str, ...]]:
-        """`context` of each example with concepts [n, slots]; equal examples share one object."""
-        columns = list(metadata.items())
-        known: dict[tuple[bytes, tuple[Any, ...]], tuple[str, ...]] = {}
+        self,
+        concepts: npt.NDArray[np.int16],
+        metadata: Mapping[str, npt.NDArray[Any]],
+        steps: npt.NDArray[np.integer[Any]] | None = None,
+    ) -> list[Facts]:
+        """All facts of each row with concepts [n, slots]; equal rows share one object.
+
+        Args:
+            concepts: [n, slots].
+            metadata: name to array [n].
+            steps: place of each row in its sequence, [n]. The rows of a sequential task have the facts of
+                their own step and of all earlier ones, and `current_step`.
+        """
+        if not self.sequential:
+            return self._facts_of_rows(concepts, metadata)
+        if steps is None:
+            raise ValueError(f"{self.name} is sequential; its contexts require steps")
+        found: list[Facts] = []
+        past: Facts = ()
+        for step, facts in zip(steps.tolist(), self._facts_of_rows(concepts, metadata, steps), strict=True):
+            past = facts if step == 1 else past + facts
+            found.append(past + self.current_step(step))
+        return found
+
+    def sequence_contexts(
+        self,
+        concepts: npt.NDArray[np.int16],
+        metadata: Mapping[str, npt.NDArray[Any]],
+        steps: npt.NDArray[np.integer[Any]],
+    ) -> list[Facts]:
+        """The facts of all steps of each sequence, for rule learners that see a sequence as one example."""
+        found: list[Facts] = []
+        for step, facts in zip(steps.tolist(), self._facts_of_rows(concepts, metadata, steps), strict=True):
+            if step == 1:
+                found.append(facts)
+            else:
+                found[-1] += facts
+        return found
+
+    def _facts_of_rows(
+        self,
+        concepts: npt.NDArray[np.int16],
+        metadata: Mapping[str, npt.NDArray[Any]],
+        steps: npt.NDArray[np.integer[Any]] | None = None,
+    ) -> list[Facts]:
+        """`context` of each row, its facts as `step_atom` has them if steps are given; equal rows share one."""
+        names, columns = self.concept_space.concepts, list(metadata.items())
+        shown_by = [[self.facts(slot, name) for name in names] for slot in range(concepts.shape[1])]
+        known: dict[tuple[bytes, int, tuple[Any, ...]], Facts] = {}
         found = []
         for i, row in enumerate(concepts):
             values = tuple(column[i].item() for _, column in columns)
-            key = (row.tobytes(), values)
+            step = 0 if steps is None else int(steps[i])
+            key = (row.tobytes(), step, values)
             if key not in known:
                 named = {name: value for (name, _), value in zip(columns, values, strict=True)}
-                known[key] = self.context(row, named)
+                own = (shown_by[slot][c] for slot, c in enumerate(row.tolist()) if c != BLANK)
+                facts = (*itertools.chain.from_iterable(own), *self.metadata_facts(named))
+                known[key] = tuple(self.step_atom(fact, step) for fact in facts) if step else facts
             found.append(known[key])
         return found

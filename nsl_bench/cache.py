@@ -26,7 +26,7 @@ __all__ = ["VARIABLE", "clear", "content_key", "contents", "folder", "key", "loc
 VARIABLE = "NSL_BENCH_CACHE"
 """Environment variable that names the cache folder."""
 
-KINDS = ("datasets", "digests", "hub", "networks", "predictions", "training")
+KINDS = ("datasets", "digests", "environments", "hub", "networks", "predictions", "training")
 """Its subfolders; what else there is in the folder is not ours."""
 
 _STALE_SECONDS = 600.0
@@ -125,26 +125,33 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def lock(path: Path) -> Iterator[None]:
+def lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
     """Hold `path` for oneself while the block runs; other threads and processes that ask for it wait.
 
     The lock is that of the library filelock: the system's own, which ends with the process that holds it.
     Its file ``.NAME.lock`` stays. Where the system has none, it is a file that names its holder.
 
+    Args:
+        path: what to hold; it need not exist.
+        wait: whether to wait for another holder. If not, the block runs all the same, and gets False.
+
     Raises:
         UserError: the folder cannot be written.
     """
-    from filelock import FileLock
+    from filelock import FileLock, Timeout
 
     held = FileLock(path.with_name(f".{path.name}.lock"), poll_interval=_POLL_SECONDS)
     try:
         if not path.parent.is_dir():  # the library would make it
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        held.acquire()
+        held.acquire(blocking=wait)
+    except Timeout:
+        yield False
+        return
     except OSError as error:
         reason = error.strerror or error
         raise UserError(f"The folder {path.parent} cannot be written: {reason}.") from error
     try:
-        yield
+        yield True
     finally:
         held.release()

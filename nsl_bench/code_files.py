@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ from pathlib import Path
 from nsl_bench import cache, registry
 from nsl_bench.errors import UserError
 
-__all__ = ["code_files", "code_key", "comes_with_us", "specs_in"]
+__all__ = ["code_files", "code_key", "comes_with_us", "modules_used", "specs_in"]
 
 
 def code_key(spec: str, kind: registry.Kind = "learner") -> str:
@@ -52,6 +53,34 @@ def code_files(spec: str, kind: registry.Kind = "learner") -> tuple[Path, ...]:
                 left.append(file)
     del files[first]
     return (first, *sorted(files, key=lambda file: file.relative_to(root).as_posix()))
+
+
+def modules_used(spec: str, kind: registry.Kind = "learner") -> tuple[str, ...]:
+    """The modules outside its own code that a part's code imports, at the top or inside functions, in order.
+
+    Modules of the standard library and of nsl-bench are left out, and what only type checkers import.
+    """
+    files = code_files(spec, kind)
+    own = {file.stem for file in files} | {file.parent.name for file in files if file.stem == "__init__"}
+    known = sys.stdlib_module_names | own | {"nsl_bench"}
+    found = (name for file in files for name in _named(file))
+    return tuple(dict.fromkeys(name for name in found if name.partition(".")[0] not in known))
+
+
+def _named(file: Path) -> Iterator[str]:
+    """The modules that a file imports by their full name."""
+    try:
+        left: list[ast.AST] = [ast.parse(file.read_bytes())]
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return
+    while left:
+        node = left.pop(0)
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            yield node.module
+        elif not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)):
+            left += ast.iter_child_nodes(node)
 
 
 def comes_with_us(spec: str, kind: registry.Kind = "learner") -> bool:

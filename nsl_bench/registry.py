@@ -12,6 +12,10 @@ A learner that is not installed is named by its code, in a file or a module, wit
     FILE.py:CLASS               my.py:MyLearner my.py:MyLearner:alpha=2,beta=x
     MODULE:CLASS                pkg.my:MyLearner
 
+A learner with an interpreter of its own (`nsl_bench.environments`) is named by its folder::
+
+    env:FOLDER                  env:entrants/ripper     env:ripper:prune_size=0.5
+
 The options become arguments of the class or function with that name. They are converted to the types of its
 annotations (`int`, `float`, `bool`, `str`, `Path`), or of its defaults where it has no annotations.
 """
@@ -36,9 +40,11 @@ from typing import Any, ClassVar, Literal, cast
 from nsl_bench.errors import UserError, did_you_mean, unknown
 
 __all__ = [
+    "ENVIRONMENT",
     "KINDS",
     "Kind",
     "Spec",
+    "canonical",
     "create",
     "entry_point",
     "factory",
@@ -61,6 +67,9 @@ KINDS: Mapping[Kind, str] = {
     "engine": "nsl_bench.engines",
 }
 """Each kind of part and its entry-point group."""
+
+ENVIRONMENT = "env:"
+"""How the spec of a learner begins that has an interpreter of its own."""
 
 _CODE = re.compile(r"(?P<name>(?:.+?\.py|[^\W\d][\w.]*):[^\W\d]\w*)(?::(?P<options>.*))?", re.DOTALL)
 """``FILE.py:CLASS`` or ``MODULE:CLASS``, and options; a path may hold colons (``C:\\my.py:Mine``)."""
@@ -112,17 +121,54 @@ def learner_spec(text: str) -> Spec:
     """Read a learner's spec: ``NAME:OPTIONS``, ``FILE.py:CLASS:OPTIONS`` or ``MODULE:CLASS:OPTIONS``.
 
     Returns:
-        The name is that of an installed learner, or ``FILE.py:CLASS`` or ``MODULE:CLASS``.
+        The name is that of an installed learner, or ``FILE.py:CLASS``, ``MODULE:CLASS`` or ``env:FOLDER``.
     """
     text = text.strip()
+    if text.startswith(ENVIRONMENT):
+        folder, _, options = text.removeprefix(ENVIRONMENT).partition(":")
+        return Spec._of(f"{ENVIRONMENT}{folder}", options, text)
     code = _CODE.fullmatch(text)
     if code is None or text.partition(":")[0].partition("@")[0] in names("learner"):
         return Spec.parse(text)
     return Spec._of(code["name"], code["options"] or "", text)
 
 
+def canonical(text: str) -> str:
+    """A learner's spec without the options that have their default value: the same learner, the same run.
+
+    Only learners that come with nsl-bench are looked at, because others would have to be imported; and what
+    cannot be read stays as it is, for whoever creates the learner to complain about.
+    """
+    with contextlib.suppress(UserError, TypeError, ValueError):
+        spec = learner_spec(text)
+        if not entry_point("learner", spec.name).module.startswith("nsl_bench."):
+            return text
+        make = factory("learner", spec.name)
+        known = {p.name: p for p in options(make)}
+        where = f"the learner '{spec.name}'"
+
+        def is_default(name: str, value: str) -> bool:
+            parameter = known.get(name)
+            if parameter is None or name == "seed":  # runs have seeds of their own
+                return False
+            given = _convert(value, parameter.annotation, f"{where}, option '{name}'")
+            return bool(given == parameter.default and type(given) is type(parameter.default))
+
+        kwargs = {name: value for name, value in spec.kwargs.items() if not is_default(name, value)}
+        args = list(spec.args)
+        for name, value in reversed(list(zip(known, spec.args, strict=False))):
+            if len(args) > len(known) or not is_default(name, value):
+                break
+            args.pop()
+        if (len(args), len(kwargs)) != (len(spec.args), len(spec.kwargs)):
+            return str(replace(spec, args=tuple(args), kwargs=kwargs))
+    return text
+
+
 def split_code(name: str) -> tuple[str, str] | None:
-    """The file or module, and the class, of a learner's name; None for the name of an installed learner."""
+    """The file or module, and the class, of a learner's name; None for other names."""
+    if name.startswith(ENVIRONMENT):
+        return None
     place, colon, attribute = name.rpartition(":")
     return (place, attribute) if colon and attribute.isidentifier() else None
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench import sequences as whole
 from nsl_bench.declared import Written
 from nsl_bench.tracks import Track
 
@@ -24,6 +25,7 @@ __all__ = [
     "UNDECIDED",
     "ConceptSpace",
     "Example",
+    "FewLabels",
     "Hypothesis",
     "ImageRef",
     "LabelSpace",
@@ -44,12 +46,13 @@ Part = Literal["train", "validation", "test"]
 PoolPart = Literal["network", "a", "b"]
 """Which images: the network's, pool A (learners' train and validation sets), pool B (their test sets)."""
 
-Status = Literal["ok", "crashed", "timeout", "out_of_memory", "invalid_output", "failed"]
+Status = Literal["ok", "crashed", "timeout", "out_of_memory", "invalid_output", "failed", "not_applicable"]
 """How a run ended.
 
 ``"ok"``; or the learner raised or died (``crashed``), used up its time (``timeout``) or memory
 (``out_of_memory``), or answered with what is no answer (``invalid_output``). ``"failed"`` is any failure in
-records of version 1, and now one that is not the learner's own.
+records of version 1, and now one that is not the learner's own. ``"not_applicable"`` is not a failure: the
+learner's inputs or outputs have a fixed size, and the run's test task has another (since version 5).
 """
 
 STATUSES: tuple[str, ...] = get_args(Status)
@@ -145,6 +148,8 @@ class Example:
         label: index into the benchmark's label space.
         images: one reference per slot, None for a blank slot.
         shifted: whether its images are shifted.
+        sequence: sequence that it is a step of; its own row if it is an example by itself.
+        step: place in its sequence, from 1.
     """
 
     id: str
@@ -153,6 +158,8 @@ class Example:
     label: int
     images: tuple[ImageRef | None, ...]
     shifted: bool
+    sequence: int = 0
+    step: int = 1
 
 
 def n_of_percent(n: int, percent: float, *, floor: bool = False) -> int:
@@ -165,6 +172,9 @@ def n_of_percent(n: int, percent: float, *, floor: bool = False) -> int:
 class Split:
     """Examples in columns.
 
+    An example can be a sequence of steps, each with its images and its label. Rows are then steps, and whole
+    sequences are taken, shifted and sampled together.
+
     Attributes:
         part: ``"test"`` draws its images from pool B, the other parts from pool A.
         concept_space: concepts that `concepts` indexes.
@@ -176,6 +186,12 @@ class Split:
         ranks: int32 [n], position of each example in the order in which examples become shifted: with ``k``
             shifted examples, those with ``ranks < k``.
         n_shifted: number of shifted examples.
+        sequences: int32 [n], sequence of each row: 0, 1, 2, ... The rows of a sequence are adjacent, and so
+            are their ranks. By default each row is a sequence of its own.
+        steps: int32 [n], place of each row in its sequence, from 1.
+
+    Raises:
+        ValueError: columns of different lengths, a sequence that is cut, or steps out of order.
     """
 
     part: Part
@@ -186,6 +202,8 @@ class Split:
     images: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0), np.int32))
     ranks: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     n_shifted: int = 0
+    sequences: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    steps: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
     def __post_init__(self) -> None:
         n = len(self.labels)
@@ -195,9 +213,31 @@ class Split:
             object.__setattr__(self, "images", np.empty((n, 0), np.int32))
         if len(self.ranks) != n:
             object.__setattr__(self, "ranks", np.arange(n, dtype=np.int32))
+        if not len(self.steps) and not len(self.sequences):
+            sequences, steps = whole.alone(n)
+            object.__setattr__(self, "sequences", sequences)
+            object.__setattr__(self, "steps", steps)
+        elif len(self.steps) != n or len(self.sequences) != n:
+            raise ValueError("the sequences and steps of a split must have one entry per row")
+        whole.check_sequences(self.sequences, self.steps)
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @cached_property
+    def first_rows(self) -> npt.NDArray[np.int64]:
+        """int64 [sequences]: the row at which each sequence begins."""
+        return whole.first_rows(self.steps)
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences; of rows, where each is an example by itself."""
+        return len(self.first_rows)
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether any sequence has more than one step."""
+        return self.n_sequences < len(self)
 
     @property
     def pool(self) -> PoolPart:
@@ -216,16 +256,43 @@ class Split:
     def shift(self, percent: float, *, floor: bool = False) -> Split:
         """The same examples with `percent` % of them shifted (rounded; `floor` as the paper does).
 
+        Of sequences, `percent` % are shifted, each with all its steps.
+
         Raises:
             ValueError: `percent` is outside 0..100.
         """
         if not 0 <= percent <= 100:
             raise ValueError(f"percent must be between 0 and 100; got {percent:g}")
-        return replace(self, n_shifted=n_of_percent(len(self), percent, floor=floor))
+        shifted = n_of_percent(self.n_sequences, percent, floor=floor)
+        if self.is_sequential:
+            ends = np.append(np.sort(self.ranks[self.first_rows]), len(self))
+            shifted = int(ends[shifted])
+        return replace(self, n_shifted=shifted)
+
+    def ranked(self, order: npt.NDArray[np.integer[Any]]) -> Split:
+        """The same examples, which become shifted in another order.
+
+        Args:
+            order: [sequences], the rank of each sequence.
+        """
+        if not self.is_sequential:
+            return replace(self, ranks=order.astype(np.int32))
+        ranks = np.empty(len(self), np.int32)
+        ranks[whole.rows_of(self.steps, np.argsort(order, kind="stable"))] = np.arange(len(self))
+        return replace(self, ranks=ranks)
+
+    def take_sequences(self, which: npt.NDArray[np.integer[Any]]) -> Split:
+        """The split of these sequences, each with all its rows."""
+        return self.take(whole.rows_of(self.steps, which))
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Split:
-        """The split of these rows, with consecutive ranks; shifted examples stay shifted."""
+        """The split of these rows, with consecutive ranks; shifted examples stay shifted.
+
+        Raises:
+            ValueError: the rows cut a sequence.
+        """
         order = np.argsort(np.argsort(self.ranks[rows], kind="stable"), kind="stable")
+        sequences, steps = whole.take_whole(self.sequences, self.steps, rows)
         return replace(
             self,
             concepts=self.concepts[rows],
@@ -234,6 +301,8 @@ class Split:
             images=self.images[rows],
             ranks=order.astype(np.int32),
             n_shifted=int(self.shifted[rows].sum()),
+            sequences=sequences,
+            steps=steps,
         )
 
     def __getitem__(self, i: int) -> Example:
@@ -248,6 +317,8 @@ class Split:
                 None if k == BLANK else ImageRef(self.pool, k, shifted) for k in self.images[i].tolist()
             ),
             shifted=shifted,
+            sequence=int(self.sequences[i]),
+            step=int(self.steps[i]),
         )
 
     def __iter__(self) -> Iterator[Example]:
@@ -328,3 +399,20 @@ class Hypothesis(Written):
     status: Literal["optimal", "feasible"] | None = None
     score: int | None = None
     fidelity: float | None = field(default=None, metadata={"since": 2})
+
+
+@dataclass(frozen=True, eq=False)
+class FewLabels:
+    """A few samples of images whose symbols are known, from which a perceiver starts.
+
+    Attributes:
+        concepts: int16 [m, places], what each image of a sample shows, `BLANK` for none.
+        targets: int64 [m, symbols], the value of each symbol of a sample.
+        values: number of values of each symbol.
+        images: int32 [m, places], indices into the network's part of the pool; empty until they are chosen.
+    """
+
+    concepts: npt.NDArray[np.int16]
+    targets: npt.NDArray[np.int64]
+    values: tuple[int, ...]
+    images: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0), np.int32))

@@ -137,6 +137,13 @@ def test_a_killed_holder_does_not_block(tmp_path: Path, system: str) -> None:
     assert path.read_text() == "100"
 
 
+def test_a_lock_that_need_not_be_waited_for(tmp_path: Path) -> None:
+    with cache.lock(tmp_path / "file") as first, cache.lock(tmp_path / "file", wait=False) as second:
+        assert (first, second) == (True, False)
+    with cache.lock(tmp_path / "file", wait=False) as third:
+        assert third
+
+
 def test_a_lock_makes_no_folder(tmp_path: Path) -> None:
     with (
         pytest.raises(UserError, match=r"missing cannot be written"),

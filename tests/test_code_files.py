@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nsl_bench import cache, registry
-from nsl_bench.code_files import code_files, code_key, comes_with_us
+from nsl_bench.code_files import code_files, code_key, comes_with_us, modules_used
 from nsl_bench.learners.base import version_of
 
 FILES = {
@@ -25,6 +25,19 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     return tmp_path
+
+
+def test_libraries_that_code_uses_are_found_inside_functions_too(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("import pandas.api\n")
+    (tmp_path / "mine.py").write_text(
+        "import json, beside\n"
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    import scipy\n"
+        "class Mine:\n    def fit(self, train):\n"
+        "        from sklearn.tree import DecisionTreeClassifier\n        import nsl_bench.types\n"
+    )
+    assert set(modules_used(f"{tmp_path / 'mine.py'}:Mine")) == {"sklearn.tree", "pandas.api"}
+    assert modules_used("random_forest") == ()
 
 
 def test_what_a_file_imports_from_beside_it_counts(folder: Path) -> None:

@@ -101,6 +101,14 @@ def test_the_python_page_runs(tmp_path: Path) -> None:
     assert "sharp shares" in done.stdout and "p_value" in done.stdout
 
 
+def test_the_page_on_structure_runs(tmp_path: Path) -> None:
+    (tmp_path / "page.py").write_text("\n".join(python_blocks("docs/structure.md")))
+    done = subprocess.run([sys.executable, str(tmp_path / "page.py")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "follow_suit 1.0.0 -> follow_suit:players=3" in done.stdout
+    assert "not_applicable" in done.stdout and "('my_game:players=3'" in done.stdout
+
+
 def test_links_in_the_documentation_resolve() -> None:
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):

@@ -10,6 +10,7 @@ import pytest
 from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.registry import Spec
+from nsl_bench.run.job import plan
 
 
 @pytest.mark.parametrize(
@@ -187,3 +188,31 @@ def test_a_learner_comes_from_a_module(tmp_path: Path, monkeypatch: pytest.Monke
     assert type(registry.create("learner", "my_learners:Mine")).__name__ == "Mine"
     with pytest.raises(UserError, match="Unknown learner 'their_learners'"):
         registry.create("learner", "their_learners:Mine")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("random_forest:trees=100", "random_forest"),
+        ("random_forest:100", "random_forest"),
+        ("random_forest:100,0,leaf=2", "random_forest:leaf=2"),
+        ("random_forest:depth=2,trees=100", "random_forest:depth=2"),
+        ("random_forest:50,0", "random_forest:50"),
+        ("random_forest:trees=1e2", "random_forest:trees=1e2"),
+        ("random_forest:seed=0", "random_forest:seed=0"),
+        ("random_forest:tree=100", "random_forest:tree=100"),
+        ("tuned:random_forest,trials=8", "tuned:random_forest"),
+        ("rules:rules.lp", "rules:rules.lp"),
+        ("mine.py:Mine:alpha=1", "mine.py:Mine:alpha=1"),
+        ("env:mine:alpha=1", "env:mine:alpha=1"),
+        ("nothing:a=1", "nothing:a=1"),
+    ],
+)
+def test_options_equal_to_their_defaults_drop_out(given: str, expected: str) -> None:
+    assert registry.canonical(given) == expected
+
+
+def test_an_option_with_its_default_is_no_other_run() -> None:
+    given = ["random_forest", "random_forest:trees=100", "random_forest:100"]
+    (job,) = plan("follow_suit", given, symbolic=True)
+    assert job.learner == "random_forest"

@@ -28,7 +28,7 @@ from nsl_bench.types import ConceptSpace, PoolPart
 
 from ..keyed_random import permutation
 
-__all__ = ["Mnist", "SklearnDigits", "idx_file", "read_idx", "scale_up", "sklearn_digits"]
+__all__ = ["Mnist", "SklearnDigits", "divide", "idx_file", "read_idx", "scale_up", "sklearn_digits"]
 
 _DIGITS = ConceptSpace("digit", tuple("0123456789"))
 
@@ -133,7 +133,7 @@ class DigitPool(ImageSource):
         return self._network
 
 
-def _divide(digits: npt.NDArray[np.uint8], shares: tuple[int, ...], seed: int) -> list[npt.NDArray[np.int64]]:
+def divide(digits: npt.NDArray[np.uint8], shares: tuple[int, ...], seed: int) -> list[npt.NDArray[np.int64]]:
     """Disjoint rows, alike for each digit.
 
     Args:
@@ -210,7 +210,7 @@ class SklearnDigits(DigitPool):
     def _parts(self) -> dict[PoolPart, Digits]:
         levels, digits = sklearn_digits()
         images = np.stack([scale_up(image) for image in (levels.astype(np.int64) * 255 + 8) // 16])
-        network, a, b = _divide(digits, (60, 70), self.seed)
+        network, a, b = divide(digits, (60, 70), self.seed)
         return {
             "network": (images[network], digits[network]),
             "a": (images[a], digits[a]),
@@ -307,7 +307,7 @@ class Mnist(DigitPool):
     def _parts(self) -> dict[PoolPart, Digits]:
         folder = self._find()
         network, test = (_digits(folder, which) for which in ("train", "test"))
-        a, b = _divide(test[1], (70,), self.seed)
+        a, b = divide(test[1], (70,), self.seed)
         return {"network": network, "a": (test[0][a], test[1][a]), "b": (test[0][b], test[1][b])}
 
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark, Layout
+from nsl_bench.benchmark import Benchmark, Family, Layout
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.registry import Spec
 from nsl_bench.types import LabelSpace, Part, Split
@@ -121,6 +121,15 @@ class Eleusis(Benchmark):
         if ranks != 8:
             options["ranks"] = str(ranks)
         self.name = str(Spec("eleusis", (), options))
+        hidden = {"concept": concept} if concept != "rank_order" else {}
+        self.family = Family(
+            str(Spec("eleusis", (), hidden)),
+            tuple(
+                str(Spec("eleusis", (), {**hidden, **({} if n == 8 else {"ranks": str(n)})}))
+                for n in (6, 8, 10)
+            ),
+            "highest rank",
+        )
         self.concept_space = symbols(ranks)
         self.background = _BACKGROUND.format(
             suits=" ".join(f"order({suit}, {k})." for k, suit in enumerate(SUITS)),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.benchmark import Benchmark, Family
 from nsl_bench.errors import UserError
 from nsl_bench.registry import Spec
 from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
@@ -92,8 +92,9 @@ class FollowSuit(Benchmark):
         if not 1 <= suits <= len(SUITS):
             raise UserError(f"follow_suit: suits must be between 1 and 4; got {suits}.")
         self.players = players
-        options = {key: str(n) for key, n in (("players", players), ("suits", suits)) if n != 4}
-        self.name = str(Spec("follow_suit", (), options))
+        members = tuple(_name(n, suits) for n in (3, 4, 5, 6))
+        self.family = Family(_name(4, suits), members, "number of players")
+        self.name = _name(players, suits)
         cards = CARDS.concepts[: len(RANKS) * suits]
         self.concept_space = CARDS if suits == 4 else ConceptSpace(CARDS.name, cards)
         self.tricks = len(cards) // players
@@ -192,6 +193,12 @@ class FollowSuit(Benchmark):
             concepts.append([CARDS.ids[row[slot]] for slot in self.slots])
             labels.append(self.labels.names.index(row["winner"]))
         return Split(part, self.concept_space, np.array(concepts, np.int16), np.array(labels, np.int16))
+
+
+def _name(players: int, suits: int) -> str:
+    """The shortest spec of the task."""
+    options = {key: str(n) for key, n in (("players", players), ("suits", suits)) if n != 4}
+    return str(Spec("follow_suit", (), options))
 
 
 def read_csv(path: Path, columns: list[str]) -> list[tuple[int, dict[str, str]]]:

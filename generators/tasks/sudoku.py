@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark, Layout
+from nsl_bench.benchmark import Benchmark, Family, Layout
 from nsl_bench.errors import UserError
 from nsl_bench.registry import Spec
 from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
@@ -123,6 +123,9 @@ class Sudoku(Benchmark):
             )
         self.n, self.block, self.knowledge = n, (block_rows, block_columns), knowledge
         self.name = self._name()
+        known = "" if knowledge == "grid" else f":knowledge={knowledge}"
+        members = (f"sudoku_4x4{known}", f"sudoku_9x9{known}")
+        self.family = Family(f"sudoku{known}", members, "side of the grid")
         self.labels = LabelSpace(("valid", "invalid"), (None, "invalid"))
         self.concept_space = digits(n)
         self.slots = tuple(f"cell_{r}_{c}" for r in range(1, n + 1) for c in range(1, n + 1))

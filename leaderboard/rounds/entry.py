@@ -93,7 +93,7 @@ def _answered(place: Path, contest: SealedContest, manifest: Manifest) -> list[t
 
 def _run(folder: Path, job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The line of a run and its row of predictions."""
-    names = registry.create("benchmark", job.task).labels.names
+    names = registry.create("benchmark", job.tested).labels.names
     hashes = folder_digests(folder)
     n = _rows(folder / "test.parquet")
     try:

@@ -81,6 +81,7 @@ def jobs_at(
         seed=contest.seed,
         sealed=commitment,
         describe=describe,
+        test_tasks=[contest.test_task],
     )
 
 
@@ -143,7 +144,8 @@ def _place(cell: Cell, jobs: Sequence[Job], bench: Bench, commitment: str) -> Pl
     for material in materials:
         test = material.test
         if test.content_hash not in known:
-            known[test.content_hash] = part_digest(test.split, source, test.shift)
+            shown = material.test_source or source
+            known[test.content_hash] = part_digest(test.split, shown, test.shift)
         hashes["test"].append(known[test.content_hash])
         assert material.validation is not None  # only folders of splits have none
         for name, data in (("train", material.train), ("validation", material.validation())):

@@ -169,6 +169,7 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
             f"benchmark/{contest.name}.html",
             contest=contest,
             task=registry.create("benchmark", contest.task),
+            tested=registry.create("benchmark", contest.tested),
             tracks=[_track(board, contest, track) for track in board.tracks(contest)],
             curves=curves,
             curve_files=pictures,

@@ -41,9 +41,14 @@ class Picture:
 
 
 def write_pictures(contest: Contest, folder: Path) -> list[Picture]:
-    """Draw the same examples without a shift and with each; none if the images are not on this machine."""
+    """Draw the same examples without a shift and with each; none if the images are not on this machine.
+
+    Args:
+        contest: the contest.
+        folder: where the files go.
+    """
     try:
-        task = registry.create("benchmark", contest.task)
+        task = registry.create("benchmark", contest.tested)
         source = make_source(task, contest.source)
         split = make_split(task, source, "test", seed=contest.seed)
         rows = range(max(2, _IMAGES // len(task.slots)))

@@ -154,7 +154,14 @@ class ContestOfLearner:
 def learner_page(
     board: Board, entry: Entry, contest: Contest, records: Sequence[tuple[Cell, dict[str, Any]]]
 ) -> ContestOfLearner:
-    """What a learner's page says about a contest."""
+    """What a learner's page says about a contest.
+
+    Args:
+        board: the board.
+        entry: the learner's entry.
+        contest: the contest.
+        records: its runs, cell by cell.
+    """
     rank = board.rank(entry, contest)
     manifest = entry.manifest
     command = contest.command(manifest.learner, entry.track, entry.network or None)

@@ -37,7 +37,12 @@ _SHOWN = 400
 
 
 def script(function: str, value: Any) -> str:
-    """A script file that hands a value over; no ``</script>`` or comment can be in it."""
+    """A script file that hands a value over; no ``</script>`` or comment can be in it.
+
+    Args:
+        function: name of the JavaScript function that is called.
+        value: its argument, a JSON value.
+    """
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return f"nslBench.{function}({text.replace('<', chr(92) + 'u003c')});\n"
 
@@ -57,7 +62,13 @@ def _number(benchmark: str, repeat: int) -> int:
 
 @cache
 def test_labels(benchmark: str, seed: int, number: int = 1) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
-    """A test set's labels int64 [n], and the labels' names."""
+    """A test set's labels int64 [n], and the labels' names.
+
+    Args:
+        benchmark: the task, with its version.
+        seed: seed of the data.
+        number: which test set, from 1; all tasks but those with `own_tests` have one.
+    """
     task, split = _test(benchmark, seed, number)
     return split.labels.astype(np.int64), task.labels.names
 
@@ -68,8 +79,8 @@ def write_test(contest: Contest, path: Path) -> None:
     Those of a sealed round are left out: each share has its own.
     """
     repeats = () if contest.sealed_round else range(1, contest.repeats + 1)
-    numbers = sorted({_number(contest.task, repeat) for repeat in repeats})
-    names = registry.create("benchmark", contest.task).labels.names
+    numbers = sorted({_number(contest.tested, repeat) for repeat in repeats})
+    names = registry.create("benchmark", contest.tested).labels.names
     sets = {str(number): _shown(contest, number) for number in numbers}
     path.parent.mkdir(parents=True, exist_ok=True)
     value = {"contest": contest.name, "names": names, "sets": sets}
@@ -77,7 +88,7 @@ def write_test(contest: Contest, path: Path) -> None:
 
 
 def _shown(contest: Contest, number: int) -> dict[str, Any]:
-    task, split = _test(contest.task, contest.seed, number)
+    task, split = _test(contest.tested, contest.seed, number)
     names = task.concept_space.concepts
     shown = [" ".join("·" if c < 0 else names[c] for c in row) for row in split.concepts.tolist()]
     for name, column in split.metadata.items():
@@ -103,8 +114,8 @@ def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str,
     for contest, runs in records:
         if not contest.sealed_round:
             for record in (record for record in runs if "looks" not in record):
-                number = _number(contest.task, record["repeat"])
-                places[record["run"]] = _places(contest.task, contest.seed, number)
+                number = _number(contest.tested, record["repeat"])
+                places[record["run"]] = _places(contest.tested, contest.seed, number)
     read = _encoded(folder / PREDICTIONS, places) if places else {}
     out.mkdir(parents=True, exist_ok=True)
     for contest, runs in records:
@@ -113,7 +124,7 @@ def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str,
             looks = {} if contest.sealed_round else record.get("looks", {})
             predicted = {evaluation: _told(folder, look) for evaluation, look in looks.items()}
             plain = {key: what for key, what in record.items() if key != "looks"}
-            plain["test_set"] = _number(contest.task, record["repeat"])
+            plain["test_set"] = _number(contest.tested, record["repeat"])
             value.append({**plain, "predictions": predicted or read.get(record["run"], {})})
         (out / f"{contest.name}.js").write_text(script("runs", value), encoding="utf-8")
 

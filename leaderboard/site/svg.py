@@ -87,7 +87,12 @@ def marks() -> Markup:
 
 
 def swatch(style: int, published: bool = False) -> Markup:
-    """A legend's sample of a line."""
+    """A legend's sample of a line.
+
+    Args:
+        style: number of the line's style.
+        published: whether it is a paper's figure, which is dashed.
+    """
     kind = "published" if published else "measured"
     return Markup(
         '<svg class="swatch {} {}" width="34" height="14" viewBox="0 0 34 14" aria-hidden="true">'

@@ -52,7 +52,13 @@ def table_files(contest: Contest) -> list[str]:
 
 
 def write_tables(board: Board, contest: Contest, folder: Path) -> None:
-    """Mean and standard error at every point of a contest that has entries, in each form."""
+    """Mean and standard error at every point of a contest that has entries, in each form.
+
+    Args:
+        board: the board.
+        contest: the contest.
+        folder: where the CSV, Markdown and LaTeX files go.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     runs = board.frame(contest)
     for name, (ending, form) in zip(table_files(contest), _FORMS.items(), strict=True):
@@ -85,7 +91,12 @@ def _no_formula(text: str) -> str:
 
 
 def write_areas(board: Board, folder: Path) -> list[str]:
-    """The overview's table, means over shares, in each form; the files' names."""
+    """The overview's table, means over shares, in each form; the files' names.
+
+    Args:
+        board: the board.
+        folder: where the files go.
+    """
     import pandas as pd
 
     rows, cells = [], []

@@ -119,16 +119,19 @@ class Evaluation:
         self,
         on_failure: Callable[[Record], None] = lambda record: None,
         heard: Callable[[Record, int, int], None] = lambda record, done, total: None,
+        preparing: Callable[[str], None] = lambda sentence: None,
     ) -> Tally:
         """Do the missing runs. Each result is saved as soon as its run finishes.
 
         Args:
             on_failure: called with every failed record.
             heard: called with every record, the number of runs done, and the number of runs to do.
+            preparing: called with a sentence before an environment of a learner is made.
 
         Raises:
             UserError: the data or the network of a run cannot be created.
         """
+        from nsl_bench.isolation.building import prepared
         from nsl_bench.run.evaluate import Bench
 
         options = self.options
@@ -144,6 +147,8 @@ class Evaluation:
             interventions=options.interventions,
         )
         dask = None if options.scheduler is None else Executor.dask(options.scheduler)
+        if dask is None:
+            prepared((job.learner for job in self.todo), preparing)
         executor = dask or Executor.processes(parallel)
         more: dict[str, Any] = {"rerun": options.rerun, "heard": heard}
         told = sweep(apart, self.store, bench, on_failure, executor=executor, **more)
@@ -164,6 +169,7 @@ def evaluate(
     test_shift: str | Sequence[str] = (),
     test_shares: float | Iterable[float] = (),
     preset: str = "",
+    test_task: str | Sequence[str] = (),
     repeats: int | Iterable[int] = 5,
     size: str | Sequence[str] = "small",
     source: str | Sequence[str] = (),
@@ -190,6 +196,8 @@ def evaluate(
         train_shares, test_shares: shares of one set only, instead of `shares`; all pairs are run.
         preset: sets shares of 0 to 100 % in steps of 10: ``"shift"`` (train and test set alike),
             ``"run-time-shift"`` (test set only) or ``"train-shift"``. Without `shift`, the task's first one.
+        test_task: tasks of the same family to test on, e.g. ``"sudoku_9x9"`` for ``"sudoku_4x4"``; the task
+            itself by default.
         repeats: number of train splits, or which ones, counted from 1.
         size: size of the train splits.
         source: image sources; the task's embedded one by default.
@@ -224,6 +232,7 @@ def evaluate(
             test_shifts=_texts(test_shift),
             test_percents=_numbers(test_shares),
             preset=preset,
+            test_tasks=_texts(test_task),
             sizes=_texts(size),
             repeats=_repeats(repeats),
             sources=_texts(source),
@@ -280,7 +289,7 @@ def _named(learners: Any) -> tuple[list[str], dict[str, Callable[[int], Any]], d
     own: dict[str, Callable[[int], Any]] = {}
     shown: dict[str, str] = {}
     for title, one in pairs:
-        spec = one if isinstance(one, str) else _importable(one)
+        spec = registry.canonical(one) if isinstance(one, str) else _importable(one)
         if spec is None:
             spec = (title or _class_of(one).__name__).replace(":", " ")
             if spec in own or spec in registry.names("learner"):

@@ -173,6 +173,7 @@ class _Setting:
         rules: the hypothesis; None: the true rule, or a run that learned none.
         whose: whose rules these are; empty: nobody's.
         record: the run, if one was named.
+        test_task: task that test examples are of, if a run was named.
     """
 
     task: str | None
@@ -187,6 +188,7 @@ class _Setting:
     rules: tuple[str, ...] | None = None
     whose: str = "the true rule"
     record: Record | None = None
+    test_task: str | None = None
 
 
 @dataclass(frozen=True)
@@ -275,6 +277,7 @@ def _of_run(setting: _Setting, results: Path, key: str, data_seed: DataSeed | No
     setting = replace(
         setting,
         task=job.task,
+        test_task=job.tested,
         source=job.source,
         network=job.network or setting.network,
         shift=job.shift,
@@ -302,11 +305,14 @@ def _find(name: str, setting: _Setting) -> _Example:
 
     if setting.task is None:
         raise UserError("No task given; name it with --benchmark, or name a run with --results and --run.")
-    task: Benchmark = registry.create("benchmark", setting.task)
+    part: Part = "train" if name.startswith("train") else "test"
+    tested = setting.test_task if part == "test" else None
+    task: Benchmark = registry.create("benchmark", tested or setting.task)
+    if task.sequential:
+        raise UserError(f"explain shows single examples, but {task.name} has sequences of steps.")
     pool = make_source(task, setting.source)
     change = resolve(setting.shift, task, pool)
     share = setting.share if setting.share is not None else 100.0 if change else 0.0
-    part: Part = "train" if name.startswith("train") else "test"
     size = setting.size or next(iter(task.sizes))
     complete = make_split(
         task, pool, part, size, setting.repeat, percent=share, seed=setting.seed, splits=setting.splits

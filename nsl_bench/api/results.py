@@ -23,6 +23,7 @@ PictureFormat = Literal["png", "svg", "pdf"]
 
 _FILTERS = (
     "benchmark",
+    "test_task",
     "learner",
     "network",
     "track",
@@ -166,8 +167,9 @@ class Results:
         """Select the runs of some benchmarks, learners, shifts and so on.
 
         Args:
-            values: one value or several for any of benchmark, learner, network, track, shift, share, repeat,
-                size, source, status. Learners are called by their spec or by their display name.
+            values: one value or several for any of benchmark, test_task, learner, network, track, shift,
+                share, repeat, size, source, status. Learners are called by their spec or by their display
+                name.
 
         Raises:
             UserError: an unknown name, or a value that no run has.
@@ -256,13 +258,32 @@ class Results:
         make = render if layout == "long" else render_wide
         return make(self.named(metrics), format, self._metrics(metrics))
 
+    def structure(self, metrics: Sequence[str] | None = None, format: Format = "markdown") -> str:
+        """Tables with one row per learner and one column per test task (structural shift).
+
+        Args:
+            metrics: metric names; those of the protocol by default.
+            format: text format.
+
+        Returns:
+            The text; empty if no run was tested on another task.
+
+        Raises:
+            UserError: an unknown metric.
+        """
+        from nsl_bench.report.structure import render_structure
+
+        return render_structure(self.named(metrics), self._metrics(metrics), format)
+
     def curves(
         self,
         folder: str | Path | None = None,
         metrics: Sequence[str] | None = None,
         format: PictureFormat = "png",
     ) -> list[Path]:
-        """Draw the metrics over the share of shifted examples, and heat maps of train and test shares.
+        """Draw the metrics over the share of shifted examples and over test tasks, and heat maps.
+
+        Heat maps show train and test shares that vary both.
 
         Args:
             folder: folder for the figures; ``curves`` in the results folder by default.
@@ -277,10 +298,15 @@ class Results:
         """
         from nsl_bench.report.curves import draw
         from nsl_bench.report.grids import draw_grids
+        from nsl_bench.report.structure import draw_structure
 
         runs, shown = self.named(metrics), self._metrics(metrics)
         place = self.folder / "curves" if folder is None else Path(folder)
-        return [*draw(runs, place, shown, format=format), *draw_grids(runs, place, shown, format=format)]
+        return [
+            *draw(runs, place, shown, format=format),
+            *draw_grids(runs, place, shown, format=format),
+            *draw_structure(runs, place, shown, format=format),
+        ]
 
     def intervals(self) -> pd.DataFrame:
         """95 % intervals of accuracy over train splits, seeds, and test examples or images.
@@ -303,7 +329,7 @@ class Results:
         if not len(self):
             return f"<Results: no runs in {self.folder}>"
         runs = self.frame
-        failed = int((runs["status"] != "ok").sum())
+        failed = int((~runs["status"].isin(["ok", "not_applicable"])).sum())
         parts = [f"{len(runs)} runs", *([f"{failed} failed"] if failed else [])]
         learners = ", ".join(self.names.get(name, name) for name in runs["learner"].unique())
         return f"<Results: {', '.join(parts)}; {', '.join(runs['benchmark'].unique())}; {learners}>"

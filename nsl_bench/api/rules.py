@@ -143,6 +143,8 @@ def predict(
     if (probabilities is None) == (images is None):
         raise UserError("Give either --probabilities (a CSV file) or --images (a folder).")
     found = registry.create("benchmark", task)
+    if found.sequential:
+        raise UserError(f"predict answers for single examples, but {found.name} has sequences of steps.")
     is_file = isinstance(rules, str | Path)
     texts = [read_text(Path(rules))] if isinstance(rules, str | Path) else list(rules)
     query = Query.of(found, texts)

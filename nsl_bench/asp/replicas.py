@@ -139,7 +139,13 @@ class Replicas:
         return found
 
     def learned(self, rule: LearnedRule, *, number: int | str, condition: str) -> str:
-        """A learned rule's replica as text; `condition` is one more body literal."""
+        """A learned rule's replica as text.
+
+        Args:
+            rule: the rule.
+            number: the example's number, or the name of a parameter.
+            condition: a body literal that must hold, too.
+        """
         if rule.given is not None:
             return self.rule(rule.given, number=number, condition=condition)
         literals = [self._literal(number, literal) for literal in rule.body]
@@ -172,7 +178,13 @@ class Replicas:
         return "\n".join(out)
 
     def covered(self, number: int, inclusions: Sequence[str], exclusions: Sequence[str]) -> str:
-        """The rule that derives `covers(number)`."""
+        """The rule that derives `covers(number)`.
+
+        Args:
+            number: the example's number.
+            inclusions: ground atoms that must hold.
+            exclusions: ground atoms that must not.
+        """
         literals = [self.example(number), f"not {self.violated(number)}"]
         literals += [] if self.deterministic else [self.active(number)]
         literals += [self.atom(number, text) for text in inclusions]

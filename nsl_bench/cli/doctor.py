@@ -33,7 +33,7 @@ _PACKAGES = (
 
 @click.command(cls=Command, examples=["nsl-bench doctor"])
 def command() -> int:
-    """Print what is installed and missing: packages, cache folder, sandbox, ILASP and FastLAS.
+    """Print what is installed and missing: packages, cache folder, sandbox, ILASP, FastLAS, environments.
 
     Exit code 1 if a required part does not work.
     """
@@ -73,6 +73,11 @@ def command() -> int:
 
     for line in describe():
         click.echo(line)
+    from nsl_bench.environments import entrants
+    from nsl_bench.isolation.building import described
+
+    for name in entrants():
+        click.echo(described(name))
     click.echo(problems_found(wrong))
     return 1 if wrong else 0
 

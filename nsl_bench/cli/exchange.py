@@ -12,6 +12,7 @@ from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of
 from nsl_bench.tracks import Track
 
 if TYPE_CHECKING:
+    from nsl_bench.learners.folder_formats import Format
     from nsl_bench.sealing import DataSeed
 
 __all__ = ["export", "score"]
@@ -37,6 +38,14 @@ __all__ = ["export", "score"]
 @click.option(
     "--images/--no-images", default=True, show_default=True, help="Include images, if the track uses them."
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["parquet", "csv", "json"]),
+    default="parquet",
+    show_default=True,
+    help="Format of the examples.",
+)
 @click.option("--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda.")
 @click.option(
     "--out",
@@ -48,6 +57,7 @@ def export(
     name: str,
     supervision: Track,
     images: bool,
+    form: Format,
     device: str,
     data_seed: DataSeed | None,
     out: Path,
@@ -55,8 +65,8 @@ def export(
 ) -> None:
     """Write one folder of train and test examples of BENCHMARK for each run.
 
-    Put your predictions beside them as predictions.parquet, and rules as hypothesis.lp. Then run
-    `nsl-bench score`.
+    Put your predictions beside them as predictions.parquet, .csv or .json, and rules as hypothesis.lp.
+    Then run `nsl-bench score`.
     """
     from nsl_bench.learners.base import About
     from nsl_bench.run.evaluate import Bench
@@ -66,7 +76,7 @@ def export(
     options["learners"] = (name,)
     sealed = "" if data_seed is None else data_seed.commitment
     jobs = jobs_of(grids_of(options), lambda _: About(supervision, ""), sealed)
-    count = sum(1 for _ in write(jobs, out, Bench(device, data_seed=data_seed), images=images))
+    count = sum(1 for _ in write(jobs, out, Bench(device, data_seed=data_seed), images=images, form=form))
     click.echo(f"{count} folders written to {out}; {len(jobs) - count} already existed.")
 
 
@@ -83,12 +93,13 @@ def export(
 @click.option("--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Results folder to write to.")
 def score(folder: Path, name: str | None, data_seed: DataSeed | None, device: str, out: Path) -> int:
-    """Score the predictions.parquet and hypothesis.lp in exported folders.
+    """Score the predictions and the hypothesis.lp in exported folders.
 
     Scoring a folder again replaces its earlier record.
     """
     from nsl_bench.cli.running import say
     from nsl_bench.isolation.limits import Limits
+    from nsl_bench.learners.folder_formats import ANSWERS
     from nsl_bench.run.evaluate import Bench
     from nsl_bench.run.exchange import jobs_in
     from nsl_bench.run.exchange import score as scored
@@ -99,7 +110,7 @@ def score(folder: Path, name: str | None, data_seed: DataSeed | None, device: st
     bench = Bench(device, data_seed=data_seed)
     done = failed = empty = 0
     for place, job in jobs.items():
-        if not any((place / file).exists() for file in ("predictions.parquet", "hypothesis.lp")):
+        if not any((place / file).exists() for file in (*ANSWERS, "hypothesis.lp")):
             empty += 1
             continue
         outcome = scored(place, job, bench, limits)

@@ -66,7 +66,7 @@ _OPTIONS = [
         "--learner-command",
         "commands",
         "Learner as a command in any language (docs/add-a-learner.md). Write TRACK=COMMAND if its track is "
-        "not pretrained. Repeatable.",
+        "not pretrained, csv=COMMAND or json=COMMAND for other files than parquet. Repeatable.",
     ),
     _many("--shift", "shifts", "Shift, as a short name or spec. Repeatable.", default=["standard"]),
     click.option(
@@ -96,6 +96,11 @@ _OPTIONS = [
         default="",
         help="Shares by name, 0 to 100 % in steps of 10, of the task's first shift unless one is named: "
         "shift (train and test examples alike), run-time-shift (test only) or train-shift.",
+    ),
+    _many(
+        "--test-task",
+        "test_tasks",
+        "Task of the same family to test on, e.g. sudoku_9x9 for sudoku_4x4. Repeatable; default: BENCHMARK.",
     ),
     _many("--size", "sizes", "Train size. Repeatable.", default=["small"], show_default=True),
     click.option(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_FILTERS = ("benchmark", "learner", "network", "track", "shift", "size", "source")
+_FILTERS = ("benchmark", "test_task", "learner", "network", "track", "shift", "size", "source")
 
 
 def _names(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
@@ -32,7 +32,13 @@ def _names(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...
 
 def _filters(function: Any) -> Any:
     for name in reversed(_FILTERS):
-        option = click.option(f"--{name}", name, multiple=True, help=f"Only runs of this {name}. Repeatable.")
+        words = name.replace("_", " ")
+        option = click.option(
+            f"--{words.replace(' ', '-')}",
+            name,
+            multiple=True,
+            help=f"Only runs of this {words}. Repeatable.",
+        )
         function = option(function)
     return function
 
@@ -145,6 +151,8 @@ def _report(
 ) -> None:
     """Print the tables that are asked for, and draw."""
     click.echo(found.table(metrics or None, form, layout), nl=False)
+    if form != "csv" and (by_task := found.structure(metrics or None, form)):
+        click.echo(f"\n{by_task}", nl=False)
     _say_what_counts(found)
     if more["against"] is not None:
         _differences(found, more["against"], metrics, form)
@@ -165,7 +173,19 @@ def _report(
 
 def _listed(found: Results) -> str:
     """Every run with its key."""
-    columns = ["key", "status", "benchmark", "learner", "network", "shift", "percent", "size", "repeat"]
+    tested = ["test_task"] if found.frame["test_task"].any() else []
+    columns = [
+        "key",
+        "status",
+        "benchmark",
+        *tested,
+        "learner",
+        "network",
+        "shift",
+        "percent",
+        "size",
+        "repeat",
+    ]
     table = found.frame[columns].rename(columns={"percent": "shifted (%)"})
     return f"{table.to_string(index=False)}\n"
 
@@ -175,10 +195,12 @@ def _say_what_counts(found: Results) -> None:
     from nsl_bench.report.tables import superseded
 
     runs = found.frame
-    failed = runs.loc[runs["status"] != "ok", "status"].value_counts()
+    failed = runs.loc[~runs["status"].isin(["ok", "not_applicable"]), "status"].value_counts()
     if len(failed):
         kinds = ", ".join(f"{count} {status}" for status, count in failed.items())
         click.echo(f"{failed.sum()} runs failed and count as majority-class predictions: {kinds}.", err=True)
+    if lacking := int((runs["status"] == "not_applicable").sum()):
+        click.echo(f"{lacking} runs are not applicable: the learner's sizes are fixed.", err=True)
     if others := superseded(runs):
         click.echo(f"{others} runs of other versions of a learner or network are left out.", err=True)
     if late := int(runs["timed_out"].sum()):

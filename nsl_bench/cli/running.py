@@ -190,7 +190,7 @@ def command(
         return 0
     before = len(evaluation.store.statuses())
     try:
-        tally = evaluation.run(say, _count)
+        tally = evaluation.run(say, _count, lambda sentence: click.echo(sentence, err=True))
     except KeyboardInterrupt:
         kept = len(evaluation.store.statuses())
         raise Interrupted(

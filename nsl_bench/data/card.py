@@ -116,6 +116,13 @@ def _size(n: int) -> str:
     return words[sum(n >= step for step in steps)]
 
 
+_OWN = {
+    "sequence": "sequence that the row is a step of, from 0",
+    "step": "place of the row in its sequence, from 1",
+}
+"""Columns of data sets whose rows are steps of sequences."""
+
+
 def _text(manifest: Manifest, shown: Mapping[str, str], about: str) -> str:
     share = "floor(p / 100 * N)" if manifest.rounding == "floor" else "floor(p / 100 * N + 0.5)"
     superseded = ""
@@ -124,7 +131,9 @@ def _text(manifest: Manifest, shown: Mapping[str, str], about: str) -> str:
     shifts = [config for config in manifest.configs if config not in (STANDARD, SYMBOLIC, IMAGES)]
     shifted = ", ".join(f"`{config}` (`{manifest.shifts[config]}`)" for config in shifts) or "none"
     example = shifts[0] if shifts else STANDARD
-    metadata = "".join(f"| `{name}` | symbolic meta-datum |\n" for name in manifest.metadata)
+    metadata = "".join(
+        f"| `{name}` | {_OWN.get(name, 'symbolic meta-datum')} |\n" for name in manifest.metadata
+    )
     parts = "\n".join(
         f"| `{config}` | {', '.join(f'`{name}` {entry.rows:,}' for name, entry in splits.items())} |"
         for config, splits in manifest.configs.items()

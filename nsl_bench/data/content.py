@@ -1,7 +1,8 @@
 """The content hash: what a data set holds, whatever file format and library version hold it.
 
-It covers canonical rows: concepts, label and meta-data by name, the shifted flag, and every image's shape
-and decoded pixels. A split in memory and the `Dataset` made of it have the same hash.
+It covers canonical rows: concepts, label and meta-data by name (of sequences also the sequence and the step),
+the shifted flag, and every image's shape and decoded pixels. A split in memory and the `Dataset` made of it
+have the same hash.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.data.rows import OWN
+from nsl_bench.data.rows import OWN, known_columns
 from nsl_bench.types import BLANK, Split
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def canonical_rows(
     """The canonical row of each example of a split; `digests` as for `content_hash`."""
     names = split.concept_space.concepts
     shifted = split.shifted.tolist()
-    columns = {name: column.tolist() for name, column in split.metadata.items()}
+    columns = {name: column.tolist() for name, column in known_columns(split).items()}
     for i, label in enumerate(split.labels.tolist()):
         concepts = [None if c == BLANK else names[c] for c in split.concepts[i].tolist()]
         images: list[str | None] = []

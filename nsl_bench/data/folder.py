@@ -17,7 +17,7 @@ from nsl_bench.data.splits import no_shift
 from nsl_bench.data.verify import metadata_types, mixed_rows
 from nsl_bench.errors import UserError
 from nsl_bench.shift import STANDARD
-from nsl_bench.types import Part, n_of_percent
+from nsl_bench.types import Part
 
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset
@@ -51,7 +51,7 @@ def from_folder(
     config = None if shift == STANDARD else manifest.config_of(shift)
     split = manifest.split_name(part, repeat)
     rows = manifest.split(config or STANDARD, split).rows
-    n_shifted = n_of_percent(rows, percent, floor=manifest.rounding == "floor")
+    n_shifted = manifest.n_shifted(rows, percent)
     configs = [c for c, n in ((STANDARD, rows - n_shifted), (config, n_shifted)) if c and n]
     source = manifest.source
     about = About(

@@ -30,7 +30,15 @@ from nsl_bench.data.croissant import write_croissant
 from nsl_bench.data.manifest import Manifest, SplitEntry, file_entry, partial
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Plan, Recipe, split_name, without_folders
 from nsl_bench.data.reuse import reuse
-from nsl_bench.data.rows import example_features, image_ids, metadata_types, pool_features, pool_row, row_mark
+from nsl_bench.data.rows import (
+    example_features,
+    image_ids,
+    known_columns,
+    metadata_types,
+    pool_features,
+    pool_row,
+    row_mark,
+)
 from nsl_bench.data.shards import BYTES_KEY, Examples, Pool, Shard, Shared, pool_split, ranges, write
 from nsl_bench.data.splits import make_split, task_of_split
 from nsl_bench.errors import UserError
@@ -41,6 +49,7 @@ from nsl_bench.workers import spread
 __all__ = ["generate", "prepare", "write_files"]
 
 _STATE = ".state"
+_COLUMNS = ("concepts", "labels", "images", "ranks", "sequences", "steps")
 _POOL_PARTS: tuple[PoolPart, ...] = ("network", "a", "b")
 
 
@@ -157,7 +166,7 @@ def prepare(plan: Plan, work: Path) -> Shared:
             features = example_features(
                 plan.task.labels.names,
                 plan.task.concept_space.concepts,
-                metadata_types(examples.metadata),
+                metadata_types(known_columns(examples)),
                 list(references),
                 images=config != SYMBOLIC,
             )
@@ -175,16 +184,11 @@ def _examples(plan: Plan, work: Path, name: str) -> Split:
     with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):  # made again
         with np.load(path) as kept:
             metadata = {key.removeprefix("meta_"): kept[key] for key in kept.files if key.startswith("meta_")}
-            columns = {key: kept[key] for key in ("concepts", "labels", "images", "ranks")}
+            columns = {key: kept[key] for key in _COLUMNS}
         return Split(part, plan.task.concept_space, metadata=metadata, **columns)
     folder = None if plan.recipe.splits is None else Path(plan.recipe.splits)
     split = make_split(plan.task, plan.source, part, plan.size, repeat, seed=plan.recipe.seed, splits=folder)
-    columns = {
-        "concepts": split.concepts,
-        "labels": split.labels,
-        "images": split.images,
-        "ranks": split.ranks,
-    }
+    columns = {key: getattr(split, key) for key in _COLUMNS}
     metadata = {f"meta_{key}": column for key, column in split.metadata.items()}
     with cache.replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **columns, **metadata)
@@ -247,7 +251,8 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
         names={config: without_folders(name) for config, name in names.items()},
         labels=plan.task.labels.names,
         concepts=plan.task.concept_space.concepts,
-        metadata=tuple(shared.splits["test"].metadata),
+        metadata=tuple(known_columns(shared.splits["test"])),
+        steps=_steps(shared.splits),
         rounding="half_up" if plan.recipe.splits is None else "floor",
         configs={config: configs[config] for config in order},
         files={path: file_entry(work / path) for path in [*data, *texts]},
@@ -261,6 +266,20 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
     manifest = replace(manifest, files={**files, **manifest.files})
     manifest.write(work)
     return manifest
+
+
+def _steps(splits: Mapping[str, Split]) -> int:
+    """Rows of each sequence.
+
+    Raises:
+        UserError: sequences differ in length, so that no share of rows is a share of sequences.
+    """
+    lengths = {int(n) for split in splits.values() for n in np.bincount(split.sequences)}
+    if len(lengths) > 1:
+        raise UserError(
+            f"Sequences of a data set must have one length; got {min(lengths)} and {max(lengths)} steps."
+        )
+    return lengths.pop()
 
 
 def _facts(task: Benchmark, splits: Mapping[str, Split]) -> str:

@@ -20,7 +20,13 @@ from nsl_bench.data.arrow import COLUMNS, About, kept, save, schema, streamed
 from nsl_bench.data.content import DIGEST_BYTES, content_hash
 from nsl_bench.data.images import blank, chunks, encode, render
 from nsl_bench.data.recipe import config_name
-from nsl_bench.data.rows import example_features, example_references, image_ids, metadata_types
+from nsl_bench.data.rows import (
+    example_features,
+    example_references,
+    image_ids,
+    known_columns,
+    metadata_types,
+)
 from nsl_bench.data.shards import pool_split
 from nsl_bench.shift import STANDARD, Shift
 from nsl_bench.source import ImageSource
@@ -63,7 +69,7 @@ class Generated:
         return example_features(
             self.task.labels.names,
             self.task.concept_space.concepts,
-            metadata_types(self.examples.metadata),
+            metadata_types(known_columns(self.examples)),
             example_references(self.config),
         )
 
@@ -127,7 +133,7 @@ def _rows(encoded: _Encoded, examples: Split, rows: range, config: str | None) -
     standard = pool_split(STANDARD, examples.pool)
     others = {} if config is None else {"shifted_images": pool_split(config, examples.pool)}
     references = {"standard_images": standard, **others}
-    are_shifted = examples.shifted.tolist()
+    are_shifted, known = examples.shifted.tolist(), known_columns(examples)
     for i in rows:
         shown, shifted = examples.images[i].tolist(), are_shifted[i]
         files = [encoded.blank if k == BLANK else encoded.png[shifted, k] for k in shown]
@@ -137,7 +143,7 @@ def _rows(encoded: _Encoded, examples: Split, rows: range, config: str | None) -
             "concepts": examples.concepts[i].tolist(),
             "label": int(examples.labels[i]),
             "shifted": shifted,
-            **{name: column[i].item() for name, column in examples.metadata.items()},
+            **{name: column[i].item() for name, column in known.items()},
             "rank": int(examples.ranks[i]),
             **{
                 name: ["" if k == BLANK else image_ids(split, [k])[0] for k in shown]

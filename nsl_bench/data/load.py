@@ -120,7 +120,8 @@ def load(
         A `Dataset` with the same columns as `datasets.load_dataset` on a generated folder: ``id``;
         ``images``, a list with one image per slot; ``concepts``, the class of each image; ``label``;
         ``shifted``; one column per metadata field; ``rank``, the position in the order in which examples
-        become shifted; ``standard_images`` and, if a shift is named, ``shifted_images``, ids of the images in
+        become shifted; of sequences ``sequence`` and ``step`` (`as_sequences` makes one row of each);
+        ``standard_images`` and, if a shift is named, ``shifted_images``, ids of the images in
         the pool. A blank slot has the concept -1 and a black image. ``info.description`` ends with the
         content hash (except for a stream).
 

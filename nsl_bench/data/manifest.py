@@ -16,9 +16,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from nsl_bench import cache
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC, split_name
+from nsl_bench.data.rows import SEQUENCE_COLUMNS
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.shift import STANDARD
-from nsl_bench.types import BLANK, Part
+from nsl_bench.types import BLANK, Part, n_of_percent
 
 __all__ = ["FORMAT", "MANIFEST", "FileEntry", "Manifest", "SplitEntry", "file_entry", "is_folder", "partial"]
 
@@ -98,6 +99,7 @@ class Manifest:
         configs: configuration to split to what is in it.
         files: each file beside the manifest, by its path in the folder.
         format: of the folder's layout.
+        steps: number of rows of each sequence; 1 where rows are no steps.
     """
 
     benchmark: str
@@ -116,6 +118,12 @@ class Manifest:
     configs: Mapping[str, Mapping[str, SplitEntry]]
     files: Mapping[str, FileEntry]
     format: int = FORMAT
+    steps: int = 1
+
+    def n_shifted(self, rows: int, percent: float) -> int:
+        """How many of a split's rows are shifted at a share: those of whole sequences."""
+        n = n_of_percent(rows // self.steps, percent, floor=self.rounding == "floor")
+        return n * self.steps
 
     @property
     def tag(self) -> str:
@@ -163,7 +171,10 @@ class Manifest:
     def write(self, folder: Path) -> None:
         """Write ``manifest.json``."""
         with cache.replacing(folder / MANIFEST) as temporary:
-            text = json.dumps(asdict(self), indent=2, ensure_ascii=False)
+            values = asdict(self)
+            if self.steps == 1:
+                del values["steps"]
+            text = json.dumps(values, indent=2, ensure_ascii=False)
             temporary.write_text(text + "\n", encoding="utf-8")
 
     @classmethod
@@ -218,6 +229,8 @@ class Manifest:
         rounding = "half_up" if self.recipe.get("splits") is None else "floor"
         if self.rounding != rounding:
             raise ValueError(f"rounding must be '{rounding}' for this recipe; got '{self.rounding}'")
+        if (self.steps > 1) != (set(SEQUENCE_COLUMNS) <= set(self.metadata)) or self.steps < 1:
+            raise ValueError(f"steps is {self.steps}, which does not go with metadata")
         self._check_configs()
 
     def _check_configs(self) -> None:
@@ -234,6 +247,8 @@ class Manifest:
             if config != IMAGES and {split: entry.rows for split, entry in splits.items()} != standard:
                 raise ValueError(f"the splits of {config} and {STANDARD} differ")
             for split, entry in splits.items():
+                if entry.rows % self.steps and config != IMAGES:
+                    raise ValueError(f"{config}/{split} has {entry.rows} rows, but sequences of {self.steps}")
                 if entry.percents and config not in self.shifts:
                     raise ValueError(f"{config}/{split} has percents but no shift")
                 listed.update(entry.files, [entry.marks])

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OWN",
+    "SEQUENCE_COLUMNS",
     "example_features",
     "example_references",
     "examples_table",
     "image_ids",
     "images_table",
+    "known_columns",
     "metadata_types",
     "pool_features",
     "pool_row",
@@ -38,6 +40,26 @@ __all__ = [
 
 OWN = ("id", "images", "concepts", "label", "shifted", "rank", "standard_images", "shifted_images")
 """Columns of the examples; the others are references to shifted images, and meta-data."""
+
+
+SEQUENCE_COLUMNS = ("sequence", "step")
+"""Columns of data sets whose rows are steps of sequences; they stand where meta-data do."""
+
+
+def known_columns(split: Split) -> Mapping[str, npt.NDArray[Any]]:
+    """Meta-data by name, [n] each; of sequences also `SEQUENCE_COLUMNS`.
+
+    Raises:
+        UserError: a meta-datum of a task with sequences has the name of such a column.
+    """
+    if not split.is_sequential:
+        return split.metadata
+    clash = [name for name in SEQUENCE_COLUMNS if name in split.metadata]
+    if clash:
+        raise UserError(
+            f"The metadata name '{clash[0]}' is also a column of the data set; rename the metadata."
+        )
+    return {**split.metadata, "sequence": split.sequences, "step": split.steps}
 
 
 def pool_features(concepts: Sequence[str]) -> Features:
@@ -164,7 +186,7 @@ def examples_table(
         "concepts": _lists(pa.array(examples.concepts[which].astype(np.int64).reshape(-1)), shown.shape),
         "label": pa.array(examples.labels[which].astype(np.int64)),
         "rank": pa.array(examples.ranks[which].astype(np.int32)),
-        **{name: pa.array(column[which]) for name, column in examples.metadata.items()},
+        **{name: pa.array(column[which]) for name, column in known_columns(examples).items()},
         **{
             name: _taken(pa.array([*image_ids(pool_split, used.tolist()), ""]), place)
             for name, pool_split in references.items()

@@ -139,7 +139,8 @@ def _generated(very: _Very, part: Part, size: str, repeat: int, seed: int | str)
     else:
         split = _beside_the_test(very, part, size, repeat, seed)
     if isinstance(seed, str):  # a secret one: not even the order may tell anything
-        split = split.take(generator("order", *words, part, size, repeat).permutation(len(split)))
+        order = generator("order", *words, part, size, repeat).permutation(split.n_sequences)
+        split = split.take_sequences(order)
     return split
 
 
@@ -162,6 +163,8 @@ def _joined(first: Split, second: Split) -> Split:
         np.concatenate([first.concepts, second.concepts]),
         np.concatenate([first.labels, second.labels]),
         {name: np.concatenate([first.metadata[name], second.metadata[name]]) for name in first.metadata},
+        sequences=np.concatenate([first.sequences, second.sequences + first.n_sequences]),
+        steps=np.concatenate([first.steps, second.steps]),
     )
 
 
@@ -225,6 +228,5 @@ def make_split(
         avoid = make_split(benchmark, source, "train", size, repeat, seed=seed).images.reshape(-1)
     split = assign_images(split, source.labels(split.pool), generator("images", *words), avoid)
     if splits is None:
-        ranks = generator("ranks", *words).permutation(len(split)).astype(np.int32)
-        split = replace(split, ranks=ranks)
+        split = split.ranked(generator("ranks", *words).permutation(split.n_sequences))
     return split.shift(percent, floor=splits is not None)

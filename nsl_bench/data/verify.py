@@ -22,7 +22,6 @@ from nsl_bench.data.rows import example_features, example_references, pool_featu
 from nsl_bench.data.splits import check_percent
 from nsl_bench.errors import UserError
 from nsl_bench.shift import STANDARD
-from nsl_bench.types import n_of_percent
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -115,7 +114,7 @@ def _mixed_hash(
             f"The manifest of {folder} has the invalid share '{percent}' %; generate the data set again."
         ) from None
     rows = manifest.split(config, split).rows
-    n_shifted = n_of_percent(rows, share, floor=manifest.rounding == "floor")
+    n_shifted = manifest.n_shifted(rows, share)
     total = hashlib.sha256()
     for _, canonical in mixed_rows(folder, manifest, (STANDARD, config), split, n_shifted, digests):
         total.update(canonical + b"\n")

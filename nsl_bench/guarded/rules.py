@@ -116,12 +116,28 @@ def crisp(
     what: str = _THE_HYPOTHESIS,
     allowance: Allowance | None = None,
 ) -> npt.NDArray[np.int16]:
-    """int16 [n]: the label of each example (`nsl_bench.inference.crisp.crisp_labels`)."""
-    doing = f"Answering with {what}"
-    found: npt.NDArray[np.int16] = guarded(
-        _crisp, tuple(rules), background, list(contexts), labels, doing=doing, allowance=allowance
-    )
-    return found
+    """int16 [n]: the label of each example (`nsl_bench.inference.crisp.crisp_labels`).
+
+    Args:
+        rules: the hypothesis.
+        background: background knowledge, ASP.
+        contexts: facts of each example.
+        labels: the labels and their atoms.
+        what: name of the hypothesis in messages.
+        allowance: resource limits.
+    """
+    import numpy as np
+
+    from nsl_bench.inference.answered import known_labels
+
+    known = known_labels(rules, background, labels)
+    asked = [context for context in dict.fromkeys(contexts) if context not in known]
+    if asked or not contexts:  # rules that are wrong are refused even if there is no example
+        doing = f"Answering with {what}"
+        given = (tuple(rules), background, asked, labels)
+        found = guarded(_crisp, *given, doing=doing, allowance=allowance)
+        known.update(zip(asked, found.tolist(), strict=True))
+    return np.array([known[context] for context in contexts], np.int16)
 
 
 @needing("nsl_bench.inference.crisp")

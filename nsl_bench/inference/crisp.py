@@ -19,6 +19,7 @@ from nsl_bench.asp.atoms import goal_of, read_atom
 from nsl_bench.asp.grounding import check_safety, grounded
 from nsl_bench.asp.program import Program, parse
 from nsl_bench.asp.replicas import Replicas, replicate
+from nsl_bench.inference.answered import known_labels
 from nsl_bench.inference.program.unfolding import unfold
 from nsl_bench.types import AMBIGUOUS, UNDECIDED, LabelSpace
 
@@ -55,6 +56,7 @@ def crisp_labels(
         result[single] = np.asarray(with_atom, np.int16)[holds[single].argmax(axis=1)]
     result[count > 1] = AMBIGUOUS
     result[~consistent] = UNDECIDED
+    known_labels(rules, background, labels).update(zip(contexts, result.tolist(), strict=True))
     return result
 
 

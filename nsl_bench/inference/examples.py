@@ -87,6 +87,11 @@ def from_table(benchmark: Benchmark, path: Path, given: Mapping[str, str]) -> Ex
     Columns: ``example`` (any name), ``slot`` (a slot of the task; a slot without a row is blank), one per
     concept, and one per meta-data value that is not in `given`.
 
+    Args:
+        benchmark: the task.
+        path: the CSV file.
+        given: meta-data values that all examples share, by name.
+
     Raises:
         UserError: the file cannot be read, a column is missing or duplicate, or a value is invalid.
     """

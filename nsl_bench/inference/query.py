@@ -60,13 +60,27 @@ class Query:
     strict: bool = True
 
     @classmethod
-    def of(cls, benchmark: Benchmark, rules: Sequence[str], *, strict: bool = True) -> Query:
-        """Make the query for a hypothesis of a task."""
+    def of(cls, benchmark: Benchmark, rules: Sequence[str], *, strict: bool = True, steps: int = 0) -> Query:
+        """Make the query for a hypothesis of a task.
+
+        Args:
+            benchmark: the task.
+            rules: the hypothesis, in ASP.
+            strict: whether rules that can give several answer sets are refused.
+            steps: where rows are steps of sequences: the number of steps of the longest one. The image slots
+                are then those of step 1, of step 2, and so on.
+        """
         concepts = benchmark.concept_space.concepts
         choices = tuple(
             tuple(tuple(benchmark.facts(slot, concept)) for concept in concepts)
             for slot in range(len(benchmark.slots))
         )
+        if steps:
+            choices = tuple(
+                tuple(tuple(benchmark.step_atom(fact, step) for fact in facts) for facts in slot)
+                for step in range(1, steps + 1)
+                for slot in choices
+            )
         return cls(tuple(rules), benchmark.background, benchmark.labels, choices, strict)
 
     @cached_property
@@ -148,7 +162,12 @@ class Vectors(NamedTuple):
 
 
 def clean_probabilities(query: Query, probabilities: npt.ArrayLike) -> Floats:
-    """float64 [n, slots, concepts]: checked vectors without negligible concepts; see `checked_vectors`."""
+    """float64 [n, slots, concepts]: checked vectors without negligible concepts; see `checked_vectors`.
+
+    Args:
+        query: the query that they are for.
+        probabilities: [n, slots, concepts]; zeros for a blank slot.
+    """
     return checked_vectors(query, probabilities).kept
 
 

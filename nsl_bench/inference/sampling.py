@@ -21,7 +21,12 @@ errors), lest "never in 1000 draws" have no error."""
 
 
 def standard_error(hits: npt.NDArray[Any], draws: int) -> npt.NDArray[np.float64]:
-    """The standard error of ``hits / draws``; it is not 0 even if all draws agree."""
+    """The standard error of ``hits / draws``; it is not 0 even if all draws agree.
+
+    Args:
+        hits: int, any shape.
+        draws: number of samples, above 0.
+    """
     n = draws + 2 * _PRIOR
     share = (hits + _PRIOR) / n
     return np.asarray(np.sqrt(share * (1 - share) / n), np.float64)

@@ -7,6 +7,7 @@ the channel, and the harness sends what the view's track allows.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.abc
 import importlib.util
 import os
@@ -19,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from importlib.machinery import ModuleSpec
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, cast
@@ -28,14 +30,15 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
+from nsl_bench.code_files import modules_used, specs_in
 from nsl_bench.errors import UserError
 from nsl_bench.guarded import call, wire
 from nsl_bench.isolation import denied, sandbox
-from nsl_bench.learners.base import takes_validation, tuning_of, version_of
-from nsl_bench.learners.view import Images, Slots, TrackError, View
+from nsl_bench.learners.base import fixed_sizes, takes_validation, tuning_of, version_of
+from nsl_bench.learners.view import Images, LabelledImages, Slots, TrackError, View
 from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
 
-__all__ = ["PRELOADED", "RemoteView", "live"]
+__all__ = ["PRELOADED", "RemoteView", "live", "serve"]
 
 _MOST = 1 << 40
 _ENVIRONMENT = dict(os.environ)
@@ -90,7 +93,9 @@ class _RemoteBenchmark:
         self.name = card["name"]
         self.labels = LabelSpace(tuple(card["label_names"]), tuple(card["label_atoms"]))
         self.slots = tuple(card["slots"])
+        self.sequential = bool(card["sequential"])
         self._view = card["view"]
+        self._step_atoms: dict[tuple[str, int], str] = {}
 
     def _ask(self, what: str, **given: Any) -> Any:
         return self._channel.ask(what, view=self._view, **given)
@@ -115,6 +120,12 @@ class _RemoteBenchmark:
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         return tuple(self._facts[slot][self.concept_space.ids[concept]])
 
+    def symbols(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(values) for values in self._ask("symbols"))
+
+    def memory(self) -> tuple[str, ...]:
+        return tuple(self._ask("memory"))
+
     def features(self, concepts: Any, metadata: Any) -> Any:
         return self._ask("features")
 
@@ -124,8 +135,17 @@ class _RemoteBenchmark:
     def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
         return tuple(self._ask("feature_names", knowledge=knowledge))
 
-    def contexts(self, concepts: Any, metadata: Any) -> list[tuple[str, ...]]:
+    def contexts(self, concepts: Any, metadata: Any, steps: Any = None) -> list[tuple[str, ...]]:
         return [tuple(facts) for facts in self._ask("contexts")]
+
+    def sequence_contexts(self, concepts: Any, metadata: Any, steps: Any) -> list[tuple[str, ...]]:
+        return [tuple(facts) for facts in self._ask("sequence_contexts")]
+
+    def step_atom(self, atom: str, step: int) -> str:
+        known = (atom, int(step))
+        if known not in self._step_atoms:
+            self._step_atoms[known] = str(self._ask("step_atom", atom=atom, step=int(step)))
+        return self._step_atoms[known]
 
 
 class _RemoteImages(Images):
@@ -170,6 +190,7 @@ class RemoteView(View):
         self._n = card["n"]
         self._benchmark = cast(Benchmark, _RemoteBenchmark(card, channel))
         self._metadata: dict[str, npt.NDArray[Any]] = card["metadata"]
+        self._sequences, self._steps = card["sequences"], card["steps"]
         self._labels = card["labels"]
         self._images = _RemoteImages(card["view"], self._n, channel) if card["images"] else None
         self._channel, self._id = channel, card["view"]
@@ -178,6 +199,27 @@ class RemoteView(View):
     def _predictions(self) -> Predictions | None:  # type: ignore[override]
         told = self._channel.ask("predictions", view=self._id)
         return None if told is None else Predictions(told["probabilities"], told["blank"])
+
+    @property
+    def few_labels(self) -> LabelledImages:
+        """Images that are not in any example, with their symbols."""
+        told = self._channel.ask("few_labels", view=self._id)
+        return LabelledImages(told["images"], told["targets"], tuple(told["values"]))
+
+    @cached_property
+    def literals(self) -> npt.NDArray[np.bool_]:
+        """As the harness computes them."""
+        return cast("npt.NDArray[np.bool_]", self._channel.ask("literals", view=self._id))
+
+    @cached_property
+    def literal_names(self) -> tuple[str, ...]:
+        """As the harness names them."""
+        return tuple(self._channel.ask("literal_names", view=self._id))
+
+    @cached_property
+    def literal_bodies(self) -> tuple[tuple[str, ...], ...]:
+        """As the harness writes them."""
+        return tuple(map(tuple, self._channel.ask("literal_bodies", view=self._id)))
 
     def report(self, rules: Sequence[str]) -> None:
         """Report the best hypothesis so far. It is used if the time limit ends `fit`."""
@@ -196,8 +238,15 @@ class _Host:
         kind = type(self.learner)
         track = getattr(self.learner, "track", "pretrained")
         version = version_of(self.learner, learner)
-        told = {"name": kind.__name__, "track": str(track), "version": version}
-        return {**told, "validation": takes_validation(self.learner), "loaded": self.loaded()}
+        told: dict[str, Any] = {"name": kind.__name__, "track": str(track), "version": version}
+        told["fixed_size"] = list(fixed_sizes(self.learner))
+        used = tuple(dict.fromkeys(name for each in specs_in(learner) for name in modules_used(each)))
+        # Libraries that are imported inside `fit` are imported now, so that its time is that of learning.
+        for name in used:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+        more = {"loaded": self.loaded(), "libraries": _versions(used)}
+        return {**told, **more, "validation": takes_validation(self.learner)}
 
     def fit(self, view: dict[str, Any], validation: dict[str, Any] | None = None) -> dict[str, Any]:
         more = {} if validation is None else {"validation": RemoteView(validation, self.channel)}
@@ -250,6 +299,18 @@ class _Host:
         return [name for name in PRELOADED if name in sys.modules]
 
 
+def _versions(modules: Sequence[str]) -> dict[str, str]:
+    """The versions of the libraries that modules are part of, by their names on the package index."""
+    found = {}
+    for top in dict.fromkeys(name.partition(".")[0] for name in modules):
+        try:
+            found[top] = version(top)
+        except PackageNotFoundError:
+            for name in packages_distributions().get(top, ()):
+                found[name] = version(name)
+    return found
+
+
 def _plain(answer: Any) -> Any:
     """An answer as an array that can travel; anything else as what it is not."""
     if hasattr(answer, "detach"):
@@ -286,9 +347,23 @@ def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str,
     call.call_here()
     line = _Channel(channel, scratch)
     wire.send(line.socket, {"done": force})
-    if request.get("command"):
+    if request["interpreter"]:
+        os.set_inheritable(line.socket.fileno(), True)
+        words = [*request["interpreter"], str(channel), str(scratch), str(request["seed"])]
+        _execute(words, {**_unled(request["interpreter"][0]), **own})
+    if request["command"]:
         line.socket.close()
         _execute(request["command"], {**_ENVIRONMENT, **own})
+    _serve(line)
+
+
+def serve(channel: int, scratch: Path, seed: int) -> NoReturn:
+    """Serve the harness's requests in an interpreter that has just started in the sandbox."""
+    _seed(seed)
+    _serve(_Channel(channel, scratch))
+
+
+def _serve(line: _Channel) -> NoReturn:
     host = _Host(line)
     while True:
         try:
@@ -296,6 +371,13 @@ def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str,
         except (EOFError, OSError):
             os._exit(0)
         wire.send(line.socket, _answer(host, message))
+
+
+def _unled(python: str) -> dict[str, str]:
+    """The environment variables for another interpreter, without those that lead to this one's modules."""
+    led = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+    kept = {name: value for name, value in _ENVIRONMENT.items() if name not in led}
+    return {**kept, "PATH": f"{Path(python).parent}{os.pathsep}{kept.get('PATH', '')}"}
 
 
 def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:

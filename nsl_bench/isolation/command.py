@@ -26,7 +26,8 @@ from nsl_bench.isolation.limits import GIB, Failure, Limits
 from nsl_bench.isolation.process import Process, Usage
 from nsl_bench.learners import task_folders
 from nsl_bench.learners.base import InvalidOutput, Unanswered, probabilities_of
-from nsl_bench.learners.command import command_of
+from nsl_bench.learners.command import command_of, format_of
+from nsl_bench.learners.folder_formats import ANSWERS, answered
 from nsl_bench.learners.rules import Rules
 from nsl_bench.learners.view import View
 from nsl_bench.types import one_hot
@@ -41,7 +42,7 @@ class FolderLearner:
     """A learner whose predictions, rules, or both are in a folder.
 
     Args:
-        folder: folder with ``predictions.parquet``, ``hypothesis.lp``, or both.
+        folder: folder with predictions (parquet, CSV or JSON), ``hypothesis.lp``, or both.
         name: the learner's name in messages.
         limits: resource limits of the processes that read the files; None to read them in this process.
     """
@@ -53,6 +54,7 @@ class FolderLearner:
         self.isolation: dict[str, str] = {}
         self._limits = limits
         self.takes_validation = False
+        self.fixed_size = False
         self.gives_probabilities = True
         self._train: View | None = None
         self._validation: View | None = None
@@ -78,7 +80,7 @@ class FolderLearner:
             self._rules = task_folders.read_rules(self.folder / "hypothesis.lp")
             if self._rules and self._limits is not None and self._train is not None:
                 vet(self._rules, [self._train, test], self._limits)
-            if (self.folder / "predictions.parquet").exists() or self._rules is None:
+            if answered(self.folder).exists() or self._rules is None:
                 self._answers = self._read(test)
         if test is self._first and self._answers is not None:
             self.gives_probabilities = self._answers.probabilities is not None
@@ -101,7 +103,7 @@ class FolderLearner:
         return self._rules
 
     def _read(self, test: View) -> task_folders.Answers:
-        path = self.folder / "predictions.parquet"
+        path = answered(self.folder)
         if self._limits is None:
             return task_folders.read_predictions(path, len(test), test.label_names)
         limits = Limits(time=_SECONDS, memory=2 * GIB, read=(path,))
@@ -162,6 +164,7 @@ class CommandLearner(FolderLearner):
 
     def __init__(self, spec: str, seed: int, limits: Limits | None) -> None:
         self.track, self._words = command_of(spec)
+        self._form = format_of(spec)
         self._seed = seed
         self._log = ""
         self.learning_time = 0.0
@@ -179,8 +182,10 @@ class CommandLearner(FolderLearner):
         assert self._train is not None
         seconds = None if self._limits is None else self._limits.time
         about = {"seed": self._seed, "time_limit": seconds}
-        images = self._train.track in ("label_only", "end_to_end")
-        task_folders.write(self.folder, self._train, test, self._validation, images=images, about=about)
+        images = self._train.track in ("few_labels", "label_only", "end_to_end")
+        task_folders.write(
+            self.folder, self._train, test, self._validation, images=images, about=about, form=self._form
+        )
         words = [word.replace("{folder}", str(self.folder)) for word in self._words]
         if words == self._words:
             words.append(str(self.folder))
@@ -191,7 +196,8 @@ class CommandLearner(FolderLearner):
             if failure.status != "timeout" or not (self.folder / "hypothesis.lp").is_file():
                 raise
             self.timed_out_ = True
-            (self.folder / "predictions.parquet").unlink(missing_ok=True)
+            for name in ANSWERS:
+                (self.folder / name).unlink(missing_ok=True)
         finally:
             self.learning_time = time.perf_counter() - clock
 

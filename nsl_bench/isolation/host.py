@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -17,19 +17,29 @@ from typing import Any, cast
 import numpy as np
 
 from nsl_bench.code_files import comes_with_us
+from nsl_bench.environments import adapter_spec, entrant, is_environment
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import sandbox
+from nsl_bench.isolation.adapter import adapter_process
 from nsl_bench.isolation.child import PRELOADED
 from nsl_bench.isolation.fork_server import pool
 from nsl_bench.isolation.limits import GIB, Failure, Limits
 from nsl_bench.isolation.process import Process, Usage
-from nsl_bench.learners.base import About, InvalidOutput, hypothesis_of, labels_of, track_of
+from nsl_bench.learners.base import About, InvalidOutput, describe_here, hypothesis_of, labels_of, track_of
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.types import Hypothesis, WeightedExample, one_hot
 
 __all__ = ["IsolatedLearner", "about", "answer", "card_of", "vet"]
 
 _LONGEST_RULES = 1 << 22
+_MOST_LIBRARIES = 200
+_ASKED = frozenset(
+    {
+        *("background", "bias", "contexts", "features", "knowledge_features"),
+        *("literals", "literal_bodies", "literal_names"),
+    }
+)
+"""Attributes of a view that are sent as they are."""
 _LEAST_SECONDS = 60.0
 """What importing and making a learner, and answering with the rules of a late one, may take."""
 
@@ -47,8 +57,11 @@ class IsolatedLearner:
         version: version that the learner declares, with a hash of its file.
         tuning_: what the learner reports about its tuning.
         takes_validation: whether its `fit` takes a validation set.
+        fixed_size: sizes that cannot change between train and test set.
         stands_for: name of the learner's class.
         isolation: the restrictions in force.
+        libraries: versions of the libraries that its code imports, and of Python if it has its own
+            interpreter; empty for learners that come with nsl-bench.
         timed_out_: whether the time limit ended `fit` and the best hypothesis reported so far is used.
 
     Raises:
@@ -59,6 +72,7 @@ class IsolatedLearner:
         self._seed, self._limits = seed, limits
         self._hypothesis: Hypothesis | None = None
         self._modules: list[str] = []
+        self.libraries: Mapping[str, str] = {}
         self.timed_out_ = False
         self.gives_probabilities = True
         self.tuning_: Any = None
@@ -67,16 +81,28 @@ class IsolatedLearner:
         self._start(spec)
 
     def _start(self, spec: str) -> None:
-        limits = replace(self._limits, read=(*self._limits.read, *sandbox.files_named(spec)))
-        self._process = Process(limits, code=sandbox.code_places(spec), seed=self._seed)
+        own = entrant(spec) if is_environment(spec) else None
+        if own is not None:
+            self._process, self.libraries = adapter_process(own, self._limits, self._seed)
+            spec = adapter_spec(spec, own)
+        else:
+            limits = replace(self._limits, read=(*self._limits.read, *sandbox.files_named(spec)))
+            self._process = Process(limits, code=sandbox.code_places(spec), seed=self._seed)
         self.isolation = dict(self._process.force)
         try:
             made = self._process.call("make", least=_LEAST_SECONDS, learner=spec, seed=self._seed)
-            self._modules = [str(name) for name in made["loaded"] if name in PRELOADED]
             self.stands_for = str(made["name"])
             self.track, self.version = str(made["track"]), str(made["version"])
+            if own is not None:
+                self.track, self.version = own.track, own.version
+            else:
+                self._modules = [str(name) for name in made["loaded"] if name in PRELOADED]
+                if not self._trusted:
+                    told = list(made["libraries"].items())[:_MOST_LIBRARIES]
+                    self.libraries = {str(name)[:100]: str(found)[:100] for name, found in told}
             self.takes_validation = bool(made["validation"])
-        except (KeyError, TypeError) as error:
+            self.fixed_size = tuple(str(name) for name in made["fixed_size"])
+        except (KeyError, TypeError, AttributeError) as error:
             self.close()
             raise Failure(
                 "invalid_output", "The learner's process sent an invalid description of the learner."
@@ -264,9 +290,13 @@ def vet(rules: Sequence[str], views: Sequence[View], limits: Limits) -> None:
 def about(spec: str, limits: Limits) -> About:
     """Get a learner's track and version, in a sandboxed process.
 
+    One with an interpreter of its own is described by its manifest, and nothing is installed.
+
     Raises:
         UserError: the learner does not exist, cannot be created, or declares an unknown track.
     """
+    if is_environment(spec):
+        return describe_here(spec)
     try:
         learner = IsolatedLearner(spec, 0, limits)
     except Failure as failure:
@@ -312,6 +342,9 @@ def card_of(view: View) -> dict[str, Any]:
         "label_names": space.names,
         "label_atoms": space.atoms,
         "slots": view.slots,
+        "sequential": view.sequential,
+        "sequences": view.sequences,
+        "steps": view.steps,
         "metadata": {name: _fixed(column) for name, column in view.metadata.items()},
         "labels": labels,
         "images": images,
@@ -321,6 +354,15 @@ def card_of(view: View) -> dict[str, Any]:
 def _fixed(column: Any) -> np.ndarray[Any, Any]:
     array = np.asarray(column)
     return array.astype(str) if array.dtype.kind == "O" else array
+
+
+_ASKED = frozenset(
+    (
+        *("symbols", "memory", "background", "bias", "features", "knowledge_features"),
+        *("contexts", "sequence_contexts"),
+    )
+)
+"""Attributes of a view that a learner's process may ask for as they are."""
 
 
 def answer(view: View, question: dict[str, Any]) -> dict[str, Any]:
@@ -358,7 +400,12 @@ def _answer(view: View, question: dict[str, Any]) -> Any:
         if sum(map(len, rules)) <= _LONGEST_RULES:
             view.report(rules)
         return None
-    if what in ("background", "bias", "features", "knowledge_features", "contexts"):
+    if what == "few_labels":
+        few = view.few_labels
+        return {"images": few.images, "targets": few.targets, "values": few.values}
+    if what == "step_atom":
+        return view.step_atom(str(question["atom"]), int(question["step"]))
+    if what in _ASKED:
         return getattr(view, what)
     raise UserError(f"A view has no '{str(what)[:50]}'.")
 

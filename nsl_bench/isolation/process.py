@@ -64,6 +64,8 @@ class Process:
         code: files or packages of its code, besides installed packages.
         seed: seed of Python's and numpy's global random generators.
         command: a program to run instead of a Python learner; it gets no requests.
+        interpreter: another Python and its arguments, which serves the requests in place of this one
+            (`nsl_bench.isolation.foreign`).
         scratch: its folder; None to create one and remove it at the end.
 
     Raises:
@@ -77,6 +79,7 @@ class Process:
         code: Sequence[Path] = (),
         seed: int = 0,
         command: Sequence[str] = (),
+        interpreter: Sequence[str] = (),
         scratch: Path | None = None,
     ) -> None:
         self.limits = limits
@@ -100,6 +103,7 @@ class Process:
             "memory": limits.memory,
             "network": limits.network,
             "command": list(command),
+            "interpreter": list(interpreter),
             "readable": [str(path) for path in reach.readable],
             "listable": [str(path) for path in reach.listable],
             "writable": [str(path) for path in reach.writable],

@@ -75,6 +75,10 @@ class LasTask:
     def read(cls, path: str | Path, dialect: Dialect | None = None) -> LasTask:
         """Read a task from a file; see `parse` for `dialect`.
 
+        Args:
+            path: the file.
+            dialect: see `parse`.
+
         Raises:
             UserError: the file does not exist, or has a syntax error.
         """
@@ -89,6 +93,12 @@ class LasTask:
         name: str = "task.las",
     ) -> LasTask:
         """Make a task from examples as values and the rest as text, without parsing thousands of contexts.
+
+        Args:
+            examples: the examples.
+            background: background knowledge in ASP.
+            language_bias: mode declarations and other statements of the bias.
+            name: what messages call the task.
 
         Raises:
             UserError: a syntax error in `background` or `language_bias`.

@@ -14,7 +14,13 @@ __all__ = ["Leaves", "atom_text", "leaf_pairs", "leaves", "literal_text", "match
 
 
 def term_text(term: ModeTerm, variables: Iterator[str], constants: Iterator[str]) -> str:
-    """The term with placeholders filled from left to right."""
+    """The term with placeholders filled from left to right.
+
+    Args:
+        term: a term of a mode declaration.
+        variables: names for the places of ``var(type)``.
+        constants: values for the places of ``const(type)``.
+    """
     if isinstance(term, Placeholder):
         return next(variables if term.kind == "var" else constants)
     if isinstance(term, Compound):
@@ -41,7 +47,14 @@ def literal_text(mode: ModeLiteral, variables: Iterator[str], constants: Iterato
 
 
 def match_term(term: ModeTerm, symbol: Symbol, variables: list[Symbol], constants: list[Symbol]) -> bool:
-    """Whether `symbol` is an instance of `term`; appends what its placeholders stand for."""
+    """Whether `symbol` is an instance of `term`; appends what its placeholders stand for.
+
+    Args:
+        term: a term of a mode declaration.
+        symbol: a ground term.
+        variables: gets what stands at each ``var(type)``.
+        constants: gets what stands at each ``const(type)``.
+    """
     from clingo import SymbolType
 
     if isinstance(term, Placeholder):

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.code_files import code_key
+from nsl_bench.environments import entrant, is_environment
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.learners.view import View
 from nsl_bench.types import UNDECIDED, Hypothesis, Track
@@ -34,6 +35,7 @@ __all__ = [
     "Unanswered",
     "answers_of",
     "describe_here",
+    "fixed_sizes",
     "hypothesis_of",
     "labels_of",
     "probabilities_of",
@@ -48,6 +50,9 @@ TOLD_THE_ANSWER = "told_the_answer"
 """Part of the version of a learner that was given part of the true rule."""
 
 _TOLERANCE = 1e-3
+
+_SIZES = ("slots", "labels")
+"""What can change between the members of a family of tasks, and may be fixed in a learner."""
 
 
 @runtime_checkable
@@ -78,11 +83,14 @@ class About:
 
 
 def describe_here(learner: str) -> About:
-    """Describe a learner by importing its code in this process.
+    """Describe a learner by importing its code in this process, or from the manifest of its environment.
 
     Raises:
         UserError: the learner does not exist, cannot be created, or declares an unknown track.
     """
+    if is_environment(learner):
+        found = entrant(learner)
+        return About(found.track, found.version)
     made = registry.create("learner", learner, seed=0)
     return About(track_of(made), version_of(made, learner))
 
@@ -148,6 +156,25 @@ def track_of(learner: Any) -> Track:
     if track not in get_args(Track):
         raise unknown(f"track of the learner {_name(learner)}", str(track), get_args(Track))
     return track
+
+
+def fixed_sizes(learner: Any) -> tuple[str, ...]:
+    """The sizes that cannot change between a learner's train and test set: ``"slots"``, ``"labels"``.
+
+    A learner, or its class, declares them as ``fixed_size``: True (the default) for both, False for none, or
+    a list of them.
+
+    Raises:
+        UserError: it declares something else.
+    """
+    declared = getattr(learner, "fixed_size", True)
+    if isinstance(declared, bool):
+        return _SIZES if declared else ()
+    names = (declared,) if isinstance(declared, str) else tuple(declared)
+    for name in names:
+        if name not in _SIZES:
+            raise unknown(f"fixed_size of the learner {_name(learner)}", str(name), _SIZES)
+    return names
 
 
 def answers_of(learner: Any, test: View) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.float64] | None]:

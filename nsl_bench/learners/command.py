@@ -8,25 +8,35 @@ from typing import cast, get_args
 
 from nsl_bench import cache
 from nsl_bench.errors import UserError
+from nsl_bench.learners.folder_formats import FORMATS, Format
 from nsl_bench.types import Track
 
-__all__ = ["command_of", "is_command", "spec_of", "version_of_command"]
+__all__ = ["command_of", "format_of", "is_command", "spec_of", "version_of_command"]
 
 _OPENING = "command["
 
 
 def spec_of(text: str) -> str:
-    """The learner's spec for ``COMMAND`` or ``TRACK=COMMAND``.
+    """The learner's spec for ``COMMAND``, ``TRACK=COMMAND``, ``FORMAT=COMMAND`` or ``TRACK,FORMAT=COMMAND``.
 
     Raises:
         UserError: the text names no program.
     """
-    track, equals, rest = text.partition("=")
-    if not equals or track.strip() not in get_args(Track):
-        track, rest = "pretrained", text
-    spec = f"{_OPENING}{track.strip()}]:{rest.strip()}"
+    before, equals, rest = text.partition("=")
+    words = [word.strip() for word in before.split(",")]
+    if not equals or not set(words) <= {*get_args(Track), *FORMATS}:
+        words, rest = [], text
+    tracks = [word for word in words if word in get_args(Track)] or ["pretrained"]
+    forms = [word for word in words if word in FORMATS[1:]]
+    spec = f"{_OPENING}{','.join([*tracks, *forms])}]:{rest.strip()}"
     command_of(spec)
     return spec
+
+
+def format_of(spec: str) -> Format:
+    """The format in which a command gets its examples."""
+    words = spec.removeprefix(_OPENING).partition("]:")[0].split(",")
+    return next((form for form in FORMATS if form in words), FORMATS[0])
 
 
 def is_command(spec: str) -> bool:
@@ -40,12 +50,13 @@ def command_of(spec: str) -> tuple[Track, list[str]]:
     Raises:
         UserError: the spec is not a command.
     """
-    track, bracket, text = spec.removeprefix(_OPENING).partition("]:")
+    before, bracket, text = spec.removeprefix(_OPENING).partition("]:")
+    track, _, form = before.partition(",")
     try:
         words = shlex.split(text)
     except ValueError as error:
         raise UserError(f"--learner-command cannot be split into words ({error}); got '{text}'.") from error
-    if not bracket or track not in get_args(Track) or not words:
+    if not bracket or track not in get_args(Track) or not words or (form and form not in FORMATS):
         raise UserError(f"'{spec}' is not a learner command; write --learner-command 'PROGRAM ARGUMENT ...'.")
     return cast(Track, track), words
 

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.learners.view import View
+from nsl_bench.sequences import first_rows, with_earlier
 from nsl_bench.types import Predictions, WeightedExample
 
 if TYPE_CHECKING:
     from nsl_bench.las import LasTask
 
-__all__ = ["Penalty", "TNorm", "confidence", "learning_task", "weighted_examples"]
+__all__ = ["ExamplesOf", "Penalty", "TNorm", "confidence", "learning_task", "weighted_examples"]
 
 TNorm = Literal["goedel", "product", "lukasiewicz"]
 """How the confidences of an example's predictions become one: the least, the product, or
@@ -27,9 +28,17 @@ Penalty = Literal["network", "constant"]
 """Penalties from the network's confidence, or the same for all (the paper's control)."""
 
 
+ExamplesOf = Literal["sequences", "steps"]
+"""Where rows are steps: an example for each whole sequence, or one for each step with all earlier ones."""
+
+
 def confidence(predictions: Predictions, t_norm: TNorm = "goedel") -> npt.NDArray[np.float64]:
     """float64 [n]: how far all predictions of an example are to be trusted; blank slots do not count."""
-    each = predictions.confidence.astype(np.float64)
+    return _combined(predictions.confidence.astype(np.float64), t_norm)
+
+
+def _combined(each: npt.NDArray[np.float64], t_norm: TNorm) -> npt.NDArray[np.float64]:
+    """float64 [n]: confidences [n, images] combined; 1 where there is no image."""
     if t_norm == "product":
         combined = each.prod(axis=1)
     elif t_norm == "lukasiewicz":
@@ -40,7 +49,11 @@ def confidence(predictions: Predictions, t_norm: TNorm = "goedel") -> npt.NDArra
 
 
 def weighted_examples(
-    view: View, penalty: Penalty = "network", constant: int = 10, t_norm: TNorm = "goedel"
+    view: View,
+    penalty: Penalty = "network",
+    constant: int = 10,
+    t_norm: TNorm = "goedel",
+    examples: ExamplesOf = "sequences",
 ) -> list[WeightedExample]:
     """The weighted examples of a train split; one with an image predicted as background makes none.
 
@@ -49,18 +62,31 @@ def weighted_examples(
         penalty: ``"network"``: ``floor(100 W) + 1`` with W the confidence; ``"constant"``: `constant`.
         constant: the constant penalty.
         t_norm: how W comes from the confidences of the single images.
+        examples: ``"sequences"``: a sequence is one example, with the facts, labels and images of all steps;
+            ``"steps"``: each step is one, with the facts and images of its own and earlier steps. Without
+            sequences there is no difference.
 
     Raises:
         TrackError: the view has no labels or no concepts.
     """
     space = view.concept_space
-    ids = view.concept_ids
-    kept = np.ones(len(view), np.bool_)
+    known: npt.NDArray[np.bool_] = np.ones(len(view), np.bool_)
     if space.background is not None:
-        kept = ~(ids == space.ids[space.background]).any(axis=1)
-    weights = np.floor(100 * confidence(view.predictions, t_norm)).astype(np.int64) + 1
+        known = ~(view.concept_ids == space.ids[space.background]).any(axis=1)
+    each = view.predictions.confidence.astype(np.float64)
+    if view.sequential:
+        each, known = (
+            with_earlier(view.steps, each, 1.0),
+            np.asarray(with_earlier(view.steps, known[:, None], True).all(axis=1), np.bool_),
+        )
+        if examples == "sequences":
+            last = np.append(view.steps[1:], 1) == 1
+            each, known = each[last], known[last]
+    weights = np.floor(100 * _combined(each, t_norm)).astype(np.int64) + 1
     if penalty == "constant":
-        weights = np.full(len(view), constant)
+        weights = np.full(len(each), constant)
+    if view.sequential and examples == "sequences":
+        return _of_sequences(view, weights, known)
     labels, contexts, label_space = view.labels, view.contexts, view.label_space
     return [
         WeightedExample(
@@ -70,12 +96,35 @@ def weighted_examples(
             exclusions=label_space.exclusions(int(labels[i])),
             context=contexts[i],
         )
-        for i in np.flatnonzero(kept).tolist()
+        for i in np.flatnonzero(known).tolist()
     ]
 
 
+def _of_sequences(
+    view: View, weights: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]
+) -> list[WeightedExample]:
+    """One example for each sequence, with weights [sequences]; those that are not known make none."""
+    space, labels, steps = view.label_space, view.labels.tolist(), view.steps.tolist()
+    starts = [*first_rows(view.steps).tolist(), len(view)]
+    found = []
+    for k, context in enumerate(view.sequence_contexts):
+        if not known[k]:
+            continue
+        rows = range(starts[k], starts[k + 1])
+        required, forbidden = (
+            tuple(view.step_atom(atom, steps[i]) for i in rows for atom in atoms_of(labels[i]))
+            for atoms_of in (space.inclusions, space.exclusions)
+        )
+        found.append(WeightedExample(f"{view.part}-{k}", int(weights[k]), required, forbidden, context))
+    return found
+
+
 def learning_task(
-    view: View, penalty: Penalty = "network", constant: int = 10, t_norm: TNorm = "goedel"
+    view: View,
+    penalty: Penalty = "network",
+    constant: int = 10,
+    t_norm: TNorm = "goedel",
+    examples: ExamplesOf = "sequences",
 ) -> LasTask:
     """The learning task of a train split: its weighted examples, background knowledge and language bias.
 
@@ -85,5 +134,5 @@ def learning_task(
     """
     from nsl_bench.las import LasTask
 
-    examples = weighted_examples(view, penalty, constant, t_norm)
-    return LasTask.build(examples, view.background, view.bias, view.benchmark_name)
+    weighted = weighted_examples(view, penalty, constant, t_norm, examples)
+    return LasTask.build(weighted, view.background, view.bias, view.benchmark_name)

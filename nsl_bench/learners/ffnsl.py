@@ -14,7 +14,7 @@ import numpy.typing as npt
 from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.inference.crisp import crisp_labels
-from nsl_bench.learners.d2k import Penalty, TNorm, learning_task
+from nsl_bench.learners.d2k import ExamplesOf, Penalty, TNorm, learning_task
 from nsl_bench.learners.view import View
 from nsl_bench.types import Hypothesis, Track, WeightedExample, one_hot
 
@@ -38,6 +38,8 @@ class FFNSL:
         constant: the constant penalty.
         t_norm: how the confidences of an example's images are combined.
         time_limit: seconds for the rule learner; the best hypothesis so far is kept.
+        examples: where rows are steps of sequences: one example for each of the ``sequences``, or one for
+            each of the ``steps``, with all earlier ones.
 
     Attributes:
         examples_: weighted examples that `fit` generated.
@@ -47,6 +49,7 @@ class FFNSL:
 
     version = "1"
     track: Track = "pretrained"
+    fixed_size = False
     answers_alike = True
 
     def __init__(
@@ -56,6 +59,7 @@ class FFNSL:
         constant: int = 10,
         t_norm: TNorm = "goedel",
         time_limit: float | None = None,
+        examples: ExamplesOf = "sequences",
     ) -> None:
         if constant < 1:
             raise UserError(f"ffnsl: constant must be 1 or more; got {constant}.")
@@ -66,6 +70,7 @@ class FFNSL:
         self.constant = constant
         self.t_norm: TNorm = t_norm
         self.time_limit = time_limit
+        self.examples: ExamplesOf = examples
         self._answered: tuple[View, npt.NDArray[np.int16]] | None = None
 
     def fit(self, train: View) -> FFNSL:
@@ -75,7 +80,7 @@ class FFNSL:
             UserError: the rule learner is not installed, or cannot read the task.
         """
         solve = registry.factory("rule_learner", self.rule_learner)
-        task = learning_task(train, self.penalty, self.constant, self.t_norm)
+        task = learning_task(train, self.penalty, self.constant, self.t_norm, self.examples)
         self.examples_: tuple[WeightedExample, ...] = task.examples
         limit = self.time_limit
         if train.time_limit is not None:
@@ -84,16 +89,13 @@ class FFNSL:
         self.solution_: Solution = solve(task, time_limit=limit)
         late = train.time_limit is not None and time.monotonic() - clock >= _LATE * _SHARE * train.time_limit
         self.timed_out_ = late and self.solution_.status != "optimal"
-        self._background = train.background
         self._answered = None
         return self
 
     def predict(self, test: View) -> npt.NDArray[np.int16]:
         """int16 [n]: the label that the rules derive, `UNDECIDED` or `AMBIGUOUS`."""
         if self._answered is None or self._answered[0] is not test:
-            labels = crisp_labels(
-                self.solution_.hypothesis, self._background, test.contexts, test.label_space
-            )
+            labels = crisp_labels(self.solution_.hypothesis, test.background, test.contexts, test.label_space)
             self._answered = (test, labels)
         return self._answered[1]
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
+from nsl_bench.learners.adam import Adam
 from nsl_bench.learners.trees import surrogate
 from nsl_bench.learners.view import View
 from nsl_bench.types import Hypothesis, Track
@@ -83,7 +84,7 @@ class _NeuralLearner(ABC):
         targets = torch.as_tensor(train.labels)
         with seeded(self.seed):
             net = self._network(inputs, len(train.concept_space), train.n_labels)
-            optimiser = torch.optim.Adam(net.parameters(), lr=self.learning_rate, eps=_EPSILON)
+            optimiser = Adam(net.parameters(), self.learning_rate, _EPSILON)
             stopper = Stopper(self.patience, None if validation is None else self._inputs(validation))
             for epoch in range(self.epochs):
                 self.epochs_ = epoch + 1
@@ -91,9 +92,7 @@ class _NeuralLearner(ABC):
                 for start in range(0, len(inputs), self.batch):
                     logits = net(inputs[start : start + self.batch])
                     loss = torch.nn.functional.cross_entropy(logits, targets[start : start + self.batch])
-                    optimiser.zero_grad()
-                    loss.backward()  # type: ignore[no-untyped-call]
-                    optimiser.step()
+                    optimiser.step(loss)
                 if validation is not None and stopper.stops(net, validation.labels):
                     break
             stopper.restore(net)
@@ -252,6 +251,11 @@ class CNNLSTM(_NeuralLearner):
         self.channels = channels
         self.hidden = hidden
         self.dropout = dropout
+
+    @property
+    def fixed_size(self) -> bool | tuple[str, ...]:
+        """Any number of slots, unless the published network's layers have the size of an example."""
+        return self.published or ("labels",)
 
     def _inputs(self, view: View) -> Any:
         import torch

@@ -80,4 +80,5 @@ class RandomForest:
 class RandomForestWithKnowledge(RandomForest):
     """A random forest on knowledge features, such as whether a digit repeats in a row."""
 
+    fixed_size = ("labels",)
     _knowledge = True

@@ -25,6 +25,7 @@ class Rules:
 
     version = "1"
     track: Track = "pretrained"
+    fixed_size = False
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
@@ -34,12 +35,11 @@ class Rules:
     def fit(self, train: View) -> Rules:
         """Check the rules."""
         self._rules = one_by_one(self._text, "the given rules")
-        self._background = train.background
         return self
 
     def predict(self, test: View) -> npt.NDArray[np.int16]:
         """int16 [n]: the label that the rules derive, `UNDECIDED` or `AMBIGUOUS`."""
-        return crisp(self._rules, self._background, test.contexts, test.label_space, what="the given rules")
+        return crisp(self._rules, test.background, test.contexts, test.label_space, what="the given rules")
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, n_labels]: 1 for the derived label; zeros unless exactly one label is derived."""

@@ -6,18 +6,22 @@
 ``validation.parquet``  the same for early stopping and tuning, where the data have such a part
 ``test.parquet``      the same without ``label``
 ``background.lp``     background knowledge, ASP (not for the track ``end_to_end``)
+``test_background.lp``  that of the test task, where it is another one (`nsl_bench.run.structure`)
 ``bias.las``          language bias, mode declarations (not for the track ``end_to_end``)
 ====================  ======================================================================
 
-Columns of the examples: ``example`` (its id), ``label`` (a label's name; train only), ``meta_NAME`` for each
-meta-datum, ``images`` (a list over slots of PNG bytes, null for a blank; where the track has images and they
-were asked for), and in the tracks with concepts ``concepts`` (a list over slots of names, null for a blank),
+Columns of the examples: ``example`` (its id), ``sequence`` and ``step`` (of tasks whose rows are steps of
+sequences), ``label`` (a label's name; train only), ``meta_NAME`` for each meta-datum, ``images`` (a list over
+slots of PNG bytes, null for a blank; where the track has images and they were asked for), and in the tracks
+with concepts ``concepts`` (a list over slots of names, null for a blank),
 ``probabilities`` (a list over slots of lists over the concepts of ``task.json``) and ``facts`` (the example's
 facts, as a logic program sees it).
 
-The answer is ``predictions.parquet``, one row a test example in any order: ``example``, and ``label`` (a
-label's name, ``undecided`` or ``ambiguous``) or ``p_LABEL`` for every label, or both; and ``hypothesis.lp``,
-ASP rules, if any were learned. Without ``predictions.parquet`` the rules answer.
+Commands can ask for CSV or JSON instead of parquet (`nsl_bench.learners.folder_formats`).
+
+The answer is ``predictions.parquet``, ``.csv`` or ``.json``, one row a test example in any order:
+``example``, and ``label`` (a label's name, ``undecided`` or ``ambiguous``) or ``p_LABEL`` for every label, or
+both; and ``hypothesis.lp``, ASP rules, if any were learned. Without predictions the rules answer.
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ import numpy.typing as npt
 
 from nsl_bench import __version__
 from nsl_bench.learners.base import InvalidOutput
+from nsl_bench.learners.folder_formats import Format, read_table, write_table
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.types import AMBIGUOUS, UNDECIDED
 
@@ -54,6 +59,7 @@ def write(
     *,
     images: bool = True,
     about: dict[str, Any],
+    form: Format = "parquet",
 ) -> None:
     """Write a learner's folder.
 
@@ -64,6 +70,7 @@ def write(
         validation: examples with labels, for early stopping and tuning.
         images: write images where the track has them.
         about: further values for ``task.json``.
+        form: format of the examples.
     """
     folder.mkdir(parents=True, exist_ok=True)
     space = train.label_space
@@ -79,6 +86,12 @@ def write(
         "metadata": list(train.metadata),
         **about,
     }
+    if test.benchmark_name != train.benchmark_name:
+        atoms = zip(test.label_space.names, test.label_space.atoms, strict=True)
+        labels = [{"name": n, "atom": a} for n, a in atoms]
+        task["test"] = {"benchmark": test.benchmark_name, "labels": labels, "slots": list(test.slots)}
+        if test.track != "end_to_end":
+            (folder / "test_background.lp").write_text(test.background, encoding="utf-8")
     if train.track != "end_to_end":
         (folder / "background.lp").write_text(train.background, encoding="utf-8")
         (folder / "bias.las").write_text(train.bias, encoding="utf-8")
@@ -88,14 +101,15 @@ def write(
     text = json.dumps(task, indent=2, ensure_ascii=False)
     (folder / "task.json").write_text(text + "\n", encoding="utf-8")
     for name, view in views.items():
-        _write_examples(folder / f"{name}.parquet", view, images)
+        write_table(folder / name, _columns(view, images), form, train.slots, task.get("concepts", ()))
 
 
-def _write_examples(path: Path, view: View, images: bool) -> None:
+def _columns(view: View, images: bool) -> dict[str, Any]:
     import pyarrow as pa
-    import pyarrow.parquet
 
     columns: dict[str, Any] = {"example": [f"{view.part}-{i}" for i in range(len(view))]}
+    if view.sequential:
+        columns |= {"sequence": view.sequences, "step": view.steps}
     with contextlib.suppress(TrackError):
         columns["label"] = [view.label_names[k] for k in view.labels.tolist()]
     columns |= {f"meta_{name}": np.asarray(column) for name, column in view.metadata.items()}
@@ -113,7 +127,7 @@ def _write_examples(path: Path, view: View, images: bool) -> None:
             pass
         else:
             columns["images"] = pa.array(shown, pa.list_(pa.binary()))
-    pyarrow.parquet.write_table(pa.table(columns), path)
+    return columns
 
 
 def _nested(values: npt.NDArray[np.float32]) -> Any:
@@ -140,7 +154,7 @@ def _png(image: npt.NDArray[np.uint8], known: dict[bytes, bytes]) -> bytes:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a ``predictions.parquet`` says, in the order of the test examples.
+    """What a file of predictions says, in the order of the test examples.
 
     Attributes:
         probabilities: float64 [n, labels], or None where only labels are given.
@@ -162,7 +176,7 @@ class Answers:
 
 
 def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
-    """Read ``predictions.parquet`` for the test examples ``test-0`` to ``test-(n-1)``.
+    """Read the predictions for the test examples ``test-0`` to ``test-(n-1)``, from parquet, CSV or JSON.
 
     Raises:
         InvalidOutput: one sentence on what is wrong, with counts.
@@ -175,21 +189,25 @@ def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
         raise InvalidOutput(f"{where} is missing or is not a file.")
     if path.stat().st_size > _LARGEST_BYTES:
         raise InvalidOutput(f"{where} is too large for {n} predictions: {path.stat().st_size} bytes.")
-    try:
-        file = pyarrow.parquet.ParquetFile(path)
-        claims, schema = file.metadata, file.schema_arrow
-        # What reading fills memory with is the groups' rows, whatever the file says of itself.
-        groups = sum(claims.row_group(k).num_rows for k in range(claims.num_row_groups))
-        rows = max(claims.num_rows, groups)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise InvalidOutput(f"{where} is not a parquet file: {_short(error)}.") from error
+    scores = [f"p_{name}" for name in label_names]
+    if path.suffix in (".csv", ".json"):
+        found = read_table(path, scores)
+        schema, rows, read = found.schema, found.num_rows, found.select
+    else:
+        try:
+            file = pyarrow.parquet.ParquetFile(path)
+            claims, schema, read = file.metadata, file.schema_arrow, file.read
+            # What reading fills memory with is the groups' rows, whatever the file says of itself.
+            groups = sum(claims.row_group(k).num_rows for k in range(claims.num_row_groups))
+            rows = max(claims.num_rows, groups)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise InvalidOutput(f"{where} is not a parquet file: {_short(error)}.") from error
     if not n <= 2 * rows or rows > 2 * n + 1000:
         raise InvalidOutput(f"{where} must have {n} rows, one per test example; got {rows}.")
-    scores = [f"p_{name}" for name in label_names]
     given = [name for name in scores if name in schema.names]
     _check_columns(where, schema, given, scores)
     try:
-        table = file.read(columns=["example", *(["label"] if "label" in schema.names else []), *given])
+        table = read(["example", *(["label"] if "label" in schema.names else []), *given])
         ids = table["example"].to_pylist()
         told = table["label"].to_pylist() if "label" in table.column_names else None
         numbers = [table[name].to_numpy().astype(np.float64) for name in given]

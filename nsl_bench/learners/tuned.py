@@ -11,7 +11,7 @@ import numpy as np
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
-from nsl_bench.learners.base import answers_of, takes_validation, track_of, version_of
+from nsl_bench.learners.base import answers_of, fixed_sizes, takes_validation, track_of, version_of
 from nsl_bench.learners.view import View
 from nsl_bench.types import Track
 
@@ -46,6 +46,7 @@ class Tuned:
         self._space: Mapping[str, Sequence[Any]] = space
         self.track: Track = track_of(first)
         self.answers_alike = bool(getattr(first, "answers_alike", False))
+        self.fixed_size = fixed_sizes(first)
         self.version = f"1+{version_of(first, learner)}"
 
     def fit(self, train: View, validation: View) -> Tuned:

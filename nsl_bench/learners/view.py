@@ -4,39 +4,47 @@ A view holds what its track allows and nothing else; asking for more raises a se
 is not allowed is not in the object either: a test view is made without labels, and concepts are the
 network's predictions unless the track is told the true ones.
 
-=================  ==========  ===========  ===========  ===========
-allowed            symbolic    pretrained   label_only   end_to_end
-=================  ==========  ===========  ===========  ===========
-labels (train)     yes         yes          yes          yes
-images             no          yes          yes          yes
-meta-data          yes         yes          yes          yes
-concepts           the true    predicted    no           no
-knowledge, bias    yes         yes          yes          no
-=================  ==========  ===========  ===========  ===========
+=================  ==========  ===========  ===========  ===========  ===========
+allowed            symbolic    pretrained   few_labels   label_only   end_to_end
+=================  ==========  ===========  ===========  ===========  ===========
+labels (train)     yes         yes          yes          yes          yes
+images             no          yes          yes          yes          yes
+meta-data          yes         yes          yes          yes          yes
+concepts           the true    predicted    of a few     no           no
+knowledge, bias    yes         yes          yes          yes          no
+=================  ==========  ===========  ===========  ===========  ===========
+
+With few labels, the concepts of the train and test examples are unknown; the view has some other images with
+theirs (`View.few_labels`).
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.benchmark import Benchmark
+from nsl_bench.data.splits import assign_images
 from nsl_bench.errors import UserError
+from nsl_bench.seeding import generator, stable_hash
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Predictions, Split, Track
+from nsl_bench.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Predictions, Split, Track
 
-__all__ = ["Images", "TrackError", "View"]
+if TYPE_CHECKING:
+    from nsl_bench.learners.literals import Literals
 
-_WITH_CONCEPTS = frozenset({"symbolic", "pretrained"})
-_WITH_KNOWLEDGE = frozenset({"symbolic", "pretrained", "label_only"})
-_WITH_IMAGES = frozenset({"pretrained", "label_only", "end_to_end"})
+__all__ = ["Images", "LabelledImages", "TrackError", "View"]
+
+_WITH_CONCEPTS = frozenset({"symbolic", "pretrained", "few_labels"})
+_WITH_KNOWLEDGE = frozenset({"symbolic", "pretrained", "few_labels", "label_only"})
+_WITH_IMAGES = frozenset({"pretrained", "few_labels", "label_only", "end_to_end"})
 
 Slots = list[npt.NDArray[np.uint8] | None]
 """The images of one example, one a slot: uint8 [height, width, channels], None for a blank slot."""
@@ -90,6 +98,21 @@ class Images(Sequence[Slots]):
         return self._source.render(self._split.pool, indices, self._source.variants[0])
 
 
+@dataclass(frozen=True, eq=False)
+class LabelledImages:
+    """The labelled samples of the track ``few_labels``.
+
+    Attributes:
+        images: uint8 [m, places, height, width, channels]; zeros where nothing is shown.
+        targets: int64 [m, symbols], the value of each symbol.
+        values: number of values of each symbol.
+    """
+
+    images: npt.NDArray[np.uint8]
+    targets: npt.NDArray[np.int64]
+    values: tuple[int, ...]
+
+
 class View:
     """A split as a learner gets it.
 
@@ -129,13 +152,19 @@ class View:
         self._n = len(split)
         self._benchmark = benchmark
         self._metadata = dict(split.metadata)
+        self._sequences, self._steps = split.sequences, split.steps
         self._labels = split.labels.astype(np.int64) if labelled else None
         self._predictions = predictions if track in _WITH_CONCEPTS else None
+        if track == "few_labels" and source is not None:
+            self._predictions = None  # concepts are told in place of images, never beside them
         hidden = replace(
             split, concepts=np.full_like(split.concepts, BLANK), labels=np.zeros_like(split.labels)
         )
         with_images = source is not None and track in _WITH_IMAGES and split.images.shape[1] > 0
         self._images = Images(hidden, source, shift) if source is not None and with_images else None
+        self._few: tuple[FewLabels, ImageSource] | None = None
+        if with_images and source is not None and track == "few_labels" and split.part == "train":
+            self._few = (_few_labels(split, benchmark, source), source)
 
     def __len__(self) -> int:
         return self._n
@@ -221,9 +250,70 @@ class View:
         return self._images
 
     @property
+    def has_images(self) -> bool:
+        """Whether `images` can be asked for."""
+        return self._images is not None
+
+    @property
+    def few_labels(self) -> LabelledImages:
+        """Images that are not in any example, with their symbols.
+
+        Raises:
+            TrackError: the track has none, or this is not a train view.
+        """
+        if self._few is None:
+            raise TrackError(
+                f"No labelled images are available here: {self.part} views of the track '{self.track}' have "
+                "none."
+            )
+        few, source = self._few
+        images = np.zeros((*few.images.shape, *source.shape), np.uint8)
+        shown = few.images != BLANK
+        images[shown] = source.render("network", few.images[shown].astype(np.int64), source.variants[0])
+        return LabelledImages(images, few.targets, few.values)
+
+    @property
+    def symbols(self) -> tuple[tuple[str, ...], ...]:
+        """For each symbol of a row and each of its values, ASP literals that say it of step ``T``.
+
+        Raises:
+            TrackError: the track has neither concepts nor knowledge.
+        """
+        self._knows("symbols")
+        return self._benchmark.symbols()
+
+    @property
+    def memory(self) -> tuple[str, ...]:
+        """For each value of the metadata field ``previous``, ASP literals that say it of step ``T``.
+
+        Raises:
+            TrackError: the track has neither concepts nor knowledge.
+        """
+        self._knows("symbols")
+        return self._benchmark.memory()
+
+    @property
     def metadata(self) -> Mapping[str, npt.NDArray[Any]]:
         """Symbolic metadata: name to array [n]."""
         return self._metadata
+
+    @property
+    def sequences(self) -> npt.NDArray[np.int32]:
+        """int32 [n]: the sequence that each row belongs to: 0, 1, 2, ...
+
+        The rows of a sequence are adjacent and in order; an example that is no sequence has one row.
+        """
+        return self._sequences
+
+    @property
+    def steps(self) -> npt.NDArray[np.int32]:
+        """int32 [n]: place of each row in its sequence, from 1."""
+        return self._steps
+
+    @property
+    def sequential(self) -> bool:
+        """Whether rows are steps of sequences, so that a label may depend on earlier rows."""
+        return self._benchmark.sequential
 
     @property
     def predictions(self) -> Predictions:
@@ -287,6 +377,32 @@ class View:
         names = self._benchmark.feature_names(knowledge=knowledge)
         return names if len(names) == count else tuple(f"x{i + 1}" for i in range(count))
 
+    @cached_property
+    def literals(self) -> npt.NDArray[np.bool_]:
+        """bool [n, literals]: inputs of a propositional learner (`nsl_bench.learners.literals`).
+
+        Raises:
+            TrackError: the track has no concepts.
+        """
+        return self._vocabulary.values(self.concept_ids, self._metadata)
+
+    @property
+    def literal_names(self) -> tuple[str, ...]:
+        """Column names of `literals`."""
+        return self._vocabulary.names
+
+    @property
+    def literal_bodies(self) -> tuple[tuple[str, ...], ...]:
+        """For each column of `literals`, ASP atoms that hold together exactly where it is true."""
+        return self._vocabulary.bodies
+
+    @property
+    def _vocabulary(self) -> Literals:
+        from nsl_bench.learners.literals import literals_of
+
+        self._knows("literals")
+        return literals_of(self._benchmark)
+
     @property
     def background(self) -> str:
         """Background knowledge in ASP.
@@ -311,10 +427,25 @@ class View:
     def contexts(self) -> list[tuple[str, ...]]:
         """Facts of each example: its concepts and metadata, without full stops.
 
+        A row of a sequence has the facts of its own step and of all earlier ones, and which step is asked.
+
         Raises:
             TrackError: the track has no concepts.
         """
-        return self._benchmark.contexts(self.concept_ids, self._metadata)
+        return self._benchmark.contexts(self.concept_ids, self._metadata, self._steps)
+
+    @cached_property
+    def sequence_contexts(self) -> list[tuple[str, ...]]:
+        """Facts of all steps of each sequence, for learners that see a sequence as one example.
+
+        Raises:
+            TrackError: the track has no concepts.
+        """
+        return self._benchmark.sequence_contexts(self.concept_ids, self._metadata, self._steps)
+
+    def step_atom(self, atom: str, step: int) -> str:
+        """The atom that holds at a step of a sequence where `atom` is one of a row's."""
+        return self._benchmark.step_atom(atom, step)
 
     reported: tuple[str, ...] = ()
     """The last hypothesis that `report` was given."""
@@ -329,6 +460,8 @@ class View:
 
     def _known(self, what: str) -> Predictions:
         if self._predictions is None:
+            if self.track == "few_labels":
+                raise TrackError(f"Learners of the track 'few_labels' get a few labelled images, not {what}.")
             if self.track in _WITH_CONCEPTS:
                 raise TrackError(f"No {what} are available here: this view was made without a network.")
             raise TrackError(f"Learners of the track '{self.track}' get images, not {what}.")
@@ -337,3 +470,11 @@ class View:
     def _knows(self, what: str) -> None:
         if self.track not in _WITH_KNOWLEDGE:
             raise TrackError(f"Learners of the track '{self.track}' do not get {what}.")
+
+
+def _few_labels(split: Split, benchmark: Benchmark, source: ImageSource) -> FewLabels:
+    """The labelled samples for a train set, which decides them; their images are the network's."""
+    rng = generator("few_labels", benchmark.name, benchmark.version, stable_hash(split.images.tolist()))
+    few = benchmark.few_labels(rng)
+    empty = Split("train", benchmark.concept_space, few.concepts, np.zeros(len(few.concepts), np.int16))
+    return replace(few, images=assign_images(empty, source.labels("network"), rng).images)

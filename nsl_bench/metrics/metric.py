@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Answers", "Metric", "Need", "compute"]
 
-Need = Literal["probabilities", "shifted", "network", "rules", "record"]
+Need = Literal["probabilities", "shifted", "network", "rules", "record", "sequences"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Answers:
             sure of; None without a network.
         rules: learned rules, if the learner predicts with them.
         record: other numbers of the run by name: times, memory, atoms, and the metrics before this one.
+        steps: int [n], place of each row in its sequence, from 1; None unless rows are steps of sequences.
+        images: int [n], number of images of each row; None if unknown.
     """
 
     labels: npt.NDArray[np.int64]
@@ -47,6 +49,8 @@ class Answers:
     network_uncertainty: npt.NDArray[np.float64] | None = None
     rules: Hypothesis | None = None
     record: Mapping[str, float] = field(default_factory=dict)
+    steps: npt.NDArray[np.integer[Any]] | None = None
+    images: npt.NDArray[np.integer[Any]] | None = None
 
     def has(self, need: Need) -> bool:
         """Whether it has an input that a metric needs."""
@@ -57,6 +61,7 @@ class Answers:
             "network": self.network_uncertainty,
             "rules": self.rules,
             "record": self.record or None,
+            "sequences": self.steps,
         }
         return known[need] is not None
 
@@ -74,8 +79,8 @@ class Metric:
         evaluation: evaluation from which it is computed; ``"last"`` for the track's last one.
         needs: inputs of `compute` besides labels; without them the metric is missing.
         compute: function that returns the number; None for numbers measured during a run (times, memory).
-        per_example: function that returns float64 [n], whose mean is the number. It replaces `compute` and
-            makes intervals cover the test examples.
+        per_example: function that returns float64 [n], whose mean is the number; if it needs sequences,
+            float64 [sequences]. It replaces `compute` and makes intervals cover the test examples.
         per_label: function that returns float64 [labels], one number per label, NaN where there is none. It
             replaces `compute`: the metric is then a family, whose numbers are named ``NAME_LABEL``.
         logarithmic: whether figures use a logarithmic axis.

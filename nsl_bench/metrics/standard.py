@@ -10,6 +10,7 @@ import numpy.typing as npt
 from nsl_bench.metrics import predictions as of
 from nsl_bench.metrics import uncertainty as unsure
 from nsl_bench.metrics.metric import Answers, Metric
+from nsl_bench.sequences import all_of
 from nsl_bench.types import AMBIGUOUS, UNDECIDED
 
 __all__ = ["METRICS"]
@@ -20,6 +21,19 @@ Floats = npt.NDArray[np.float64]
 def _right(answers: Answers) -> Floats:
     right: Floats = (answers.predicted == answers.labels).astype(np.float64)
     return right
+
+
+def _right_sequences(answers: Answers) -> Floats:
+    assert answers.steps is not None
+    return all_of(answers.steps, answers.predicted == answers.labels).astype(np.float64)
+
+
+def _effective(answers: Answers) -> float:
+    """Accuracy of single images which, if errors were independent, would give the sequence accuracy."""
+    if answers.images is None:
+        return float("nan")
+    right = _right_sequences(answers)
+    return float(right.mean() ** (len(right) / max(1, int(answers.images.sum()))))
 
 
 def _given(answers: Answers) -> Floats:
@@ -49,6 +63,30 @@ def _share(code: int) -> Metric:
 METRICS = (
     Metric("hypothesis_accuracy", "hypothesis accuracy", True, evaluation="hypothesis", per_example=_right),
     Metric("framework_accuracy", "framework accuracy", True, evaluation="framework", per_example=_right),
+    Metric(
+        "hypothesis_sequence_accuracy",
+        "hypothesis sequence accuracy",
+        True,
+        evaluation="hypothesis",
+        needs=("sequences",),
+        per_example=_right_sequences,
+    ),
+    Metric(
+        "sequence_accuracy",
+        "sequence accuracy",
+        True,
+        evaluation="framework",
+        needs=("sequences",),
+        per_example=_right_sequences,
+    ),
+    Metric(
+        "effective_image_accuracy",
+        "effective image accuracy",
+        True,
+        evaluation="framework",
+        needs=("sequences",),
+        compute=_effective,
+    ),
     Metric(
         "brier_score",
         "Brier score",

@@ -7,7 +7,7 @@ images, which a split's content hash needs, are cached in the same way, without 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,15 @@ from nsl_bench.workers import spread
 __all__ = ["image_digests", "predict", "predictions_of"]
 
 _CHUNK = 128
+_BLOCK = 512
+"""Images that a process does before it looks what others have done."""
+
+_BLOCKS = 64
+"""Most blocks of a table that can be told apart; each has a lock file."""
+
+_TRIES = 3
+"""How often images are done again whose rows another process removed meanwhile."""
+
 _WORTH_SECONDS = 6.0
 """More processes are started only to save more than this much rendering."""
 
@@ -54,26 +63,22 @@ def predict(
     Returns:
         Concept probabilities, float32 [m, concepts], and digests of the images, uint8 [m, 16].
     """
-    wanted = np.unique(indices)
+    wanted, places = np.unique(indices, return_inverse=True)
     seen = _Table("predictions", "probabilities", np.dtype(np.float32), len(network.concepts))
-    marks = _digests()
-    seen_path = _path("predictions", source, part, shift, network.fingerprint())
-    marks_path = _path("digests", source, part, shift)
-    known, probabilities = seen.read(seen_path)
-    marked, digests = marks.read(marks_path)
-    todo = wanted[~np.isin(wanted, np.intersect1d(known, marked))]
-    if len(todo):
-        found, hashed = [], []
-        with kept_memory():
-            for images in _rendered(source, part, shift, todo, workers):
-                found.append(_probabilities(network, images))
-                hashed.append(_hash(images))
-        known, probabilities = seen.merge(seen_path, todo, np.concatenate(found))
-        marked, digests = marks.merge(marks_path, todo, np.concatenate(hashed))
-    return (
-        probabilities[np.searchsorted(known, indices)],
-        digests[np.searchsorted(marked, indices)],
-    )
+    tables = {
+        _path("predictions", source, part, shift, network.fingerprint()): seen,
+        _path("digests", source, part, shift): _digests(),
+    }
+
+    def look(images: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[Any], ...]:
+        return _probabilities(network, images), _hash(images)
+
+    with kept_memory():
+        probabilities, digests = _rows(
+            tables, wanted, look, lambda some: _rendered(source, part, shift, some, workers), workers
+        )
+    places = places.reshape(np.shape(indices))
+    return probabilities[places], digests[places]
 
 
 def predictions_of(
@@ -93,18 +98,94 @@ def image_digests(
 ) -> npt.NDArray[np.uint8]:
     """uint8 [n, slots, 16]: the digest of each image of a split; zeros for a blank slot."""
     result = np.zeros((*split.images.shape, DIGEST_BYTES), np.uint8)
-    table = _digests()
     for rows, change in _renderings(split, shift):
         indices = split.images[rows].astype(np.int64)
-        wanted = np.unique(indices)
-        path = _path("digests", source, split.pool, change)
-        known, digests = table.read(path)
-        todo = wanted[~np.isin(wanted, known)]
-        if len(todo):
-            hashed = [_hash(images) for images in _rendered(source, split.pool, change, todo, workers)]
-            known, digests = table.merge(path, todo, np.concatenate(hashed))
-        result[rows] = digests[np.searchsorted(known, indices)]
+        wanted, places = np.unique(indices, return_inverse=True)
+        (digests,) = _rows(
+            {_path("digests", source, split.pool, change): _digests()},
+            wanted,
+            lambda images: (_hash(images),),
+            lambda some: _rendered(source, split.pool, change, some, workers),  # noqa: B023
+            workers,
+        )
+        result[rows] = digests[places]
     return result
+
+
+def _rows(
+    tables: Mapping[Path, _Table],
+    wanted: npt.NDArray[np.int64],
+    look: Callable[[npt.NDArray[np.uint8]], tuple[npt.NDArray[Any], ...]],
+    render: Callable[[npt.NDArray[np.int64]], Iterator[npt.NDArray[np.uint8]]],
+    workers: int,
+) -> list[npt.NDArray[Any]]:
+    """Rows of cached tables; those that one of them lacks are made for all.
+
+    Args:
+        tables: the tables by their files.
+        wanted: int64 [m], images, ascending.
+        look: gives the rows of some images for each table.
+        render: renders images in chunks.
+        workers: rendering processes.
+
+    Returns:
+        For each table, the rows of the images.
+
+    Raises:
+        UserError: files in the cache vanish while they are used.
+    """
+
+    def read() -> list[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]:
+        return [table.read(path) for path, table in tables.items()]
+
+    def missing() -> npt.NDArray[np.int64]:
+        return _missing(wanted, read())
+
+    for _ in range(_TRIES):
+        for todo in _in_turns(next(iter(tables)), missing, workers):
+            made = [look(images) for images in render(todo)]
+            for (path, table), rows in zip(tables.items(), zip(*made, strict=True), strict=True):
+                table.merge(path, todo, np.concatenate(rows))
+        found = read()
+        if not len(_missing(wanted, found)):
+            return [rows[np.searchsorted(known, wanted)] for known, rows in found]
+    raise UserError(f"Files in the cache folder {cache.folder()} are removed during the run; try again.")
+
+
+def _missing(
+    wanted: npt.NDArray[np.int64], found: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]
+) -> npt.NDArray[np.int64]:
+    """The images that one of the tables lacks."""
+    lacking = [np.setdiff1d(wanted, known) for known, _ in found]
+    return np.unique(np.concatenate(lacking))
+
+
+def _in_turns(
+    path: Path, missing: Callable[[], npt.NDArray[np.int64]], workers: int
+) -> Iterator[npt.NDArray[np.int64]]:
+    """The images that a table lacks, in blocks, of which no other process does the same one meanwhile.
+
+    Processes that need the same images begin with different blocks, and read what the others have done.
+
+    Args:
+        path: the table.
+        missing: reads which images it lacks, ascending.
+        workers: rendering processes of this one; with several, everything is one block.
+    """
+    if workers > 1:
+        if len(todo := missing()):
+            yield todo
+        return
+    blocks = np.unique(missing() // _BLOCK).tolist()
+    for wait in (False, True):
+        for block in list(blocks):
+            with cache.lock(path.with_name(f"{path.stem}-{block % _BLOCKS}"), wait=wait) as mine:
+                if mine:
+                    blocks.remove(block)
+                    todo = missing()
+                    todo = todo[todo // _BLOCK == block]
+                    if len(todo):
+                        yield todo
 
 
 def _renderings(split: Split, shift: Shift | None) -> Iterator[tuple[npt.NDArray[np.bool_], Shift | None]]:

@@ -51,7 +51,7 @@ _WORDS = {
     "error_either": "corrected by either",
     "error_both": "corrected by both only",
 }
-_BY = ["benchmark", "source", "size", "network", "learner", "shift", "percent"]
+_BY = ["benchmark", "test_task", "source", "size", "network", "learner", "shift", "percent"]
 
 
 def holds(rules: Iterable[str], predicate: str) -> bool:
@@ -96,7 +96,8 @@ def rule_shares(results: Runs, predicates: Sequence[str]) -> pd.DataFrame:
     """Share of repeats whose hypothesis holds a rule about each predicate.
 
     Returns:
-        One row a benchmark, size, network, learner, shift and percentage: ``n`` and a column a predicate.
+        One row a benchmark, test task, size, network, learner, shift and percentage: ``n`` and a column a
+        predicate.
 
     Raises:
         UserError: there are no runs.
@@ -124,7 +125,7 @@ def perceived_shares(results: Runs, part: str = "train") -> pd.DataFrame:
     Raises:
         UserError: there are no runs, or their records are older than such numbers.
     """
-    by = ["benchmark", "source", "size", "network", "shift", "percent"]
+    by = ["benchmark", "test_task", "source", "size", "network", "shift", "percent"]
     runs = _frame(results, {"seen": lambda record: record.perception.get(part)})
     runs = runs.dropna(subset="seen").drop_duplicates([*by, "repeat"])
     rows = []
@@ -148,7 +149,7 @@ def frequent_shares(shares: pd.DataFrame, most: int = 8) -> pd.DataFrame:
         One row a benchmark, source, size, network, shift and percentage: a column a concept, NaN where it is
         not among that network's and shift's, ``others``, and ``entropy`` of all concepts, in bits.
     """
-    by = ["benchmark", "source", "size", "network", "shift"]
+    by = ["benchmark", "test_task", "source", "size", "network", "shift"]
     pieces = []
     for place, group in shares.groupby(by, sort=True):
         wide = group.pivot(index="percent", columns="concept", values="share").fillna(0.0)
@@ -243,7 +244,8 @@ def _panels(
 ) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for (benchmark, size), task in shares.groupby(["benchmark", "size"], sort=True):
+    for (trained, tested, size), task in shares.groupby(["benchmark", "test_task", "size"], sort=True):
+        benchmark = f"{trained} -> {tested}" if tested else trained
         parts = list(task.groupby(["shift", "learner", "network", "source"], sort=True))
         columns = min(4, len(parts))
         down = -(-len(parts) // columns)

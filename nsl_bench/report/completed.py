@@ -11,6 +11,7 @@ import numpy as np
 from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.metrics import METRICS, Answers, compute
+from nsl_bench.sequences import check_sequences, sequences_of
 from nsl_bench.types import AMBIGUOUS, UNDECIDED
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def completed(runs: Runs, metrics: Sequence[str]) -> pd.DataFrame:
         metrics: names of those that are asked for.
     """
     frame = runs.frame
-    missing = [name for name in metrics if _from_predictions(name) and _lacks(frame, name)]
+    missing = [
+        name for name in metrics if _from_predictions(name) and _lacks(frame, name) and _applies(frame, name)
+    ]
     if frame.empty or not missing:
         return frame
     frame = frame.copy()
@@ -82,7 +85,8 @@ def expanded(frame: pd.DataFrame, metrics: Sequence[str]) -> tuple[str, ...]:
         if METRICS[name].per_label is None:
             names.append(name)
             continue
-        tasks = frame["benchmark"].unique() if len(frame) else ()
+        columns = ("benchmark", "test_task") if len(frame) else ()
+        tasks = [task for column in columns for task in frame[column].unique() if task]
         names += [f"{name}_{label}" for task in tasks for label in _labels_if_here(task)]
     return tuple(dict.fromkeys(names))
 
@@ -100,6 +104,21 @@ def _from_predictions(name: str) -> bool:
     return computed and not {"shifted", "network"} & set(metric.needs)
 
 
+def _applies(frame: pd.DataFrame, name: str) -> bool:
+    """Whether a metric may be there for some run: those of sequences only for tasks that have them."""
+    if "sequences" not in METRICS[name].needs:
+        return True
+    return any(_is_sequential(task) for task in frame["benchmark"].unique()) if len(frame) else False
+
+
+@cache
+def _is_sequential(task: str) -> bool:
+    try:
+        return bool(registry.create("benchmark", task).sequential)
+    except UserError:  # a task of a package that is not installed
+        return False
+
+
 def _lacks(frame: pd.DataFrame, name: str) -> bool:
     return name not in frame or bool(frame.loc[frame["status"] == "ok", name].isna().any())
 
@@ -110,11 +129,23 @@ def _labels(task: str) -> tuple[str, ...]:
     return names
 
 
+def _sequences(part: pd.DataFrame) -> dict[str, Any]:
+    """Steps and numbers of images, if they were stored and are those of whole sequences."""
+    if not {"step", "images"} <= set(part) or part[["step", "images"]].isna().to_numpy().any():
+        return {}
+    steps = part["step"].to_numpy(np.int64)
+    try:
+        check_sequences(sequences_of(steps), steps)
+    except ValueError:
+        return {}
+    return {"steps": steps, "images": part["images"].to_numpy(np.int64)}
+
+
 def _answers(record: Record, stored: pd.DataFrame) -> list[Answers]:
     """The answers of each evaluation that is stored with its labels."""
     if "label" not in stored:
         return []
-    names = _labels(record.job.task)
+    names = _labels(record.job.tested)
     codes = {**_CODES, **{name: k for k, name in enumerate(names)}}
     columns = [f"p_{name}" for name in names]
     kept = list(stored["evaluation"].unique())
@@ -136,6 +167,7 @@ def _answers(record: Record, stored: pd.DataFrame) -> list[Answers]:
                 given,
                 rules=own,
                 record=record.metrics,
+                **_sequences(part),
             )
         )
     return found

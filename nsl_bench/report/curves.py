@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["SPECS", "draw"]
+__all__ = ["SPECS", "draw", "draw_lines"]
 
 SPECS = "learner_specs"
 """The attribute of a frame of runs that says which specs its learners' display names stand for."""
@@ -87,15 +87,47 @@ def draw(
             axes[-1, column].set_xlabel("share of shifted examples (%)")
         legend(figure, {label: entries[label] for label in labels.values() if label in entries})
         values = dict(zip(SETTING, setting, strict=True)) if isinstance(setting, tuple) else {}
-        heading(figure, f"{values['benchmark']} ({values['size']}, {_short(str(values['source']))})")
+        task = " -> ".join(str(values[name]) for name in ("benchmark", "test_task") if values[name])
+        heading(figure, f"{task} ({values['size']}, {_short(str(values['source']))})")
         source = str(values["source"] or "").partition(":")[0]
-        name = "-".join(part for part in (str(values["benchmark"]), source, str(values["size"])) if part)
+        tasks = str(values["benchmark"]), str(values["test_task"])
+        name = "-".join(part for part in (*tasks, source, str(values["size"])) if part)
         path = folder / file_name(name, format)
         if path in written:
             path = path.with_stem(f"{path.stem}-{len(written)}")
         save(figure, path)
         written.append(path)
     return written
+
+
+def draw_lines(table: pd.DataFrame, path: Path, title: str, ticks: Sequence[str], runs: pd.DataFrame) -> None:
+    """Draw one picture: a row a metric, a column a value of ``column``, lines over places on an axis.
+
+    Args:
+        table: columns learner, network, track, metric, ``column``, ``percent`` (the place on the axis), mean
+            and std_err.
+        path: of the picture.
+        title: above all panels.
+        ticks: names of the places 0, 1, ...
+        runs: the frame that the table was made from.
+    """
+    slots, labels = _slots(table, runs.attrs.get(SPECS, {})), _labels(table)
+    columns, shown = list(table["column"].unique()), list(table["metric"].unique())
+    size = (1.2 + 3.6 * len(columns), 0.9 + 2.5 * len(shown))
+    figure, axes = subplots(len(shown), len(columns), figsize=size, sharex=True, sharey="row")
+    entries: dict[str, Any] = {}
+    for row, metric in enumerate(shown):
+        for column, name in enumerate(columns):
+            part = table[(table["metric"] == metric) & (table["column"] == name)]
+            entries |= _panel(axes[row, column], part, METRICS[metric], slots, labels, None)
+        axes[row, 0].set_ylabel(METRICS[metric].title)
+    for column, name in enumerate(columns):
+        axes[0, column].set_title(wrapped(name, 42))
+        axes[-1, column].set_xticks(range(len(ticks)), [wrapped(tick, 18) for tick in ticks], fontsize=8)
+        axes[-1, column].set_xlabel("test task")
+    legend(figure, {label: entries[label] for label in labels.values() if label in entries})
+    heading(figure, title)
+    save(figure, path)
 
 
 def _lines(table: pd.DataFrame) -> list[Line]:

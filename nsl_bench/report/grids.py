@@ -70,7 +70,10 @@ def draw_grids(
             shown = [metric for metric in metrics if metric in mine and mine[metric].notna().any()]
             if lines and shown:
                 about = dict(zip(SETTING, setting, strict=True)) if isinstance(setting, tuple) else {}
-                title = f"{about.get('benchmark')} ({about.get('size')}): {train} -> {test}"
+                task = " -> ".join(
+                    name for name in map(str, (about.get("benchmark"), about.get("test_task"))) if name
+                )
+                title = f"{task} ({about.get('size')}): {train} -> {test}"
                 written.append(_draw(lines, shown, folder / file_name(f"grid-{title}", format), title))
     return written
 

@@ -15,12 +15,14 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.data.splits import make_source, make_split
+from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.report.completed import Runs
 from nsl_bench.report.tables import SETTING, with_standard
+from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.statistics import SPLITS, interval, padded
+from nsl_bench.sequences import joined, mean_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +31,7 @@ __all__ = ["intervals"]
 
 _AXES = {"repeat": SPLITS, "network_seed": "network seeds", "learner_draw": "learner seeds"}
 _LINE = [*SETTING, "track", "network", "learner", "shift", "percent"]
-_SHOWN = ("benchmark", "source", "size", "track", "network", "learner", "shift", "percent")
+_SHOWN = ("benchmark", "test_task", "source", "size", "track", "network", "learner", "shift", "percent")
 _REUSED = 2.0
 """Images count as the sampled units where each is shown so often on average."""
 
@@ -72,7 +74,7 @@ def _row(results: Runs, records: dict[str, Record], group: pd.DataFrame) -> dict
         return None  # not all combinations of splits and seeds were run
     scores = [_scores(results, by_place[place]) for place in places]
     job = records[by_place[places[0]]].job
-    task = _task(job.task)
+    task = _task(job.tested)
     known = [np.array(one, np.float64) for one in scores if one is not None]
     if len(known) < len(scores) or (not task.own_tests and len(set(map(len, known))) > 1):
         return None
@@ -81,7 +83,9 @@ def _row(results: Runs, records: dict[str, Record], group: pd.DataFrame) -> dict
     tests = tuple(axes[0]) if task.own_tests else (axes[0][0],)
     images = None
     if job.track != "symbolic" and not job.sealed:
-        images = _images(job.task, job.source, job.seed, job.splits, tests)
+        images = _images(job.tested, job.source, job.seed, job.splits, tests)
+        if images is not None and task.sequential:
+            images = _of_sequences(task, job, images)
     found = interval(
         table,
         factors=[list(_AXES.values())[k] for k in used],
@@ -93,8 +97,16 @@ def _row(results: Runs, records: dict[str, Record], group: pd.DataFrame) -> dict
     return {**numbers, "runs": len(places), **found.components}
 
 
-def _scores(results: Runs, key: str) -> list[bool] | None:
-    """Which examples a run answered right, in the order of the test set."""
+def _of_sequences(task: Benchmark, job: Job, images: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
+    """The images of each sequence, where all train splits share a test set."""
+    if images.ndim > 2:
+        return None
+    steps = symbolic_split(task, "test", seed=job.seed).steps
+    return joined(steps, images, -1)
+
+
+def _scores(results: Runs, key: str) -> list[float] | None:
+    """Which examples a run answered right, in the order of the test set; of sequences, mean scores."""
     try:
         frame = results.predictions(key)
     except UserError:
@@ -103,7 +115,9 @@ def _scores(results: Runs, key: str) -> list[bool] | None:
         return None
     framework = frame[frame["evaluation"] == "framework"]
     shown = framework if len(framework) else frame
-    right: list[bool] = (shown["predicted"] == shown["label"]).tolist()
+    right: list[float] = (shown["predicted"] == shown["label"]).astype(float).tolist()
+    if "step" in shown:  # whole sequences are resampled
+        right = mean_of(shown["step"].to_numpy(np.int64), np.array(right)).tolist()
     return right
 
 

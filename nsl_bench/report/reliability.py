@@ -64,7 +64,7 @@ def draw_reliability(results: Runs, folder: Path) -> list[Path]:
         labels = own["label"].map({name.removeprefix("p_"): k for k, name in enumerate(names)})
         counts = reliability(own[names].to_numpy(np.float64), labels.to_numpy(np.int64), _BINS)
         for shift in _shifts(results, job):
-            known = panels[(f"{job.benchmark}-{job.size}", shift)][job.percent]
+            known = panels[(_setting(job), shift)][job.percent]
             label = f"{job.learner} ({short[job.network] if job.network else job.track})"
             line_of[label] = (job.learner, str(job.network), job.track)
             if label in known:
@@ -133,6 +133,11 @@ def draw_reliability(results: Runs, folder: Path) -> list[Path]:
     return written
 
 
+def _setting(job: Job) -> str:
+    """The task, the task that it is tested on if it is another one, and the train size."""
+    return "-".join(word for word in (job.benchmark, job.test_task, job.size) if word)
+
+
 def _shifts(results: Runs, job: Job) -> list[str]:
     """The shifts whose curves a run is a point of: all of them at 0 %."""
     if job.percent:
@@ -140,6 +145,6 @@ def _shifts(results: Runs, job: Job) -> list[str]:
     others = {
         record.job.shift
         for record in results.latest().values()
-        if record.job.percent and (record.job.benchmark, record.job.size) == (job.benchmark, job.size)
+        if record.job.percent and _setting(record.job) == _setting(job)
     }
     return sorted(others) or [job.shift]

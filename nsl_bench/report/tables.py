@@ -1,7 +1,8 @@
 """Tables of results: mean and standard error over repeats, as Markdown, CSV or LaTeX.
 
-A *setting* is what results may be compared within: benchmark, version, source, train size, seed or secret
-seed, splits, and the protocol's version. Each makes one table with a row for each learner, shift and share.
+A *setting* is what results may be compared within: benchmark, version, test task, source, train size, seed or
+secret seed, splits, and the protocol's version. Each makes one table with a row for each learner, shift and
+share.
 """
 
 from __future__ import annotations
@@ -25,13 +26,16 @@ from nsl_bench.shift import STANDARD
 
 __all__ = [
     "DEFAULT_METRICS",
+    "NOT_APPLICABLE",
     "NOT_DEFINED",
     "area_under_shift",
     "as_text",
+    "cell",
     "comparable",
     "file_name",
     "heading_of",
     "interventions",
+    "not_applicable",
     "not_defined",
     "render",
     "short_names",
@@ -40,15 +44,26 @@ __all__ = [
     "with_standard",
 ]
 
-DEFAULT_METRICS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time")
+DEFAULT_METRICS = (
+    *("hypothesis_accuracy", "hypothesis_sequence_accuracy", "framework_accuracy", "sequence_accuracy"),
+    *("effective_image_accuracy", "brier_score", "atoms", "learning_time"),
+)
+"""Those of sequences are left out where a task has none."""
 
-SETTING = ("benchmark", "benchmark_version", "source", "size", "splits", "seed", "sealed", "protocol")
+SETTING = (
+    *("benchmark", "benchmark_version", "test_task", "source"),
+    *("size", "splits", "seed", "sealed", "protocol"),
+)
 ROW = ("track", "network", "learner", "shift", "percent")
 
 NOT_DEFINED = "not defined"
 """What tables show of a metric that compares with a true rule, where the task has none."""
 
+NOT_APPLICABLE = "not applicable"
+"""What tables show where a learner's sizes are fixed and the test task has others."""
+
 _VERSIONS = ("learner_version", "network_version")
+_NOT_APPLICABLE = "not_applicable"
 _GIVEN = "accuracy_given_"
 _SEEDS = ("network_seed", "learner_draw")
 _ANSWERED = ["hypothesis_accuracy", "framework_accuracy"]
@@ -66,14 +81,14 @@ def short_names(specs: Iterable[str]) -> dict[str, str]:
     return {spec: head if count[head] == 1 else spec for spec, head in heads.items()}
 
 
-def comparable(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs that count, in groups that were run alike.
+def comparable(runs: pd.DataFrame, status: str = "ok") -> pd.DataFrame:
+    """The runs that count, in groups that were run alike; with another `status`, those that end so as well.
 
     Failed runs count with the majority class's metrics, if their record has any. Of several versions of a
     learner or a network the last one counts. Folders of one content are one source; a network's seeds are
     a column of their own, ``network_seed``.
     """
-    done = _counting(runs)
+    done = _counting(runs, status)
     alike: pd.DataFrame = done.loc[_is_last(done)]
     return alike
 
@@ -84,10 +99,10 @@ def superseded(runs: pd.DataFrame) -> int:
     return int((~_is_last(done)).sum())
 
 
-def _counting(runs: pd.DataFrame) -> pd.DataFrame:
+def _counting(runs: pd.DataFrame, status: str = "ok") -> pd.DataFrame:
     """The runs that have answers, with names that tell apart what differs."""
     answered = runs.reindex(columns=_ANSWERED).notna().any(axis=1)
-    done = runs[(runs["status"] == "ok") | answered].copy()
+    done = runs[runs["status"].isin(["ok", status]) | answered].copy()
     for column in ("network", "splits"):
         done[column] = done[column].astype(object).where(done[column].notna(), "")
     seeds = {network: _seed_of(network) for network in done["network"].unique()}
@@ -118,12 +133,12 @@ def _seed_of(network: str) -> tuple[str, int]:
     return str(replace(spec, kwargs=options)), int(seed) if seed.isdecimal() else 0
 
 
-def with_standard(runs: pd.DataFrame) -> pd.DataFrame:
+def with_standard(runs: pd.DataFrame, status: str = "ok") -> pd.DataFrame:
     """The runs that count, each once for every curve on which it lies.
 
-    Where nothing is shifted, one run is the first point of all curves.
+    Where nothing is shifted, one run is the first point of all curves. See `comparable` for `status`.
     """
-    done = comparable(runs)
+    done = comparable(runs, status)
     pieces = []
     for _, group in done.groupby(list(SETTING), sort=False):
         names = [shift for shift in group["shift"].unique() if shift != STANDARD] or [STANDARD]
@@ -204,10 +219,29 @@ def not_defined(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) ->
     if not compared or runs.empty:
         return pd.DataFrame(columns=[*SETTING, *ROW, "n", "metric"])
     done = with_standard(runs)
-    tasks = map(pinned, done["benchmark"], done["benchmark_version"])
+    tasks = [
+        test_task or pinned(task, version)
+        for task, version, test_task in done[["benchmark", "benchmark_version", "test_task"]].itertuples(
+            index=False
+        )
+    ]
     lacking = done.loc[np.fromiter(map(_lacks_true_rule, tasks), np.bool_)]
     rows = lacking.groupby([*SETTING, *ROW], sort=False)["repeat"].count().rename("n").reset_index()
     return pd.concat([rows.assign(metric=metric) for metric in compared], ignore_index=True)
+
+
+def not_applicable(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
+    """The rows of `summarise` that there are not, because a learner's sizes are not those of the test task.
+
+    Returns:
+        One row a setting, learner, shift, percentage and metric, with the number of runs, ``n``.
+    """
+    done = runs if runs.empty else with_standard(runs, _NOT_APPLICABLE)
+    if done.empty or not (done["status"] == _NOT_APPLICABLE).any():
+        return pd.DataFrame(columns=[*SETTING, *ROW, "n", "metric"])
+    lacking = done[done["status"] == _NOT_APPLICABLE]
+    rows = lacking.groupby([*SETTING, *ROW], sort=False)["repeat"].count().rename("n").reset_index()
+    return pd.concat([rows.assign(metric=metric) for metric in metrics], ignore_index=True)
 
 
 @cache
@@ -242,13 +276,14 @@ def interventions(runs: pd.DataFrame) -> pd.DataFrame:
     if not given:
         raise UserError("No run has interventions; use `nsl-bench run --interventions 1,2`.")
     done = with_standard(runs).dropna(subset=given, how="all")
-    by = ["benchmark", "source", "size", "network", "learner", "shift", "percent"]
+    by = ["benchmark", "test_task", "source", "size", "network", "learner", "shift", "percent"]
     table = done.groupby(by, sort=True)[["framework_accuracy", *given]].mean().reset_index()
     titles = {name: f"{name.removeprefix(_GIVEN)} given" for name in given}
     return table.rename(columns={"framework_accuracy": "0 given", **titles})
 
 
-def _cell(mean: float, error: float, metric: str) -> str:
+def cell(mean: float, error: float, metric: str) -> str:
+    """A mean and its standard error (NaN: unknown) as tables show them."""
     digits = METRICS[metric].digits
     text = f"{mean:.{digits}f}"
     return text if np.isnan(error) else f"{text} ± {error:.{digits}f}"
@@ -257,7 +292,10 @@ def _cell(mean: float, error: float, metric: str) -> str:
 def heading_of(setting: Sequence[object]) -> str:
     """A setting in words."""
     values = dict(zip(SETTING, setting, strict=True))
-    text = f"{values['benchmark']} {values['benchmark_version']}, {values['source']}, {values['size']}"
+    text = f"{values['benchmark']} {values['benchmark_version']}"
+    if values["test_task"]:
+        text += f" -> {values['test_task']}"
+    text += f", {values['source']}, {values['size']}"
     if values["protocol"] != PROTOCOL:
         text += f", protocol {values['protocol']}"
     if values["sealed"]:
@@ -292,11 +330,14 @@ def render(
     table = summarise(runs, metrics)
     if format == "csv":
         return table.to_csv(index=False)
-    cells = map(_cell, table["mean"], table["std_err"], table["metric"])
+    cells = map(cell, table["mean"], table["std_err"], table["metric"])
     table = table.assign(cell=list(cells), metric=table["metric"].astype(str))
-    others = not_defined(runs, metrics)
-    if len(others):
-        table = pd.concat([table, others.assign(cell=NOT_DEFINED)], ignore_index=True)
+    for others, words in (
+        (not_defined(runs, metrics), NOT_DEFINED),
+        (not_applicable(runs, [metric for metric in metrics if metric in runs]), NOT_APPLICABLE),
+    ):
+        if len(others):
+            table = pd.concat([table, others.assign(cell=words)], ignore_index=True)
     pieces = []
     for setting, shown in table.groupby(list(SETTING), sort=False):
         wide = shown.pivot_table(

@@ -11,9 +11,11 @@ import numpy as np
 from nsl_bench.metrics import METRICS, Metric
 from nsl_bench.report.tables import (
     DEFAULT_METRICS,
+    NOT_APPLICABLE,
     NOT_DEFINED,
     SETTING,
     heading_of,
+    not_applicable,
     not_defined,
     summarise,
 )
@@ -59,6 +61,15 @@ def render_wide(
         cells.columns = [c if isinstance(c, str) else f"{c:g} %" for c in cells.columns]
         title = f"{heading_of(setting)}: {metric.title}, shift {shift}"
         pieces.append(_text(cells, title, format))
+    lacking = not_applicable(runs, metrics[:1])
+    for place, group in lacking.groupby([*SETTING, "shift"], sort=False):
+        *setting, shift = map(str, place) if isinstance(place, tuple) else ()
+        title = f"{heading_of(setting)}, shift {shift}: {NOT_APPLICABLE}"
+        if format != "csv":
+            learners = ", ".join(dict.fromkeys(group["learner"]))
+            pieces.append(
+                _under(title, f"{learners}: fixed sizes, which the test task does not have", format)
+            )
     for place, _ in not_defined(runs, metrics).groupby([*SETTING, "shift", "metric"], sort=False):
         *setting, shift, name = map(str, place) if isinstance(place, tuple) else ()
         title = f"{heading_of(setting)}: {METRICS[name].title}, shift {shift}"

@@ -103,10 +103,11 @@ def labels_by_rules(
         Ended: the evaluation exceeded its resources.
     """
     metadata = tuple((name, column.tobytes()) for name, column in sorted(split.metadata.items()))
-    asked = (benchmark.name, benchmark.version, rules, concepts.tobytes(), concepts.shape, metadata)
+    steps = split.steps.tobytes() if benchmark.sequential else b""
+    asked = (benchmark.name, benchmark.version, rules, concepts.tobytes(), concepts.shape, metadata, steps)
     if asked not in _known:
         while len(_known) >= _KEPT:
             _known.pop(next(iter(_known)))
-        contexts = benchmark.contexts(concepts, split.metadata)
+        contexts = benchmark.contexts(concepts, split.metadata, split.steps)
         _known[asked] = crisp(rules, benchmark.background, contexts, benchmark.labels, allowance=allowance)
     return _known[asked]

@@ -23,6 +23,7 @@ from nsl_bench.guarded.rules import inferred
 from nsl_bench.inference.query import Answer, Query
 from nsl_bench.metrics import predictions as measure
 from nsl_bench.run.agreement import Answered, labels_by_rules
+from nsl_bench.sequences import with_earlier
 from nsl_bench.types import BLANK, Hypothesis, Predictions, Split
 
 __all__ = ["CAUSES", "ErrorAnalysis", "analyse_errors", "answer_of", "perceived"]
@@ -32,6 +33,9 @@ CAUSES = ("concepts", "rule", "either", "both")
 
 _BINS = 10
 _ANSWERS_KEPT = 256
+
+_MOST_NUMBERS = 50_000_000
+"""Concept probabilities of all rows with their earlier steps that an engine is given: 200 MB."""
 
 _answers: dict[tuple[Any, ...], Answer | Ended] = {}
 
@@ -156,24 +160,60 @@ def answer_of(
     Raises:
         UserError: the rules or the engine cannot be used, or not within the allowance.
     """
-    query = Query.of(benchmark, rules, strict=False)
+    query = Query.of(benchmark, rules, strict=False, steps=_longest(benchmark, split))
     columns = list(split.metadata.items())
     facts = [
         benchmark.metadata_facts({name: column[i].item() for name, column in columns})
         for i in range(len(split))
     ]
+    probabilities = predictions.probabilities
+    if benchmark.sequential:
+        facts = _facts_so_far(benchmark, split, facts)
+        probabilities = _seen_so_far(split, probabilities)
     # Repeats share the test set, and often the hypothesis.
-    asked = (engine, query.key, hash(predictions.probabilities.tobytes()), tuple(facts))
+    asked = (engine, query.key, hash(probabilities.tobytes()), tuple(facts))
     if asked not in _answers:
         while len(_answers) >= _ANSWERS_KEPT:
             _answers.pop(next(iter(_answers)))
         try:
-            _answers[asked] = inferred(engine, query, predictions.probabilities, facts, allowance=allowance)
+            _answers[asked] = inferred(engine, query, probabilities, facts, allowance=allowance)
         except Ended as ended:  # it may have taken its time
             _answers[asked] = ended
     found = _answers[asked]
     if isinstance(found, Ended):
         raise found
+    return found
+
+
+def _longest(benchmark: Benchmark, split: Split) -> int:
+    """Steps of the longest sequence; 0 where rows are no steps."""
+    return int(split.steps.max(initial=1)) if benchmark.sequential else 0
+
+
+def _seen_so_far(split: Split, probabilities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """float32 [n, steps * slots, concepts]: concept probabilities of a row and of the steps before it.
+
+    Raises:
+        UserError: they are too many.
+    """
+    n, slots, concepts = probabilities.shape
+    longest = int(split.steps.max(initial=1))
+    if n * longest * slots * concepts > _MOST_NUMBERS:
+        raise UserError(
+            f"{n} rows in sequences of {longest} steps have too many concept probabilities for inference."
+        )
+    wide = with_earlier(split.steps, probabilities.reshape(n, slots * concepts), 0.0)
+    return np.ascontiguousarray(wide.reshape(n, longest * slots, concepts))
+
+
+def _facts_so_far(benchmark: Benchmark, split: Split, facts: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The facts of a row's meta-data and of the steps before it, and which step is asked."""
+    found: list[tuple[str, ...]] = []
+    past: tuple[str, ...] = ()
+    for step, mine in zip(split.steps.tolist(), facts, strict=True):
+        own = tuple(benchmark.step_atom(fact, step) for fact in mine)
+        past = own if step == 1 else past + own
+        found.append(past + benchmark.current_step(step))
     return found
 
 

@@ -15,13 +15,14 @@ from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split, task_of_split
+from nsl_bench.environments import is_environment
 from nsl_bench.errors import UserError
 from nsl_bench.guarded.call import Allowance
 from nsl_bench.isolation.command import CommandLearner
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Failure, Limits, Lost
 from nsl_bench.isolation.process import Process
-from nsl_bench.learners.base import InvalidOutput
+from nsl_bench.learners.base import InvalidOutput, fixed_sizes
 from nsl_bench.learners.command import is_command
 from nsl_bench.learners.view import View
 from nsl_bench.run.environment import environment, limits_said, versions
@@ -29,6 +30,7 @@ from nsl_bench.run.fits import Fits
 from nsl_bench.run.job import PROTOCOL, Job
 from nsl_bench.run.measuring import Data, Material, Measured, blaming, imputed, measure_learner
 from nsl_bench.run.record import Record
+from nsl_bench.run.structure import changed_sizes, covering, with_concepts, with_concepts_of
 from nsl_bench.sealing import DataSeed, check_in_force, check_limits, seed_of
 from nsl_bench.shift import resolve
 from nsl_bench.source import ImageSource
@@ -43,6 +45,10 @@ __all__ = ["Bench", "Outcome", "Setup"]
 
 _KEPT: dict[Part, int] = {"train": 4, "validation": 4, "test": 32}
 """How many parts are kept: learners share a train set in turn, repeats share all the test sets."""
+
+
+class _NotApplicable(Exception):
+    """A learner whose sizes are fixed, and a test task that has others."""
 
 
 @dataclass(frozen=True)
@@ -139,11 +145,13 @@ class Bench:
         status: Status = "ok"
         message = output = log = ""
         isolation: dict[str, Any] = {}
+        libraries: dict[str, str] = {}
         with contextlib.ExitStack() as stack:
             learner: Any = None
             shared = self.fits.take(job, stack) if given is None else None
             try:
                 learner = shared.learner if shared else stack.enter_context(self._learner(job, given))
+                self._check_applies(learner, material)
                 measured = measure_learner(
                     learner, material, self._allowance, self.interventions, shared.learned if shared else None
                 )
@@ -157,13 +165,16 @@ class Bench:
                 status, message, output = failure.status, str(failure), failure.output
             except InvalidOutput as error:
                 status, message = "invalid_output", str(error)
+            except _NotApplicable as error:
+                status, message = "not_applicable", str(error)
             if isinstance(learner, IsolatedLearner | CommandLearner):
                 isolation, log = learner.isolation, learner.log()
+                libraries = dict(getattr(learner, "libraries", {}))
                 output = output or (learner.last_lines() if status != "ok" else "")
             if status == "ok" and given is None:
                 self.fits.keep(job, learner, measured, stack, shared)
         self._lost = False
-        if status != "ok":
+        if status not in ("ok", "not_applicable"):
             measured = imputed(material)
         hashes = {"train": material.train.content_hash, "test": material.test.content_hash}
         if measured.validation_hash:
@@ -175,7 +186,12 @@ class Bench:
             hypothesis=measured.hypothesis,
             content_hash=hashes,
             versions=versions(),
-            environment={**self._environment(job), **limits_said(self.limits), "isolation": isolation},
+            environment={
+                **self._environment(job),
+                **limits_said(self.limits),
+                "isolation": isolation,
+                **({"libraries": libraries} if libraries else {}),
+            },
             started=started,
             seconds=round(time.perf_counter() - clock, 3),
             message=message,
@@ -187,6 +203,19 @@ class Bench:
             shares_fit_of=shared.key if shared else "",
         )
         return Outcome(record, measured.predictions, log or output)
+
+    @staticmethod
+    def _check_applies(learner: Any, material: Material) -> None:
+        """Raise if a learner cannot change the sizes that differ between train and test task."""
+        if material.test_task is None:
+            return
+        with blaming("make"):
+            fixed = fixed_sizes(learner)
+        changed = changed_sizes(material.benchmark, material.tested, fixed)
+        if changed:
+            raise _NotApplicable(
+                f"The learner's sizes are fixed, and {material.tested.name} has {' and '.join(changed)}."
+            )
 
     def _check_apart(self) -> None:
         """Refuse to show data of a secret seed to learners that are not kept apart."""
@@ -222,13 +251,16 @@ class Bench:
                 made = self.own[job.learner](job.learner_seed())
             yield made
             return
-        if self.limits is None:
+        limits = self.limits
+        if limits is None and is_environment(job.learner):  # its interpreter is another process in any case
+            limits = Limits(time=None, memory=None, network=True)
+        if limits is None:
             with blaming("make"):
                 made = registry.create("learner", job.learner, seed=job.learner_seed())
             yield made
             return
         with blaming("make"):
-            learner = IsolatedLearner(job.learner, job.learner_seed(), self.limits)
+            learner = IsolatedLearner(job.learner, job.learner_seed(), limits)
         well = False
         try:
             yield learner
@@ -236,16 +268,22 @@ class Bench:
         finally:
             learner.close(keep_modules=well)
 
-    def _parts(self, job: Job) -> tuple[Benchmark, ImageSource]:
-        key = (job.task, job.source)
+    def _parts(self, job: Job, part: Part = "train") -> tuple[Benchmark, ImageSource]:
+        """The task and the images of a part of a job's data."""
+        testing = part == "test" and bool(job.test_task)
+        name = job.test_task if testing else job.benchmark
+        version = job.test_task_version if testing else job.benchmark_version
+        fingerprint = job.test_source_fingerprint if testing else job.source_fingerprint
+        spec = job.tested if testing else job.task
+        key = (spec, job.source)
         if key not in self._sources:
-            benchmark: Benchmark = registry.create("benchmark", job.task)
+            benchmark: Benchmark = registry.create("benchmark", spec)
             self._sources[key] = (benchmark, make_source(benchmark, job.source))
         benchmark, source = self._sources[key]
-        if (benchmark.version, source.fingerprint()) != (job.benchmark_version, job.source_fingerprint):
+        if (benchmark.version, source.fingerprint()) != (version, fingerprint):
             raise UserError(
-                f"The run needs {job.benchmark} {job.benchmark_version} with the images "
-                f"{job.source_fingerprint}; this installation has version {benchmark.version} and "
+                f"The run needs {name} {version} with the images "
+                f"{fingerprint}; this installation has version {benchmark.version} and "
                 f"{source.fingerprint()}."
             )
         return benchmark, source
@@ -256,11 +294,18 @@ class Bench:
 
         if job.network is None:
             raise ValueError("the job's track uses no network")
-        key = (job.network, job.task, job.source)
+        part = self._covering(job)
+        key = (job.network, job.tested if part == "test" else job.task, job.source)
         if key not in self._networks:
-            benchmark, source = self._parts(job)
+            benchmark, source = self._parts(job, part)
             self._networks[key] = trained(job.network, benchmark, source, device=self.device)
         return self._networks[key]
+
+    def _covering(self, job: Job) -> Part:
+        """The part of a job whose task has all concepts of the train and the test task."""
+        train, _ = self._parts(job)
+        test, _ = self._parts(job, "test")
+        return "train" if covering(train, test) is train else "test"
 
     def _environment(self, job: Job) -> dict[str, Any]:
         if job.network is None:
@@ -278,22 +323,31 @@ class Bench:
                 f"The run {job} follows protocol {job.protocol}; this version of nsl-bench runs {PROTOCOL}."
             )
         benchmark, source = self._parts(job)
+        own = task_of_split(benchmark, job.repeat, self._seed(job))
+        tested, images = None, None
+        if job.test_task:
+            other, images = self._parts(job, "test")
+            space = self._parts(job, self._covering(job))[0].concept_space
+            tested = with_concepts_of(task_of_split(other, job.repeat, self._seed(job)), space)
+            own = with_concepts_of(own, space)
         return Material(
-            task_of_split(benchmark, job.repeat, self._seed(job)),
+            own,
             source,
             job.track,
             self._part(job, "train"),
             self._part(job, "test"),
             partial(self._part, job, "validation") if job.splits is None else None,
+            tested,
+            images,
         )
 
     def _part(self, job: Job, part: Part) -> Data:
         """A part of a job's data; several jobs share it."""
-        benchmark, _ = self._parts(job)
+        benchmark, _ = self._parts(job, part)
         own = part != "test" or benchmark.own_tests or job.splits is not None
         size = "" if part == "test" else job.size
         dial = (job.test_shift, job.test_percent) if part == "test" else (job.train_shift, job.train_percent)
-        place = (job.task, job.source, job.seed, job.sealed, job.splits)
+        place = (job.task, job.tested, job.source, job.seed, job.sealed, job.splits)
         key = (*place, job.network, job.track == "symbolic", size, job.repeat if own else 0, *dial)
         kept = self._data[part]
         if key not in kept:
@@ -311,12 +365,14 @@ class Bench:
         return seed_of(job.seed, job.sealed, self.data_seed)
 
     def _make_part(self, job: Job, part: Part, shift_name: str, percent: float) -> Data:
-        benchmark, source = self._parts(job)
+        benchmark, source = self._parts(job, part)
+        space = self._parts(job, self._covering(job))[0].concept_space
         folder = None if job.splits is None else Path(job.splits)
         if job.track == "symbolic":
             split = symbolic_split(benchmark, part, job.size, job.repeat, seed=self._seed(job), splits=folder)
-            certain = Predictions.certain(split.concepts, len(benchmark.concept_space))
-            return Data(split, None, certain, content_hash(split, benchmark))
+            digest = content_hash(split, benchmark)
+            split = with_concepts(split, space)
+            return Data(split, None, Predictions.certain(split.concepts, len(space)), digest)
         from nsl_bench.perception.predict import image_digests, predictions_of
 
         shift = resolve(shift_name, benchmark, source)
@@ -334,4 +390,4 @@ class Bench:
         if job.network:
             seen = predictions_of(split, source, shift, self.network(job), workers=self.workers)
         digests = image_digests(split, source, shift, workers=self.workers)
-        return Data(split, shift, seen, content_hash(split, benchmark, digests))
+        return Data(with_concepts(split, space), shift, seen, content_hash(split, benchmark, digests))

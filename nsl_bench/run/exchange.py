@@ -12,6 +12,7 @@ from nsl_bench.isolation.command import FolderLearner
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners import task_folders
 from nsl_bench.learners.d2k import learning_task
+from nsl_bench.learners.folder_formats import Format
 from nsl_bench.learners.view import View
 from nsl_bench.run.evaluate import Bench, Outcome
 from nsl_bench.run.job import Job
@@ -19,8 +20,10 @@ from nsl_bench.run.job import Job
 __all__ = ["export", "jobs_in", "score"]
 
 
-def export(jobs: Sequence[Job], out: Path, bench: Bench, *, images: bool) -> Iterator[Path]:
-    """Write a folder for each job; existing folders are not changed.
+def export(
+    jobs: Sequence[Job], out: Path, bench: Bench, *, images: bool, form: Format = "parquet"
+) -> Iterator[Path]:
+    """Write a folder for each job, in a format; existing folders are not changed.
 
     Learners with concepts also get FFNSL's learning task, ``train.las``.
 
@@ -37,7 +40,7 @@ def export(jobs: Sequence[Job], out: Path, bench: Bench, *, images: bool) -> Ite
         train, validation, test = bench.views(job)
         about = {"seed": job.learner_seed(), "job": asdict(job)}
         try:
-            task_folders.write(folder, train, test, validation, images=images, about=about)
+            task_folders.write(folder, train, test, validation, images=images, about=about, form=form)
             if train.track in ("symbolic", "pretrained"):
                 (folder / "train.las").write_text(_as_las(train), encoding="utf-8")
         except OSError as error:
@@ -54,7 +57,8 @@ def _as_las(train: View) -> str:
 
 def _name(job: Job) -> str:
     """A folder's name: readable, and one for each job."""
-    words = "-".join([job.benchmark, str(job.dials), job.size, str(job.repeat), job.key()[:8]])
+    tasks = [job.benchmark, *([job.test_task] if job.test_task else [])]
+    words = "-".join([*tasks, str(job.dials), job.size, str(job.repeat), job.key()[:8]])
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in words)
 
 

@@ -91,8 +91,17 @@ def _answers_alike(learner: str) -> bool:
 
 
 def in_order(jobs: Iterable[Job]) -> list[Job]:
-    """The jobs, with those that may share a fit one after the other; else in their order."""
-    groups: dict[str, list[Job]] = {}
+    """The jobs, with those that may share a fit one after the other; else by their test set.
+
+    Runs with the same test set share its images, and often what a hypothesis answers. A process that takes
+    over half of another's runs (`nsl_bench.run.processes`) so gets test sets of its own.
+    """
+    fits: dict[str, list[Job]] = {}
     for job in jobs:
-        groups.setdefault(job.fit_key(), []).append(job)
-    return [job for group in groups.values() for job in group]
+        fits.setdefault(job.fit_key(), []).append(job)
+    tests: dict[tuple[str, str, str, float], list[Job]] = {}
+    for group in fits.values():
+        first = group[0]
+        test = (first.task, first.source, first.test_shift, first.test_percent)
+        tests.setdefault(test, []).extend(group)
+    return [job for group in tests.values() for job in group]

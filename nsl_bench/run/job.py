@@ -17,6 +17,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.learners.base import About, describe_here, version_of
 from nsl_bench.learners.command import command_of, is_command, version_of_command
 from nsl_bench.run.dials import Dials, combinations
+from nsl_bench.run.structure import member_of
 from nsl_bench.seeding import stable_hash
 from nsl_bench.shift import STANDARD, resolve, short_name
 from nsl_bench.source import ImageSource
@@ -44,6 +45,9 @@ _OUTSIDE = ("splits",)
 def _is_commitment(text: str) -> bool:
     return not text or re.fullmatch("[0-9a-f]{64}", text) is not None
 
+
+_TEST_TASK = ("test_task", "test_task_version", "test_source_fingerprint")
+"""Fields that count only where the test task is another one."""
 
 _SHARE = Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
 
@@ -78,6 +82,11 @@ class Job(Written):
         sealed: commitment of the secret seed that is used instead of `seed`; empty if none (since 3).
         learner_draw: number of the learner's seed, from 0 (since 4).
         protocol: version of the protocol by which runs are done and measured, `PROTOCOL` (since 4).
+        test_task: member of the task's family that the learner is tested on; empty for the task itself
+            (since 5).
+        test_task_version: version of the test task's data; empty for the task itself (since 5).
+        test_source_fingerprint: fingerprint of the image source with the test task's concepts; empty for the
+            task itself (since 5).
     """
 
     benchmark: str
@@ -107,6 +116,9 @@ class Job(Written):
     protocol: Annotated[int, Is("a whole number of 1 or more", least=1)] = field(
         default=1, metadata={"since": 4}
     )
+    test_task: str = field(default="", metadata={"since": 5})
+    test_task_version: str = field(default="", metadata={"since": 5})
+    test_source_fingerprint: str = field(default="", metadata={"since": 5})
 
     former: ClassVar[Mapping[str, str]] = {
         "train_shift": "shift",
@@ -128,6 +140,11 @@ class Job(Written):
         return registry.pinned(self.benchmark, self.benchmark_version)
 
     @property
+    def tested(self) -> str:
+        """The spec of the task that the test set is of, with its version."""
+        return registry.pinned(self.test_task, self.test_task_version) if self.test_task else self.task
+
+    @property
     def dials(self) -> Dials:
         """The shifts and shares of the train and the test set."""
         return Dials(self.train_shift, self.train_percent, self.test_shift, self.test_percent)
@@ -144,7 +161,8 @@ class Job(Written):
 
     def identity(self) -> dict[str, Any]:
         """All values that determine the run's result; paths of folders and the release do not."""
-        told = {name: value for name, value in asdict(self).items() if name not in _OUTSIDE}
+        without = _OUTSIDE if self.test_task else (*_OUTSIDE, *_TEST_TASK)
+        told = {name: value for name, value in asdict(self).items() if name not in without}
         return {**told, "source": source_identity(self.source)}
 
     def key(self) -> str:
@@ -154,6 +172,8 @@ class Job(Written):
     def fit_key(self) -> str:
         """A name of what its learner learns: runs with the same one differ in their test set only."""
         told = {name: value for name, value in self.identity().items() if not name.startswith("test_")}
+        if self.test_source_fingerprint not in ("", self.source_fingerprint):
+            told["concepts_of"] = self.test_task  # the learner has the concepts of both tasks
         return cache.key(told)
 
     def learner_seed(self) -> int:
@@ -172,7 +192,8 @@ class Job(Written):
         return checked(cls, values, "job: ")
 
     def __str__(self) -> str:
-        return f"{self.benchmark} {self.learner} {self.dials} {self.size} {self.repeat}"
+        task = f"{self.benchmark} -> {self.test_task}" if self.test_task else self.benchmark
+        return f"{task} {self.learner} {self.dials} {self.size} {self.repeat}"
 
 
 def source_identity(source: str) -> str:
@@ -198,6 +219,7 @@ def plan(
     splits: Path | None = None,
     sealed: str = "",
     describe: Callable[[str], About] | None = None,
+    test_tasks: Sequence[str] = ("",),
 ) -> list[Job]:
     """Make the jobs of every combination, each once. Every name is looked up before anything runs.
 
@@ -218,9 +240,11 @@ def plan(
         sealed: commitment of a secret seed of the data.
         describe: function from a learner's spec to its track and version; by default it asks the learner in
             this process.
+        test_tasks: members of the task's family to test on; empty for the task itself.
 
     Raises:
-        UserError: an unknown name, a share out of range, or a secret seed together with a folder of splits.
+        UserError: an unknown name, a share out of range, a test task that is not in the family, or a folder
+            of splits together with a secret seed or another test task.
     """
     if sealed and splits is not None:
         raise UserError(f"The splits in {splits} are fixed, so a secret data seed does not apply to them.")
@@ -228,6 +252,7 @@ def plan(
     images = make_source(task, source)
     for shift in shifts:
         resolve(shift, task, images)
+    tested = dict.fromkeys(_tested(task, spec, source, shifts, splits) for spec in test_tasks)
     asked = combinations(shifts, percents) if dials is None else dials
     named = dict.fromkeys(_named(one, task, images) for one in asked)
     for size in sizes:
@@ -235,6 +260,7 @@ def plan(
     factory = registry.factory("network", registry.Spec.parse(network).name)
     network_version = version_of(factory, network, "network")
     describe = describe or describe_here
+    learners = list(dict.fromkeys(map(registry.canonical, learners)))
     about = {
         learner: About(command_of(learner)[0], version_of_command(learner))
         if is_command(learner)
@@ -243,7 +269,8 @@ def plan(
     }
     fingerprint = "" if splits is None else _checked(splits, task, sizes, repeats)
     jobs = {}
-    for size, repeat, one, learner, draw in itertools.product(sizes, repeats, named, learners, draws):
+    every = itertools.product(sizes, repeats, named, learners, draws, tested)
+    for size, repeat, one, learner, draw, place in every:
         own = about[learner].track
         track: Track = "symbolic" if symbolic and own == "pretrained" else own
         job = Job(
@@ -265,9 +292,25 @@ def plan(
             sealed=sealed,
             learner_draw=draw,
             protocol=PROTOCOL,
+            **dict(zip(_TEST_TASK, place, strict=True)),
         )
         jobs[job.key()] = job
     return list(jobs.values())
+
+
+def _tested(
+    task: Benchmark, spec: str, source: str | None, shifts: Sequence[str], splits: Path | None
+) -> tuple[str, str, str]:
+    """The fields of a job that say which task it is tested on; empty for its own."""
+    other = member_of(task, spec) if spec else task
+    if other is task:
+        return "", "", ""
+    if splits is not None:
+        raise UserError(f"The splits in {splits} are those of {task.name}; leave out the test task {spec}.")
+    own = make_source(other, source or task.sources[0])
+    for shift in shifts:
+        resolve(shift, other, own)
+    return other.spec, other.version, own.fingerprint()
 
 
 def _named(dials: Dials, task: Benchmark, source: ImageSource) -> Dials:

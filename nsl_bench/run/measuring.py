@@ -84,6 +84,8 @@ class Material:
         train: the train set.
         test: the test set.
         validation: creates the validation set, for learners that take one; None if there is none.
+        test_task: the task that the test set is of, if it is another one than `benchmark`.
+        test_source: its image source.
     """
 
     benchmark: Benchmark
@@ -92,6 +94,13 @@ class Material:
     train: Data
     test: Data
     validation: Callable[[], Data] | None = None
+    test_task: Benchmark | None = None
+    test_source: ImageSource | None = None
+
+    @property
+    def tested(self) -> Benchmark:
+        """The task that the test set is of."""
+        return self.test_task or self.benchmark
 
     def view(self, data: Data, *, labelled: bool = True, truth: bool = False) -> View:
         """The view of a part that the learner receives.
@@ -101,16 +110,19 @@ class Material:
             labelled: whether the view has labels.
             truth: whether the view has true concepts instead of images and the network's predictions.
         """
+        testing = data.split.part == "test"
+        task = self.tested if testing else self.benchmark
+        source = (self.test_source if testing else None) or self.source
         predictions = data.predictions
         if truth:
-            predictions = Predictions.certain(data.split.concepts, len(self.benchmark.concept_space))
+            predictions = Predictions.certain(data.split.concepts, len(task.concept_space))
         hidden = truth or self.track == "symbolic"
         return View(
             data.split,
-            self.benchmark,
+            task,
             self.track,
             predictions=predictions,
-            source=None if hidden else self.source,
+            source=None if hidden else source,
             shift=None if truth else data.shift,
             labelled=labelled,
         )
@@ -123,7 +135,7 @@ class Material:
         views: dict[str, View] = {}
         if self.track != "symbolic":
             views["framework"] = self.view(self.test, labelled=False)
-        if self.track in ("symbolic", "pretrained"):
+        if self.track in ("symbolic", "pretrained", "few_labels"):
             views["hypothesis"] = self.view(self.test, labelled=False, truth=True)
         return views
 
@@ -200,10 +212,10 @@ def measure_learner(
         found.numbers["fidelity"] = hypothesis.fidelity
     if own is not None:
         found.numbers["atoms"], found.numbers["rules"] = float(own.atoms), float(len(own.rules))
-        if own.language == "asp" and material.benchmark.true_rule:
+        if own.language == "asp" and material.tested.true_rule:
             # Rules may be beyond deciding (not stratified, too hard): then the number is left out.
             with contextlib.suppress(UserError):
-                same = is_true_rule(own.rules, material.benchmark, allowance.memory)
+                same = is_true_rule(own.rules, material.tested, allowance.memory)
                 found.numbers["equivalent"] = float(same)
     _count(found, material, own, answers, allowance)
     if hasattr(learner, "examples_") and material.benchmark.true_rule:
@@ -249,7 +261,7 @@ def _asked_more(
     if test.predictions is None or material.track != "pretrained":
         return found
     for k in interventions:
-        rng = generator("interventions", material.benchmark.name, material.benchmark.version)
+        rng = generator("interventions", material.tested.name, material.tested.version)
         seen = replace(test, predictions=intervened(test.split, test.predictions, k, rng))
         with contextlib.suppress(Unanswered), blaming("predict"):
             labels, _ = answers_of(learner, material.view(seen, labelled=False))
@@ -268,7 +280,7 @@ def _counting(
 
     Where they count, they answer in hypothesis evaluation.
     """
-    benchmark, test = material.benchmark, material.test
+    benchmark, test = material.tested, material.test
     compared = agreement(benchmark, hypothesis, test.split, test.predictions, answers, allowance)
     if compared.share is not None:
         numbers["agreement"] = compared.share
@@ -291,7 +303,7 @@ def _count(
     """Turn answers into numbers, and keep them."""
     import pandas as pd
 
-    benchmark, test = material.benchmark, material.test
+    benchmark, test = material.tested, material.test
     labels = test.split.labels.astype(np.int64)
     told = analyse_errors(benchmark, test.split, test.predictions, hypothesis, answers, allowance=allowance)
     last = next(iter(answers))
@@ -311,6 +323,8 @@ def _count(
             network_uncertainty=_network_uncertainty(test),
             rules=hypothesis,
             record=found.numbers,
+            steps=test.split.steps if benchmark.sequential else None,
+            images=(test.split.concepts != BLANK).sum(axis=1),
         )
         found.numbers.update(compute(METRICS, answered))
     found.numbers.update(told.numbers)
@@ -332,9 +346,11 @@ def _network_uncertainty(data: Data) -> npt.NDArray[np.float64] | None:
 
 def imputed(material: Material) -> Measured:
     """Metrics and predictions of a failed run: the train set's majority class for every example."""
-    labels = material.train.split.labels
-    n_labels = len(material.benchmark.labels)
-    majority = int(np.bincount(labels, minlength=n_labels).argmax())
+    counts = np.bincount(material.train.split.labels, minlength=len(material.benchmark.labels))
+    often = dict(zip(material.benchmark.labels.names, counts.tolist(), strict=True))
+    names = material.tested.labels.names
+    n_labels = len(names)
+    majority = int(np.argmax([often.get(name, 0) for name in names]))
     predicted = np.full(len(material.test.split), majority, np.int16)
     found = Measured()
     answers: dict[str, Answered] = {
@@ -389,6 +405,9 @@ def _frame(
         columns.update({f"p_{name}": probabilities[:, k] for k, name in enumerate(benchmark.labels.names)})
     if causes is not None:
         columns["repaired_by"] = causes
+    if benchmark.sequential:
+        columns["step"] = split.steps
+        columns["images"] = (split.concepts != BLANK).sum(axis=1)
     return pd.DataFrame(columns)
 
 

@@ -62,6 +62,7 @@ class Grid(Declared):
         splits: folder of splits to use instead of generated ones; empty for none.
         preset: name of a preset (`nsl_bench.run.presets`) that sets the shares; empty for none. If no
             shift is named, it uses the task's first one.
+        test_tasks: members of the task's family to test on; if empty, the task itself.
     """
 
     benchmark: str
@@ -88,6 +89,7 @@ class Grid(Declared):
     seed: Annotated[int, Is("a whole number of 64 bits", least=-(2**63), most=2**63 - 1)] = 0
     splits: str = ""
     preset: str = ""
+    test_tasks: Annotated[tuple[str, ...], _TEXTS] = ()
 
     def jobs(self, describe: Callable[[str], About] | None = None, sealed: str = "") -> list[Job]:
         """The grid's jobs, made by `nsl_bench.run.job.plan`.
@@ -119,6 +121,7 @@ class Grid(Declared):
                 splits=Path(self.splits) if self.splits else None,
                 sealed=sealed,
                 describe=describe,
+                test_tasks=self.test_tasks or ("",),
             )
         ]
 

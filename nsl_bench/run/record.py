@@ -20,7 +20,7 @@ from nsl_bench.types import Hypothesis, Status
 
 __all__ = ["SCHEMA", "SCHEMA_FILE", "Record", "published_schema"]
 
-SCHEMA = 4
+SCHEMA = 5
 """Version of the records' form."""
 
 SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
@@ -95,7 +95,7 @@ class Record(Written):
     )
     schema: Annotated[
         int,
-        Is("a whole number between 1 and 4", least=1, most=SCHEMA, schema={"enum": [*range(1, SCHEMA + 1)]}),
+        Is("a whole number between 1 and 5", least=1, most=SCHEMA, schema={"enum": [*range(1, SCHEMA + 1)]}),
     ] = field(default=SCHEMA, compare=False)
 
     def __post_init__(self) -> None:

@@ -30,6 +30,9 @@ _MERGING = Allowance(600.0, 4 << 30)
 _DAMAGED = Advice(
     "a file that a run wrote needs less", "crashed", dict.fromkeys(("SIGSEGV", "SIGABRT"), "it is damaged")
 )
+_COUNTS = ("step", "images")
+"""Columns of whole numbers, where rows are steps of sequences."""
+
 _TEXTS = ("evaluation", "example", "predicted")
 _LONGEST_LABEL = 200
 
@@ -52,7 +55,8 @@ def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
 
     Returns:
         The columns ``evaluation``, ``example``, ``predicted``, ``label`` if it is stored, and ``p_LABEL``
-        unless the learner gave labels only.
+        unless the learner gave labels only; ``step`` and ``images`` (their number) if rows are steps of
+        sequences.
 
     Raises:
         UserError: the file is damaged or has other content.
@@ -130,6 +134,8 @@ def _predictions(path: str, key: str | None) -> list[tuple[str, Any]]:
         if name.startswith("p_"):
             if key is None or column.null_count < len(column):
                 found.append((name, column.to_numpy(zero_copy_only=False)))
+        elif name in _COUNTS and _is_count(column.type) and column.null_count == 0:
+            found.append((name, column.to_numpy(zero_copy_only=False)))
         elif name in _TEXTS or (name == "label" and column.null_count < len(column)):
             coded = column.dictionary_encode()
             places = coded.indices.to_numpy(zero_copy_only=False)
@@ -162,8 +168,14 @@ def _merge(paths: Sequence[str], out: str) -> None:
         raise UserError(f"Predictions cannot be merged ({_short(error)}).") from error
 
 
+def _is_count(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind))
+
+
 def _is_kept(name: str) -> bool:
-    return name in (*_TEXTS, "label") or name.startswith("p_")
+    return name in (*_TEXTS, *_COUNTS, "label") or name.startswith("p_")
 
 
 def _check_words(path: str, columns: Sequence[tuple[str, Any]]) -> None:

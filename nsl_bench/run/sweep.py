@@ -33,6 +33,9 @@ Rerun = Literal["missing", "failed", "all"]
 
 _DASK_SECONDS = 20.0
 
+_WELL = {"ok", "not_applicable"}
+"""Statuses of runs that did not fail."""
+
 _MOST_DEATHS = 3
 """How often in a row workers may die before any run ends."""
 
@@ -79,7 +82,7 @@ class Tally:
     """Counts of a sweep.
 
     Attributes:
-        done: runs that succeeded now.
+        done: runs that succeeded now, or that do not apply to their learner.
         failed: runs that failed now.
         before: runs that had succeeded before.
         failed_before: runs that had failed before and were not repeated.
@@ -115,7 +118,7 @@ def to_do(jobs: Sequence[Job], statuses: Mapping[str, str], rerun: Rerun) -> lis
         rerun: which jobs that have a record to repeat.
     """
     known = {} if rerun == "all" else statuses
-    skipped = {"ok"} if rerun == "failed" else set(known.values())
+    skipped = _WELL if rerun == "failed" else set(known.values())
     return [job for job in jobs if known.get(job.key()) not in skipped]
 
 
@@ -150,7 +153,8 @@ def sweep(
     statuses = {} if rerun == "all" else store.statuses()
     missing = {job.key(): job for job in in_order(to_do(jobs, statuses, rerun))}
     kept = [statuses[key] for key in {job.key() for job in jobs} - missing.keys()]
-    before_now = kept.count("ok"), len(kept) - kept.count("ok")
+    well = sum(status in _WELL for status in kept)
+    before_now = well, len(kept) - well
     total, failed, deaths = len(missing), 0, 0
     visible = sys.stderr.isatty() or "ipykernel" in sys.modules
     show = tqdm(total=total, unit="run", disable=not visible, dynamic_ncols=True)
@@ -161,7 +165,7 @@ def sweep(
                 for outcome in _outcomes(list(missing.values()), bench, executor):
                     keep(store, outcome)
                     del missing[outcome.record.job.key()]
-                    if outcome.record.status != "ok":
+                    if outcome.record.status not in _WELL:
                         failed += 1
                         on_failure(outcome.record)
                     heard(outcome.record, total - len(missing), total)

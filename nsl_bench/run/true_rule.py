@@ -10,9 +10,12 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.guarded.call import GROUNDING_SECONDS, Allowance
 from nsl_bench.guarded.rules import crisp, equivalence
-from nsl_bench.types import WeightedExample
+from nsl_bench.types import LabelSpace, WeightedExample
 
 __all__ = ["example_quality", "is_true_rule"]
+
+_NONE = -3
+"""No label of the task, nor what rules derive."""
 
 _EQUIVALENCE_SECONDS = 20.0
 """What a search for a difference may take; grounding may take `GROUNDING_SECONDS` besides."""
@@ -28,22 +31,56 @@ def example_quality(examples: list[WeightedExample], benchmark: Benchmark) -> di
     """
     if not examples or not benchmark.true_rule:
         return {}
-    contexts = [example.context for example in examples]
+    asked, contexts, wanted = [], [], []
+    for k, example in enumerate(examples):
+        for context, label in _labels_in(example, benchmark):
+            asked.append(k)
+            contexts.append(context)
+            wanted.append(label)
     what = "the true rule, on the examples that the learner generated"
     derived = crisp([benchmark.true_rule], benchmark.background, contexts, benchmark.labels, what=what)
-    correct = np.array(
-        [
-            label >= 0
-            and benchmark.labels.inclusions(label) == example.inclusions
-            and benchmark.labels.exclusions(label) == example.exclusions
-            for label, example in zip(derived.tolist(), examples, strict=True)
-        ]
-    )
+    wrong = np.bincount(asked, derived != np.array(wanted), minlength=len(examples))
+    correct = wrong == 0
     penalties = np.array([example.penalty or 0 for example in examples])
     return {
         "weight_penalty_ratio": float(penalties[correct].sum() / max(1, penalties.sum())),
         "incorrect_examples": float(np.mean(~correct)),
     }
+
+
+def _labels_in(example: WeightedExample, benchmark: Benchmark) -> list[tuple[tuple[str, ...], int]]:
+    """The context of each row of an example and the label that the example says it has, or `_NONE`.
+
+    A row is an example. A sequence that is one example has the labels of all its steps, and its context does
+    not say which step is asked.
+    """
+    space = benchmark.labels
+    asks = {fact.partition("(")[0] for fact in benchmark.current_step(1)}
+    if not benchmark.sequential or any(fact.partition("(")[0] in asks for fact in example.context):
+        return [(example.context, _label_of(example.inclusions, example.exclusions, space))]
+    required, forbidden = set(example.inclusions), set(example.exclusions)
+    found: list[tuple[tuple[str, ...], int]] = []
+    while True:
+        step = len(found) + 1
+        atoms = {atom: benchmark.step_atom(atom, step) for atom in space.atoms if atom is not None}
+        mine, others = (
+            tuple(atom for atom, at_step in atoms.items() if at_step in given)
+            for given in (required, forbidden)
+        )
+        if not mine and not others:
+            return found or [(example.context, _NONE)]
+        found.append((example.context + benchmark.current_step(step), _label_of(mine, others, space)))
+
+
+def _label_of(inclusions: tuple[str, ...], exclusions: tuple[str, ...], space: LabelSpace) -> int:
+    """The label with these inclusions and exclusions, or `_NONE`."""
+    given = (set(inclusions), set(exclusions))
+    places = (
+        label
+        for label in range(len(space))
+        if given == (set(space.inclusions(label)), set(space.exclusions(label)))
+    )
+    return next(places, _NONE)
 
 
 def is_true_rule(rules: tuple[str, ...], benchmark: Benchmark, memory: int | None = None) -> bool:

@@ -11,7 +11,14 @@ import torch
 
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.learners.base import Learner, hypothesis_of, labels_of, probabilities_of, track_of
+from nsl_bench.learners.base import (
+    Learner,
+    fixed_sizes,
+    hypothesis_of,
+    labels_of,
+    probabilities_of,
+    track_of,
+)
 from nsl_bench.testing.cases import Tests
 from nsl_bench.testing.toy import Patches, patches, view
 from nsl_bench.types import Hypothesis, Split
@@ -52,7 +59,10 @@ class LearnerTests(Tests):
         return learner.fit(view(train, benchmark=benchmark)) or learner
 
     def test_declares_a_track(self) -> None:
-        assert track_of(self.make()) in ("symbolic", "pretrained", "label_only", "end_to_end")
+        assert track_of(self.make()) in ("symbolic", "pretrained", "few_labels", "label_only", "end_to_end")
+
+    def test_declares_what_sizes_are_fixed(self) -> None:
+        assert set(fixed_sizes(self.make())) <= {"slots", "labels"}
 
     def test_gives_probabilities_and_labels(self, fitted: Learner) -> None:
         benchmark, _, test = self.splits()

@@ -13,6 +13,7 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import make_source, make_split, symbolic_split, task_of_split
 from nsl_bench.inference.crisp import crisp_labels
 from nsl_bench.las.bias.hypothesis import count_atoms
+from nsl_bench.run.structure import covering
 from nsl_bench.shift import resolve
 from nsl_bench.testing.cases import Tests
 from nsl_bench.types import BLANK, Part, Split
@@ -71,10 +72,11 @@ class TaskTests(Tests):
         assert layout.rows * layout.columns >= len(task.slots)
 
     def test_examples_have_the_declared_columns(self, task: Benchmark, train: Split) -> None:
-        assert train.part == "train" and len(train) == self.size
+        assert train.part == "train" and train.n_sequences == self.size
+        assert task.sequential or not train.is_sequential
         assert train.concept_space.concepts == task.concept_space.concepts
         assert train.concepts.dtype == train.labels.dtype == np.int16
-        assert train.concepts.shape == (self.size, len(task.slots))
+        assert train.concepts.shape == (len(train), len(task.slots))
         assert train.concepts.min() >= BLANK and train.concepts.max() < len(task.concept_space)
         assert set(train.labels.tolist()) <= set(range(len(task.labels)))
         assert set(train.metadata) == set(task.metadata)
@@ -82,7 +84,7 @@ class TaskTests(Tests):
     def test_every_label_occurs(self, task: Benchmark, train: Split) -> None:
         test = symbolic_split(task, "test")
         assert set(train.labels.tolist()) | set(test.labels.tolist()) == set(range(len(task.labels)))
-        assert len(test) == task.test_size
+        assert test.n_sequences == task.test_size
 
     def test_the_seed_decides_the_examples(self, train: Split) -> None:
         assert _rows(symbolic_split(self.make(), "train", str(self.size))) == _rows(train)
@@ -95,25 +97,25 @@ class TaskTests(Tests):
     def test_train_validation_and_test_sets_share_nothing(self, task: Benchmark, train: Split) -> None:
         validation = symbolic_split(task, "validation", str(self.size))
         assert validation.part == "validation" and len(validation) > 0
-        sets = [set(_rows(split)) for split in (train, validation, symbolic_split(task, "test"))]
+        sets = [set(_sequences(split)) for split in (train, validation, symbolic_split(task, "test"))]
         assert self.few or sum(map(len, sets)) == len(set.union(*sets))
 
     def test_the_true_rule_gives_the_labels(self, task: Benchmark, train: Split) -> None:
         _need_true_rule(task)
-        contexts = task.contexts(train.concepts, train.metadata)
+        contexts = task.contexts(train.concepts, train.metadata, train.steps)
         found = crisp_labels([task.true_rule], task.background, contexts, task.labels)
         assert np.array_equal(found, train.labels)
 
     def test_the_true_rule_needs_the_examples(self, task: Benchmark, train: Split) -> None:
         """The background knowledge alone labels nothing right that is not the default label."""
-        contexts = task.contexts(train.concepts, train.metadata)
+        contexts = task.contexts(train.concepts, train.metadata, train.steps)
         found = crisp_labels([], task.background, contexts, task.labels)
         assert not np.array_equal(found, train.labels)
 
     def test_the_inputs_hold_the_examples(self, task: Benchmark, train: Split) -> None:
         import clingo
 
-        for context in task.contexts(train.concepts, train.metadata)[:_INPUTS_ASKED]:
+        for context in task.contexts(train.concepts, train.metadata, train.steps)[:_INPUTS_ASKED]:
             control = clingo.Control(["--warn=none"])
             wanted = "".join(f":- not {fact}.\n" for fact in context)
             control.add("base", [], f"{task.background}\n{task.inputs}\n{wanted}")
@@ -126,7 +128,7 @@ class TaskTests(Tests):
 
     def test_features_have_names(self, task: Benchmark, train: Split) -> None:
         features = task.features(train.concepts, train.metadata)
-        assert features.dtype == np.float32 and len(features) == self.size
+        assert features.dtype == np.float32 and len(features) == len(train)
         assert len(task.feature_names()) in (0, features.shape[1])
 
     def test_images_show_the_concepts(self, task: Benchmark) -> None:
@@ -149,6 +151,17 @@ class TaskTests(Tests):
         again: Any = pickle.loads(pickle.dumps(task))
         assert _rows(symbolic_split(again, "train", str(self.size))) == _rows(train)
 
+    def test_members_of_its_family_share_its_words(self, task: Benchmark) -> None:
+        if task.family is None:
+            pytest.skip("the task is of no family")
+        for spec in task.family.members:
+            other: Benchmark = registry.create("benchmark", spec)
+            assert other.family is not None and other.family.name == task.family.name
+            assert other.spec == spec, "members must be named by their shortest spec"
+            assert other.concept_space.name == task.concept_space.name
+            assert other.sequential == task.sequential
+            covering(task, other)
+
 
 def _need_true_rule(task: Benchmark) -> None:
     if not task.true_rule:
@@ -159,3 +172,10 @@ def _rows(split: Split) -> list[tuple[Any, ...]]:
     """What tells examples apart: concepts and meta-data."""
     columns = [split.concepts.tolist(), *(column.tolist() for column in split.metadata.values())]
     return [(tuple(concepts), *values) for concepts, *values in zip(*columns, strict=True)]
+
+
+def _sequences(split: Split) -> list[tuple[Any, ...]]:
+    """`_rows` of each sequence together."""
+    rows = _rows(split)
+    ends = [*split.first_rows[1:].tolist(), len(rows)]
+    return [tuple(rows[start:end]) for start, end in zip(split.first_rows.tolist(), ends, strict=True)]

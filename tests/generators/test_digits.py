@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from nsl_bench.generators.sources.digits import Mnist, SklearnDigits
+from nsl_bench.generators.sources.mnist_train import MnistTrain
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError
+from nsl_bench.source import ImageSource
 from nsl_bench.testing import SourceTests
 from nsl_bench.testing.sources import PARTS
 from nsl_bench.types import ConceptSpace
@@ -72,6 +74,21 @@ class TestMnist(SourceTests):
             labels = source.labels(part)
             images = source.render(part, np.arange(len(labels)))
             assert np.array_equal(images[:, 0, 0, 0], labels + 1)
+
+
+class TestMnistTrain(TestMnist):
+    """Nearly all train images are in pool A, and all test images in pool B."""
+
+    total = {"network": 6, "a": 54, "b": 60}  # noqa: RUF012
+
+    @classmethod
+    def make(cls) -> MnistTrain:
+        return MnistTrain(cls.root, digits(6))
+
+    def test_parts_are_stratified(self, source: ImageSource) -> None:
+        counts = {part: np.bincount(source.labels(part)) for part in PARTS}
+        train = counts["network"] + counts["a"]
+        assert np.array_equal(counts["network"], 10 * train // 100)
 
 
 class TestRealMnist:

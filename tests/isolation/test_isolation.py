@@ -63,7 +63,7 @@ def test_isolation_changes_no_result(spec: str) -> None:
 
 def test_generated_examples_come_back() -> None:
     learner = registry.create("learner", "ffnsl").fit(view(patches()))
-    assert outcome("ffnsl")[3].examples_ == learner.examples_
+    assert outcome("ffnsl")[3].examples_ == list(learner.examples_)
 
 
 READER = """

@@ -48,6 +48,50 @@ def test_predicts_each_image_once(network: Network) -> None:
     assert np.array_equal(again, probabilities[:3]) and np.array_equal(more[1], probabilities[0])
 
 
+def test_what_another_process_works_on_is_done_last(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(predict, "_BLOCK", 10)
+    source, wanted = PatchSource(), np.arange(30, dtype=np.int64)
+    path = predict._path("predictions", source, "a", None, network.fingerprint())
+    turns: list[list[int]] = []
+    missing = [wanted]
+
+    def look() -> np.ndarray:
+        return missing[-1]
+
+    held = cache.lock(path.with_name(f"{path.stem}-0"))
+    held.__enter__()
+    for block in predict._in_turns(path, look, 1):
+        turns.append(block.tolist())
+        missing.append(np.setdiff1d(missing[-1], block))
+        if len(turns) == 2:  # the other one is ready with a part of its block
+            missing.append(np.setdiff1d(missing[-1], np.arange(4)))
+            held.__exit__(None, None, None)
+    assert turns == [[*range(10, 20)], [*range(20, 30)], [*range(4, 10)]]
+
+
+def test_rows_that_vanish_are_made_again(
+    network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, indices = PatchSource(), np.array([2, 8], np.int64)
+    merge, vanished = predict._Table.merge, []
+
+    def merging(table: predict._Table, path: Path, *given: np.ndarray) -> object:
+        found = merge(table, path, *given)
+        if not vanished or vanished == ["always"]:
+            path.unlink()
+            vanished.extend([] if vanished else ["once"])
+        return found
+
+    monkeypatch.setattr(predict._Table, "merge", merging)
+    seen, _ = predict.predict(network, source, "a", None, indices)
+    assert np.array_equal(seen, network.predict_proba(source.render("a", indices)))
+    vanished[:] = ["always"]
+    with pytest.raises(UserError, match="are removed during the run"):
+        predict.predict(network, source, "b", None, indices)
+
+
 def test_parts_shifts_sources_and_networks_are_kept_apart(network: Network) -> None:
     indices = np.array([1, 2], np.int64)
     other = trained_networks.train_network(SPEC, Patches(), PatchSource(), seed=1)

@@ -113,3 +113,6 @@ def test_jobs_that_share_a_fit_follow_each_other() -> None:
     assert len(set(keys)) == 8 == sum(a != b for a, b in zip(keys, [*keys[1:], ""], strict=True))
     alike = plan("sudoku_4x4", LEARNERS, shifts=["rotate90"], percents=[0, 50, 100])
     assert in_order(alike) == alike, "train sets that differ keep their order"
+    twice = plan("sudoku_4x4", LEARNERS, shifts=["rotate90"], percents=[0, 100], repeats=[1, 2])
+    places = [(job.test_percent, job.repeat) for job in in_order(twice)]
+    assert list(dict.fromkeys(places)) == [(0, 1), (0, 2), (100, 1), (100, 2)], "test sets stay together"

@@ -81,9 +81,9 @@ BROKEN = {
     "timed out": (changed(timed_out="no"), "timed_out must be true or false"),
     "perception": (changed(perception={"train": {"confidence": [1]}}), "perception must be"),
     "perception list": (changed(perception=[]), "perception must be"),
-    "schema": (changed(schema=True), "schema must be a whole number between 1 and 4; got true"),
-    "schema float": (changed(schema=1.0), "schema must be a whole number between 1 and 4; got 1.0"),
-    "schema of tomorrow": (changed(schema=5), "schema must be a whole number between 1 and 4; got 5"),
+    "schema": (changed(schema=True), "schema must be a whole number between 1 and 5; got true"),
+    "schema float": (changed(schema=1.0), "schema must be a whole number between 1 and 5; got 1.0"),
+    "schema of tomorrow": (changed(schema=6), "schema must be a whole number between 1 and 5; got 6"),
     "half a character": (changed(message="X").replace('"X"', r'"\ud800"'), "not valid JSON"),
     "no UTF-8": (changed(message="XY"), "not valid JSON"),
 }

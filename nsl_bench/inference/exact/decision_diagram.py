@@ -46,6 +46,10 @@ class Diagram:
         Its size depends on the order in which the slots are read: where that is large in the given
         order, each slot is tried as the first and as the last.
 
+        Args:
+            slots: the slots of the table's axes.
+            table: the outcome for every combination of values, with one axis for each slot.
+
         Raises:
             TooLarge: it has too many edges in all of these orders.
         """

@@ -249,6 +249,14 @@ def answer(program: str, samples: int | None = None, seed: int = 0) -> dict[str,
     """The probabilities of a ProbLog program's queries, exact or from samples.
 
     Labels that no sample holds are left out by ProbLog; they have probability 0.
+
+    Args:
+        program: a ProbLog program with queries.
+        samples: number of samples; None for exact inference.
+        seed: of the samples.
+
+    Returns:
+        Probabilities by the query's text.
     """
     from problog import get_evaluatable
     from problog.program import PrologString

@@ -34,7 +34,12 @@ class Domains:
 
     @classmethod
     def of(cls, program: GroundProgram, concepts: int) -> Domains:
-        """The classes of a program's values."""
+        """The classes of a program's values.
+
+        Args:
+            program: the ground program.
+            concepts: number of concepts.
+        """
         consequences: dict[int, list[GroundRule]] = {}
         plain: set[int] = set()
         for rule in program.rules:

@@ -40,6 +40,10 @@ _REMEMBERED = 1 << 16
 def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
     """The rules of a program, one text each, as clingo prints them.
 
+    Args:
+        text: rules in ASP.
+        what: what messages call it.
+
     Raises:
         UserError: a syntax error, or a statement that is not a rule (`#script`, `#include`, ...).
     """
@@ -55,6 +59,10 @@ def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
 def rules_in(texts: Sequence[str], what: str = "the hypothesis") -> tuple[str, ...]:
     """The rules that texts hold together, one each, however many stand in one text.
 
+    Args:
+        texts: rules in ASP.
+        what: what messages call them.
+
     Raises:
         UserError: they do not parse, or hold what is neither rule nor constant.
     """
@@ -65,6 +73,11 @@ def count_atoms(benchmark: Benchmark, texts: Sequence[str], what: str = "the hyp
     """Count the literals of heads and bodies as the task's language bias scores them (`hypothesis_cost`).
 
     If a constraint of the bias forbids one of the rules, every literal counts, including heads.
+
+    Args:
+        benchmark: the task, whose language bias counts.
+        texts: rules in ASP.
+        what: what messages call them.
 
     Raises:
         UserError: a rule does not parse, or the task's language bias is wrong.
@@ -125,6 +138,10 @@ def hypothesis_cost(task: LasTask, rules: Sequence[str]) -> int:
     A text may hold several rules, all of which count; equal ones count once. A rule that is given whole and
     that the modes allow as well costs what is less. Of the ways to read a rule by the modes, the cheapest
     counts; in a rule that they do not allow, what looks like a type guard is free.
+
+    Args:
+        task: the learning task.
+        rules: rules in ASP.
 
     Raises:
         ForbiddenRule: a constraint of ``#bias`` forbids a rule.
@@ -193,6 +210,10 @@ def with_type_guards(task: LasTask, rule: str) -> str:
     """The rule with the guard ``type(V)`` of each variable whose type the mode declarations tell.
 
     Of a rule that they do not allow, each literal tells what it can.
+
+    Args:
+        task: the learning task.
+        rule: one rule in ASP.
     """
     known = domains(task)
     read = _read(rule)

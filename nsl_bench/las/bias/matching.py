@@ -65,7 +65,13 @@ def readings(bias: LanguageBias, known: Domains, rule: Rule, *, exact: bool) -> 
 
 
 def types_told(bias: LanguageBias, known: Domains, rule: Rule) -> Types:
-    """The types of variables that the literals of a rule tell one by one, also of one not allowed."""
+    """The types of variables that the literals of a rule tell one by one, also of one not allowed.
+
+    Args:
+        bias: the mode declarations.
+        known: the task's types.
+        rule: the rule.
+    """
     types: Types = {}
     if not rule.is_open:
         reader = _Reader(bias, known, rule, exact=False)

@@ -91,7 +91,13 @@ def hypothesis_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget |
 
 
 def growing_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget | None = None) -> Iterator[Space]:
-    """The space after each level, up to the one that `hypothesis_space` gives."""
+    """Yield the space after each level, up to the one that `hypothesis_space` gives.
+
+    Args:
+        task: the learning task.
+        max_rules: number of rules at which the space is cut.
+        budget: when to stop; None for no limit.
+    """
     budget = budget or Budget()
     bias = task.bias
     known = domains(task)

@@ -102,6 +102,10 @@ class Encoding:
         """Ground some examples; False if time or memory ran out before all were there.
 
         A demand for *no* answer set is only exact if the program is `deterministic`.
+
+        Args:
+            wanted: demands; those whose example is grounded already are passed over.
+            budget: when to stop.
         """
         if not self._prepared and not self._prepare(budget):
             return False
@@ -198,7 +202,12 @@ class Encoding:
         self.total += weight
 
     def cost(self, model: Model, chosen: Iterable[int]) -> int:
-        """What a model costs; clingo itself tells only its last 32 bits."""
+        """What a model costs; clingo itself tells only its last 32 bits.
+
+        Args:
+            model: a model of the grounded encoding.
+            chosen: the rules that it chooses, indices into `rules`.
+        """
         if self.total <= LARGEST:
             return sum(model.cost)
         paid = sum(weight for symbol, holds, weight in self._soft if model.contains(symbol) == holds)

@@ -77,12 +77,22 @@ class Incumbent:
         return found
 
     def missed(self, found: Score, *, positive: bool) -> set[Content]:
-        """The contents of the uncovered examples that are positive, or negative."""
+        """The contents of the uncovered examples that are positive, or negative.
+
+        Args:
+            found: the score of a hypothesis.
+            positive: whether positive or negative examples are asked for.
+        """
         pairs = zip(self._task.examples, found.covered, strict=True)
         return {content(e) for e, ok in pairs if not ok and e.positive == positive}
 
     def raise_bound(self, outcome: Outcome, space: Space) -> None:
-        """Use the lower bound of an optimisation over a space that may be cut."""
+        """Use the lower bound of an optimisation over a space that may be cut.
+
+        Args:
+            outcome: the result of an optimisation.
+            space: the hypothesis space that it ran over.
+        """
         lower = outcome.lower
         if outcome.proven and outcome.chosen is None and self.total is None:
             lower = space.horizon or 0
@@ -98,7 +108,12 @@ class Incumbent:
             self._proven_by = self._tiers[-1]
 
     def unsatisfiable(self, core: Sequence[Demand], statistics: Mapping[str, float]) -> Solution:
-        """The answer to a task whose hard examples no hypothesis covers together."""
+        """The answer to a task whose hard examples no hypothesis covers together.
+
+        Args:
+            core: demands that no hypothesis meets together.
+            statistics: of the search.
+        """
         contents = {demand.content for demand in core}
         names = [e.id for e in self._task.examples if e.penalty is None and content(e) in contents]
         shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
@@ -113,7 +128,12 @@ class Incumbent:
         )
 
     def answer(self, statistics: Mapping[str, float], message: str = "") -> Solution:
-        """What to answer: the best hypothesis, proven or not, or that none was found."""
+        """What to answer: the best hypothesis, proven or not, or that none was found.
+
+        Args:
+            statistics: of the search.
+            message: what the user should know, e.g. why the search ended early.
+        """
         if self.contradiction:
             message += f" The search contradicts itself: {self.contradiction}. Please report the task."
         message = message.strip()

@@ -126,6 +126,10 @@ class Bodies:
     def ground_parts(self, head_types: tuple[str, ...], relevance: Relevance) -> list[Body]:
         """The literals as bodies of their own, where a rule's variables are the head's alone.
 
+        Args:
+            head_types: types of the head's variables.
+            relevance: cells that a rule should fill, and cells that it should not.
+
         Raises:
             Undecided: bodies may have other variables.
         """

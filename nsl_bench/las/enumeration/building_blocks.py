@@ -199,7 +199,12 @@ def placed_view(table: Bits, variables: tuple[int, ...], n: int) -> Bits:
 
 
 def cheapest(blocks: Iterable[BuildingBlock], limits: Limits) -> list[BuildingBlock]:
-    """The blocks without those whose table another one has, with the same safety, at no higher price."""
+    """The blocks without those whose table another one has, with the same safety, at no higher price.
+
+    Args:
+        blocks: the blocks, each with its table and price.
+        limits: the bounds of the language bias, by which prices are compared.
+    """
     best: dict[tuple[object, ...], list[tuple[int, ...]]] = {}
     kept = []
     for block in sorted(blocks, key=lambda b: (b.used.cost, b.used.variables, b.used.literals)):

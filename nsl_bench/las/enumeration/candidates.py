@@ -49,6 +49,11 @@ class Candidate(NamedTuple):
 def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[Candidate]:
     """One candidate, the cheapest, for each set of cells that some rule fills and that may pay.
 
+    Args:
+        bodies: makes the bodies for a head's variables.
+        forms: the heads.
+        cells: the cells that targets ask about.
+
     Raises:
         Undecided: see `Bodies.bodies`.
     """
@@ -73,7 +78,12 @@ def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[
 
 
 def given_candidates(given: Sequence[WeightedRule], cells: Cells) -> list[Candidate]:
-    """Rules given whole: each fills one row of its own, in every column."""
+    """Rules given whole: each fills one row of its own, in every column.
+
+    Args:
+        given: the rules that the language bias gives whole.
+        cells: the cells that targets ask about.
+    """
     found = []
     words = np.arange(cells.wanted.shape[-1])
     full = pack(np.ones(cells.n, np.bool_))

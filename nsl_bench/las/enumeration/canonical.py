@@ -39,6 +39,10 @@ class Renamings:
 
         Where these are very many, only orders that differ among variables of equal use, and one if these
         are too many as well: equal conjunctions may then be taken for different ones.
+
+        Args:
+            types: the type of each variable.
+            placements: where the literals have which variables.
         """
         found = self._known.get(types)
         if found is None:
@@ -77,7 +81,13 @@ class Renamings:
     def least(
         self, types: tuple[str, ...], placements: Sequence[Placement], orders: Sequence[Order]
     ) -> tuple[tuple[str, ...], tuple[Placement, ...], Order]:
-        """Sorted types, the least renaming of the placements, and the order that gives it."""
+        """Sorted types, the least renaming of the placements, and the order that gives it.
+
+        Args:
+            types: the type of each variable.
+            placements: where the literals have which variables.
+            orders: the orders of variables to try, from `orders`.
+        """
         best: tuple[Placement, ...] | None = None
         chosen = orders[0]
         for order in orders:

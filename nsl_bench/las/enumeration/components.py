@@ -59,7 +59,12 @@ class Body(NamedTuple):
 
 
 def distinct(bodies: Sequence[Body], limits: Limits) -> list[Body]:
-    """Without bodies that another one equals at no higher cost."""
+    """Without bodies that another one equals at no higher cost.
+
+    Args:
+        bodies: the bodies.
+        limits: the bounds of the language bias, by which costs are compared.
+    """
     best: dict[tuple[object, ...], list[tuple[int, ...]]] = {}
     kept = []
     for body in sorted(bodies, key=lambda b: (b.used.cost, b.used.literals)):

@@ -45,7 +45,12 @@ class Relevance:
         return holds[self.positions % len(holds)]
 
     def as_harmful(self, parent: Bits, child: Bits) -> bool:
-        """Whether a child holds wherever its parent does and is unwanted, so that the parent is no worse."""
+        """Whether a child holds wherever its parent does and is unwanted, so that the parent is no worse.
+
+        Args:
+            parent: uint64, of the shape of `cells`: where the parent holds.
+            child: the same of the child.
+        """
         return not ((parent ^ child) & self.unwanted).any()
 
 

@@ -55,7 +55,13 @@ class Limits(NamedTuple):
     budget: Budget
 
     def allow(self, used: Resources, more: Resources, variables: int = 0) -> bool:
-        """Whether `used`, `more` and `variables` more variables together keep to the bounds."""
+        """Whether `used`, `more` and `variables` more variables together keep to the bounds.
+
+        Args:
+            used: what a conjunction uses.
+            more: what would be added to it.
+            variables: number of variables besides those of both.
+        """
         return (
             used.variables + more.variables + variables <= self.variables
             and (self.literals is None or used.literals + more.literals <= self.literals)

@@ -31,7 +31,13 @@ class Rule(NamedTuple):
 
 
 def rule_text(rule: Rule, literals: Sequence[BodyLiteral], vocabulary: Vocabulary) -> str:
-    """The rule in ASP, with type guards and, without replacement, inequalities."""
+    """The rule in ASP, with type guards and, without replacement, inequalities.
+
+    Args:
+        rule: a head and placed body literals, or a rule given whole.
+        literals: the body literals by their numbers.
+        vocabulary: the task's types and guards.
+    """
     if rule.given or rule.head is None:
         return rule.given
     order = list(dict.fromkeys([*range(len(rule.head.types)), *(v for _, vs in rule.parts for v in vs)]))

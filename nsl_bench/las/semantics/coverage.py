@@ -84,6 +84,12 @@ def covered(
 ) -> list[bool]:
     """Whether the hypothesis covers each example of the task (or each of `examples`).
 
+    Args:
+        task: the learning task.
+        hypothesis: rules in ASP.
+        examples: the examples to check; all of the task if empty.
+        budget: when to stop; None for no limit.
+
     Raises:
         Expired: time or memory ran out; never without a `budget`.
         UserError: a rule does not parse or is refused.
@@ -150,7 +156,12 @@ def _bravely(program: Replicas, contents: Sequence[Content], budget: Budget | No
 
 
 def joint_program(program: Replicas, contents: Mapping[int, Content]) -> str:
-    """The replicas of the given examples as one program; `Replicas.covers` says that one is covered."""
+    """The replicas of the given examples as one program; `Replicas.covers` says that one is covered.
+
+    Args:
+        program: replicas of the background and the hypothesis.
+        contents: what each example asks for, by its number.
+    """
     lines = [program.shared, program.common, program.frame(), *(f"{program.example(i)}." for i in contents)]
     for i, (inclusions, exclusions, context) in contents.items():
         lines += [program.context(i, context), program.covered(i, inclusions, exclusions)]

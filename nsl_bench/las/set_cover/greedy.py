@@ -17,7 +17,12 @@ _EXCHANGES = 48
 
 
 def greedy(instance: Instance, budget: Budget | None = None) -> tuple[tuple[int, ...], int]:
-    """A good choice (indices into `rules`), and its score."""
+    """A good choice (indices into `rules`), and its score.
+
+    Args:
+        instance: the optimisation problem.
+        budget: when to stop improving; None for no limit.
+    """
     return min((_greedy(instance, caution, budget) for caution in (0, 1)), key=lambda found: found[1])
 
 

@@ -42,6 +42,10 @@ def dominated(instance: Instance, considered: Flags) -> Flags:
 
     The other one costs no more, supports all that the rule supports and violates nothing else. Of rules
     that dominate each other, one is kept.
+
+    Args:
+        instance: the optimisation problem, with r rules.
+        considered: bool [r], the rules that are still in use.
     """
     n = len(instance.rules)
     found = np.zeros(n, np.bool_)

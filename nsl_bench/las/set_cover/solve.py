@@ -32,6 +32,11 @@ def solve(instance: Instance, backend: Backend = "rc2", budget: Budget | None = 
     """The choice of least score; `rules` are candidates' indices.
 
     On a deadline, the best choice so far, with a bound.
+
+    Args:
+        instance: the optimisation problem.
+        backend: the solver.
+        budget: when to stop; None for no limit.
     """
     known = _chosen(instance, (), instance.score(()))
     instance = prune(instance, known.score)

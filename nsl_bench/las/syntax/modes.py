@@ -30,6 +30,11 @@ _OPTIONS = ("positive", "negative", "anti_reflexive", "symmetric")
 def parse_mode_head(source: Source, text: str, offset: int) -> ModeHead:
     """The ``#modeh`` statement `text` at `offset`.
 
+    Args:
+        source: the task's text, for messages.
+        text: the statement.
+        offset: where it begins, in characters.
+
     Raises:
         UserError: it has another form.
     """
@@ -44,6 +49,11 @@ def parse_mode_head(source: Source, text: str, offset: int) -> ModeHead:
 
 def parse_mode_body(source: Source, text: str, offset: int) -> ModeBody:
     """The ``#modeb`` statement `text` at `offset`.
+
+    Args:
+        source: the task's text, for messages.
+        text: the statement.
+        offset: where it begins, in characters.
 
     Raises:
         UserError: it has another form.

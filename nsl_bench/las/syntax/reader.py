@@ -93,19 +93,46 @@ class TaskText(NamedTuple):
 
 
 def read_task(path: Path, dialect: Dialect | None = None) -> TaskText:
-    """The task in the file at `path`; see `LasTask.read`."""
+    """The task in the file at `path`; see `LasTask.read`.
+
+    Args:
+        path: the file.
+        dialect: see `LasTask.parse`.
+
+    Raises:
+        UserError: the file does not exist, or has a syntax error.
+    """
     return parse_task(read_text(path), path.name, dialect)
 
 
 def parse_task(text: str, name: str, dialect: Dialect | None = None) -> TaskText:
-    """The task that `text` states; see `LasTask.parse`."""
+    """The task that `text` states; see `LasTask.parse`.
+
+    Args:
+        text: the task.
+        name: what messages call it.
+        dialect: see `LasTask.parse`.
+
+    Raises:
+        UserError: a syntax error; the message has the line.
+    """
     return _Reader(Source(text, name), dialect).task()
 
 
 def build_task(
     examples: tuple[WeightedExample, ...], background: str, language_bias: str, name: str
 ) -> TaskText:
-    """A task of `examples` and the two texts; see `LasTask.build`."""
+    """A task of `examples` and the two texts; see `LasTask.build`.
+
+    Args:
+        examples: the examples.
+        background: background knowledge in ASP.
+        language_bias: mode declarations and other statements of the bias.
+        name: what messages call the task.
+
+    Raises:
+        UserError: a syntax error in one of the texts.
+    """
     task = _Reader(Source(f"{background}\n{language_bias}", name)).task()
     contexts = {text: None for example in examples for text in example.context}
     for text in {t: None for e in examples for t in (*e.context, *e.inclusions, *e.exclusions)}:

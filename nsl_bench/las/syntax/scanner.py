@@ -63,7 +63,12 @@ class Source:
         return line + 1, offset - (self._ends[line - 1] if line else -1)
 
     def error(self, offset: int, message: str) -> UserError:
-        """The error that `message` is, at `offset`."""
+        """The error that `message` is, at `offset`.
+
+        Args:
+            offset: place in the text, in characters; the message gets its line.
+            message: what is wrong there.
+        """
         line, column = self.place(offset)
         return UserError(f"{self.name}, line {line}, column {column}: {message}")
 
@@ -152,6 +157,13 @@ def split_arguments(text: str, separator: str = ",") -> list[tuple[str, int]]:
     """The parts of `text` between separators outside of brackets and strings, with their offsets.
 
     Parts are stripped; an empty or blank `text` has none.
+
+    Args:
+        text: e.g. the arguments of an atom.
+        separator: one character.
+
+    Returns:
+        Each part with the offset in `text` at which it begins.
     """
     parts: list[tuple[str, int]] = []
     depth, start = 0, 0

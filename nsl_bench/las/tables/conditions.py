@@ -122,6 +122,12 @@ def targets(
 ) -> list[Target]:
     """The conditions of all examples.
 
+    Args:
+        task: the learning task.
+        grounding: its background knowledge, grounded for every distinct context.
+        n_choices: number of rules that the language bias gives whole.
+        budget: when to stop; None for no limit.
+
     Raises:
         Undecided: learned atoms depend on each other in a cycle, formulas grow too large, or time is up.
     """

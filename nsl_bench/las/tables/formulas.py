@@ -116,7 +116,12 @@ def negate(formula: Formula) -> Formula:
 
 
 def assign(formula: Formula, values: Mapping[int, bool]) -> Formula:
-    """The formula where the atoms in `values` have these values."""
+    """The formula where the atoms in `values` have these values.
+
+    Args:
+        formula: a formula over numbered atoms.
+        values: truth values by atom.
+    """
     if isinstance(formula, bool):
         return formula
     if isinstance(formula, Lit):
@@ -170,7 +175,12 @@ def literals_of(formula: Formula) -> set[Lit]:
 
 
 def evaluate(formula: Formula, true: Callable[[int], bool]) -> bool:
-    """The formula's value, where `true` gives the atoms'."""
+    """The formula's value, where `true` gives the atoms'.
+
+    Args:
+        formula: a formula over numbered atoms.
+        true: the truth value of an atom, asked only where it matters.
+    """
     if isinstance(formula, bool):
         return formula
     if isinstance(formula, Lit):

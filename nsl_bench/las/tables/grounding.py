@@ -67,7 +67,12 @@ class Grounding:
         return self._values.dead
 
     def atoms(self, name: str, arity: int) -> list[tuple[tuple[Symbol, ...], Bits]]:
-        """Arguments and columns (uint64 [words]) of each decided atom of a predicate that holds anywhere."""
+        """Arguments and columns (uint64 [words]) of each decided atom of a predicate that holds anywhere.
+
+        Args:
+            name: the predicate.
+            arity: number of its arguments.
+        """
         found = self._atoms.get((name, arity))
         if found is None:
             found = []

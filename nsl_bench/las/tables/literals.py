@@ -172,6 +172,10 @@ class Vocabulary:
         """What stands at ``var(type)`` and at ``const(type)`` where an atom has these arguments.
 
         None if the declared atom cannot have them.
+
+        Args:
+            atom: the atom of a mode declaration.
+            arguments: the arguments of a ground atom.
         """
         variables: list[Symbol] = []
         constants: list[Symbol] = []
@@ -293,7 +297,12 @@ class Vocabulary:
         ]
 
     def guard(self, types: Sequence[str], words: slice = slice(None)) -> Bits:
-        """uint64 [sizes..., words]: where variables of these types have values."""
+        """uint64 [sizes..., words]: where variables of these types have values.
+
+        Args:
+            types: the type of each variable.
+            words: the words of the columns to make; all by default.
+        """
         result = self.columns.full[words]
         for axis, name in enumerate(types):
             guards = self.domain(name).guards[:, words]

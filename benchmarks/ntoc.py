@@ -1,0 +1,295 @@
+"""NTOC and the baselines on addition and Hanoi beside table 1 of the paper, as docs/results/ntoc.md.
+
+    python benchmarks/ntoc.py --only circuit
+    python benchmarks/ntoc.py --repeats 10
+    python benchmarks/ntoc.py --mnist FOLDER --repeats 10
+    python benchmarks/ntoc.py --settings addition_5 hanoi_1 --learners ntoc lstm --repeats 2
+
+`--only circuit` trains the table circuit alone on simulated digits, of which 90 % are right, and needs no
+image. Results are kept in results/ntoc; a second call does only what is missing. `--size`, `--test` and
+`--epochs` make a small try. A sequence counts as right if all its steps are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from nsl_bench.generators.tasks.addition import sums
+from nsl_bench.leaderboard.equivalence import Mean, compare_means
+from nsl_bench.leaderboard.published import table as published_table
+
+from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import plan
+from nsl_bench.run.store import Store
+from nsl_bench.run.sweep import sweep
+
+MARGIN = 3.0
+"""Percentage points within which two means count as equal."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A column of the paper's table.
+
+    Attributes:
+        task: that learners are trained on.
+        tests: members of its family that they are tested on; results are averaged over them.
+        published: setting in the table of published numbers.
+        seen: whether test images are those of the train sets.
+        size: of the train set.
+    """
+
+    task: str
+    tests: tuple[str, ...]
+    published: str
+    seen: bool = False
+    size: str = "large"
+
+
+def _addition(digits: int, seen: bool) -> Setting:
+    images = "train_images" if seen else "test_images"
+    return Setting("addition", (f"addition:digits={digits}",), f"length_3_to_{digits}_{images}", seen)
+
+
+SETTINGS: Mapping[str, Setting] = {
+    **{f"addition_{n}": _addition(n, False) for n in (5, 10, 20)},
+    **{f"addition_{n}_seen": _addition(n, True) for n in (5, 10, 20)},
+    "hanoi_1": Setting("hanoi", ("hanoi:disks=7", "hanoi:disks=9"), "disks_5_to_7_or_9"),
+    "hanoi_2": Setting("hanoi", ("hanoi:window=5",), "sequence_length_3_to_5"),
+    "hanoi_3": Setting(
+        "hanoi", ("hanoi:disks=7,window=5", "hanoi:disks=9,window=5"), "disks_and_sequence_length"
+    ),
+}
+"""The paper's settings; those with images of the train set need MNIST."""
+
+LEARNERS: Mapping[str, tuple[str, str]] = {
+    "ntoc": ("ntoc", "ntoc"),
+    "lstm": ("lstm:perceiver=own", "lstm"),
+    "dnc": ("dnc:perceiver=own", "dnc"),
+    "cnn_transformer": ("cnn_transformer", ""),
+    "true_rule": ("true_rule", "deepproblog_given_rules"),
+    "ffnsl": ("ffnsl", ""),
+}
+"""Specs of learners, and their names in the paper's table; DeepProbLog there was given the rules."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is run, and where results and the page go.
+
+    Attributes:
+        repeats: train splits.
+        size: of train sets; None for the paper's.
+        test: number of test sequences; None for the tasks' defaults.
+        epochs: of learners that have epochs; None for their defaults.
+        mnist: folder of MNIST; None for scikit-learn's digits.
+        results: folder of results.
+        docs: folder of pages.
+    """
+
+    repeats: int
+    size: str | None
+    test: int | None
+    epochs: int | None
+    mnist: Path | None
+    results: Path
+    docs: Path
+
+    def spec(self, learner: str) -> str:
+        """A learner's spec with the number of epochs that is asked for."""
+        spec = LEARNERS[learner][0]
+        if self.epochs is None or learner in ("true_rule", "ffnsl"):
+            return spec
+        return f"{spec}{',' if ':' in spec else ':'}epochs={self.epochs}"
+
+    def source(self, setting: Setting) -> str | None:
+        """The image source of a setting; None for the tasks' default."""
+        if self.mnist is None:
+            return None
+        return f"mnist_train:{self.mnist}{',seen=true' if setting.seen else ''}"
+
+    def runs(self, setting: Setting, learners: Sequence[str]) -> pd.DataFrame:
+        """The runs of a setting, those that are missing done now."""
+        tests = [f"{one},test={self.test}" if self.test else one for one in setting.tests]
+        jobs = plan(
+            setting.task,
+            [self.spec(learner) for learner in learners],
+            repeats=range(1, self.repeats + 1),
+            sizes=(self.size or setting.size,),
+            source=self.source(setting),
+            test_tasks=tests,
+        )
+        store = Store(self.results)
+        sweep(jobs, store, Bench(), lambda record: print(record.job, record.message, file=sys.stderr))
+        found = store.frame()
+        return found[found["key"].isin({job.key() for job in jobs})]
+
+
+def row(name: str, learner: str, mine: pd.DataFrame) -> dict[str, object]:
+    """A row of the page: measured and published sequence accuracy, and whether they are equivalent."""
+    rows = published_table("ntoc")
+    rows = rows[(rows["setting"] == SETTINGS[name].published) & (rows["method"] == LEARNERS[learner][1])]
+    rows = rows.dropna(subset=["mean"])
+    values = 100 * mine.groupby("repeat")["sequence_accuracy"].mean().to_numpy(np.float64)
+    told: dict[str, object] = {"setting": name, "learner": learner, "runs": len(values)}
+    told["sequence accuracy (%)"] = _spread(values)
+    if not len(rows):
+        return {**told, "paper (%)": "", "verdict": "not in the paper", **_more(mine)}
+    mean, std, n = (float(rows[column].iloc[0]) for column in ("mean", "std", "n_repeats"))
+    told["paper (%)"] = f"{mean:.2f} ± {std:.2f}"
+    if len(values) < 2:
+        return {**told, "verdict": "too few runs", **_more(mine)}
+    found = compare_means(Mean.of(values.tolist()), Mean(mean, std / n**0.5, int(n)), MARGIN)
+    words = "equivalent" if found.equivalent else "different" if found.different else "open"
+    return {**told, "verdict": f"{words} ({found.difference:+.1f})", **_more(mine)}
+
+
+def _more(mine: pd.DataFrame) -> dict[str, object]:
+    """What tells perception from rules, and what learning costs."""
+    columns = {
+        "step accuracy (%)": "framework_accuracy",
+        "effective image accuracy (%)": "effective_image_accuracy",
+        "on true concepts (%)": "hypothesis_sequence_accuracy",
+    }
+    told: dict[str, object] = {
+        words: _spread(100 * mine[column].dropna().to_numpy(np.float64)) if column in mine else ""
+        for words, column in columns.items()
+    }
+    told["learning (CPU min)"] = f"{mine['learning_cpu_time'].mean() / 60:.1f}"
+    return told
+
+
+def _spread(values: Sequence[float] | Any) -> str:
+    if not len(values):
+        return ""
+    deviation = f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.2f}{deviation}"
+
+
+def study_page(study: Study, settings: Sequence[str], learners: Sequence[str]) -> None:
+    """Run the study and write its page."""
+    rows = []
+    for name in settings:
+        runs = study.runs(SETTINGS[name], learners)
+        for learner in learners:
+            mine = runs[runs["learner"] == study.spec(learner)]
+            if len(mine):
+                rows.append(row(name, learner, mine))
+    images = "MNIST" if study.mnist else "scikit-learn's digits, where the paper has MNIST"
+    page = [
+        "# NTOC on addition and the Tower of Hanoi",
+        "Made by `python benchmarks/ntoc.py`. Published numbers are those of table 1 of the NTOC paper (AAAI "
+        f"2023), means and standard deviations over 10 runs. Images are {images}.",
+        f"*Equivalent* means within {MARGIN:g} points by two one-sided tests at 5 % with enough power, "
+        "*different* by Welch's test; otherwise the question is *open*. The paper's upper bound, DeepProbLog "
+        "with given rules, stands beside `true_rule`. `true_rule` and `ffnsl` see through a network that was "
+        "trained on many labelled images, the others start from 100 or 500.",
+        pd.DataFrame(rows).to_markdown(index=False),
+    ]
+    study.docs.mkdir(parents=True, exist_ok=True)
+    (study.docs / "ntoc.md").write_text("\n\n".join(page) + "\n", encoding="utf-8")
+    print(study.docs / "ntoc.md")
+
+
+def simulated(n: int, steps: int, right: float, seed: int) -> tuple[Any, Any]:
+    """Probabilities [n, steps, 2, 10] of digits of which a share is right, and labels [n, steps]."""
+    import torch
+
+    rng = np.random.default_rng(seed)
+    digits = rng.integers(0, 10, (n, steps, 2))
+    wrong = rng.random(digits.shape) >= right
+    shown = np.where(wrong, (digits + rng.integers(1, 10, digits.shape)) % 10, digits)
+    probabilities = np.full((*digits.shape, 10), (1 - right) / 9)
+    np.put_along_axis(probabilities, shown[..., None], right, axis=-1)
+    return torch.as_tensor(probabilities).float(), torch.as_tensor(sums(digits)).long()
+
+
+def circuit(epochs: int, n: int = 10_000, right: float = 0.9) -> None:
+    """Train the circuit alone and print how long it takes to find the exact rule."""
+    import torch
+
+    torch.set_num_threads(1)
+    seen, labels = simulated(n, 3, right, 0)
+    table, traces = TableCircuit((10, 10), 10, 2), Traces(n, 2, 2, 0.01, 0)
+    worlds = _worlds(table, seen)
+    order = torch.Generator().manual_seed(0)
+    clock = time.perf_counter()
+    for epoch in range(1, epochs + 1):
+        for rows in torch.split(torch.randperm(n, generator=order), 256):
+            latent = traces.take(rows)
+            first = torch.tensor([1.0, 0.0]).expand(len(rows), 1, 2)
+            memory = literals(torch.cat([first, latent], dim=1))
+            went = torch.cat([memory[:, 1:], torch.zeros_like(memory[:, :1])], dim=1)
+            passed = table.explain(
+                worlds[rows].flatten(0, 1),
+                memory.flatten(0, 1),
+                labels[rows].flatten(),
+                went.flatten(0, 1),
+                flow=True,
+            )
+            (passed.symbols - passed.joint).mean().backward()
+            traces.move(rows, latent.grad)
+            table.learn(passed.flow, 0.02)
+        if epoch % 5 == 0:
+            print(f"{epoch} epochs, {time.perf_counter() - clock:.1f} s: {_judged(table)}", flush=True)
+
+
+def _worlds(table: TableCircuit, seen: Any) -> Any:
+    """Tensor [n, steps, worlds]."""
+    symbols = [literals(seen[:, :, slot].flatten(0, 1)) for slot in range(2)]
+    return table.worlds_of(symbols).reshape(*seen.shape[:2], -1)
+
+
+def _judged(table: TableCircuit) -> str:
+    """Wrong entries, and sequence accuracy on true digits."""
+    import torch
+
+    best = table.theta.flatten(2).argmax(dim=2)
+    total = torch.tensor([[a + b + c for c in (0, 1)] for a in range(10) for b in range(10)])
+    words = [f"{int((best != total % 10 * 2 + total // 10).sum())} of 200 entries wrong"]
+    for steps in (3, 5, 20):
+        seen, labels = simulated(1000, steps, 1.0, 1)
+        said = table.run(_worlds(table, seen), torch.tensor([1.0, 0.0]).expand(1000, 2)).argmax(dim=2)
+        words.append(f"L={steps} {float((said == labels).all(dim=1).float().mean()):.3f}")
+    return ", ".join(words)
+
+
+def main() -> None:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", choices=["circuit"], help="train the circuit alone")
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, help="all that the images allow")
+    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=[*LEARNERS])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--size", help="train sequences, the paper's unless given")
+    parser.add_argument("--test", type=int, help="test sequences")
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--mnist", type=Path, help="folder of MNIST")
+    parser.add_argument("--results", type=Path, default=Path("results/ntoc"))
+    parser.add_argument("--docs", type=Path, default=Path("docs/results"))
+    given = vars(parser.parse_args())
+    only, settings, learners = (given.pop(name) for name in ("only", "settings", "learners"))
+    study = Study(**given)
+    if only:
+        circuit(study.epochs or 40)
+        return
+    offered = [name for name, one in SETTINGS.items() if study.mnist or not one.seen]
+    unable = [name for name in settings or () if name not in offered]
+    if unable:
+        parser.error(f"{unable[0]} needs the train images of MNIST; add --mnist FOLDER")
+    study_page(study, settings or offered, learners)
+
+
+if __name__ == "__main__":
+    main()

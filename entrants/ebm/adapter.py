@@ -1,0 +1,58 @@
+"""Explainable boosting machine of the package interpret-core."""
+
+import numpy as np
+from interpret.glassbox import ExplainableBoostingClassifier
+
+from nsl_bench.learners.asp_rules import additive, binarised
+
+
+class Ebm:
+    """Additive scores of the view's literals.
+
+    With ``interactions=0`` a score is a sum of one weight for each literal. The weights are then rounded to
+    whole numbers, by which the learner answers, so its rules are exact.
+
+    Args:
+        interactions: number of pairs of literals with a term of their own.
+        seed: seed of the package.
+    """
+
+    search_space = {"interactions": (0, 10, 20)}
+
+    def __init__(self, interactions: int = 10, seed: int = 0):
+        self.interactions, self.seed = interactions, seed
+
+    def fit(self, train):
+        literals, labels = train.literals, train.labels
+        self.varied = np.flatnonzero(literals.any(axis=0) & ~literals.all(axis=0))
+        pairs = self.interactions if train.n_labels == 2 else 0  # the package has none for more classes
+        model = ExplainableBoostingClassifier(interactions=pairs, random_state=self.seed, n_jobs=1)
+        self.model = model.fit(literals[:, self.varied].astype(float), labels)
+        self.n_labels, self.bodies, self.space = train.n_labels, train.literal_bodies, train.label_space
+        self.weights = None if pairs else self._rounded(literals.shape[1])
+        return self
+
+    def _rounded(self, columns):
+        """Whole numbers [columns, labels] and [labels] of a model without pairs, up to a common factor."""
+        classes, n = self.model.classes_, self.n_labels
+        off, on = (np.array([np.atleast_1d(term[k]) for term in self.model.term_scores_]) for k in (1, 2))
+        intercept = np.atleast_1d(self.model.intercept_) + off.sum(axis=0)
+        gains = on - off
+        if n == 2 and gains.shape[1] == 1:
+            gains, intercept = np.hstack([-gains, gains]) / 2, np.array([-intercept[0], intercept[0]]) / 2
+        weights, constants = np.zeros((columns, n)), np.full(n, -1e3)
+        weights[np.ix_(self.varied, classes)], constants[classes] = gains, intercept
+        rounded = binarised(np.vstack([weights, constants]))
+        return rounded[:-1], rounded[-1]
+
+    def predict_proba(self, test):
+        if self.weights is not None:
+            scores = (test.literals @ self.weights[0] + self.weights[1]) / 1000
+            powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+            return powers / powers.sum(axis=1, keepdims=True)
+        found = np.zeros((len(test), self.n_labels))
+        found[:, self.model.classes_] = self.model.predict_proba(test.literals[:, self.varied].astype(float))
+        return found
+
+    def rules(self):
+        return None if self.weights is None else additive(*self.weights, self.bodies, self.space)

@@ -1,0 +1,162 @@
+"""Addition of two numbers whose digits are images, from the least significant digit on.
+
+Liu, Xu, Van den Broeck, Liang: "Out-of-Distribution Generalization by Neural-Symbolic Joint Training" (AAAI
+2023), section 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.benchmark import Benchmark, Family
+from nsl_bench.errors import UserError
+from nsl_bench.registry import Spec
+from nsl_bench.types import ConceptSpace, LabelSpace, Part, Split
+
+__all__ = ["DIGITS", "Addition", "sums"]
+
+DIGITS = ConceptSpace("digit", tuple("0123456789"))
+
+_DEFAULT, _FEWEST, _MOST = 3, 2, 50
+
+_TEST = 1000
+
+_MOST_TRIES = 1000
+"""Draws in a row that may bring no sequence that the other part does not hold."""
+
+_BACKGROUND = """\
+step(T) :- digit(T,_,_).
+next(T,T+1) :- step(T), step(T+1).
+
+% The sum of a step's own digits: 10 or more, 9, and its last digit without and with 1 more.
+total(T,A+B) :- digit(T,first,A), digit(T,second,B).
+tens(T) :- total(T,S), S > 9.
+nine(T) :- total(T,9).
+units(T,S \\ 10) :- total(T,S).
+units_and_one(T,(S + 1) \\ 10) :- total(T,S).
+
+% The label of a row is the digit of the sum at its step.
+sum(D) :- now(T), sum(T,D).
+"""
+
+_BIAS = """\
+#modeh(sum(var(step), var(digit))).
+#modeh(carry(var(step))).
+#modeb(1, units(var(step), var(digit)), (positive)).
+#modeb(1, units_and_one(var(step), var(digit)), (positive)).
+#modeb(1, next(var(step), var(step)), (positive)).
+#modeb(1, tens(var(step)), (positive)).
+#modeb(1, nine(var(step)), (positive)).
+#modeb(1, carry(var(step))).
+#maxv(2).
+#bias("penalty(1, head).").
+#bias("penalty(1, body(X)) :- in_body(X).").
+"""
+
+_TRUE_RULE = """\
+carry(V2) :- next(V1,V2), tens(V1).
+carry(V2) :- next(V1,V2), nine(V1), carry(V1).
+sum(V1,V2) :- units(V1,V2), not carry(V1).
+sum(V1,V2) :- units_and_one(V1,V2), carry(V1).
+"""
+
+
+def sums(digits: npt.NDArray[np.integer]) -> npt.NDArray[np.int16]:
+    """int16 [n, steps]: the digits of each sum, the last carry dropped.
+
+    Args:
+        digits: int [n, steps, 2], the least significant digits first.
+    """
+    found = np.empty(digits.shape[:2], np.int16)
+    carry = np.zeros(len(digits), np.int64)
+    for step in range(digits.shape[1]):
+        total = digits[:, step].sum(axis=1) + carry
+        found[:, step], carry = total % 10, total // 10
+    return found
+
+
+class Addition(Benchmark):
+    """Predict each digit of a sum from the images of the two digits above it and of those before.
+
+    A sequence has one step for each digit of the numbers, the least significant one first. Digits are drawn
+    uniformly and independently; the carry of the last step is dropped. Sizes count sequences.
+
+    Args:
+        digits: digits of each number, 2 to 50. The paper trains on 3 and tests on 5, 10 and 20.
+        test: number of test sequences; 6,000 in the paper's code.
+    """
+
+    version = "1.0.0"
+    description = "Digit by digit, what do two numbers in images of digits add up to?"
+    labels = LabelSpace(DIGITS.concepts, tuple(f"sum({digit})" for digit in DIGITS.concepts))
+    slots = ("first", "second")
+    concept_space = DIGITS
+    metadata: Mapping[str, str] = MappingProxyType({})
+    background = _BACKGROUND
+    bias = _BIAS
+    true_rule = _TRUE_RULE
+    sizes: Mapping[str, int] = MappingProxyType({"small": 320, "large": 10_000})
+    repeats = 10
+    sources = ("sklearn_digits", "mnist", "mnist_train")
+    named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
+    sequential = True
+    family = Family("addition", tuple(f"addition:digits={n}" for n in (3, 5, 10, 20)), "number of digits")
+
+    def __init__(self, digits: int = _DEFAULT, test: int = _TEST) -> None:
+        """Set up the task.
+
+        Raises:
+            UserError: an option out of range.
+        """
+        if not _FEWEST <= digits <= _MOST:
+            raise UserError(f"addition: digits must be between {_FEWEST} and {_MOST}; got {digits}.")
+        if test < 1:
+            raise UserError(f"addition: test must be 1 or more; got {test}.")
+        self.digits, self.test_size = digits, test
+        options = {} if digits == _DEFAULT else {"digits": str(digits)}
+        if test != _TEST:
+            options["test"] = str(test)
+        self.name = str(Spec("addition", (), options))
+        self.inputs = (
+            f"1 {{ digit(T,S,0..9) }} 1 :- T = 1..{digits}, S = (first;second).\n"
+            f"1 {{ now(1..{digits}) }} 1.\n"
+        )
+
+    def generate(
+        self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
+    ) -> Split:
+        """Sequences of random digits, none of which the excluded part holds."""
+        n = self.test_size if part == "test" else self.size(size)
+        taken = set() if exclude is None else {one.tobytes() for one in self._digits_of(exclude)}
+        found: list[npt.NDArray[np.int16]] = []
+        tries = 0
+        while len(found) < n:
+            drawn = rng.integers(0, 10, (n, self.digits, 2)).astype(np.int16)
+            new = [one for one in drawn if one.tobytes() not in taken]
+            tries = 0 if new else tries + 1
+            if tries == _MOST_TRIES:
+                raise UserError(
+                    f"{self.name}: the test set uses every pair of numbers, which leaves none for training; "
+                    "use fewer test sequences or more digits."
+                )
+            found += new
+        digits = np.stack(found[:n])
+        return Split(
+            part,
+            self.concept_space,
+            digits.reshape(-1, 2),
+            sums(digits).reshape(-1),
+            sequences=np.repeat(np.arange(n, dtype=np.int32), self.digits),
+            steps=np.tile(np.arange(1, self.digits + 1, dtype=np.int32), n),
+        )
+
+    def _digits_of(self, split: Split) -> npt.NDArray[np.int16]:
+        """int16 [sequences, steps, 2]: the digits of a part."""
+        return np.ascontiguousarray(split.concepts.reshape(-1, self.digits, 2), np.int16)
+
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        return (f"digit({self.slots[slot]},{concept})",)

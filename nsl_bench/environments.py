@@ -1,0 +1,214 @@
+"""Learners with an interpreter of their own: a folder with an adapter, a manifest and pinned requirements.
+
+========================  ==================================================================
+``learner.toml``          the manifest, `Entrant`: class, track, Python, licence, citation
+``adapter.py``            the class, a learner like any other (`nsl_bench.learners.base`)
+``requirements.txt``      what its virtual environment holds, each with its version
+========================  ==================================================================
+
+A spec ``env:FOLDER`` or ``env:FOLDER:OPTION=VALUE`` names it. ``env:NAME`` is ``entrants/NAME`` in the
+working folder or in nsl-bench's repository. Nothing here runs the adapter or installs anything; that is the
+work of `nsl_bench.isolation.building` and `nsl_bench.isolation.foreign`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from nsl_bench import cache, registry
+from nsl_bench.code_files import code_files
+from nsl_bench.declared import Declared, Is, checked, read_toml
+from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench.tracks import Track
+
+__all__ = [
+    "ADAPTER",
+    "MANIFEST",
+    "REQUIREMENTS",
+    "Entrant",
+    "adapter_spec",
+    "entrant",
+    "entrants",
+    "is_environment",
+]
+
+ADAPTER, MANIFEST, REQUIREMENTS = "adapter.py", "learner.toml", "requirements.txt"
+
+_FOLDER = "entrants"
+_LEAST_PYTHON = (3, 11)
+_PINNED = re.compile(r"[A-Za-z0-9][\w.-]*(\[[^\]]*\])? *(===?[^=*,\s]+|@ *\S+)( *;.*)?( *--hash=.*)?")
+_OPTION = re.compile(
+    r"(-f|-i|--(find-links|index-url|extra-index-url|no-index|only-binary|no-binary|prefer-binary))\b"
+)
+
+
+def _is_version(text: str) -> bool:
+    return re.fullmatch(r"3\.\d+", text) is not None and tuple(map(int, text.split("."))) >= _LEAST_PYTHON
+
+
+def _are_versions(texts: tuple[str, ...]) -> bool:
+    return bool(texts) and all(map(_is_version, texts))
+
+
+_Text = Annotated[str, Is("a text that is not empty", shortest=1)]
+
+
+@dataclass(frozen=True)
+class _Manifest(Declared):
+    """What ``learner.toml`` says."""
+
+    learner: Annotated[str, Is("the name of a class in adapter.py", test=str.isidentifier)]
+    track: Track
+    licence: _Text
+    citation: _Text
+    description: _Text
+    python: Annotated[
+        tuple[str, ...],
+        Is('a list of Python versions from 3.11 on, such as ["3.11", "3.12"]', test=_are_versions),
+    ]
+    version: _Text = "1"
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A learner in a folder, with an interpreter of its own.
+
+    Attributes:
+        folder: where it is, absolute.
+        learner: name of the class in ``adapter.py``.
+        track: supervision that it uses.
+        licence: licence of the package behind it.
+        citation: what to cite.
+        description: one sentence on the method.
+        python: versions of Python that it runs with, the preferred one first.
+        version: version of the adapter, with a hash of its files.
+        requirements: the lines of ``requirements.txt`` that install something.
+        environment_key: hash of what its environment is made from, without the interpreter.
+    """
+
+    folder: Path
+    learner: str
+    track: Track
+    licence: str
+    citation: str
+    description: str
+    python: tuple[str, ...]
+    version: str
+    requirements: tuple[str, ...]
+    environment_key: str = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.name
+
+
+def is_environment(spec: str) -> bool:
+    """Whether a learner's spec names one with an interpreter of its own."""
+    return spec.startswith(registry.ENVIRONMENT)
+
+
+def entrant(spec: str) -> Entrant:
+    """Read the folder that a spec names.
+
+    Raises:
+        UserError: no such folder, a file is missing, or what is wrong in it.
+    """
+    folder = _folder(registry.learner_spec(spec).name.removeprefix(registry.ENVIRONMENT))
+    for name in (MANIFEST, ADAPTER, REQUIREMENTS):
+        if not (folder / name).is_file():
+            raise UserError(f"{folder} is not a learner's folder: it has no {name}.")
+    path = folder / MANIFEST
+    told = checked(_Manifest, read_toml(path, "The manifest"), f"{path}: ")
+    requirements = _requirements(folder / REQUIREMENTS)
+    code = code_files(f"{folder / ADAPTER}:{told.learner}")
+    digest = cache.content_key(*code, path, folder / REQUIREMENTS)
+    return Entrant(
+        folder,
+        told.learner,
+        told.track,
+        told.licence,
+        told.citation,
+        told.description,
+        told.python,
+        f"{told.version}+{digest}",
+        requirements,
+        cache.key((folder / REQUIREMENTS).read_text(encoding="utf-8"), list(_local(folder, requirements))),
+    )
+
+
+def adapter_spec(spec: str, found: Entrant) -> str:
+    """The spec ``FOLDER/adapter.py:CLASS:OPTIONS`` by which the adapter is created in its own interpreter."""
+    _, _, options = spec.strip().removeprefix(registry.ENVIRONMENT).partition(":")
+    return f"{found.folder / ADAPTER}:{found.learner}" + (f":{options}" if options else "")
+
+
+def entrants() -> list[str]:
+    """The names that ``env:NAME`` finds here, sorted."""
+    return sorted({path.parent.name for place in _places() for path in place.glob(f"*/{MANIFEST}")})
+
+
+def _places() -> Iterator[Path]:
+    """Where ``env:NAME`` is looked for: the working folder, then nsl-bench's repository."""
+    import nsl_bench
+
+    yield Path.cwd() / _FOLDER
+    yield Path(nsl_bench.__file__).resolve().parents[1] / _FOLDER
+
+
+def _folder(name: str) -> Path:
+    given = Path(name).expanduser()
+    named = [place / name for place in _places()] if given.name == name else []
+    for folder in (given, *named):
+        if name and folder.is_dir():
+            return folder.resolve()
+    guess = did_you_mean(name, entrants()) if given.name == name else ""
+    raise UserError(
+        f"The learner '{registry.ENVIRONMENT}{name}' was not found: the folder {name} does not exist.{guess}"
+    )
+
+
+def _requirements(path: Path) -> tuple[str, ...]:
+    """The lines that install something, each with its version.
+
+    Raises:
+        UserError: a line leaves the version open.
+    """
+    try:
+        text = path.read_text(encoding="utf-8").replace("\\\n", " ")
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}.") from error
+    found = []
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = re.sub(r"(^|\s)#.*", "", raw).strip()
+        if not line or _OPTION.match(line):
+            continue
+        if _PINNED.fullmatch(line) is None and not _is_path(path.parent, line):
+            raise UserError(
+                f"{path}, line {number}: every requirement needs its version, such as numpy==2.1.0; "
+                f"got '{line}'."
+            )
+        found.append(line)
+    return tuple(found)
+
+
+def _is_path(folder: Path, line: str) -> bool:
+    return line.startswith((".", "/")) and (folder / line).exists()
+
+
+def _local(folder: Path, requirements: tuple[str, ...]) -> Iterator[list[str]]:
+    """Names and hashes of the files that requirements in the folder consist of."""
+    for line in requirements:
+        if _is_path(folder, line):
+            place = folder / line
+            for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
+                if (
+                    file.is_file()
+                    and file.suffix != ".pyc"
+                    and "build" not in file.parts[len(folder.parts) :]
+                ):
+                    yield [str(file.relative_to(place)), cache.content_key(file)]

@@ -1,0 +1,228 @@
+"""Rules over literals as ASP: decision lists, DNF, sums of trees, and additive scores.
+
+A literal is a column of a view's `literals` and has an ASP body (`nsl_bench.learners.literals`). What is
+written here derives, for every context, the label that the rules over columns give; nothing is approximated.
+The module needs only numpy, so adapters with an interpreter of their own can import it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.types import LabelSpace
+
+__all__ = [
+    "Conjunction",
+    "additive",
+    "binarised",
+    "deciding",
+    "decision_list",
+    "matches",
+    "sum_of_trees",
+    "tree_leaves",
+]
+
+Conjunction = Mapping[int, bool]
+"""Columns of a view's literals, each with the value that it must have; empty: always true."""
+
+_TOKEN = re.compile(r'"[^"]*"|\b[VW]\b')
+_MOST_WEIGHT = 1 << 20
+"""Greatest sum of absolute weights of an additive rule; clingo's sums are 32-bit."""
+
+
+class _Writer:
+    """Writes conjunctions of literals as bodies, with auxiliary predicates where ASP needs them."""
+
+    def __init__(self, bodies: Sequence[Sequence[str]]) -> None:
+        self._bodies = bodies
+        self._named: dict[int, str] = {}
+        self.rules: list[str] = []
+        self.more: list[str] = []
+
+    def atom(self, column: int) -> str:
+        """A ground atom that holds exactly where a literal is true."""
+        body = self._bodies[column]
+        if len(body) == 1 and not _variables(body[0]):
+            return body[0]
+        if column not in self._named:
+            self._named[column] = f"literal_{column}"
+            self.more.append(f"literal_{column} :- {', '.join(_apart(body, 0))}.")
+        return self._named[column]
+
+    def body(self, conjunction: Conjunction) -> str:
+        """The body of a rule; empty for the empty conjunction."""
+        words: list[str] = []
+        for number, (column, holds) in enumerate(sorted(conjunction.items())):
+            words += _apart(self._bodies[column], number) if holds else [f"not {self.atom(column)}"]
+        return ", ".join(dict.fromkeys(words))
+
+    def written(self) -> list[str]:
+        """All rules, those of auxiliary predicates last."""
+        return [*self.rules, *self.more]
+
+
+def _variables(atom: str) -> bool:
+    return any(token[0] != '"' for token in _TOKEN.findall(atom))
+
+
+def _apart(body: Sequence[str], number: int) -> list[str]:
+    """A literal's body with variables of its own."""
+    named = f"{number + 1}"
+    return [_TOKEN.sub(lambda t: t[0] if t[0][0] == '"' else f"{t[0]}{named}", atom) for atom in body]
+
+
+def matches(conjunction: Conjunction, literals: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """bool [n]: where a conjunction holds, for literals [n, columns]."""
+    found = np.ones(len(literals), np.bool_)
+    for column, holds in conjunction.items():
+        found &= literals[:, column] == holds
+    return found
+
+
+def deciding(
+    rules: Sequence[tuple[Conjunction, int]], literals: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int64]:
+    """int [n]: the number of the first rule that holds for each row of literals; their count if none does."""
+    found = np.full(len(literals), len(rules), np.int64)
+    for k in reversed(range(len(rules))):
+        found[matches(rules[k][0], literals)] = k
+    return found
+
+
+def decision_list(
+    rules: Sequence[tuple[Conjunction, int]],
+    default: int,
+    bodies: Sequence[Sequence[str]],
+    labels: LabelSpace,
+) -> list[str]:
+    """ASP for a decision list: the first rule that holds gives the label, and the default where none does.
+
+    Args:
+        rules: conjunctions with the index of their label, in order. Neighbours with one label are a DNF.
+        default: label where no rule holds.
+        bodies: a view's `literal_bodies`.
+        labels: a view's `label_space`.
+
+    Returns:
+        ASP rules, one a text. A label without an atom gets no rule of its own.
+    """
+    writer = _Writer(bodies)
+    groups = [
+        (label, [r for r, _ in same]) for label, same in itertools.groupby(rules, key=lambda rule: rule[1])
+    ]
+    while groups and groups[-1][0] == default:
+        groups.pop()
+    groups.append((default, [{}]))
+    atoms = [labels.atoms[label] for label, _ in groups]
+    while atoms and atoms[-1] is None:  # the label without an atom holds where nothing is derived
+        atoms.pop()
+    for k, ((_, conjunctions), atom) in enumerate(zip(groups, atoms, strict=False)):
+        before = "".join(f", not group_{j + 1}" for j in range(k))
+        last = k + 1 == len(atoms)
+        for conjunction in conjunctions:
+            body = writer.body(conjunction) + (before if last else "")
+            writer.rules.append(f"{atom if last else f'group_{k + 1}'}{_with_neck(body)}.")
+        if atom is not None and not last:
+            writer.more.append(f"{atom} :- group_{k + 1}{before}.")
+    return writer.written()
+
+
+def _with_neck(body: str) -> str:
+    return f" :- {body.removeprefix(', ')}" if body else ""
+
+
+def tree_leaves(
+    left: Sequence[int], right: Sequence[int], columns: Sequence[int], values: npt.ArrayLike
+) -> list[tuple[dict[int, bool], npt.NDArray[np.float64]]]:
+    """The branches of a binary tree over literals: what each requires, and the leaf's value.
+
+    Args:
+        left, right: for each node the child where its literal is false, and where it is true; -1 in a leaf.
+        columns: for each node its literal.
+        values: [nodes, ...], what each node would answer.
+    """
+    told = np.asarray(values, np.float64)
+    found: list[tuple[dict[int, bool], npt.NDArray[np.float64]]] = []
+    open_: list[tuple[int, dict[int, bool]]] = [(0, {})]
+    while open_:
+        node, path = open_.pop()
+        if left[node] < 0:
+            found.append((path, np.atleast_1d(told[node])))
+            continue
+        for child, holds in ((right[node], True), (left[node], False)):
+            if path.get(columns[node], holds) == holds:
+                open_.append((child, {**path, columns[node]: holds}))
+    return found
+
+
+def sum_of_trees(
+    trees: Sequence[Sequence[tuple[Conjunction, npt.NDArray[np.float64]]]],
+    decide: Callable[[npt.NDArray[np.float64]], int],
+    most: int = 2000,
+) -> list[tuple[dict[int, bool], int]] | None:
+    """The decision list of a sum of trees: one rule for each combination of leaves that can occur.
+
+    Args:
+        trees: the branches of each tree, from `tree_leaves`.
+        decide: function from the sum of the leaves' values to a label.
+        most: most combinations.
+
+    Returns:
+        Conjunctions with labels, of which exactly one holds; None if there are more than `most`.
+    """
+    found: list[tuple[dict[int, bool], npt.NDArray[np.float64]]] = [({}, np.zeros(1))]
+    for leaves in trees:
+        found = [
+            ({**path, **more}, total + value)
+            for path, total in found
+            for more, value in leaves
+            if all(path.get(column, holds) == holds for column, holds in more.items())
+        ]
+        if len(found) > most:
+            return None
+    return [(path, int(decide(total))) for path, total in found]
+
+
+def binarised(weights: npt.ArrayLike, scale: int = 1000) -> npt.NDArray[np.int64]:
+    """Whole numbers in proportion to weights, small enough for clingo's sums.
+
+    An adapter that answers with these whole numbers answers exactly as the rules of `additive`.
+    """
+    given = np.asarray(weights, np.float64)
+    total = float(np.abs(given).sum()) * scale
+    factor = scale if total <= _MOST_WEIGHT else scale * _MOST_WEIGHT / total
+    return np.rint(given * factor).astype(np.int64)
+
+
+def additive(
+    weights: npt.NDArray[np.int64],
+    constants: npt.NDArray[np.int64],
+    bodies: Sequence[Sequence[str]],
+    labels: LabelSpace,
+) -> list[str]:
+    """ASP for the label with the greatest score; of equal scores the first label's wins.
+
+    Args:
+        weights: int [columns, labels], added to a label's score where a literal is true.
+        constants: int [labels], added everywhere.
+        bodies: a view's `literal_bodies`.
+        labels: a view's `label_space`.
+    """
+    writer = _Writer(bodies)
+    n = len(constants)
+    for first, second in itertools.combinations(range(n), 2):
+        gain = weights[:, second] - weights[:, first]
+        need = int(constants[first] - constants[second])
+        terms = "; ".join(f"{int(gain[c])},{c} : {writer.atom(c)}" for c in np.flatnonzero(gain).tolist())
+        writer.rules.append(f"better({second},{first}) :- #sum {{ {terms} }} > {need}.")
+        writer.more.append(f"better({first},{second}) :- not better({second},{first}).")
+    for label, atom in enumerate(labels.atoms):
+        if atom is not None:
+            others = ", ".join(f"better({label},{k})" for k in range(n) if k != label)
+            writer.more.append(f"{atom} :- {others}." if others else f"{atom}.")
+    return writer.written()

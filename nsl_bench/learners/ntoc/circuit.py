@@ -1,0 +1,232 @@
+"""The table circuit: a sum over all worlds of what an example shows, remembers, answers and passes on.
+
+A world is one value of every symbol of a step. The circuit has a product for each world and each value of
+the memory that comes in, and below it a weight for each answer and each value of the memory that goes out.
+It is the logic circuit of Liu et al. (AAAI 2023), section 4, in the form of their published code: fully
+expanded, so that a pass is one log-sum-exp over a table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["CLIP", "Pass", "TableCircuit", "Traces", "literals"]
+
+CLIP = 1e-6
+"""Probabilities are kept this far from 0 and 1."""
+
+_LEAST = 1e-37
+"""What a probability is at least before its logarithm is taken."""
+
+
+def literals(probabilities: Any) -> Any:
+    """Log-probability of each value of a symbol: ``p_c * prod over i != c of (1 - p_i)``.
+
+    Args:
+        probabilities: tensor [..., values].
+
+    Returns:
+        Tensor [..., values].
+    """
+    p = probabilities.clamp(CLIP, 1 - CLIP)
+    no = (-p).log1p()
+    return p.log() + no.sum(dim=-1, keepdim=True) - no
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass of evidence through the circuit.
+
+    Attributes:
+        joint: tensor [n], log-probability of symbols, memory and answer together.
+        symbols: tensor [n], log-probability of the symbols and of the memory that comes in.
+        flow: tensor [worlds, memory in, answers, memory out]: share of each weight in `joint`, summed over
+            the examples; None if it was not asked for.
+    """
+
+    joint: Any
+    symbols: Any
+    flow: Any
+
+
+class TableCircuit:
+    """Weights ``P(answer, memory out | world, memory in)`` below a uniform sum over worlds.
+
+    The memory that comes in is part of a product. With one distribution over both ends of the memory for each
+    world, in place of that, the latent values of all sequences fall together and nothing is learned.
+
+    Args:
+        values: number of values of each symbol of a step, e.g. ``(10, 10)`` for two digits.
+        answers: number of answers.
+        memory: number of values of the memory.
+        seed: seed of the first weights, which are nearly uniform.
+
+    Attributes:
+        theta: float64 tensor [worlds, memory in, answers, memory out], normalised over the last two.
+    """
+
+    def __init__(self, values: tuple[int, ...], answers: int, memory: int, seed: int = 0) -> None:
+        import torch
+
+        self.values, self.answers, self.memory = values, answers, memory
+        self.worlds = math.prod(values)
+        draw = torch.Generator().manual_seed(seed)
+        shape = (self.worlds, memory, answers, memory)
+        self.theta = self._normalised(1 + 0.1 * torch.rand(shape, generator=draw, dtype=torch.float64))
+
+    def state_dict(self) -> dict[str, Any]:
+        """The weights, for a checkpoint."""
+        return {"theta": self.theta}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take the weights of a checkpoint."""
+        self.theta = state["theta"]
+
+    @staticmethod
+    def _normalised(weights: Any) -> Any:
+        return weights / weights.sum(dim=(2, 3), keepdim=True).clamp_min(_LEAST)
+
+    def worlds_of(self, symbols: list[Any]) -> Any:
+        """Tensor [n, worlds]: log-probability of each world.
+
+        Args:
+            symbols: for each symbol, `literals` [n, values].
+        """
+        found = symbols[0]
+        for one in symbols[1:]:
+            found = (found[:, :, None] + one[:, None, :]).flatten(1)
+        return found
+
+    def explain(self, worlds: Any, came: Any, answer: Any, went: Any, *, flow: bool = False) -> Pass:
+        """How well symbols, memory and answer fit the weights.
+
+        Args:
+            worlds: tensor [n, worlds], of `worlds_of`.
+            came: tensor [n, memory], `literals` of the memory that comes in.
+            answer: int64 tensor [n].
+            went: tensor [n, memory], `literals` of the memory that goes out.
+            flow: whether to compute the flow.
+        """
+        import torch
+
+        table = self.theta.to(worlds.dtype).flatten(1)
+        tops = [one.detach().amax(dim=1, keepdim=True) for one in (worlds, came, went)]
+        shown, entered, left = (
+            (one - top).exp() for one, top in zip((worlds, came, went), tops, strict=True)
+        )
+        answered = torch.nn.functional.one_hot(answer, self.answers).to(worlds.dtype)
+        evidence = (entered[:, :, None, None] * answered[:, None, :, None] * left[:, None, None, :]).flatten(
+            1
+        )
+        total = ((evidence @ table.T) * shown).sum(dim=1).clamp_min(_LEAST)
+        joint = total.log() + sum(tops).squeeze(1)
+        symbols = torch.logsumexp(worlds, dim=1) + torch.logsumexp(came, dim=1)
+        found = None
+        if flow:
+            with torch.no_grad():
+                found = (table * ((shown / total[:, None]).T @ evidence)).reshape(self.theta.shape)
+        return Pass(joint, symbols, found)
+
+    def learn(self, flow: Any, rate: float) -> None:
+        """One step of expectation maximisation: ``theta <- (1 - rate) theta + rate * normalised flow``.
+
+        A product that no example reached keeps its weights.
+        """
+        import torch
+
+        flow = flow.to(self.theta.dtype)
+        reached = flow.sum(dim=(2, 3), keepdim=True) > 0
+        target = torch.where(reached, self._normalised(flow), self.theta)
+        self.theta = (1 - rate) * self.theta + rate * target
+
+    def answer(self, worlds: Any, came: Any) -> tuple[Any, Any]:
+        """What follows for one step.
+
+        Args:
+            worlds: tensor [n, worlds], of `worlds_of`.
+            came: tensor [n, memory], distribution of the memory that comes in.
+
+        Returns:
+            Distributions of the answer [n, answers] and of the memory that goes out [n, memory].
+        """
+        import torch
+
+        shown = (worlds - torch.logsumexp(worlds, dim=1, keepdim=True)).exp().to(self.theta.dtype)
+        joint = torch.einsum("nw,ni,wiyo->nyo", shown, came.to(self.theta.dtype), self.theta)
+        joint = joint / joint.sum(dim=(1, 2), keepdim=True).clamp_min(_LEAST)
+        return joint.sum(dim=2), joint.sum(dim=1)
+
+    def run(self, worlds: Any, first: Any) -> Any:
+        """The answers of whole sequences, the memory passed on softly.
+
+        Args:
+            worlds: tensor [n, steps, worlds].
+            first: tensor [n, memory], distribution of the memory before the first step.
+
+        Returns:
+            Tensor [n, steps, answers].
+        """
+        import torch
+
+        answers = []
+        memory = first
+        for step in range(worlds.shape[1]):
+            answer, memory = self.answer(worlds[:, step], memory)
+            answers.append(answer)
+        return torch.stack(answers, dim=1)
+
+
+class Traces:
+    """What each train sequence remembers between its steps: free probabilities, followed by Adam.
+
+    Args:
+        n: number of sequences.
+        steps: number of steps of each.
+        memory: number of values of the memory.
+        rate: learning rate of Adam.
+        seed: seed of the first probabilities, which are nearly uniform.
+
+    Attributes:
+        state: the tensors that training changes, by name.
+    """
+
+    def __init__(self, n: int, steps: int, memory: int, rate: float, seed: int) -> None:
+        import torch
+
+        self.rate = rate
+        draw = torch.Generator().manual_seed(seed)
+        shape = (n, steps, memory)
+        start = 1 / memory + 0.01 * (torch.rand(shape, generator=draw) - 0.5)
+        self.state = {
+            "value": start,
+            "mean": torch.zeros(shape),
+            "square": torch.zeros(shape),
+            "times": torch.zeros(n),
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """The probabilities and what Adam keeps of them, for a checkpoint."""
+        return self.state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take what a checkpoint has."""
+        self.state = dict(state)
+
+    def take(self, rows: Any) -> Any:
+        """Tensor [m, steps, memory] of these sequences, which collects a gradient."""
+        return self.state["value"][rows].requires_grad_()
+
+    def move(self, rows: Any, gradient: Any) -> None:
+        """One step of Adam for these sequences, against the gradient; probabilities stay in their bounds."""
+        first, second, state = 0.9, 0.999, self.state
+        state["times"][rows] += 1
+        state["mean"][rows] = first * state["mean"][rows] + (1 - first) * gradient
+        state["square"][rows] = second * state["square"][rows] + (1 - second) * gradient**2
+        times = state["times"][rows][:, None, None]
+        mean = state["mean"][rows] / (1 - first**times)
+        square = state["square"][rows] / (1 - second**times)
+        moved = state["value"][rows] - self.rate * mean / (square.sqrt() + 1e-8)
+        state["value"][rows] = moved.clamp(CLIP, 1 - CLIP)

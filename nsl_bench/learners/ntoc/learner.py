@@ -1,0 +1,278 @@
+"""The learner ``ntoc``: a perceiver and a table circuit, trained together on sequences of images and labels.
+
+Liu, Xu, Van den Broeck, Liang: "Out-of-Distribution Generalization by Neural-Symbolic Joint Training" (AAAI
+2023), with the settings of their published code.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import cache
+from nsl_bench.errors import UserError
+from nsl_bench.learners.neural import seeded
+from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
+from nsl_bench.learners.ntoc.rules import program
+from nsl_bench.learners.perceivers import Pictures, SlotPerceiver, perceiver_for, pretrain, read
+from nsl_bench.learners.view import View
+from nsl_bench.perception.checkpoint import Checkpoint
+from nsl_bench.sequences import grid
+from nsl_bench.types import Hypothesis, Track, one_hot
+
+__all__ = ["NTOC"]
+
+_MOST_WEIGHTS = 20_000_000
+
+_TOGETHER = 256
+"""Sequences that are answered at once."""
+
+
+class NTOC:
+    """Learns symbols of images and a circuit over them together, from labels and a few labelled images.
+
+    A step's symbols and memory decide its answer and the memory of the next step. The circuit's weights
+    follow expectation maximisation, the memory between the steps of each train sequence is latent, and the
+    circuit's gradient trains the perceiver.
+
+    Args:
+        perceiver: ``own``: trained on the few labelled images, then together with the circuit; ``given``: the
+            concept probabilities of a pre-trained network, which stay as they are.
+        memory: values of the memory; 0 for 2, or the number of labels where sequences are told the label
+            before their first step.
+        epochs: passes over the sequences; 0 for 70, or 30 where symbols are properties of whole rows.
+        batch: sequences in a minibatch.
+        learning_rate: Adam's, of the perceiver; 0 for 0.001, or 0.0001 where symbols are properties of rows.
+        weight_rate: of expectation maximisation.
+        memory_rate: learning rate of Adam for the latent memory.
+        pretraining: passes over the few labelled images.
+        checkpoint: folder for a file with the state after each epoch, from which an interrupted training
+            goes on; none if not given.
+        seed: seed of first weights and of the order of sequences.
+
+    Attributes:
+        circuit_: the table circuit.
+        epochs_: passes that were made.
+    """
+
+    version = "1"
+    fixed_size = ("labels",)
+
+    def __init__(
+        self,
+        perceiver: Literal["own", "given"] = "own",
+        memory: int = 0,
+        epochs: int = 0,
+        batch: int = 256,
+        learning_rate: float = 0.0,
+        weight_rate: float = 0.02,
+        memory_rate: float = 0.01,
+        pretraining: int = 30,
+        checkpoint: Path | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Set up the learner.
+
+        Raises:
+            UserError: an option out of range.
+        """
+        for name, count in (("memory", memory), ("epochs", epochs), ("pretraining", pretraining)):
+            if count < 0:
+                raise UserError(f"ntoc: {name} must be 0 or more; got {count}.")
+        if batch < 1:
+            raise UserError(f"ntoc: batch must be 1 or more; got {batch}.")
+        if learning_rate < 0:
+            raise UserError(f"ntoc: learning_rate must be 0 or more; got {learning_rate:g}.")
+        for name, rate in (("weight_rate", weight_rate), ("memory_rate", memory_rate)):
+            if not 0 < rate <= 1:
+                raise UserError(f"ntoc: {name} must be above 0 and at most 1; got {rate:g}.")
+        self.perceiver, self.memory, self.epochs, self.batch = perceiver, memory, epochs, batch
+        self.learning_rate, self.weight_rate, self.memory_rate = learning_rate, weight_rate, memory_rate
+        self.pretraining, self.checkpoint, self.seed = pretraining, checkpoint, seed
+        self.track: Track = "few_labels" if perceiver == "own" else "pretrained"
+
+    def fit(self, train: View) -> NTOC:
+        """Pre-train the perceiver, then train it with the circuit.
+
+        Raises:
+            UserError: sequences of different lengths, or a table that is too large.
+        """
+        import torch
+
+        places = torch.as_tensor(grid(train.steps))
+        labels = torch.as_tensor(train.labels)[places]
+        with seeded(self.seed):
+            self._net, values = self._perceiver(train, places.shape[1])
+            memory = self.memory or (len(train.memory) if train.memory else 2)
+            if math.prod(values) * memory**2 * train.n_labels > _MOST_WEIGHTS:
+                raise UserError(
+                    f"ntoc: the table of {train.benchmark_name} would have more than {_MOST_WEIGHTS:,} "
+                    f"weights ({len(values)} symbols of {max(values)} values); use a task with fewer images."
+                )
+            self.circuit_ = TableCircuit(values, train.n_labels, memory, self.seed)
+            self._traces = Traces(len(places), places.shape[1] - 1, memory, self.memory_rate, self.seed)
+            self._train(train, places, labels)
+        self._rules = program(self.circuit_.theta.numpy(), values, train)
+        return self
+
+    def _perceiver(self, train: View, steps: int) -> tuple[Any, tuple[int, ...]]:
+        """The pre-trained perceiver, None if it is given, and the number of values of each symbol."""
+        if self.perceiver == "given":
+            if any(len(symbol) != len(train.concept_space) for symbol in train.symbols):
+                raise UserError(
+                    f"ntoc: perceiver=given requires a task whose symbols are the concepts of its images; "
+                    f"{train.benchmark_name} has others. Use perceiver=own."
+                )
+            return None, (len(train.concept_space),) * len(train.slots)
+        few = train.few_labels
+        net = perceiver_for(few)
+        columns = 1 if isinstance(net, SlotPerceiver) else len(train.slots) // few.images.shape[1]
+        pretrain(net, few, self.pretraining, 1e-3, columns)
+        return net, few.values * (len(train.slots) if isinstance(net, SlotPerceiver) else 1)
+
+    @property
+    def _of_slots(self) -> bool:
+        """Whether a symbol is what a slot shows."""
+        return self._net is None or isinstance(self._net, SlotPerceiver)
+
+    def _train(self, train: View, places: Any, labels: Any) -> None:
+        """Joint training."""
+        import torch
+        from tqdm import tqdm
+
+        epochs = self.epochs or (70 if self._of_slots else 30)
+        rate = self.learning_rate or (1e-3 if self._of_slots else 1e-4)
+        seen = self._seen(train)
+        first = self._first(train, places)
+        parts: dict[str, Any] = {"circuit": self.circuit_, "traces": self._traces}
+        optimiser = None
+        if self._net is not None:
+            optimiser = torch.optim.Adam(self._net.net.parameters(), lr=rate)
+            parts |= {"perceiver": self._net.net, "optimiser": optimiser}
+        order = np.random.default_rng(self.seed)
+        kept = self._checkpoint(train, epochs, rate)
+        start = kept.read(parts, order)
+        for epoch in tqdm(range(start, epochs), "ntoc", initial=start, total=epochs, disable=None):
+            for rows in np.array_split(order.permutation(len(places)), math.ceil(len(places) / self.batch)):
+                self._learn(places[rows], labels[rows], first[rows], torch.as_tensor(rows), seen, optimiser)
+            self.epochs_ = epoch + 1
+            kept.write(epoch + 1, parts, order)
+        kept.remove()
+
+    def _checkpoint(self, train: View, epochs: int, rate: float) -> Checkpoint:
+        """The file of this training, if there is to be one."""
+        if self.checkpoint is None:
+            return Checkpoint(None, "")
+        told = (train.benchmark_name, cache.key(train.labels.tolist()), epochs, rate, self.weight_rate)
+        identity = cache.key(self.version, *told, self.memory_rate, self.batch, self.perceiver, self.seed)
+        try:
+            self.checkpoint.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"ntoc: the folder {self.checkpoint} cannot be created: {error.strerror}."
+            ) from error
+        return Checkpoint(self.checkpoint / f"ntoc-{identity}.safetensors", identity)
+
+    def _learn(self, places: Any, labels: Any, first: Any, rows: Any, seen: Any, optimiser: Any) -> None:
+        """One minibatch: weights, latent memory and perceiver each take a step."""
+        import torch
+
+        steps = places.shape[1]
+        worlds = self._worlds(seen, places.reshape(-1))
+        latent = self._traces.take(rows)
+        memory = literals(torch.cat([first[:, None], latent], dim=1))
+        free = torch.zeros_like(memory[:, :1])  # nothing follows the last step, so anything may go out of it
+        went = torch.cat([memory[:, 1:], free], dim=1)
+        passed = self.circuit_.explain(
+            worlds, memory.flatten(0, 1), labels.reshape(-1), went.flatten(0, 1), flow=True
+        )
+        loss = (passed.symbols - passed.joint).mean()
+        if optimiser is not None:
+            optimiser.zero_grad()
+        loss.backward()
+        if optimiser is not None:
+            optimiser.step()
+        if steps > 1:
+            self._traces.move(rows, latent.grad)
+        self.circuit_.learn(passed.flow, self.weight_rate)
+
+    def _seen(self, view: View) -> Any:
+        """What the perceiver sees of a view: pictures, or given probabilities as a tensor."""
+        import torch
+
+        return torch.as_tensor(view.probabilities) if self._net is None else read(view)
+
+    def _symbols(self, seen: Any, rows: Any) -> list[Any]:
+        """For each symbol, its probabilities [rows, values]."""
+        if isinstance(seen, Pictures):
+            return [one.softmax(dim=1) for one in self._net.logits(seen.take(rows))]
+        return list(seen[rows].unbind(dim=1))
+
+    def _worlds(self, seen: Any, rows: Any) -> Any:
+        """Tensor [rows, worlds], as `TableCircuit.worlds_of`."""
+        return self.circuit_.worlds_of([literals(one) for one in self._symbols(seen, rows)])
+
+    def _first(self, view: View, places: Any) -> Any:
+        """float32 tensor [sequences, memory]: what is remembered before the first step."""
+        import torch
+
+        if view.memory and "previous" in view.metadata:
+            values = torch.as_tensor(np.asarray(view.metadata["previous"], np.int64))[places[:, 0]]
+        else:
+            values = torch.zeros(len(places), dtype=torch.int64)
+        return torch.nn.functional.one_hot(values, self.circuit_.memory).float()
+
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels]: the circuit's answers, its memory passed on softly.
+
+        Where true concepts are shown in place of images, and symbols are not concepts, the rules answer.
+        """
+        import torch
+
+        result = np.zeros((len(test), test.n_labels))
+        if not len(test):
+            return result
+        net = self._net
+        if net is not None and not test.has_images:
+            if not self._of_slots:
+                return one_hot(self._by_rules(test), test.n_labels)
+            seen: Any = torch.as_tensor(test.probabilities)
+        else:
+            seen = self._seen(test)
+        places = torch.as_tensor(grid(test.steps))
+        first = self._first(test, places)
+        with torch.inference_mode(), seeded(self.seed):
+            for some in torch.split(torch.arange(len(places)), _TOGETHER):
+                rows = places[some]
+                worlds = self._worlds(seen, rows.reshape(-1)).reshape(*rows.shape, -1)
+                result[rows.reshape(-1)] = self.circuit_.run(worlds, first[some]).flatten(0, 1).numpy()
+        return result
+
+    def predict_concepts(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, slots, concepts]: what the perceiver sees in each slot."""
+        import torch
+
+        if not self._of_slots:
+            raise UserError(f"ntoc: the symbols of {test.benchmark_name} are not concepts of images.")
+        seen = self._seen(test)
+        with torch.inference_mode(), seeded(self.seed):
+            parts = [
+                torch.stack(self._symbols(seen, rows), dim=1)
+                for rows in torch.split(torch.arange(len(test)), _TOGETHER)
+            ]
+        return np.asarray(torch.cat(parts), np.float64)
+
+    def _by_rules(self, test: View) -> npt.NDArray[np.int16]:
+        from nsl_bench.guarded.rules import crisp
+
+        return crisp(
+            self._rules, test.background, test.contexts, test.label_space, what="the circuit's rules"
+        )
+
+    def rules(self) -> Hypothesis:
+        """The circuit as ASP: an entry for each product whose weights are nearly certain."""
+        return Hypothesis(self._rules, 0)

@@ -1,0 +1,245 @@
+"""Perceivers that a learner trains itself: small networks from the images of a row to its symbols.
+
+A symbol is the concept of a slot, seen in one image, or a property of all images of a row, such as which of
+two pegs has the smaller disk. Equal images are one, because sources are small and sequences many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.learners.view import LabelledImages, Slots, View
+
+__all__ = ["SIDE", "Pictures", "SlotPerceiver", "StatePerceiver", "perceiver_for", "pretrain", "read"]
+
+SIDE = 28
+"""Height and width of the images that perceivers see."""
+
+_TOGETHER = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """The images of rows.
+
+    Attributes:
+        which: int64 tensor [n, slots], index of each image; -1 for a blank slot.
+        images: float32 tensor [images, channels, SIDE, SIDE], 0 to 1.
+    """
+
+    which: Any
+    images: Any
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    def take(self, rows: Any) -> Pictures:
+        """The pictures of these rows."""
+        return Pictures(self.which[rows], self.images)
+
+
+def read(view: View) -> Pictures:
+    """The pictures of a view's rows."""
+    return _pictures(view.images, len(view.slots))
+
+
+def _pictures(rows: Sequence[Slots], slots: int) -> Pictures:
+    import torch
+
+    known: dict[bytes, int] = {}
+    different: list[npt.NDArray[np.uint8]] = []
+    which = np.full((len(rows), slots), -1, np.int64)
+    for row, example in enumerate(rows):
+        for slot, image in enumerate(example):
+            if image is None:
+                continue
+            key = image.tobytes()
+            if key not in known:
+                known[key] = len(different)
+                different.append(_sized(image))
+            which[row, slot] = known[key]
+    if len({image.shape for image in different}) > 1:
+        raise UserError("All images of a task must have the same number of channels.")
+    stacked = np.stack(different) if different else np.zeros((0, SIDE, SIDE, 1), np.uint8)
+    images = torch.as_tensor(np.ascontiguousarray(np.moveaxis(stacked, 3, 1)))
+    return Pictures(torch.as_tensor(which), images.float() / 255)
+
+
+def _sized(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """uint8 [SIDE, SIDE, channels]."""
+    if image.shape[:2] == (SIDE, SIDE):
+        return image
+    import cv2
+
+    resized = cv2.resize(image, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
+    return np.asarray(resized, np.uint8).reshape(SIDE, SIDE, -1)
+
+
+class SlotPerceiver:
+    """One network for the image of every slot; a symbol is what the slot shows.
+
+    Args:
+        channels: of an image.
+        values: number of concepts.
+        width: channels of the first convolution; the second has twice as many.
+    """
+
+    def __init__(self, channels: int, values: int, width: int = 16) -> None:
+        from torch import nn
+
+        self.net = nn.Sequential(
+            nn.Conv2d(channels, width, 5),
+            nn.MaxPool2d(2),
+            nn.ReLU(),
+            nn.Conv2d(width, 2 * width, 5),
+            nn.MaxPool2d(2),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(32 * width, 128),
+            nn.ReLU(),
+            nn.Linear(128, values),
+        )
+
+    def logits(self, pictures: Pictures) -> list[Any]:
+        """For each symbol, a tensor [n, values]; zeros for a blank slot."""
+        import torch
+
+        which = pictures.which
+        shown, back = torch.unique(which[which >= 0], return_inverse=True)
+        last = self.net[-1].out_features
+        result = pictures.images.new_zeros((*which.shape, last))
+        if len(shown):
+            result[which >= 0] = self.net(pictures.images[shown])[back]
+        return list(result.unbind(dim=1))
+
+
+class StatePerceiver:
+    """One network for all images of a row, laid out in rows of equal length: what it attends to decides.
+
+    The network is that of NTOC's code for the Tower of Hanoi: three convolutions with pooling, a code of the
+    position, attention by one learned query, and a network with one hidden layer. Any number of columns will
+    do.
+
+    Args:
+        channels: of an image.
+        values: number of values of each symbol.
+        rows: rows of images.
+    """
+
+    _WIDE, _HEAD, _HIDDEN = 64, 32, 64
+
+    def __init__(self, channels: int, values: tuple[int, ...], rows: int) -> None:
+        import torch
+        from torch import nn
+
+        self.values, self.rows = values, rows
+        self.net = nn.ModuleDict(
+            {
+                "see": nn.Sequential(
+                    nn.Conv2d(channels, 32, 5, padding=2),
+                    nn.ReLU(),
+                    nn.MaxPool2d(2),
+                    nn.Conv2d(32, self._WIDE, 3, padding=1),
+                    nn.ReLU(),
+                    nn.MaxPool2d(2),
+                    nn.Conv2d(self._WIDE, self._WIDE, 3, padding=1),
+                    nn.ReLU(),
+                    nn.MaxPool2d(2),
+                ),
+                "key": nn.Linear(self._WIDE, self._HEAD),
+                "value": nn.Linear(self._WIDE, self._HEAD),
+                "say": nn.Sequential(
+                    nn.Linear(self._HEAD, self._HIDDEN), nn.ReLU(), nn.Linear(self._HIDDEN, sum(values))
+                ),
+            }
+        )
+        self.net.register_parameter("query", nn.Parameter(torch.randn(self._HEAD)))
+
+    def logits(self, pictures: Pictures) -> list[Any]:
+        """For each symbol, a tensor [n, values]."""
+        import torch
+
+        seen = self.net["see"](self._canvas(pictures))
+        wide, height, width = seen.shape[1:]
+        places = (seen + _position_code(wide, height, width)).flatten(2).transpose(1, 2)
+        scores = self.net["key"](places) @ self.net.query / math.sqrt(self._HEAD)
+        found = (scores.softmax(dim=1)[:, :, None] * self.net["value"](places)).sum(dim=1)
+        return list(torch.split(self.net["say"](found), list(self.values), dim=1))
+
+    def _canvas(self, pictures: Pictures) -> Any:
+        """float32 tensor [n, channels, rows * SIDE, columns * SIDE]; black where nothing is shown."""
+        import torch
+
+        which = pictures.which
+        n, columns = len(which), which.shape[1] // self.rows
+        black = pictures.images.new_zeros((1, *pictures.images.shape[1:]))
+        images = torch.cat([pictures.images, black])[which]
+        laid = images.reshape(n, self.rows, columns, -1, SIDE, SIDE).permute(0, 3, 1, 4, 2, 5)
+        return laid.reshape(n, -1, self.rows * SIDE, columns * SIDE)
+
+
+def _position_code(wide: int, height: int, width: int) -> Any:
+    """float32 tensor [wide, height, width]: sines and cosines of both coordinates (Vaswani et al. 2017)."""
+    import torch
+
+    half = wide // 2
+    rate = torch.exp(torch.arange(0, half, 2) * (-math.log(10_000.0) / half))
+    codes = []
+    for count in (height, width):
+        angle = torch.arange(count)[:, None] * rate
+        codes.append(torch.cat([angle.sin(), angle.cos()], dim=1).T)
+    rows, columns = codes
+    return torch.cat([rows[:, :, None].expand(-1, -1, width), columns[:, None, :].expand(-1, height, -1)])
+
+
+def perceiver_for(few: LabelledImages) -> SlotPerceiver | StatePerceiver:
+    """The perceiver that labelled samples call for: of single images, or of whole rows."""
+    places, channels = few.images.shape[1], few.images.shape[4]
+    if places == 1 and len(few.values) == 1:
+        return SlotPerceiver(channels, few.values[0])
+    return StatePerceiver(channels, few.values, places)
+
+
+def pretrain(perceiver: Any, few: LabelledImages, epochs: int, rate: float, columns: int = 1) -> None:
+    """Train a perceiver on labelled samples by cross-entropy.
+
+    Args:
+        perceiver: of `perceiver_for`.
+        few: the samples.
+        epochs: passes over them.
+        rate: learning rate of Adam.
+        columns: columns of images in a row of the task; a sample fills the first.
+    """
+    import torch
+
+    blank = (few.images == 0).all(axis=(2, 3, 4))
+    rows: list[Slots] = []
+    for images, empty in zip(few.images, blank, strict=True):
+        row: Slots = []
+        for image, none in zip(images, empty.tolist(), strict=True):
+            row += [None if none else image, *[None] * (columns - 1)]
+        rows.append(row)
+    pictures = _pictures(rows, few.images.shape[1] * columns)
+    targets = torch.as_tensor(few.targets)
+    optimiser = torch.optim.Adam(perceiver.net.parameters(), lr=rate)
+    perceiver.net.train()
+    for _ in range(epochs):
+        for rows_now in torch.split(torch.randperm(len(targets)), _FEW_BATCH):
+            said = perceiver.logits(pictures.take(rows_now))
+            losses = [
+                torch.nn.functional.cross_entropy(one, targets[rows_now, k]) for k, one in enumerate(said)
+            ]
+            optimiser.zero_grad()
+            sum(losses).backward()  # type: ignore[union-attr]
+            optimiser.step()
+    perceiver.net.eval()
+
+
+_FEW_BATCH = 16

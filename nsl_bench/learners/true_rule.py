@@ -1,0 +1,121 @@
+"""The learner ``true_rule``: the task's own rule with a perceiver, the upper bound of whoever must learn it.
+
+It is told the answer and is not ranked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError
+from nsl_bench.guarded.rules import crisp
+from nsl_bench.inference.engines import infer
+from nsl_bench.inference.query import Query
+from nsl_bench.learners.view import View
+from nsl_bench.sequences import grid
+from nsl_bench.types import BLANK, Track, one_hot
+
+__all__ = ["TrueRule"]
+
+
+class TrueRule:
+    """Predicts with the rule that labels the data; learns nothing.
+
+    Args:
+        engine: ``crisp``: the labels that follow from the likeliest concepts; or an inference engine for
+            label probabilities under the network's probabilities (`nsl_bench.inference.engines`). A step of a
+            sequence then has the images of all steps so far, which only short sequences allow.
+    """
+
+    version = "1+told_the_answer"
+    track: Track = "pretrained"
+    fixed_size = False
+
+    def __init__(self, engine: str = "crisp") -> None:
+        """Set up the learner.
+
+        Raises:
+            UserError: an unknown engine.
+        """
+        if engine != "crisp":
+            registry.create("engine", engine)
+        self.engine = engine
+
+    def fit(self, train: View) -> TrueRule:
+        """Look the rule up.
+
+        Raises:
+            UserError: the task has no true rule, or one of its own for each train split.
+        """
+        self._rules = (_task(train).true_rule,)
+        return self
+
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels]: label probabilities under the rule and the network's probabilities."""
+        task = _task(test)
+        result = np.zeros((len(test), test.n_labels))
+        if self.engine == "crisp" or not len(test):
+            contexts = test.contexts if len(test) else []
+            found = crisp(self._rules, task.background, contexts, test.label_space, what="the true rule")
+            return one_hot(found, test.n_labels)
+        seen = np.asarray(test.probabilities, np.float64)
+        if not task.sequential:
+            query = Query.of(task, self._rules)
+            return infer(self.engine, query, seen, _told(task, test)).probabilities
+        rows = grid(test.steps)
+        for step in range(1, rows.shape[1] + 1):
+            query = _query(task, self._rules, step)
+            shown = seen[rows[:, :step]].reshape(len(rows), step * len(task.slots), -1)
+            answer = infer(self.engine, query, shown, _told_of_steps(task, test, rows[:, :step]))
+            result[rows[:, step - 1]] = answer.probabilities
+        return result
+
+    def rules(self) -> list[str]:
+        """The true rule."""
+        return list(self._rules)
+
+
+def _task(view: View) -> Benchmark:
+    task: Benchmark = registry.create("benchmark", view.benchmark_name)
+    if not task.true_rule:
+        raise UserError(f"true_rule: the rule that labels the data of {view.benchmark_name} is unknown.")
+    if task.for_split(1).true_rule != task.for_split(2).true_rule:
+        raise UserError(f"true_rule: {view.benchmark_name} has another rule in each train split.")
+    return task
+
+
+def _query(task: Benchmark, rules: tuple[str, ...], step: int) -> Query:
+    """The query for the label of a step, with a slot for each image of the steps so far."""
+    names = task.concept_space.concepts
+    choices = tuple(
+        tuple(tuple(task.step_atom(fact, at) for fact in task.facts(slot, name)) for name in names)
+        for at in range(1, step + 1)
+        for slot in range(len(task.slots))
+    )
+    now = "".join(f"{fact}.\n" for fact in task.current_step(step))
+    return Query(rules, f"{task.background}\n{now}", task.labels, choices)
+
+
+def _told(task: Benchmark, view: View) -> list[tuple[str, ...]] | None:
+    """The facts of each row's metadata."""
+    if not view.metadata:
+        return None
+    return task.contexts(np.full((len(view), len(task.slots)), BLANK, np.int16), view.metadata)
+
+
+def _told_of_steps(task: Benchmark, view: View, rows: npt.NDArray[np.int64]) -> list[tuple[str, ...]] | None:
+    """The facts of the metadata of the steps so far."""
+    if not view.metadata:
+        return None
+    columns = {name: np.asarray(column) for name, column in view.metadata.items()}
+    return [
+        tuple(
+            task.step_atom(fact, at)
+            for at, row in enumerate(steps, start=1)
+            for fact in task.metadata_facts({name: column[row].item() for name, column in columns.items()})
+        )
+        for steps in rows.tolist()
+    ]

@@ -1,0 +1,152 @@
+"""Structural shift in tables and pictures: a learner's results over the members of a family of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from nsl_bench import registry
+from nsl_bench.errors import UserError
+from nsl_bench.metrics import METRICS
+from nsl_bench.report.curves import draw_lines
+from nsl_bench.report.tables import (
+    DEFAULT_METRICS,
+    NOT_APPLICABLE,
+    SETTING,
+    as_text,
+    cell,
+    file_name,
+    heading_of,
+    not_applicable,
+    summarise,
+)
+
+__all__ = ["draw_structure", "in_order", "over_members", "render_structure"]
+
+_GROUP = [name for name in SETTING if name != "test_task"]
+_LINE = ["learner", "track", "network"]
+
+
+def over_members(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
+    """Mean and standard error by the task that was tested, where there are several.
+
+    Args:
+        runs: `Store.frame`.
+        metrics: names of columns.
+
+    Returns:
+        The rows of `summarise` with the column ``tested``: the test task, or the train task itself. Where a
+        learner's sizes are fixed, ``mean`` is NaN.
+    """
+    table = summarise(runs, metrics)
+    lacking = not_applicable(runs, [name for name in metrics if name in runs])
+    if len(lacking):
+        table = pd.concat([table, lacking], ignore_index=True)
+    table["tested"] = table["test_task"].where(table["test_task"] != "", table["benchmark"])
+    if table.empty:
+        return table
+    several = table.groupby(_GROUP, sort=False)["tested"].transform("nunique") > 1
+    return table[several].reset_index(drop=True)
+
+
+def in_order(tasks: Iterable[str]) -> list[str]:
+    """Tasks in the order in which their family names its members, then others by name."""
+    return sorted(set(tasks), key=lambda task: (_place(task), len(task), task))
+
+
+@cache
+def _place(task: str) -> int:
+    try:
+        family = registry.create("benchmark", task).family
+    except UserError:  # a task of a package that is not installed
+        return 1 << 16
+    return family.members.index(task) if family is not None and task in family.members else 1 << 16
+
+
+def render_structure(
+    runs: pd.DataFrame,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    format: Literal["markdown", "csv", "latex", "html"] = "markdown",
+) -> str:
+    """One table for each setting, shift, share and metric: a row a learner, a column a test task.
+
+    Args:
+        runs: `Store.frame`.
+        metrics: names of columns.
+        format: of the text.
+
+    Returns:
+        Empty if all runs are tested on the task that they are trained on.
+    """
+    table = over_members(runs, metrics)
+    pieces = []
+    by = [*_GROUP, "shift", "percent", "metric"]
+    for place, part in table.groupby(by, sort=False) if len(table) else ():
+        *setting, shift, percent, metric = place if isinstance(place, tuple) else ()
+        values = {**dict(zip(_GROUP, setting, strict=True)), "test_task": ""}
+        columns = in_order(part["tested"])
+        means = part.assign(cell=[_shown(*row) for row in part[["mean", "std_err", "metric"]].to_numpy()])
+        wide = means.pivot_table("cell", _LINE, "tested", aggfunc="first", sort=False)[columns].fillna("")
+        shown = wide.reset_index()
+        for column in ("track", "network"):
+            if shown[column].nunique() == 1:
+                shown = shown.drop(columns=column)
+        words = [heading_of([values[name] for name in SETTING]), f"{METRICS[str(metric)].title} by test task"]
+        if percent:
+            words.append(f"shift {shift} {percent:g} %")
+        text = as_text(shown, format)
+        title = ", ".join(words)
+        pieces.append(text if format == "csv" else f"{_MARK[format].format(title)}{text}")
+    return "\n".join(pieces)
+
+
+_MARK = {"markdown": "## {}\n\n", "latex": "% {}\n", "html": "<h3>{}</h3>\n"}
+
+
+def _shown(mean: float, error: float, metric: str) -> str:
+    return NOT_APPLICABLE if pd.isna(mean) else cell(mean, error, metric)
+
+
+def draw_structure(
+    runs: pd.DataFrame,
+    folder: Path,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    *,
+    format: str = "png",
+) -> list[Path]:
+    """Draw one picture a setting: a row of curves over test tasks a metric, a column a share of shift.
+
+    Args:
+        runs: `Store.frame`.
+        folder: made if it is not there.
+        metrics: names of columns.
+        format: of the pictures: png, svg or pdf.
+
+    Returns:
+        The files written; none if all runs are tested on the task that they are trained on.
+    """
+    table = over_members(runs, metrics)
+    table = table[table["mean"].notna()] if len(table) else table
+    written = []
+    for place, part in table.groupby(_GROUP, sort=False) if len(table) else ():
+        values = dict(zip(_GROUP, map(str, place if isinstance(place, tuple) else ()), strict=True))
+        source = values["source"].partition(":")[0]
+        path = folder / file_name(
+            "-".join(["structure", values["benchmark"], source, values["size"]]), format
+        )
+        title = f"trained on {values['benchmark']} ({values['size']}, {source})"
+        members = in_order(part["tested"])
+        shown = part.assign(
+            column=[
+                "no shift" if not percent else f"{shift} {percent:g} %"
+                for shift, percent in zip(part["shift"], part["percent"], strict=True)
+            ],
+            percent=part["tested"].map(members.index),
+        )
+        draw_lines(shown, path, title, members, runs)
+        written.append(path)
+    return written

@@ -1,0 +1,283 @@
+"""Learners with an interpreter of their own: made once, run in the sandbox, refused in a sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nsl_bench import cache, environments
+from nsl_bench.environments import entrant, entrants
+from nsl_bench.errors import UserError
+from nsl_bench.isolation import building
+from nsl_bench.isolation.host import IsolatedLearner, about
+from nsl_bench.isolation.limits import Failure, Limits
+from nsl_bench.learners.base import probabilities_of
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import plan
+from nsl_bench.testing.toy import patches, view
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
+
+HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+LIMITS = Limits(time=300)
+MANIFEST = f"""
+learner = "Seen"
+track = "pretrained"
+licence = "MIT"
+citation = "none"
+description = "The share of each label in the train set."
+python = ["{HERE}"]
+"""
+ADAPTER = """
+import sys
+import numpy as np
+import tiny
+
+
+class Seen:
+    def __init__(self, extra: int = 0, seed=0):
+        self.extra = extra
+
+    def fit(self, train):
+        print(sys.prefix, tiny.__file__, "torch" in sys.modules)
+        assert train.literals.shape == (len(train), len(train.literal_names))
+        self.shares = tiny.shares(train.labels, train.n_labels + self.extra)
+        return self
+
+    def predict_proba(self, test):
+        return np.tile(self.shares, (len(test), 1))
+
+    def rules(self):
+        return ["differ :- patch(left,X), patch(right,Y), unlike(X,Y)."]
+"""
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package index without a network: numpy as it is installed here, and a package of one function."""
+    folder = tmp_path_factory.mktemp("wheels")
+    found = distribution("numpy")
+    tag = next(line for line in (found.read_text("WHEEL") or "").splitlines() if line.startswith("Tag: "))
+    with zipfile.ZipFile(folder / f"numpy-{found.version}-{tag.removeprefix('Tag: ')}.whl", "w") as wheel:
+        for file in found.files or ():
+            if ".." not in file.parts and "__pycache__" not in file.parts and file.name not in ("INSTALLER",):
+                wheel.write(str(file.locate()), str(file))
+    with zipfile.ZipFile(folder / "tiny-1.0-py3-none-any.whl", "w") as wheel:
+        code = (
+            "import numpy\ndef shares(labels, n): return numpy.bincount(labels, minlength=n) / len(labels)\n"
+        )
+        wheel.writestr("tiny.py", code)
+        wheel.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        wheel.writestr(
+            "tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr("tiny-1.0.dist-info/RECORD", "tiny.py,,\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("learners") / "seen", wheels)
+
+
+def made(folder: Path, wheels: Path, **files: str) -> Path:
+    """A learner's folder; `files` replace what is in it."""
+    folder.mkdir()
+    pinned = f"--no-index\n--find-links {wheels}\nnumpy=={np.__version__}  # for nsl-bench\ntiny==1.0\n"
+    told = {"manifest": MANIFEST, "adapter": ADAPTER, "requirements": pinned, **files}
+    for key, name in (
+        ("manifest", "learner.toml"),
+        ("adapter", "adapter.py"),
+        ("requirements", "requirements.txt"),
+    ):
+        (folder / name).write_text(told[key])
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_uv(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """uv would look for the packages in its own way."""
+    which = building.shutil.which
+    monkeypatch.setattr(building.shutil, "which", lambda name: None if name == "uv" else which(name))
+    return
+
+
+def test_an_adapter_runs_in_its_own_interpreter(folder: Path) -> None:
+    with closing(IsolatedLearner(f"env:{folder}", 0, LIMITS)) as learner:
+        learner.fit(view(patches()))
+        probabilities = probabilities_of(learner, view(patches("test"), labelled=False))
+        assert np.allclose(probabilities.sum(axis=1), 1) and learner.rules()
+        prefix, tiny, torch = learner.log().splitlines()[0].split()
+        assert cache.folder(building.KIND) in Path(prefix).parents and Path(prefix) in Path(tiny).parents
+        assert torch == "False"
+        assert learner.libraries["tiny"] == "1.0" and learner.libraries["numpy"] == np.__version__
+        assert (learner.track, learner.version) == ("pretrained", entrant(f"env:{folder}").version)
+    assert building.described(str(folder)).startswith(f"env:{folder}: installed, Python {HERE}")
+
+
+def test_a_run_is_recorded_with_the_versions_in_it(folder: Path) -> None:
+    described = about(f"env:{folder}", LIMITS)
+    jobs = plan(
+        "follow_suit", [f"env:{folder}", "majority"], symbolic=True, describe=lambda spec: about(spec, LIMITS)
+    )
+    outcome = Bench(limits=LIMITS).run(jobs[0])
+    assert outcome.record.status == "ok", outcome.record.message
+    assert jobs[0].learner_version == described.version and jobs[0].track == "symbolic"
+    assert outcome.record.environment["libraries"]["tiny"] == "1.0"
+    assert outcome.record.environment["isolation"]["files"]
+
+
+def test_options_are_checked_by_the_adapter(folder: Path) -> None:
+    with pytest.raises(Failure, match="has no option 'size'"):
+        IsolatedLearner(f"env:{folder}:size=2", 0, LIMITS)
+    with closing(IsolatedLearner(f"env:{folder}:extra=1", 0, LIMITS)) as learner:
+        learner.fit(view(patches()))
+
+
+def test_the_environment_is_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = entrant(f"env:{folder}")
+    first = building.built(found)
+    monkeypatch.setattr(building, "_make", lambda *_: pytest.fail("made twice"))
+    assert building.built(found) == first == building.installed(found)
+
+
+def test_code_beside_the_adapter_and_requirements_are_part_of_the_version(
+    wheels: Path, tmp_path: Path
+) -> None:
+    place = made(tmp_path / "mine", wheels, adapter="import beside\nclass Seen: pass\n")
+    (place / "beside.py").write_text("A = 1\n")
+    first = entrant(f"env:{place}")
+    (place / "beside.py").write_text("A = 2\n")
+    second = entrant(f"env:{place}")
+    assert first.version != second.version and first.environment_key == second.environment_key
+    (place / "requirements.txt").write_text("numpy==1.26.0\n")
+    assert entrant(f"env:{place}").environment_key != first.environment_key
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "sentence"),
+    [
+        (
+            "requirements",
+            "numpy>=2\n",
+            r"requirements.txt, line 1: every requirement needs its version.*'numpy>=2'",
+        ),
+        ("manifest", "learner = 'Seen'\n", "track is missing"),
+        ("manifest", MANIFEST.replace('track = "pretrained"', 'track = "pretraned"'), "track must be"),
+        ("manifest", MANIFEST.replace(HERE, "2.7"), "python must be a list of Python versions from 3.11 on"),
+        ("manifest", MANIFEST + "color = 1\n", "unknown key 'color'"),
+    ],
+)
+def test_a_wrong_folder_is_one_sentence(
+    wheels: Path, tmp_path: Path, file: str, text: str, sentence: str
+) -> None:
+    place = made(tmp_path / "wrong", wheels, **{file: text})
+    with pytest.raises(UserError, match=sentence):
+        about(f"env:{place}", LIMITS)
+
+
+def test_unknown_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="the folder nowhere/mine"):
+        entrant("env:nowhere/mine")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match=r"it has no learner.toml"):
+        entrant(f"env:{tmp_path / 'empty'}")
+    with pytest.raises(UserError, match="Did you mean 'ripper'"):
+        entrant("env:riper")
+
+
+def failing(place: Path) -> Failure:
+    """The failure of a run, which costs nothing but itself."""
+    (job, other) = plan(
+        "follow_suit", [f"env:{place}", "majority"], symbolic=True, describe=lambda s: about(s, LIMITS)
+    )
+    bench = Bench(limits=LIMITS)
+    record = bench.run(job).record
+    assert bench.run(other).record.status == "ok"
+    return Failure(record.status, record.message, record.output)
+
+
+def test_a_version_that_does_not_exist(wheels: Path, tmp_path: Path) -> None:
+    place = made(tmp_path / "gone", wheels, requirements=f"--no-index\n--find-links {wheels}\ntiny==9.9\n")
+    failure = failing(place)
+    assert failure.status == "failed" and "The environment of gone cannot be created" in str(failure)
+    assert "tiny==9.9" in str(failure) and "tiny==9.9" in failure.output
+    found = entrant(f"env:{place}")
+    left = building._folder(found, building.interpreter(found)[1])
+    assert not left.exists() and left.with_suffix(".failed").exists()
+
+
+def test_an_environment_without_numpy(wheels: Path, tmp_path: Path) -> None:
+    place = made(tmp_path / "bare", wheels, requirements=f"--no-index\n--find-links {wheels}\ntiny==1.0\n")
+    with pytest.raises(Failure, match="has no numpy, which every adapter needs"):
+        building.built(entrant(f"env:{place}"))
+
+
+def test_an_adapter_that_imports_what_is_not_there(wheels: Path, tmp_path: Path) -> None:
+    place = made(tmp_path / "lost", wheels, adapter="import pandas\n" + ADAPTER)
+    failure = failing(place)
+    assert failure.status == "crashed" and "No module named 'pandas'" in str(failure)
+
+
+def test_a_python_that_is_not_there(wheels: Path, tmp_path: Path) -> None:
+    place = made(tmp_path / "old", wheels, manifest=MANIFEST.replace(HERE, "3.99"))
+    failure = failing(place)
+    assert "needs Python 3.99; this is Python" in str(failure)
+    assert "needs Python 3.99" in building.described(str(place))
+
+
+def test_ctrl_c_leaves_no_half_made_environment(wheels: Path, tmp_path: Path) -> None:
+    """Interrupted or killed, the next attempt starts anew."""
+    place = made(tmp_path / "slow", wheels)
+    (place / "requirements.txt").write_text((place / "requirements.txt").read_text() + "# another key\n")
+    code = "import sys; from nsl_bench.environments import entrant\n"
+    code += "from nsl_bench.isolation.building import built\nbuilt(entrant(sys.argv[1]))"
+    found = entrant(f"env:{place}")
+    folder = building._folder(found, building.interpreter(found)[1])
+    for end in (signal.SIGINT, signal.SIGKILL):
+        process = subprocess.Popen([sys.executable, "-c", code, f"env:{place}"], stderr=subprocess.DEVNULL)
+        while not (folder / "bin").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(end)
+        process.wait()
+        assert building.installed(found) is None
+        if end == signal.SIGINT:
+            assert not folder.exists()
+    assert building.built(found).python.exists()
+
+
+def test_entrants_of_the_repository() -> None:
+    names = [
+        name for name in entrants() if (Path(environments.__file__).parents[1] / "entrants" / name).is_dir()
+    ]
+    assert {"ebm", "figs", "ripper", "xgboost"} <= set(names)
+    for name in names:
+        found = entrant(f"env:{name}")
+        assert any(line.startswith("numpy==") for line in found.requirements)
+        assert len((found.folder / "adapter.py").read_text().splitlines()) < 150
+        compile((found.folder / "adapter.py").read_text(), name, "exec")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", entrants())
+def test_an_entrant_learns(name: str) -> None:
+    """Each in an environment made from the package index, on the true concepts of two tasks."""
+    for task in ("crop_yield", "follow_suit"):
+        (job,) = plan(task, [f"env:{name}"], symbolic=True, describe=lambda spec: about(spec, LIMITS))
+        record: Any = Bench(limits=LIMITS).run(job).record
+        assert record.status == "ok", json.dumps([record.message, record.output])
+        assert record.metrics["hypothesis_accuracy"] > 0.3

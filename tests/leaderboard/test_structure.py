@@ -1,0 +1,93 @@
+"""Contests with a test task of another size, and of tasks whose rows are steps of sequences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import parity
+import pytest
+from nsl_bench.leaderboard.board import read_board
+from nsl_bench.leaderboard.contests import contest_of, read_contests
+from nsl_bench.leaderboard.safe_files import LIMITS
+from nsl_bench.leaderboard.score_report import SCORES, ScoreReport, write_scores
+from nsl_bench.leaderboard.scoring import _scored_here
+from nsl_bench.leaderboard.site.build import build_site
+from nsl_bench.leaderboard.submission import write_submission
+
+from nsl_bench.errors import UserError
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import plan
+from nsl_bench.run.store import Store
+from nsl_bench.run.sweep import sweep
+
+BOARD = """
+[[contest]]
+name = "bits"
+benchmark = "parity"
+version = "1.0.0"
+source = "sklearn_digits"
+shifts = ["rotate90"]
+percents = [0]
+repeats = 2
+
+[[contest]]
+name = "more_bits"
+benchmark = "parity"
+version = "1.0.0"
+source = "sklearn_digits"
+shifts = ["rotate90"]
+percents = [0]
+repeats = 2
+test_task = "parity:length=5"
+"""
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task, as if another package had it."""
+    parity.installed(monkeypatch)
+
+
+def test_a_learner_is_scored_on_longer_sequences(tmp_path: Path) -> None:
+    board = tmp_path / "board.toml"
+    board.write_text(BOARD, encoding="utf-8")
+    contests = read_contests(board)
+    jobs = plan(
+        "parity", ["majority"], repeats=[1, 2], symbolic=True, test_tasks=["parity", "parity:length=5"]
+    )
+    places = [contest_of(contests, job) for job in jobs]
+    assert [place[0].name for place in places if place] == ["bits", "more_bits"] * 2
+    assert contest_of(contests, replace(jobs[1], test_task="parity:length=4")) is None
+    assert "--test-task parity:length=5" in contests[1].command("majority", "symbolic")
+    results = Store(tmp_path / "results")
+    assert sweep(jobs, results, Bench(limits=None)).failed == 0
+    submission = tmp_path / "accepted" / "majority"
+    write_submission(results, submission, contests, name="majority", licence="MIT", date="2026-01-01")
+    report = ScoreReport.from_plain(_scored_here(submission, contests, LIMITS, (), "code"))  # parity is here
+    assert report.accepted, report.problems
+    by_run = {record.key: record.metrics for record in results.latest().values()}
+    for run in report.runs:
+        for name in ("hypothesis_accuracy", "hypothesis_sequence_accuracy"):
+            assert run.metrics[name] == by_run[run.run][name]
+    spread = {(s.contest, s.metric) for s in report.spreads}
+    assert spread >= {("more_bits", "hypothesis_accuracy"), ("bits", "hypothesis_sequence_accuracy")}
+    write_scores(report, submission / SCORES)
+    build_site(read_board(tmp_path / "accepted", board), tmp_path / "site")
+    page = (tmp_path / "site" / "benchmark" / "more_bits.html").read_text(encoding="utf-8")
+    assert "20 examples of parity:length=5" in page
+
+
+@pytest.mark.parametrize(
+    ("test_task", "said"),
+    [
+        ("sudoku_9x9", "is not in the family of parity"),
+        ("parity", "test_task must name another task than benchmark"),
+        ("parity:length=05", "must be written as in results: 'parity:length=5'"),
+    ],
+)
+def test_a_wrong_test_task_is_refused(tmp_path: Path, test_task: str, said: str) -> None:
+    board = tmp_path / "board.toml"
+    board.write_text(BOARD.replace("parity:length=5", test_task), encoding="utf-8")
+    with pytest.raises(UserError, match=said):
+        read_contests(board)

@@ -1,0 +1,134 @@
+"""Literals are true exactly where their ASP bodies hold, and rules over them are written without loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from nsl_bench import registry
+from nsl_bench.inference.crisp import crisp_labels, derived
+from nsl_bench.learners.asp_rules import (
+    Conjunction,
+    additive,
+    binarised,
+    decision_list,
+    matches,
+    sum_of_trees,
+    tree_leaves,
+)
+from nsl_bench.learners.literals import Literals, literals_of
+from nsl_bench.learners.view import TrackError
+from nsl_bench.testing.toy import patches, view
+from nsl_bench.types import LabelSpace, Split
+
+TASKS = ("follow_suit", "crop_yield", "eleusis", "zoo", "uci", "indoor_scene")
+
+
+def task(name: str, n: int = 40) -> tuple[Any, Split, Literals]:
+    made = registry.create("benchmark", name).for_split(1)
+    split = made.generate("train", "small", 1, np.random.default_rng(3)).take(np.arange(n))
+    return made, split, literals_of(made)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_literal_is_true_where_its_body_holds(name: str) -> None:
+    made, split, literals = task(name)
+    values = literals.values(split.concepts, split.metadata)
+    assert len(set(literals.names)) == len(literals.names) == len(literals.bodies) == values.shape[1]
+    rules = [f"holds({k}) :- {', '.join(body)}." for k, body in enumerate(literals.bodies)]
+    contexts = made.contexts(split.concepts, split.metadata)
+    found, _ = derived(rules, made.background, contexts, [f"holds({k})" for k in range(len(rules))])
+    assert np.array_equal(found, values)
+
+
+def test_the_tasks_relations_are_there() -> None:
+    _, _, cards = task("follow_suit")
+    assert {"player_1=ah", "suit(1,h)", "rank_higher(1,2)", "card(1,_,V), card(2,_,V)"} <= set(cards.names)
+    cells = literals_of(registry.create("benchmark", "sudoku_4x4"))
+    assert 'digit("1, 1",V), digit("1, 2",V)' in cells.names
+    assert "patch(left,V), patch(right,W), unlike(V,W)" in view(patches()).literal_names
+
+
+def test_large_predicates_are_left_out() -> None:
+    literals = literals_of(registry.create("benchmark", "sudoku_9x9"))
+    assert not any(name.startswith("neq") for name in literals.names)
+    assert len(literals.names) < 5000
+
+
+def test_views_without_concepts_have_no_literals() -> None:
+    with pytest.raises(TrackError, match="label_only"):
+        _ = view(patches(), "label_only").literals
+    with pytest.raises(TrackError, match="end_to_end"):
+        _ = view(patches(), "end_to_end").literal_names
+
+
+def conjunctions(random: np.random.Generator, columns: int, n: int) -> list[Conjunction]:
+    return [
+        {int(c): bool(random.random() < 0.5) for c in random.choice(columns, random.integers(1, 4), False)}
+        for _ in range(n)
+    ]
+
+
+def by_rules(made: Any, split: Split, rules: Sequence[str], labels: LabelSpace) -> npt.NDArray[np.int16]:
+    contexts = made.contexts(split.concepts, split.metadata)
+    return crisp_labels(rules, made.background, contexts, labels)
+
+
+SPACES = {
+    "three": LabelSpace(("a", "b", "c"), ("lab(0)", "lab(1)", "lab(2)")),
+    "one without an atom": LabelSpace(("a", "b", "c"), ("lab(0)", None, "lab(2)")),
+    "two": LabelSpace(("a", "b"), (None, "lab")),
+}
+
+
+@pytest.mark.parametrize("name", ["follow_suit", "eleusis"])
+@pytest.mark.parametrize("labels", SPACES.values(), ids=SPACES)
+@pytest.mark.parametrize("seed", range(6))
+def test_decision_lists_are_exact(name: str, labels: LabelSpace, seed: int) -> None:
+    made, split, literals = task(name)
+    values = literals.values(split.concepts, split.metadata)
+    random = np.random.default_rng(seed)
+    told = conjunctions(random, values.shape[1], int(random.integers(0, 7)))
+    rules = [(conjunction, int(random.integers(len(labels)))) for conjunction in told]
+    default = int(random.integers(len(labels)))
+    expected = np.full(len(values), default)
+    for conjunction, label in reversed(rules):
+        expected[matches(conjunction, values)] = label
+    written = decision_list(rules, default, literals.bodies, labels)
+    assert np.array_equal(by_rules(made, split, written, labels), expected)
+
+
+@pytest.mark.parametrize("labels", SPACES.values(), ids=SPACES)
+def test_additive_rules_are_exact(labels: LabelSpace) -> None:
+    made, split, literals = task("eleusis")
+    values = literals.values(split.concepts, split.metadata)
+    random = np.random.default_rng(0)
+    weights = binarised(
+        random.normal(size=(values.shape[1], len(labels))) * (random.random(values.shape[1]) < 0.3)[:, None]
+    )
+    constants = binarised(random.normal(size=len(labels)))
+    expected = (values @ weights + constants).argmax(axis=1)
+    written = additive(weights, constants, literals.bodies, labels)
+    assert np.array_equal(by_rules(made, split, written, labels), expected)
+    assert len(set(expected.tolist())) > 1
+
+
+def test_sums_of_trees_are_exact() -> None:
+    made, split, literals = task("eleusis")
+    values = literals.values(split.concepts, split.metadata)
+    first = tree_leaves(
+        [1, -1, 3, -1, -1], [2, -1, 4, -1, -1], [40, -1, 5, -1, -1], [[0], [0.2], [0], [0.9], [-0.3]]
+    )
+    second = tree_leaves([1, -1, -1], [2, -1, -1], [40, -1, -1], [[0], [0.1], [0.4]])
+    total = sum(sum(matches(path, values) * leaf[0] for path, leaf in tree) for tree in (first, second))
+    expected = (np.asarray(total) > 0.5).astype(int)
+    rules = sum_of_trees([first, second], lambda score: int(score[0] > 0.5))
+    assert rules is not None and len(rules) == 3
+    labels = SPACES["two"]
+    written = decision_list([rule for rule in rules if rule[1]], 0, literals.bodies, labels)
+    assert np.array_equal(by_rules(made, split, written, labels), expected)
+    assert sum_of_trees([first] * 3 + [second], lambda score: 0, most=2) is None

@@ -1,0 +1,241 @@
+"""NTOC: its circuit finds the rule of addition, and the learner trains, resumes and writes rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from nsl_bench.generators.tasks import hanoi
+
+from nsl_bench import registry
+from nsl_bench.data.splits import make_source, make_split, symbolic_split
+from nsl_bench.errors import UserError
+from nsl_bench.inference.crisp import crisp_labels
+from nsl_bench.learners.base import hypothesis_of
+from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
+from nsl_bench.learners.ntoc.learner import NTOC
+from nsl_bench.learners.ntoc.rules import program
+from nsl_bench.learners.view import TrackError, View
+from nsl_bench.testing import LearnerTests
+from nsl_bench.types import Predictions
+
+
+class TestNTOC(LearnerTests):
+    spec = "ntoc:perceiver=given,epochs=200,batch=16"
+    least = 0.8
+
+
+def seen(name: str, part: str, size: str = "40", *, track: str = "few_labels", truth: bool = False) -> View:
+    task = registry.create("benchmark", name)
+    source = make_source(task)
+    split = make_split(task, source, part, size)  # type: ignore[arg-type]
+    certain = Predictions.certain(split.concepts, len(task.concept_space)) if truth else None
+    return View(
+        split,
+        task,
+        track,  # type: ignore[arg-type]
+        predictions=certain,
+        source=None if truth else source,
+        labelled=part != "test",
+    )
+
+
+def test_the_circuit_is_a_weighted_model_count() -> None:
+    """Against the sum over all worlds, memories and answers, one by one."""
+    circuit = TableCircuit((3, 2), 4, 2, seed=1)
+    draw = torch.Generator().manual_seed(0)
+    p, q, came, went = (torch.rand((5, k), generator=draw, dtype=torch.float64) for k in (3, 2, 2, 2))
+    answer = torch.tensor([0, 3, 1, 2, 2])
+    logs = [literals(one) for one in (p, q, came, went)]
+    passed = circuit.explain(circuit.worlds_of(logs[:2]), logs[2], answer, logs[3], flow=True)
+    x, y, m, o = (one.exp() for one in logs)
+    for n in range(5):
+        terms = {
+            (a * 2 + b, i, j): float(
+                x[n, a] * y[n, b] * m[n, i] * o[n, j] * circuit.theta[a * 2 + b, i, answer[n], j]
+            )
+            for a in range(3)
+            for b in range(2)
+            for i in range(2)
+            for j in range(2)
+        }
+        assert float(passed.joint[n]) == pytest.approx(np.log(sum(terms.values())))
+        assert float(passed.symbols[n]) == pytest.approx(np.log(float(x[n].sum() * y[n].sum() * m[n].sum())))
+    assert float(passed.flow.sum()) == pytest.approx(5)
+
+
+def test_literals_say_one_value_and_no_other() -> None:
+    found = literals(torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64)).exp()
+    assert found.tolist() == pytest.approx([0.7 * 0.8 * 0.9, 0.3 * 0.2 * 0.9, 0.3 * 0.8 * 0.1])
+
+
+def test_a_step_of_learning_moves_weights_to_the_flow() -> None:
+    circuit = TableCircuit((2,), 2, 1)
+    before = circuit.theta.clone()
+    flow = torch.zeros_like(before)
+    flow[0, 0, 1, 0] = 3
+    circuit.learn(flow, 0.5)
+    assert circuit.theta[0, 0].flatten().tolist() == pytest.approx(
+        (0.5 * before[0, 0].flatten() + 0.5 * torch.tensor([0.0, 1.0])).tolist()
+    )
+    assert torch.equal(circuit.theta[1], before[1])
+
+
+BASE = 3
+
+
+def simulated(n: int, length: int, right: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Probabilities [n, length, 2, BASE] of digits, a share of them right, and the sums' digits."""
+    rng = np.random.default_rng(0)
+    digits = rng.integers(0, BASE, (n, length, 2))
+    answers, carry = np.zeros((n, length), np.int64), np.zeros(n, np.int64)
+    for step in range(length):
+        total = digits[:, step].sum(axis=1) + carry
+        answers[:, step], carry = total % BASE, total // BASE
+    wrong = rng.random(digits.shape) >= right
+    shown = np.where(wrong, (digits + rng.integers(1, BASE, digits.shape)) % BASE, digits)
+    probabilities = np.full((*digits.shape, BASE), (1 - right) / (BASE - 1))
+    np.put_along_axis(probabilities, shown[..., None], right, axis=-1)
+    return torch.as_tensor(probabilities).float(), torch.as_tensor(answers)
+
+
+def test_the_circuit_finds_addition_in_noisy_digits() -> None:
+    """90 % of the digits are right, and the carry is in no example; each likeliest entry is a sum."""
+    n = 1000
+    seen, answers = simulated(n, 3, 0.9)
+    circuit, traces = TableCircuit((BASE, BASE), BASE, 2), Traces(n, 2, 2, 0.02, 0)
+    worlds = circuit.worlds_of([literals(seen[:, :, k].flatten(0, 1)) for k in (0, 1)]).reshape(n, 3, -1)
+    order = torch.Generator().manual_seed(0)
+    for _ in range(35):
+        for rows in torch.randperm(n, generator=order).split(50):
+            latent = traces.take(rows)
+            first = torch.tensor([1.0, 0.0]).expand(len(rows), 1, 2)
+            memory = literals(torch.cat([first, latent], dim=1))
+            went = torch.cat([memory[:, 1:], torch.zeros(len(rows), 1, 2)], dim=1)
+            passed = circuit.explain(
+                worlds[rows].flatten(0, 1),
+                memory.flatten(0, 1),
+                answers[rows].flatten(),
+                went.flatten(0, 1),
+                flow=True,
+            )
+            (passed.symbols - passed.joint).sum().backward()
+            traces.move(rows, latent.grad)
+            circuit.learn(passed.flow, 0.02)
+    best = circuit.theta.flatten(2).argmax(dim=2)
+    total = torch.tensor([[a + b + carry for carry in (0, 1)] for a in range(BASE) for b in range(BASE)])
+    assert torch.equal(best, total % BASE * 2 + total // BASE)
+
+
+def exact_addition() -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    theta = np.zeros((100, 2, 10, 2))
+    for a in range(10):
+        for b in range(10):
+            for carry in range(2):
+                total = a + b + carry
+                theta[a * 10 + b, carry, total % 10, total // 10] = 1
+    return theta
+
+
+def test_an_exact_circuit_becomes_an_exact_program() -> None:
+    view = seen("addition:digits=5", "train")
+    rules = program(exact_addition(), (10, 10), view)
+    assert "entry(3,9,1,3,1)." in rules
+    task = registry.create("benchmark", "addition:digits=5")
+    split = symbolic_split(task, "train", "40")
+    contexts = task.contexts(split.concepts, split.metadata, split.steps)
+    assert np.array_equal(crisp_labels(rules, task.background, contexts, task.labels), split.labels)
+
+
+def test_it_trains_a_perceiver_and_answers_longer_numbers() -> None:
+    learner = NTOC(epochs=1, pretraining=20, batch=32)
+    learner.fit(seen("addition", "train"))
+    test = seen("addition:digits=5", "test")
+    said = learner.predict_proba(test)
+    assert said.shape == (len(test), 10) and np.allclose(said.sum(axis=1), 1)
+    task = registry.create("benchmark", "addition:digits=5")
+    truth = make_split(task, make_source(task), "test").concepts
+    assert (learner.predict_concepts(test).argmax(axis=2) == truth).mean() > 0.7
+    told = seen("addition:digits=5", "test", truth=True)
+    assert learner.predict_proba(told).shape == (len(test), 10)
+    assert hypothesis_of(learner) is not None
+
+
+def test_hanoi_is_seen_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hanoi, "_FEW", 16)
+    learner = NTOC(epochs=1, pretraining=1)
+    learner.fit(seen("hanoi:test=4", "train", "8"))
+    assert learner.circuit_.theta.shape == (8, 6, 6, 6)
+    for name in ("hanoi:test=4", "hanoi:disks=7,window=5,test=4"):
+        test = seen(name, "test")
+        assert learner.predict_proba(test).shape == (len(test), 6)
+        assert learner.predict_proba(seen(name, "test", truth=True)).shape == (len(test), 6)
+    with pytest.raises(UserError, match="not concepts of images"):
+        learner.predict_concepts(test)
+
+
+def test_an_interrupted_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train, test = seen("addition", "train"), seen("addition:test=20", "test")
+    options = {"epochs": 3, "batch": 16, "pretraining": 1}
+    whole = NTOC(**options).fit(train).predict_proba(test)  # type: ignore[arg-type]
+    learn, calls = NTOC._learn, []
+
+    def stop(self: NTOC, *given: object) -> None:
+        calls.append(1)
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+        learn(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(NTOC, "_learn", stop)
+    with pytest.raises(KeyboardInterrupt):
+        NTOC(**options, checkpoint=tmp_path).fit(train)  # type: ignore[arg-type]
+    assert len(list(tmp_path.glob("*.safetensors"))) == 1
+    monkeypatch.setattr(NTOC, "_learn", learn)
+    resumed = NTOC(**options, checkpoint=tmp_path).fit(train)  # type: ignore[arg-type]
+    assert np.array_equal(resumed.predict_proba(test), whole)
+    assert not list(tmp_path.glob("*.safetensors"))
+
+
+def test_a_learner_with_few_labels_gets_no_concepts_of_examples() -> None:
+    train, test = seen("addition", "train"), seen("addition", "test")
+    few = train.few_labels
+    assert few.images.shape == (100, 1, 28, 28, 1) and few.values == (10,)
+    assert np.bincount(few.targets[:, 0]).tolist() == [10] * 10
+    for view in (train, test):
+        with pytest.raises(TrackError, match="a few labelled images, not concepts"):
+            _ = view.concepts
+    with pytest.raises(TrackError, match="test views of the track 'few_labels' have none"):
+        _ = test.few_labels
+
+
+def test_labelled_images_are_in_no_example() -> None:
+    task = registry.create("benchmark", "addition")
+    source = make_source(task)
+    few = seen("addition", "train", "320").few_labels.images[:, 0]
+    pools = [source.render(part, np.arange(len(source.labels(part)))) for part in ("a", "b")]  # type: ignore[arg-type]
+    examples = {image.tobytes() for images in pools for image in images}
+    assert not examples & {image.tobytes() for image in few}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"epochs": -1}, "ntoc: epochs must be 0 or more; got -1."),
+        ({"batch": 0}, "ntoc: batch must be 1 or more; got 0."),
+        ({"weight_rate": 0.0}, "ntoc: weight_rate must be above 0 and at most 1; got 0."),
+        ({"learning_rate": -1.0}, "ntoc: learning_rate must be 0 or more; got -1."),
+    ],
+)
+def test_bad_options_are_one_sentence(options: dict[str, float], sentence: str) -> None:
+    with pytest.raises(UserError) as caught:
+        NTOC(**options)  # type: ignore[arg-type]
+    assert str(caught.value) == sentence
+
+
+def test_what_cannot_be_learned_is_one_sentence() -> None:
+    with pytest.raises(UserError, match=r"follow_suit would have more than 20,000,000 weights"):
+        NTOC("given").fit(seen("follow_suit", "train", track="pretrained", truth=True))
+    with pytest.raises(UserError, match="perceiver=given requires a task whose symbols are the concepts"):
+        NTOC("given").fit(seen("hanoi", "train", "4", track="pretrained", truth=True))

@@ -1,0 +1,161 @@
+"""Structural shift: trained on one member of a family, tested on another."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from nsl_bench.generators.tasks.eleusis import Eleusis
+from nsl_bench.generators.tasks.follow_suit import FollowSuit
+from nsl_bench.generators.tasks.sudoku import sudoku_4x4, sudoku_9x9
+
+import nsl_bench
+from nsl_bench import registry
+from nsl_bench.api.evaluation import Options
+from nsl_bench.errors import UserError
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import Job, plan
+from nsl_bench.run.structure import changed_sizes, covering, member_of, with_concepts
+from nsl_bench.types import BLANK
+
+
+def jobs(task: str, learner: str, *tested: str, **more: Any) -> list[Job]:
+    return plan(task, [learner], test_tasks=tested, **{"symbolic": True, **more})
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return Bench(limits=None)
+
+
+@pytest.mark.parametrize(
+    ("task", "size", "tested"),
+    [
+        ("follow_suit", "small", ["follow_suit:players=3", "follow_suit:players=5", "follow_suit:players=6"]),
+        ("sudoku_4x4", "small", ["sudoku_9x9"]),
+    ],
+)
+def test_rules_learned_from_true_concepts_hold_on_all_sizes(
+    bench: Bench, task: str, size: str, tested: list[str]
+) -> None:
+    bench.fits.start()
+    try:
+        records = [bench.run(job).record for job in jobs(task, "ffnsl", "", *tested, sizes=[size])]
+    finally:
+        bench.fits.release()
+    assert [record.status for record in records] == ["ok"] * len(records)
+    assert {record.metrics["hypothesis_accuracy"] for record in records} == {1.0}
+    assert {record.hypothesis for record in records} == {records[0].hypothesis}
+    assert [record.job.test_task for record in records] == ["", *tested]
+    assert len({record.content_hash["test"] for record in records}) == len(records)
+    assert len({record.content_hash["train"] for record in records}) == 1
+
+
+def test_a_learner_of_fixed_size_is_not_applicable(bench: Bench) -> None:
+    (job,) = jobs("follow_suit", "random_forest", "follow_suit:players=3")
+    outcome = bench.run(job)
+    assert outcome.record.status == "not_applicable" and outcome.predictions is None
+    assert not outcome.record.metrics
+    assert "follow_suit:players=3 has 3 slots instead of 4" in outcome.record.message
+
+
+def test_jobs_without_a_test_task_keep_their_keys() -> None:
+    (job,) = jobs("follow_suit", "ffnsl", "follow_suit", symbolic=False)
+    assert job.test_task == "" and job.key() == plan("follow_suit", ["ffnsl"])[0].key()
+    assert not {name for name in job.identity() if name.startswith("test_t")}
+    (other,) = jobs("follow_suit", "ffnsl", "follow_suit:players=3", symbolic=False)
+    assert other.key() != job.key() and other.fit_key() == job.fit_key()
+    assert Job.from_dict(asdict(other)) == other
+
+
+@pytest.mark.parametrize(
+    ("task", "tested", "said"),
+    [
+        ("follow_suit", "sudoku_9x9", "not in the family of follow_suit; members are follow_suit:players=3"),
+        ("crop_yield", "sudoku_9x9", "crop_yield has one size only"),
+        ("follow_suit", "follow_suit:players=20", "players must be between 2 and 13"),
+        ("follow_suit", "folow_suit", "Did you mean 'follow_suit'"),
+    ],
+)
+def test_other_test_tasks_are_refused(task: str, tested: str, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        jobs(task, "majority", tested)
+
+
+def test_a_folder_of_splits_has_no_other_test_task(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="leave out the test task follow_suit:players=3"):
+        jobs("follow_suit", "majority", "follow_suit:players=3", splits=tmp_path)
+
+
+def test_both_sets_have_the_concepts_of_the_larger_member(bench: Bench) -> None:
+    (job,) = jobs("sudoku_4x4", "ffnsl", "sudoku_9x9")
+    material = bench.material(job)
+    assert covering(sudoku_4x4(), sudoku_9x9()).name == "sudoku_9x9"
+    train, test = material.view(material.train), next(iter(material.tests().values()))
+    assert len(train.concept_space) == len(test.concept_space) == 9
+    assert train.concept_ids.max() == 3 and test.concept_ids.max() == 8
+    assert train.probabilities.shape[2] == test.probabilities.shape[2] == 9
+    assert len(train.slots) == 16 and len(test.slots) == 81
+    (plain,) = plan("sudoku_4x4", ["ffnsl"], symbolic=True)
+    assert bench.material(plain).train.content_hash == material.train.content_hash
+
+
+def test_concepts_keep_their_names_in_another_space() -> None:
+    small, large = Eleusis(ranks=8), Eleusis(ranks=10)
+    assert member_of(small, "eleusis:ranks=10").spec == "eleusis:ranks=10"
+    split = small.generate("train", "20", 1, np.random.default_rng(0))
+    names = [*small.concept_space.concepts, None]
+    wider = with_concepts(split, large.concept_space)
+    others = [*large.concept_space.concepts, None]
+    assert [[others[c] for c in row] for row in wider.concepts] == [
+        [names[c] for c in row] for row in split.concepts
+    ]
+    blank = with_concepts(replace(split, concepts=np.full_like(split.concepts, BLANK)), large.concept_space)
+    assert (blank.concepts == BLANK).all()
+
+
+def test_what_changes_is_said_only_where_it_is_fixed() -> None:
+    four, three = FollowSuit(), FollowSuit(players=3)
+    assert changed_sizes(four, three, ()) == []
+    assert len(changed_sizes(four, three, ("slots", "labels"))) == 2
+    assert changed_sizes(sudoku_4x4(), sudoku_9x9(), ("labels",)) == []
+
+
+def test_families_name_members_that_exist() -> None:
+    for name in ("follow_suit", "sudoku_4x4", "sudoku_9x9:knowledge=reduced", "eleusis:concept=suit_order"):
+        task = registry.create("benchmark", name)
+        assert task.family is not None
+        for member in task.family.members:
+            other = member_of(task, member)
+            assert other.spec == member and other.family == task.family
+
+
+def test_evaluate_and_tables_have_the_test_tasks(tmp_path: Path) -> None:
+    found = nsl_bench.evaluate(
+        ["majority", "random_forest"],
+        "follow_suit",
+        test_task=["follow_suit", "follow_suit:players=3"],
+        repeats=1,
+        symbolic=True,
+        out=tmp_path / "out",
+        options=Options(limits=None, jobs=1),
+    )
+    table = found.table()
+    assert "follow_suit 1.0.0 -> follow_suit:players=3" in table
+    assert table.count("not applicable") == 5 and "0 failed" not in repr(found)
+    assert "failed" not in repr(found)
+    assert "random_forest: fixed sizes" in found.table(layout="wide")
+    three = found.where(test_task="follow_suit:players=3")
+    assert set(three.frame["status"]) == {"ok", "not_applicable"}
+    by_task = found.structure(["hypothesis_accuracy"])
+    header = [word.strip() for word in by_task.splitlines()[2].split("|")]
+    assert header[1:4] == ["learner", "follow_suit:players=3", "follow_suit"]
+    assert by_task.count("not applicable") == 1
+    assert found.where(test_task="").structure() == ""
+    assert {path.name for path in found.curves(tmp_path / "curves")} >= {
+        "follow_suit-follow_suit-players-3-drawn_decks-small.png",
+        "structure-follow_suit-drawn_decks-small.png",
+    }
