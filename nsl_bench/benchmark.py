@@ -337,7 +337,7 @@ class Benchmark(ABC):
         metadata: Mapping[str, npt.NDArray[Any]],
         steps: npt.NDArray[np.integer[Any]] | None = None,
     ) -> list[Facts]:
-        """`context` of each row, its facts as `step_atom` has them if steps are given; equal rows share one."""
+        """`context` of each row, with `step_atom` applied where steps are given; equal rows share one."""
         names, columns = self.concept_space.concepts, list(metadata.items())
         shown_by = [[self.facts(slot, name) for name in names] for slot in range(concepts.shape[1])]
         known: dict[tuple[bytes, int, tuple[Any, ...]], Facts] = {}

@@ -104,7 +104,9 @@ class Addition(Benchmark):
     sources = ("sklearn_digits", "mnist", "mnist_train")
     named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
     sequential = True
-    family = Family("addition", tuple(f"addition:digits={n}" for n in (3, 5, 10, 20)), "number of digits")
+    family = Family(
+        "addition", ("addition", *(f"addition:digits={n}" for n in (5, 10, 20))), "number of digits"
+    )
 
     def __init__(self, digits: int = _DEFAULT, test: int = _TEST) -> None:
         """Set up the task.

@@ -33,13 +33,6 @@ __all__ = ["IsolatedLearner", "about", "answer", "card_of", "vet"]
 
 _LONGEST_RULES = 1 << 22
 _MOST_LIBRARIES = 200
-_ASKED = frozenset(
-    {
-        *("background", "bias", "contexts", "features", "knowledge_features"),
-        *("literals", "literal_bodies", "literal_names"),
-    }
-)
-"""Attributes of a view that are sent as they are."""
 _LEAST_SECONDS = 60.0
 """What importing and making a learner, and answering with the rules of a late one, may take."""
 
@@ -359,7 +352,7 @@ def _fixed(column: Any) -> np.ndarray[Any, Any]:
 _ASKED = frozenset(
     (
         *("symbols", "memory", "background", "bias", "features", "knowledge_features"),
-        *("contexts", "sequence_contexts"),
+        *("contexts", "sequence_contexts", "literals", "literal_bodies", "literal_names"),
     )
 )
 """Attributes of a view that a learner's process may ask for as they are."""

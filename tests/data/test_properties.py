@@ -35,26 +35,23 @@ def test_every_example_of_every_benchmark(name: str, seed: int, n: int, percents
     task.test_size = 10
     source = make_source(task)
     split = make_split(task, source, "train", str(n), 1, seed=seed)
-    before = np.zeros(n, np.bool_)
+    before = np.zeros(len(split), np.bool_)
     for percent in sorted(percents):
         shifted = split.shift(percent)
-        assert shifted.shifted.sum() == int(np.floor(percent * n / 100 + 0.5))
+        assert shifted.shifted[split.first_rows].sum() == int(np.floor(percent * n / 100 + 0.5))
         assert not (before & ~shifted.shifted).any()
         before = shifted.shifted
         for example, twin in zip(shifted, split, strict=True):
             assert replace(example, images=(), shifted=False) == replace(twin, images=())
             pairs = zip(example.images, twin.images, strict=True)
             assert all(a == b or (a and b and a.index == b.index) for a, b in pairs)
-    assert len(split) == n and sorted(split.ranks.tolist()) == list(range(n))
+    assert split.n_sequences == n and sorted(split.ranks.tolist()) == list(range(len(split)))
     shown = split.images != BLANK
     assert np.array_equal(shown, split.concepts != BLANK)
     assert np.array_equal(source.labels(split.pool)[split.images[shown]], split.concepts[shown])
     if not task.true_rule:  # nobody knows it
         return
-    contexts = [
-        task.context(concepts, {key: column[i].item() for key, column in split.metadata.items()})
-        for i, concepts in enumerate(split.concepts)
-    ]
+    contexts = task.contexts(split.concepts, split.metadata, split.steps)
     labels = crisp_labels([task.true_rule], task.background, contexts, task.labels)
     assert np.array_equal(labels, split.labels)
 

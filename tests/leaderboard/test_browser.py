@@ -131,7 +131,7 @@ def test_the_overview_filters_after_going_back(browser: Any, site: Path) -> None
     wait_for(browser, "How do learners compare")
     contest = "return document.querySelector('form.filters').elements.contest.value"
     WebDriverWait(browser, 30).until(lambda b: b.execute_script(contest) == "grids")
-    assert set(texts(browser, "#overview tbody td:nth-child(5)")) == {"grids"}
+    assert set(texts(browser, "#overview tbody td:nth-child(6)")) == {"grids"}
 
 
 def test_labels_of_curves_can_be_read_on_a_phone(browser: Any, site: Path) -> None:

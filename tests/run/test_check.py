@@ -140,4 +140,4 @@ def test_the_examples_are_learners(tmp_path: Path) -> None:
     tests = shutil.copytree(ROOT / "examples" / "my_package" / "tests", tmp_path / "tests")
     line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)]
     done = subprocess.run(line, env=env, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0 and "9 passed" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "10 passed" in done.stdout, done.stdout + done.stderr
