@@ -60,6 +60,7 @@ results: $(SETUP)
 	$(BIN)/python benchmarks/studies.py decks --shared $(SHARED)
 	$(BIN)/python benchmarks/framework.py --shared $(SHARED)
 	$(BIN)/python benchmarks/nsl.py --shared $(SHARED)
+	$(BIN)/python benchmarks/structure.py --repeats 3
 	$(BIN)/nsl-bench reproduce ffnsl2023 --data $(SHARED)/data --out results/ffnsl2023
 
 ## The board's reference submissions (an hour), and the site made of them.

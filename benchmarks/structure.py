@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from nsl_bench.metrics import METRICS as REGISTERED
 from nsl_bench.report.structure import draw_structure, over_members, render_structure
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.plan import Grid, jobs_of
@@ -29,6 +30,8 @@ from nsl_bench.run.sweep import Executor, sweep
 COMMON = ("ffnsl", "random_forest", "cart", "fcn", "cnn_lstm", "majority")
 
 METRICS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "equivalent")
+
+COMPARED = METRICS[:3]
 
 
 @dataclass(frozen=True)
@@ -88,22 +91,20 @@ def run(store: Store, chosen: Sequence[Grid], jobs: int) -> int:
 
 
 def where_behind(runs: pd.DataFrame) -> list[str]:
-    """A sentence for each test task and share on which another learner's accuracy is above FFNSL's."""
-    table = over_members(runs, ("hypothesis_accuracy", "framework_accuracy"))
-    table = table[table["mean"].notna()]
-    # Framework accuracy counts where there are images, hypothesis accuracy on true concepts.
-    right = (table["metric"] == "framework_accuracy") == (table["track"] != "symbolic")
+    """A sentence for each test task, share and metric on which another learner is ahead of FFNSL."""
+    table = over_members(runs, COMPARED)
     found = []
-    by = ["tested", "track", "shift", "percent"]
-    table = table[right].assign(track=table["track"] == "symbolic")
-    for (tested, symbolic, shift, percent), part in table.groupby(by, sort=False):
-        means = part.groupby("learner")["mean"].max()
+    by = ["tested", "track", "shift", "percent", "metric"]
+    table = table.assign(track=table["track"] == "symbolic")
+    for (tested, symbolic, shift, percent, metric), part in table.groupby(by, sort=False, observed=True):
+        means = part.groupby("learner")["mean"].mean().dropna()
         if "ffnsl" not in means:
             continue
-        ahead = means[means > means["ffnsl"] + 1e-9]
+        better = 1 if REGISTERED[metric].higher_is_better else -1
+        ahead = means[better * (means - means["ffnsl"]) >= 0.0005]
         what = "true concepts" if symbolic else f"{shift} {percent:g} %" if percent else "standard images"
         found += [
-            f"{tested}, {what}: {learner} {mean:.3f}, FFNSL {means['ffnsl']:.3f}."
+            f"{tested}, {what}, {REGISTERED[metric].title}: {learner} {mean:.3f}, FFNSL {means['ffnsl']:.3f}."
             for learner, mean in ahead.items()
         ]
     return found
