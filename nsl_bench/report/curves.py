@@ -100,6 +100,12 @@ def draw(
     return written
 
 
+def _on_lines(spec: str) -> str:
+    """A spec on short lines, its options below its name."""
+    name, colon, options = spec.partition(":")
+    return "\n".join(wrapped(part, 18) for part in (f"{name}{colon}", options) if part)
+
+
 def draw_lines(table: pd.DataFrame, path: Path, title: str, ticks: Sequence[str], runs: pd.DataFrame) -> None:
     """Draw one picture: a row a metric, a column a value of ``column``, lines over places on an axis.
 
@@ -123,7 +129,7 @@ def draw_lines(table: pd.DataFrame, path: Path, title: str, ticks: Sequence[str]
         axes[row, 0].set_ylabel(METRICS[metric].title)
     for column, name in enumerate(columns):
         axes[0, column].set_title(wrapped(name, 42))
-        axes[-1, column].set_xticks(range(len(ticks)), [wrapped(tick, 18) for tick in ticks], fontsize=8)
+        axes[-1, column].set_xticks(range(len(ticks)), [_on_lines(tick) for tick in ticks], fontsize=8)
         axes[-1, column].set_xlabel("test task")
     legend(figure, {label: entries[label] for label in labels.values() if label in entries})
     heading(figure, title)
