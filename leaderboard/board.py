@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.metrics import METRICS
 from nsl_bench.run.dials import Dials
 from nsl_bench.run.job import PROTOCOL
+from nsl_bench.tracks import Track
 
 from .accepted import SUBMISSIONS
 from .contests import BOARD, Contest, read_contests
@@ -77,8 +78,7 @@ class Board:
 
     def tracks(self, contest: Contest) -> list[str]:
         """The tracks that a contest has entries in, in the protocol's order."""
-        order = ["symbolic", "pretrained", "few_labels", "label_only", "end_to_end"]
-        return [track for track in order if self.of(contest, track)]
+        return [track for track in get_args(Track) if self.of(contest, track)]
 
     def main_metric(self, track: str) -> str:
         """The metric that ranks: framework accuracy, or hypothesis accuracy in a track without images."""

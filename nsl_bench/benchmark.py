@@ -6,7 +6,6 @@ needs to know it.
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -338,8 +337,7 @@ class Benchmark(ABC):
         steps: npt.NDArray[np.integer[Any]] | None = None,
     ) -> list[Facts]:
         """`context` of each row, with `step_atom` applied where steps are given; equal rows share one."""
-        names, columns = self.concept_space.concepts, list(metadata.items())
-        shown_by = [[self.facts(slot, name) for name in names] for slot in range(concepts.shape[1])]
+        columns = list(metadata.items())
         known: dict[tuple[bytes, int, tuple[Any, ...]], Facts] = {}
         found = []
         for i, row in enumerate(concepts):
@@ -348,8 +346,7 @@ class Benchmark(ABC):
             key = (row.tobytes(), step, values)
             if key not in known:
                 named = {name: value for (name, _), value in zip(columns, values, strict=True)}
-                own = (shown_by[slot][c] for slot, c in enumerate(row.tolist()) if c != BLANK)
-                facts = (*itertools.chain.from_iterable(own), *self.metadata_facts(named))
+                facts = self.context(row, named)
                 known[key] = tuple(self.step_atom(fact, step) for fact in facts) if step else facts
             found.append(known[key])
         return found

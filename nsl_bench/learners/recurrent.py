@@ -150,15 +150,20 @@ class _OnSymbols(_SequenceLearner):
 
     def __init__(
         self,
-        hidden: int,
-        epochs: int,
-        learning_rate: float,
-        batch: int,
-        patience: int,
-        perceiver: Literal["given", "own"],
-        pretraining: int,
-        seed: int,
+        hidden: int = 64,
+        epochs: int = 50,
+        learning_rate: float = 1e-3,
+        batch: int = 64,
+        patience: int = 0,
+        perceiver: Literal["given", "own"] = "given",
+        pretraining: int = 30,
+        seed: int = 0,
     ) -> None:
+        """Set up the learner.
+
+        Raises:
+            UserError: an option out of range.
+        """
         super().__init__(hidden, epochs, learning_rate, batch, patience, seed)
         if pretraining < 0:
             raise UserError(f"{self._name}: pretraining must be 0 or more; got {pretraining}.")
@@ -228,24 +233,6 @@ class LSTMLearner(_OnSymbols):
     """
 
     _name = "lstm"
-
-    def __init__(
-        self,
-        hidden: int = 64,
-        epochs: int = 50,
-        learning_rate: float = 1e-3,
-        batch: int = 64,
-        patience: int = 0,
-        perceiver: Literal["given", "own"] = "given",
-        pretraining: int = 30,
-        seed: int = 0,
-    ) -> None:
-        """Set up the learner.
-
-        Raises:
-            UserError: an option out of range.
-        """
-        super().__init__(hidden, epochs, learning_rate, batch, patience, perceiver, pretraining, seed)
 
     def _recurrent(self, inputs: int, labels: int) -> Any:
         from nsl_bench.learners.recurrent_modules import LSTM
