@@ -26,6 +26,7 @@ from nsl_bench.generators.tasks.addition import sums
 from nsl_bench.leaderboard.equivalence import Mean, compare_means
 from nsl_bench.leaderboard.published import table as published_table
 
+from nsl_bench import registry
 from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
@@ -58,6 +59,11 @@ class Setting:
 def _addition(digits: int, seen: bool) -> Setting:
     images = "train_images" if seen else "test_images"
     return Setting("addition", (f"addition:digits={digits}",), f"length_3_to_{digits}_{images}", seen)
+
+
+def _with(spec: str, option: str) -> str:
+    """A spec with one more option."""
+    return f"{spec}{',' if ':' in spec else ':'}{option}"
 
 
 SETTINGS: Mapping[str, Setting] = {
@@ -109,7 +115,7 @@ class Study:
         spec = LEARNERS[learner][0]
         if self.epochs is None or learner in ("true_rule", "ffnsl"):
             return spec
-        return f"{spec}{',' if ':' in spec else ':'}epochs={self.epochs}"
+        return _with(spec, f"epochs={self.epochs}")
 
     def source(self, setting: Setting) -> str | None:
         """The image source of a setting; None for the tasks' default."""
@@ -117,16 +123,23 @@ class Study:
             return None
         return f"mnist_train:{self.mnist}{',seen=true' if setting.seen else ''}"
 
+    def tests(self, setting: Setting) -> list[str]:
+        """The specs of a setting's test tasks."""
+        return [_with(one, f"test={self.test}") if self.test else one for one in setting.tests]
+
+    def test_sizes(self, setting: Setting) -> list[int]:
+        """The number of test sequences of each of a setting's test tasks."""
+        return [registry.create("benchmark", one).test_size for one in self.tests(setting)]
+
     def runs(self, setting: Setting, learners: Sequence[str]) -> pd.DataFrame:
         """The runs of a setting, those that are missing done now."""
-        tests = [f"{one},test={self.test}" if self.test else one for one in setting.tests]
         jobs = plan(
             setting.task,
             [self.spec(learner) for learner in learners],
             repeats=range(1, self.repeats + 1),
             sizes=(self.size or setting.size,),
             source=self.source(setting),
-            test_tasks=tests,
+            test_tasks=self.tests(setting),
         )
         store = Store(self.results)
         sweep(jobs, store, Bench(), lambda record: print(record.job, record.message, file=sys.stderr))
@@ -134,7 +147,7 @@ class Study:
         return found[found["key"].isin({job.key() for job in jobs})]
 
 
-def row(name: str, learner: str, mine: pd.DataFrame) -> dict[str, object]:
+def row(study: Study, name: str, learner: str, mine: pd.DataFrame) -> dict[str, object]:
     """A row of the page: measured and published sequence accuracy, and whether they are equivalent."""
     rows = published_table("ntoc")
     rows = rows[(rows["setting"] == SETTINGS[name].published) & (rows["method"] == LEARNERS[learner][1])]
@@ -148,9 +161,16 @@ def row(name: str, learner: str, mine: pd.DataFrame) -> dict[str, object]:
     told["paper (%)"] = f"{mean:.2f} ± {std:.2f}"
     if len(values) < 2:
         return {**told, "verdict": "too few runs", **_more(mine)}
-    found = compare_means(Mean.of(values.tolist()), Mean(mean, std / n**0.5, int(n)), MARGIN)
+    shared = _sampling_error(float(values.mean()), sum(study.test_sizes(SETTINGS[name])))
+    found = compare_means(Mean.of(values.tolist()), Mean(mean, std / n**0.5, int(n)), MARGIN, shared)
     words = "equivalent" if found.equivalent else "different" if found.different else "open"
     return {**told, "verdict": f"{words} ({found.difference:+.1f})", **_more(mine)}
+
+
+def _sampling_error(percent: float, sequences: int) -> float:
+    """Standard error, in points, from the sampling of test sequences, which all runs share, on both sides."""
+    share = percent / 100
+    return float(100 * np.sqrt(2 * share * (1 - share) / sequences))
 
 
 def _more(mine: pd.DataFrame) -> dict[str, object]:
@@ -183,14 +203,15 @@ def study_page(study: Study, settings: Sequence[str], learners: Sequence[str]) -
         for learner in learners:
             mine = runs[runs["learner"] == study.spec(learner)]
             if len(mine):
-                rows.append(row(name, learner, mine))
+                rows.append(row(study, name, learner, mine))
     images = "MNIST" if study.mnist else "scikit-learn's digits, where the paper has MNIST"
     page = [
         "# NTOC on addition and the Tower of Hanoi",
         "Made by `python benchmarks/ntoc.py`. Published numbers are those of table 1 of the NTOC paper (AAAI "
         f"2023), means and standard deviations over 10 runs. Images are {images}.",
         f"*Equivalent* means within {MARGIN:g} points by two one-sided tests at 5 % with enough power, "
-        "*different* by Welch's test; otherwise the question is *open*. The paper's upper bound, DeepProbLog "
+        "*different* by Welch's test; otherwise the question is *open*. Errors cover train splits "
+        "and, on both sides, the sampling of test sequences. The paper's upper bound, DeepProbLog "
         "with given rules, stands beside `true_rule`. `true_rule` and `ffnsl` see through a network that was "
         "trained on many labelled images, the others start from 100 or 500.",
         pd.DataFrame(rows).to_markdown(index=False),

@@ -39,23 +39,25 @@ def _below(state: Array, n: int) -> Any:
 
 
 @nb.njit(cache=True, nogil=True)
-def _shuffle(state: Array, items: Array) -> None:
-    for i in range(len(items) - 1, 0, -1):
+def _shuffled(state: Array, n: int) -> Array:
+    """0..n-1 in random order."""
+    items = np.empty(n, np.int64)
+    for i in range(n):
+        items[i] = i
+    for i in range(n - 1, 0, -1):
         j = _below(state, i + 1)
         items[i], items[j] = items[j], items[i]
+    return items
 
 
 @nb.njit(cache=True, nogil=True)
 def _lines(state: Array, n: int, width: int) -> Array:
     """0..n-1 with groups of `width` permuted, and the lines within each group."""
     lines = np.empty(n, np.int64)
-    groups = np.arange(n // width)
-    _shuffle(state, groups)
+    groups = _shuffled(state, n // width)
     at = 0
     for group in groups:
-        inside = np.arange(width)
-        _shuffle(state, inside)
-        for line in inside:
+        for line in _shuffled(state, width):
             lines[at] = group * width + line
             at += 1
     return lines
@@ -64,15 +66,14 @@ def _lines(state: Array, n: int, width: int) -> Array:
 @nb.njit(cache=True, nogil=True)
 def _full_grid(state: Array, n: int, block_rows: int, block_columns: int) -> Array:
     """A full grid: the canonical one with digits, rows, columns, bands and stacks permuted."""
-    digits = np.arange(1, n + 1)
-    _shuffle(state, digits)
+    digits = _shuffled(state, n)
     rows = _lines(state, n, block_rows)
     columns = _lines(state, n, block_columns)
     grid = np.empty(n * n, np.int8)
     for r in range(n):
         for c in range(n):
             base = (rows[r] % block_rows) * block_columns + rows[r] // block_rows + columns[c]
-            grid[r * n + c] = digits[base % n]
+            grid[r * n + c] = digits[base % n] + 1
     return grid
 
 
@@ -175,7 +176,8 @@ def _solutions(
         work[cell] = digit
         if depth == open_cells - 1:
             if found == 0:
-                solution[:] = work
+                for i in range(n * n):
+                    solution[i] = work[i]
             found += 1
             if found >= limit:
                 return found
@@ -218,11 +220,11 @@ def _puzzles(
         grid = _full_grid(state, n, block_rows, block_columns)
         if n <= 9:
             # Permutations of the canonical grid are few of all grids: keep one band, fill the rest anew.
-            grid[n * block_rows :] = 0
-            _solutions(grid.copy(), n, block_rows, block_columns, 1, state, grid)
-        symmetry = _below(state, 5)
-        order = np.arange(cells)
-        _shuffle(state, order)
+            for cell in range(cells):
+                scratch[cell] = grid[cell] if cell < n * block_rows else 0
+            _solutions(scratch, n, block_rows, block_columns, np.int64(1), state, grid)
+        symmetry = _below(state, np.int64(5))
+        order = _shuffled(state, cells)
         clues = cells
         for k_cell in range(cells):
             cell = order[k_cell]
@@ -233,12 +235,13 @@ def _puzzles(
             a, b = grid[cell], grid[twin]
             grid[cell] = 0
             grid[twin] = 0
-            if _solutions(grid, n, block_rows, block_columns, 2, still, scratch) == 1:
+            if _solutions(grid, n, block_rows, block_columns, np.int64(2), still, scratch) == 1:
                 clues -= gone
             else:
                 grid[cell] = a
                 grid[twin] = b
-        out[k] = grid
+        for cell in range(cells):
+            out[k, cell] = grid[cell]
 
 
 @nb.njit(cache=True, nogil=True)
