@@ -18,6 +18,7 @@ from typing import Any
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import canonical_row, image_digest, pixels
+from nsl_bench.data.rows import SEQUENCE_COLUMNS, known_columns
 from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import About
@@ -165,6 +166,8 @@ def part_digest(
 ) -> str:
     """SHA-256 of what is handed out of a part: meta-data and pixels of its examples, in their order.
 
+    Meta-data include the sequence and the step of rows that are steps of sequences.
+
     Args:
         split: the part.
         source: its images.
@@ -172,7 +175,7 @@ def part_digest(
         names: of the labels, which are handed out, too; None: they are not.
     """
     labels = None if names is None else [names[k] for k in split.labels.tolist()]
-    columns = {name: column.tolist() for name, column in split.metadata.items()}
+    columns = {name: column.tolist() for name, column in known_columns(split).items()}
     rows = image_digests(split, source, shift)
     shown = (
         [row[k].tobytes().hex() if there else None for k, there in enumerate(full)]
@@ -207,7 +210,7 @@ def folder_digest(path: Path) -> str:
     try:
         table = pq.read_table(path)
         labels = table["label"].to_pylist() if "label" in table.column_names else None
-        names = [name for name in table.column_names if name.startswith("meta_")]
+        names = [n for n in table.column_names if n.startswith("meta_") or n in SEQUENCE_COLUMNS]
         columns = {name.removeprefix("meta_"): table[name].to_pylist() for name in names}
         return _digest(labels, columns, (map(picture, slots.as_py()) for slots in table["images"]))
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:

@@ -8,7 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from mutations import Edit, change, edits
 from nsl_bench.leaderboard.accepted import take
@@ -40,9 +39,9 @@ from nsl_bench.leaderboard.score_report import ScoreReport
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.standing import Again, read_again
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, digest, write_submission
+from sealed import Played, answer, call, enter, right
 
 from nsl_bench import registry
-from nsl_bench.cli import main
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import kernel
@@ -91,45 +90,6 @@ class FromConcepts:
 '''
 
 
-def call(*words: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(word) for word in words], standalone_mode=False)
-
-
-def right(done: Result, code: int = 0) -> str:
-    assert (done.exit_code, done.return_value or 0) == (0, code), (done.output, done.exception)
-    return done.output
-
-
-@dataclass
-class Played:
-    """A round and what its players have."""
-
-    folder: Path
-
-    @property
-    def board(self) -> list[str]:
-        return ["--board", str(self.folder / "public" / "board.toml")]
-
-    @property
-    def public(self) -> Path:
-        return self.folder / "public"
-
-    @property
-    def accepted(self) -> Path:
-        return self.public / "submissions"
-
-    @property
-    def seed(self) -> Path:
-        return self.folder / "secret" / "seed"
-
-    def package(self, name: str = "autumn") -> Path:
-        return self.folder / f"package-{name}"
-
-    def seal(self, name: str) -> str:
-        words = ["--data-seed-file", self.folder / "secret" / f"seed-{name}"]
-        return right(call("leaderboard", "seal", name, *words, "--out", self.package(name), *self.board))
-
-
 @pytest.fixture(scope="module")
 def sealed(tmp_path_factory: pytest.TempPathFactory) -> Played:
     """A round that is sealed and has no entries."""
@@ -158,25 +118,8 @@ def is_valid(concepts: list[str | None]) -> bool:
     return all(len(unit) == len(set(unit)) for unit in units)
 
 
-def answer(package: Path, answers: Callable[[Path, pd.DataFrame], list[str]], rules: str = "") -> Path:
-    """Write answers into every folder."""
-    for task in package.glob("*/*/task.json"):
-        test = pd.read_parquet(task.parent / "test.parquet")
-        labels = answers(task.parent, test)
-        told = pd.DataFrame({"example": test["example"], "label": labels})
-        told.to_parquet(task.parent / "predictions.parquet")
-        if rules:
-            (task.parent / "hypothesis.lp").write_text(rules)
-    return package
-
-
 def by_rule(folder: Path, test: pd.DataFrame) -> list[str]:
     return ["valid" if is_valid(list(row)) else "invalid" for row in test["concepts"]]
-
-
-def enter(package: Path, name: str, out: Path, *more: str) -> Path:
-    right(call("leaderboard", "enter", package, "--name", name, "--licence", "MIT", "--out", out, *more))
-    return out
 
 
 def edit(folder: Path, file: str, change: Callable[[dict[str, Any]], object]) -> None:

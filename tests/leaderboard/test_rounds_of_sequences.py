@@ -1,0 +1,105 @@
+"""A sealed round of sequences, tested on longer ones than those that are learned from."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from sealed import Played, answer, call, enter, right
+
+from nsl_bench import registry
+from nsl_bench.isolation import kernel
+
+pytestmark = pytest.mark.skipif(not kernel.landlock_version(), reason="a sealed round needs Landlock")
+
+CONTEST = f"""\
+[[contest]]
+name = "sums"
+benchmark = "addition:test=12"
+version = "{registry.create("benchmark", "addition").version}"
+source = "sklearn_digits"
+shifts = ["rotate90"]
+percents = [50]
+repeats = 1
+size = "20"
+test_task = "addition:digits=4,test=12"
+"""
+
+LEARNER = '''
+import numpy as np
+
+class Majority:
+    """The most frequent label."""
+
+    version = "1"
+
+    def __init__(self, seed=0):
+        self.seed = seed
+
+    def fit(self, train):
+        self.counts = np.bincount(train.labels, minlength=train.n_labels)
+        return self
+
+    def predict_proba(self, test):
+        return np.tile(self.counts / self.counts.sum(), (len(test), 1))
+'''
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """A round with two entries, revealed: by predictions and by code."""
+    played = Played(tmp_path_factory.mktemp("sums"))
+    played.public.mkdir()
+    (played.public / "board.toml").write_text(CONTEST)
+    seed = ["--data-seed-file", played.seed]
+    network = ["--network", "softmax:images_per_concept=20,epochs=5"]
+    right(call("leaderboard", "seal", "autumn", *seed, *network, "--out", played.package(), *played.board))
+    own = Path(shutil.copytree(played.package(), played.folder / "own"))
+    sent = enter(answer(own, added_up), "Adds up", played.folder / "sent")
+    taken = ["--accept", played.accepted, *played.board]
+    assert "Adds up: accepted" in right(call("score-submission", sent, *taken))
+    (played.folder / "learner.py").write_text(LEARNER)
+    code = ["--learner", f"{played.folder / 'learner.py'}:Majority", "--name", "By code", "--licence", "MIT"]
+    out = ["--out", played.folder / "results"]
+    said = right(call("leaderboard", "run-entry", "autumn", *code, *seed, *out, *taken))
+    assert "By code: accepted" in said
+    right(call("leaderboard", "reveal", "autumn", *seed, "--submissions", played.accepted, *played.board))
+    return played
+
+
+def added_up(folder: Path, test: pd.DataFrame) -> list[str]:
+    """The true rule on what the network sees."""
+    answers, carry = [], 0
+    for step, concepts in zip(test["step"], test["concepts"], strict=True):
+        total = sum(map(int, concepts)) + (carry if step > 1 else 0)
+        carry = total // 10
+        answers.append(str(total % 10))
+    return answers
+
+
+def test_rows_are_steps_of_longer_sequences(played: Played) -> None:
+    (test,) = played.package().glob("*/*/test.parquet")
+    shown = pd.read_parquet(test)
+    assert "label" not in shown and shown["step"].tolist() == [1, 2, 3, 4] * 12
+    assert shown["sequence"].tolist() == sorted([*range(12)] * 4)
+    assert len(pd.read_parquet(test.parent / "train.parquet")) == 20 * 3
+
+
+def test_an_outsider_checks_it(played: Played, tmp_path: Path) -> None:
+    words = ["leaderboard", "verify-round", "autumn", "--submissions", played.accepted, *played.board]
+    package = Path(shutil.copytree(played.package(), tmp_path / "package"))
+    said = right(call(*words, "--package", package))
+    assert said.count("ok: ") == 5 and "ok: sums: 1 folders match those of the round" in said, said
+    (test,) = package.glob("*/*/test.parquet")
+    table = pd.read_parquet(test)
+    table.assign(step=[2, 1, 3, 4] * 12).to_parquet(test)
+    assert "1 differ, first addition" in right(call(*words, "--package", package), 1)
+
+
+def test_scores_are_those_of_longer_sequences(played: Played) -> None:
+    lines = (played.accepted / "autumn--adds-up" / "scores.jsonl").read_text().splitlines()
+    (metrics,) = [line["metrics"] for line in map(json.loads, lines) if "run" in line]
+    assert metrics["sequence_accuracy"] <= metrics["framework_accuracy"] 
