@@ -37,7 +37,9 @@ __all__ = [
     "train",
 ]
 
-_PREDICT_BATCH = 64
+_PREDICT_BATCH = 16
+"""Few enough that what is between two layers stays in a processor's cache."""
+
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
 
 

@@ -87,7 +87,8 @@ def _sampled(module: Any, samples: int, seed: int) -> Any:
                 shape = batch.shape[1:]
                 mask = (torch.rand((samples, 1, *shape), generator=chance) >= layer.p) / (1 - layer.p)
                 batch = (batch.reshape(samples, m, *shape) * mask.to(batch.device)).reshape(batch.shape)
-            times = samples if apart else 1
-            return batch.softmax(dim=1).reshape(times, m, -1).mean(dim=0)
+            seen = batch.softmax(dim=1).split(m)
+            # One after the other: how `mean` adds up depends on an image's place in the batch.
+            return sum(seen[1:], start=seen[0]) / len(seen)
 
     return Sampled().eval()
