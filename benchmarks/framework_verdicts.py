@@ -5,7 +5,7 @@ Nothing here is written by hand: every word follows from a test on the runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from nsl_bench.leaderboard.equivalence import Mean, compare_means
 from nsl_bench.leaderboard.margins import margin_of
 from nsl_bench.leaderboard.reproduce import badge_of, test_error
 from nsl_page import Claim, Verdict, check
-from studies import number, table
+from studies import number, ranges, table
 
 from nsl_bench.metrics import METRICS
 from nsl_bench.report.tables import summarise, with_standard
@@ -48,15 +48,15 @@ def against_baselines(runs: pd.DataFrame, shift: str) -> str:
                     "baseline": other[0],
                     "FFNSL's lead": number(verdict.difference, verdict.std_err, digits),
                     "p": "",
-                    "behind at": _shares(verdict.behind),
-                    "ahead at": _shares(verdict.ahead),
+                    "behind at": ranges(verdict.behind, verdict.shares),
+                    "ahead at": ranges(verdict.ahead, verdict.shares),
                 }
                 found.append((verdict, row))
     text = (
         "FFNSL beside the baselines, its largest losses first. The lead is the mean over shares of shifted "
         "examples and over train splits, positive where FFNSL is better; p is that of the paired t test over "
         "train splits, corrected by Holm's method. *Behind* and *ahead* list the shares (%) at which the "
-        "mean is worse or better."
+        "mean is worse or better; *0 to 40* stands for all tested shares from 0 to 40."
     )
     corrected = holm(np.array([verdict.p_value for verdict, _ in found])) if found else []
     for (verdict, row), p_value in zip(found, corrected, strict=True):
@@ -132,17 +132,11 @@ def _told(
         found[badge_or_side].append(float(row.percent))
     if not any(found.values()):
         return {}
-    return {
-        "equivalent": _shares(found["equivalent"]),
-        "ours is higher": _shares(found["higher"]),
-        "ours is lower": _shares(found["lower"]),
-        "neither shown": _shares(found["not enough data"]),
-    }
+    tested = [share for shares in found.values() for share in shares]
+    titles = {"equivalent": "equivalent", "higher": "ours is higher", "lower": "ours is lower"}
+    titles["not enough data"] = "neither shown"
+    return {titles[name]: ranges(shares, tested) for name, shares in found.items()}
 
 
 def _known(error: float) -> float:
     return 0.0 if pd.isna(error) else float(error)
-
-
-def _shares(shares: Sequence[float]) -> str:
-    return ", ".join(f"{share:g}" for share in shares)

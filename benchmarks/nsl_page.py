@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from studies import number, table
+from studies import number, ranges, table
 
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source
@@ -149,28 +149,31 @@ class Verdict:
     p_value: float
 
     @property
+    def shares(self) -> tuple[float, ...]:
+        """All shares that were tested."""
+        return (*self.ahead, *self.level, *self.behind)
+
+    @property
     def holds(self) -> bool:
         """Whether the first line is nowhere behind, and somewhere ahead."""
         return bool(self.ahead) and not self.behind
 
     def __str__(self) -> str:
-        n = len(self.ahead) + len(self.level) + len(self.behind)
+        n = len(self.shares)
         if self.holds:
             said = f"holds at all {n} shares"
             if self.level:
-                said = f"holds: ahead or level at all {n} shares, level at {_shares(self.level)}"
+                said = (
+                    f"holds: ahead or level at all {n} shares, level at {ranges(self.level, self.shares)} %"
+                )
         elif not self.ahead:
             said = "does not hold: level at all shares" if not self.behind else "does not hold at any share"
         else:
-            said = f"holds at {len(self.ahead)} of {n} shares; behind at {_shares(self.behind)}"
+            said = f"holds at {len(self.ahead)} of {n} shares; behind at {ranges(self.behind, self.shares)} %"
         if np.isnan(self.std_err):
             return said
         clear = "significant" if self.p_value < _LEVEL else "not significant"
         return f"{said}; mean difference {clear} (p = {self.p_value:.3f})"
-
-
-def _shares(shares: Sequence[float]) -> str:
-    return f"{', '.join(f'{share:g}' for share in shares)} %"
 
 
 def check(claim: Claim, values: dict[str, pd.DataFrame]) -> Verdict | None:

@@ -80,6 +80,21 @@ def table(rows: Sequence[dict[str, object]]) -> str:
     )
 
 
+def ranges(shares: Sequence[float], tested: Sequence[float]) -> str:
+    """Shares in words: ``0 to 40, 95`` for those from 0 to 40 between which no tested share is missing."""
+    places = {share: i for i, share in enumerate(sorted(tested))}
+    runs: list[list[float]] = []
+    for share in sorted(shares):
+        if runs and places[share] == places[runs[-1][-1]] + 1:
+            runs[-1].append(share)
+        else:
+            runs.append([share])
+    return ", ".join(
+        f"{run[0]:g} to {run[-1]:g}" if len(run) > 2 else ", ".join(f"{share:g}" for share in run)
+        for run in runs
+    )
+
+
 def measured(runs: pd.DataFrame) -> str:
     """Means and standard errors, a row a learner and share of shifted examples."""
     metrics = ["hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time"]
