@@ -5,6 +5,8 @@
 ``train.parquet``     one row an example, with its ``label``
 ``validation.parquet``  the same for early stopping and tuning, where the data have such a part
 ``test.parquet``      the same without ``label``
+``labelled.parquet``  the labelled images of the track ``few_labels``: ``images`` (a list over places) and
+                      ``symbol_K``, the value of each symbol, of which ``task.json`` has the number
 ``background.lp``     background knowledge, ASP (not for the track ``end_to_end``)
 ``test_background.lp``  that of the test task, where it is another one (`nsl_bench.run.structure`)
 ``bias.las``          language bias, mode declarations (not for the track ``end_to_end``)
@@ -40,7 +42,7 @@ import numpy.typing as npt
 from nsl_bench import __version__
 from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.learners.folder_formats import Format, read_table, write_table
-from nsl_bench.learners.view import TrackError, View
+from nsl_bench.learners.view import LabelledImages, TrackError, View
 from nsl_bench.types import AMBIGUOUS, UNDECIDED
 
 __all__ = ["FORMAT", "Answers", "read_predictions", "read_rules", "write"]
@@ -98,6 +100,11 @@ def write(
     if train.track in ("symbolic", "pretrained"):
         task["concepts"] = list(train.concept_space.concepts)
         task["background_concept"] = train.concept_space.background
+    if train.track == "few_labels" and images:
+        few = train.few_labels
+        task["labelled"] = {"examples": len(few.targets), "values": list(few.values)}
+        places = [str(place) for place in range(few.images.shape[1])]
+        write_table(folder / "labelled", _labelled(few), form, places, ())
     text = json.dumps(task, indent=2, ensure_ascii=False)
     (folder / "task.json").write_text(text + "\n", encoding="utf-8")
     for name, view in views.items():
@@ -128,6 +135,16 @@ def _columns(view: View, images: bool) -> dict[str, Any]:
         else:
             columns["images"] = pa.array(shown, pa.list_(pa.binary()))
     return columns
+
+
+def _labelled(few: LabelledImages) -> dict[str, Any]:
+    import pyarrow as pa
+
+    known: dict[bytes, bytes] = {}
+    shown = [[_png(image, known) if image.any() else None for image in places] for places in few.images]
+    columns: dict[str, Any] = {"example": [f"labelled-{i}" for i in range(len(few.targets))]}
+    columns |= {f"symbol_{k}": few.targets[:, k] for k in range(few.targets.shape[1])}
+    return columns | {"images": pa.array(shown, pa.list_(pa.binary()))}
 
 
 def _nested(values: npt.NDArray[np.float32]) -> Any:

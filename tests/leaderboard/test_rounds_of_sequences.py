@@ -102,4 +102,4 @@ def test_an_outsider_checks_it(played: Played, tmp_path: Path) -> None:
 def test_scores_are_those_of_longer_sequences(played: Played) -> None:
     lines = (played.accepted / "autumn--adds-up" / "scores.jsonl").read_text().splitlines()
     (metrics,) = [line["metrics"] for line in map(json.loads, lines) if "run" in line]
-    assert metrics["sequence_accuracy"] <= metrics["framework_accuracy"] 
+    assert metrics["sequence_accuracy"] <= metrics["framework_accuracy"]

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from nsl_bench.learners.base import InvalidOutput
+from nsl_bench.learners.folder_formats import Format
 from nsl_bench.learners.task_folders import read_predictions, read_rules, write
 from nsl_bench.testing.toy import PatchSource, patches, view
 from nsl_bench.types import Track
@@ -47,6 +48,23 @@ def test_a_folder_shows_what_its_track_allows(track: Track, tmp_path: Path) -> N
         )
     if images:
         assert asked["images"][1][0].startswith(b"\x89PNG") and asked["images"][0][1] is None
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_a_few_labelled_images_are_in_the_folder_of_their_track(form: Format, tmp_path: Path) -> None:
+    train, test = (
+        view(patches(part), "few_labels", source=PatchSource(), labelled=part == "train")
+        for part in ("train", "test")
+    )
+    write(tmp_path / "f", train, test, about={}, form=form)
+    few = train.few_labels
+    task = json.loads((tmp_path / "f" / "task.json").read_text())
+    assert task["labelled"] == {"examples": len(few.targets), "values": list(few.values)}
+    path = tmp_path / "f" / f"labelled.{form}"
+    shown = pd.read_parquet(path) if form == "parquet" else pd.read_csv(path)
+    assert shown["symbol_0"].tolist() == few.targets[:, 0].tolist() and "label" not in shown
+    first = shown["images"][0][0] if form == "parquet" else (path.parent / shown["image_0"][0]).read_bytes()
+    assert first.startswith(b"\x89PNG")
 
 
 def answers(folder: Path, **columns: Any) -> Path:
