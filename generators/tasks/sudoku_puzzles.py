@@ -22,6 +22,11 @@ Array = npt.NDArray[Any]
 
 ROW, COLUMN, BLOCK = 0, 1, 2
 
+_ONE: Any = np.int64(1)
+_TWO: Any = np.int64(2)
+_SYMMETRIES: Any = np.int64(5)
+"""Not plain numbers: for each of these a function would be compiled once more."""
+
 
 @nb.njit(cache=True, nogil=True)
 def _next(state: Array) -> Any:
@@ -222,8 +227,8 @@ def _puzzles(
             # Permutations of the canonical grid are few of all grids: keep one band, fill the rest anew.
             for cell in range(cells):
                 scratch[cell] = grid[cell] if cell < n * block_rows else 0
-            _solutions(scratch, n, block_rows, block_columns, np.int64(1), state, grid)
-        symmetry = _below(state, np.int64(5))
+            _solutions(scratch, n, block_rows, block_columns, _ONE, state, grid)
+        symmetry = _below(state, _SYMMETRIES)
         order = _shuffled(state, cells)
         clues = cells
         for k_cell in range(cells):
@@ -235,7 +240,7 @@ def _puzzles(
             a, b = grid[cell], grid[twin]
             grid[cell] = 0
             grid[twin] = 0
-            if _solutions(grid, n, block_rows, block_columns, np.int64(2), still, scratch) == 1:
+            if _solutions(grid, n, block_rows, block_columns, _TWO, still, scratch) == 1:
                 clues -= gone
             else:
                 grid[cell] = a
