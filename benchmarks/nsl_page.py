@@ -56,7 +56,6 @@ says of them, claim by claim. *Ahead* compares means over folds at a share of sh
 those of a paired t test over folds of the mean over shares. *Predicates* are the atoms of the learned rules:
 for the network those of a surrogate tree, for the forest those of its first tree. Network and forest learn
 from what Softmax sees."""
-_COMMON = "most frequent class"
 _WHY = "Claims that do not hold, with what the runs can test of the cause:"
 _LEVEL = 0.05
 _LIMIT = 10.0
@@ -352,7 +351,8 @@ def _causes(part: Part, runs: pd.DataFrame, claim: Claim, verdict: Verdict) -> l
         again = check(claim, part.without_abstentions(runs, claim.setting, lines))
         assert again is not None
         led, leads = (number(one.difference, one.std_err) for one in (verdict, again))
-        found.append(f"the mean difference is {led}, and {leads} if an abstention counted as the {_COMMON}")
+        counted = "an abstention counted as the most frequent class"
+        found.append(f"the mean difference is {led}, and {leads} if {counted}")
     if all(line.startswith("NSL") for line in lines):
         rules = [
             part.of_line(runs, claim.setting, line).set_index(["repeat", "test_percent"]) for line in lines
