@@ -22,7 +22,7 @@ from nsl_bench.perception.classifier import ImageClassifier, check_counts
 from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Option, Renderer
 from nsl_bench.perception.networks.edl_gen_fakes import Generative, Shape
-from nsl_bench.perception.networks.small_cnn import Architecture, Kind, card_shaped, quick_size
+from nsl_bench.perception.networks.small_cnn import Architecture, Kind, card_shaped, is_small, quick_size
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
 from nsl_bench.perception.strange_images import halved
 
@@ -150,7 +150,8 @@ class EDLGen(ImageClassifier):
         return {**{name: getattr(self, name) for name in _OPTIONS}, **later}
 
     def basis(self, shape: tuple[int, int, int]) -> SoftmaxCNN | None:
-        wanted = self.preset == "quick" and shape[2] == 3 and self.kind in ("auto", "cards")
+        coloured = shape[2] == 3 and not is_small(*shape[:2])
+        wanted = self.preset == "quick" and coloured and self.kind in ("auto", "cards")
         if not (wanted if self.warm is None else self.warm):
             return None
         if self.kind == "lenet":
@@ -168,7 +169,7 @@ class EDLGen(ImageClassifier):
         if basis is not None:
             return basis.design(shape, outputs)
         height, width, channels = shape
-        quick, small = self.preset == "quick", channels == 1 and max(height, width) <= 32
+        quick, small = self.preset == "quick", is_small(height, width)
         kind: Kind = ("lenet" if small or not quick else "cards") if self.kind == "auto" else self.kind
         if quick and not small:
             height, width = quick_size(height, width)
@@ -186,7 +187,7 @@ class EDLGen(ImageClassifier):
     def _fakes(self, design: Architecture) -> tuple[Shape, int]:
         """The sizes of the generative half, and at what fraction of the images it makes fakes."""
         quick = self.preset == "quick"
-        part = self.coarseness or (2 if quick and design.channels == 3 else 1)
+        part = self.coarseness or (2 if quick and not _like_digits(design) else 1)
         filters = self.filters or (32 if quick else 256)
         height, width = design.height // part, design.width // part
         return Shape(height, width, design.channels, self.latent, filters), part
@@ -212,7 +213,7 @@ class EDLGen(ImageClassifier):
             start = {}
         quick = self.preset == "quick"
         cards = card_shaped(design.height, design.width)
-        most = 4000 if design.channels == 1 else 40 if cards else 160
+        most = 4000 if _like_digits(design) else 40 if cards else 160
         limit = self.images_per_concept or (most if quick else None)
         rows = training.first_of_each(labels, limit)
         images = collect(
@@ -222,10 +223,10 @@ class EDLGen(ImageClassifier):
             self._mean, self._deviation = start.pop("mean"), start.pop("deviation")
         else:
             self._mean, self._deviation = training.statistics(images)
-        few = quick and design.channels == 1 and len(rows) < _FEW
+        few = quick and _like_digits(design) and len(rows) < _FEW
         settings = training.Settings(
             epochs=self.epochs or (_quick_epochs(len(rows), design, bool(start)) if quick else 20),
-            batch=64 if design.channels == 1 else 32,
+            batch=64 if _like_digits(design) else 32,
             optimiser="adam",
             learning_rate=3e-4 if start else 1e-3,
             anneal=quick,
@@ -392,8 +393,13 @@ def _shares(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.asarray(alpha / alpha.sum(axis=1, keepdims=True), np.float64)
 
 
+def _like_digits(design: Architecture) -> bool:
+    """Whether images are grey, or as small as digits."""
+    return design.channels == 1 or is_small(design.height, design.width)
+
+
 def _quick_epochs(images: int, design: Architecture, warm: bool) -> int:
-    if design.channels == 3:
+    if not _like_digits(design):
         seen = 50_000 if card_shaped(design.height, design.width) else 12_500
         return min(max(round((seen if warm else 125_000) / images), 2), 40)
     return min(max(round((128_000 if images < _FEW else 32_000) / images), 2), 400)

@@ -13,11 +13,14 @@ from typing import Any, Literal
 
 from nsl_bench.errors import UserError
 
-__all__ = ["Architecture", "Kind", "card_shaped", "quick_size"]
+__all__ = ["Architecture", "Kind", "card_shaped", "is_small", "quick_size"]
 
 Kind = Literal["digits", "cards", "lenet", "linear"]
 
 _QUICK_PIXELS = 96 * 64
+
+_SMALL = 32
+"""Height and width, in pixels, up to which the layers for digits fit and those for cards do not."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,11 @@ def _pooled() -> tuple[Any, Any]:
     from torch import nn
 
     return nn.MaxPool2d(2), nn.ReLU(inplace=True)
+
+
+def is_small(height: int, width: int) -> bool:
+    """Whether images are of the size of MNIST's digits, grey or coloured."""
+    return max(height, width) <= _SMALL
 
 
 def card_shaped(height: int, width: int) -> bool:

@@ -17,7 +17,7 @@ from nsl_bench.perception import training
 from nsl_bench.perception.classifier import ImageClassifier, check_counts
 from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Option, Renderer
-from nsl_bench.perception.networks.small_cnn import Architecture, Kind, card_shaped, quick_size
+from nsl_bench.perception.networks.small_cnn import Architecture, Kind, card_shaped, is_small, quick_size
 
 __all__ = ["SoftmaxCNN"]
 
@@ -104,8 +104,7 @@ class SoftmaxCNN(ImageClassifier):
     def design(self, shape: tuple[int, int, int], outputs: int) -> Architecture:
         """The sizes of the network for images of a shape."""
         height, width, channels = shape
-        small = channels == 1 and max(height, width) <= 32
-        kind: Kind = ("digits" if small else "cards") if self.kind == "auto" else self.kind
+        kind: Kind = ("digits" if is_small(height, width) else "cards") if self.kind == "auto" else self.kind
         quick = self.preset == "quick"
         if quick and kind != "digits":
             height, width = quick_size(height, width)
