@@ -176,7 +176,7 @@ class Split:
     sequences are taken, shifted and sampled together.
 
     Attributes:
-        part: ``"test"`` draws its images from pool B, the other parts from pool A.
+        part: train, validation or test examples.
         concept_space: concepts that `concepts` indexes.
         concepts: int16 [n, slots], `BLANK` for an empty slot.
         labels: int16 [n].
@@ -189,6 +189,7 @@ class Split:
         sequences: int32 [n], sequence of each row: 0, 1, 2, ... The rows of a sequence are adjacent, and so
             are their ranks. By default each row is a sequence of its own.
         steps: int32 [n], place of each row in its sequence, from 1.
+        shows: pool part of the images; by default B for test examples and A for others.
 
     Raises:
         ValueError: columns of different lengths, a sequence that is cut, or steps out of order.
@@ -204,6 +205,7 @@ class Split:
     n_shifted: int = 0
     sequences: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     steps: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    shows: PoolPart | None = None
 
     def __post_init__(self) -> None:
         n = len(self.labels)
@@ -242,7 +244,7 @@ class Split:
     @property
     def pool(self) -> PoolPart:
         """Pool part of the images."""
-        return "b" if self.part == "test" else "a"
+        return self.shows or ("b" if self.part == "test" else "a")
 
     @property
     def shifted(self) -> npt.NDArray[np.bool_]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -88,6 +89,8 @@ class Addition(Benchmark):
     Args:
         digits: digits of each number, 2 to 50. The paper trains on 3 and tests on 5, 10 and 20.
         test: number of test sequences; 6,000 in the paper's code.
+        images: ``test``: test sequences show images that no train sequence shows; ``train``: they show images
+            of the train sequences' pool, so that their errors are errors of rules more than of perception.
     """
 
     version = "1.0.0"
@@ -108,7 +111,9 @@ class Addition(Benchmark):
         "addition", ("addition", *(f"addition:digits={n}" for n in (5, 10, 20))), "number of digits"
     )
 
-    def __init__(self, digits: int = _DEFAULT, test: int = _TEST) -> None:
+    def __init__(
+        self, digits: int = _DEFAULT, test: int = _TEST, images: Literal["test", "train"] = "test"
+    ) -> None:
         """Set up the task.
 
         Raises:
@@ -118,10 +123,14 @@ class Addition(Benchmark):
             raise UserError(f"addition: digits must be between {_FEWEST} and {_MOST}; got {digits}.")
         if test < 1:
             raise UserError(f"addition: test must be 1 or more; got {test}.")
-        self.digits, self.test_size = digits, test
+        if images not in ("test", "train"):
+            raise UserError(f"addition: images must be test or train; got {images}.")
+        self.digits, self.test_size, self.images = digits, test, images
         options = {} if digits == _DEFAULT else {"digits": str(digits)}
         if test != _TEST:
             options["test"] = str(test)
+        if images != "test":
+            options["images"] = images
         self.name = str(Spec("addition", (), options))
         self.inputs = (
             f"1 {{ digit(T,S,0..9) }} 1 :- T = 1..{digits}, S = (first;second).\n"
@@ -154,6 +163,7 @@ class Addition(Benchmark):
             sums(digits).reshape(-1),
             sequences=np.repeat(np.arange(n, dtype=np.int32), self.digits),
             steps=np.tile(np.arange(1, self.digits + 1, dtype=np.int32), n),
+            shows="a" if self.images == "train" else None,
         )
 
     def _digits_of(self, split: Split) -> npt.NDArray[np.int16]:

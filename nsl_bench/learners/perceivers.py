@@ -16,8 +16,18 @@ import numpy.typing as npt
 
 from nsl_bench.errors import UserError
 from nsl_bench.learners.view import LabelledImages, Slots, View
+from nsl_bench.perception.training import is_fast_in_bfloat16
 
-__all__ = ["SIDE", "Pictures", "SlotPerceiver", "StatePerceiver", "perceiver_for", "pretrain", "read"]
+__all__ = [
+    "SIDE",
+    "Pictures",
+    "SlotPerceiver",
+    "StatePerceiver",
+    "convolved",
+    "perceiver_for",
+    "pretrain",
+    "read",
+]
 
 SIDE = 28
 """Height and width of the images that perceivers see."""
@@ -82,6 +92,15 @@ def _sized(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return np.asarray(resized, np.uint8).reshape(SIDE, SIDE, -1)
 
 
+def convolved(layers: Any, images: Any) -> Any:
+    """float32: what convolutions make of images, in bfloat16 on processors that are fast at it."""
+    import torch
+
+    with torch.autocast(images.device.type, torch.bfloat16, enabled=is_fast_in_bfloat16(images.device)):
+        seen = layers(images.contiguous(memory_format=torch.channels_last))
+    return seen.float()
+
+
 class SlotPerceiver:
     """One network for the image of every slot; a symbol is what the slot shows.
 
@@ -91,7 +110,10 @@ class SlotPerceiver:
         width: channels of the first convolution; the second has twice as many.
     """
 
+    _CONVOLUTIONS = 6
+
     def __init__(self, channels: int, values: int, width: int = 16) -> None:
+        import torch
         from torch import nn
 
         self.net = nn.Sequential(
@@ -106,6 +128,7 @@ class SlotPerceiver:
             nn.ReLU(),
             nn.Linear(128, values),
         )
+        self.net.to(memory_format=torch.channels_last)
 
     def logits(self, pictures: Pictures) -> list[Any]:
         """For each symbol, a tensor [n, values]; zeros for a blank slot."""
@@ -116,7 +139,8 @@ class SlotPerceiver:
         last = self.net[-1].out_features
         result = pictures.images.new_zeros((*which.shape, last))
         if len(shown):
-            result[which >= 0] = self.net(pictures.images[shown])[back]
+            seen = convolved(self.net[: self._CONVOLUTIONS], pictures.images[shown])
+            result[which >= 0] = self.net[self._CONVOLUTIONS :](seen)[back]
         return list(result.unbind(dim=1))
 
 
@@ -144,14 +168,14 @@ class StatePerceiver:
             {
                 "see": nn.Sequential(
                     nn.Conv2d(channels, 32, 5, padding=2),
-                    nn.ReLU(),
                     nn.MaxPool2d(2),
+                    nn.ReLU(),
                     nn.Conv2d(32, self._WIDE, 3, padding=1),
-                    nn.ReLU(),
                     nn.MaxPool2d(2),
+                    nn.ReLU(),
                     nn.Conv2d(self._WIDE, self._WIDE, 3, padding=1),
-                    nn.ReLU(),
                     nn.MaxPool2d(2),
+                    nn.ReLU(),
                 ),
                 "key": nn.Linear(self._WIDE, self._HEAD),
                 "value": nn.Linear(self._WIDE, self._HEAD),
@@ -161,12 +185,13 @@ class StatePerceiver:
             }
         )
         self.net.register_parameter("query", nn.Parameter(torch.randn(self._HEAD)))
+        self.net.to(memory_format=torch.channels_last)
 
     def logits(self, pictures: Pictures) -> list[Any]:
         """For each symbol, a tensor [n, values]."""
         import torch
 
-        seen = self.net["see"](self._canvas(pictures))
+        seen = convolved(self.net["see"], self._canvas(pictures))
         wide, height, width = seen.shape[1:]
         places = (seen + _position_code(wide, height, width)).flatten(2).transpose(1, 2)
         scores = self.net["key"](places) @ self.net.query / math.sqrt(self._HEAD)

@@ -44,7 +44,7 @@ class _SequenceLearner(ABC):
         epochs_: passes that were made.
     """
 
-    version = "1"
+    version = "2"
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
         {"learning_rate": (3e-4, 1e-3, 3e-3), "hidden": (32, 64, 128)}
     )

@@ -7,6 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from nsl_bench.learners.perceivers import convolved
+
 __all__ = ["LSTM", "CNNTransformer", "sinusoids"]
 
 
@@ -44,9 +46,8 @@ class CNNTransformer(nn.Module):
             nn.Conv2d(16, 32, 5),
             nn.MaxPool2d(2),
             nn.ReLU(),
-            nn.Flatten(),
-            nn.Linear(512, hidden),
-        )
+        ).to(memory_format=torch.channels_last)
+        self.whole = nn.Sequential(nn.Flatten(), nn.Linear(512, hidden))
         self.of_slot = nn.Sequential(nn.ReLU(), nn.Linear(hidden, hidden))
         self.told = nn.Linear(told, hidden) if told else None
         layer = nn.TransformerEncoderLayer(hidden, 4, 4 * hidden, dropout=0.0, batch_first=True)
@@ -66,7 +67,7 @@ class CNNTransformer(nn.Module):
         different, back = torch.unique(which[shown], return_inverse=True)
         vectors = images.new_zeros((n, steps, slots, self.hidden))
         codes = sinusoids(slots, self.hidden).expand(n, steps, -1, -1)
-        vectors[shown] = self.of_slot(self.see(images[different])[back] + codes[shown])
+        vectors[shown] = self.of_slot(self.whole(convolved(self.see, images[different]))[back] + codes[shown])
         found = vectors.sum(dim=2) + sinusoids(steps, self.hidden)
         if self.told is not None:
             found = found + self.told(told)

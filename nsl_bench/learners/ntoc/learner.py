@@ -59,7 +59,7 @@ class NTOC:
         epochs_: passes that were made.
     """
 
-    version = "1"
+    version = "2"
     fixed_size = ("labels",)
 
     def __init__(
