@@ -1,18 +1,21 @@
 """NTOC and the baselines on addition and Hanoi beside table 1 of the paper, as docs/results/ntoc.md.
 
     python benchmarks/ntoc.py --only circuit
+    python benchmarks/ntoc.py --only choose --mnist FOLDER
     python benchmarks/ntoc.py --repeats 10
     python benchmarks/ntoc.py --mnist FOLDER --repeats 10
     python benchmarks/ntoc.py --settings addition_5 hanoi_1 --learners ntoc lstm --repeats 2
 
 `--only circuit` trains the table circuit alone on simulated digits, of which 90 % are right, and needs no
-image. Results are kept in results/ntoc; a second call does only what is missing. `--size`, `--test` and
-`--epochs` make a small try. A sequence counts as right if all its steps are.
+image. `--only choose` compares options of the recurrent networks, which the paper does not publish, on
+validation sequences. Results are kept in results/ntoc; a second call does only what is missing. `--size`,
+`--test` and `--epochs` make a small try. A sequence counts as right if all its steps are.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -27,7 +30,9 @@ from nsl_bench.leaderboard.equivalence import Mean, compare_means
 from nsl_bench.leaderboard.published import table as published_table
 
 from nsl_bench import registry
+from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
+from nsl_bench.learners.view import View
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.store import Store
@@ -42,23 +47,19 @@ class Setting:
     """A column of the paper's table.
 
     Attributes:
-        task: that learners are trained on.
+        task: that learners are trained on, with large train sets.
         tests: members of its family that they are tested on; results are averaged over them.
         published: setting in the table of published numbers.
-        seen: whether test images are those of the train sets.
-        size: of the train set.
     """
 
     task: str
     tests: tuple[str, ...]
     published: str
-    seen: bool = False
-    size: str = "large"
 
 
-def _addition(digits: int, seen: bool) -> Setting:
-    images = "train_images" if seen else "test_images"
-    return Setting("addition", (f"addition:digits={digits}",), f"length_3_to_{digits}_{images}", seen)
+def _addition(digits: int, images: str) -> Setting:
+    spec = f"addition:digits={digits}" + (",images=train" if images == "train" else "")
+    return Setting("addition", (spec,), f"length_3_to_{digits}_{images}_images")
 
 
 def _with(spec: str, option: str) -> str:
@@ -67,15 +68,15 @@ def _with(spec: str, option: str) -> str:
 
 
 SETTINGS: Mapping[str, Setting] = {
-    **{f"addition_{n}": _addition(n, False) for n in (5, 10, 20)},
-    **{f"addition_{n}_seen": _addition(n, True) for n in (5, 10, 20)},
+    **{f"addition_{n}": _addition(n, "test") for n in (5, 10, 20)},
+    **{f"addition_{n}_seen": _addition(n, "train") for n in (5, 10, 20)},
     "hanoi_1": Setting("hanoi", ("hanoi:disks=7", "hanoi:disks=9"), "disks_5_to_7_or_9"),
     "hanoi_2": Setting("hanoi", ("hanoi:window=5",), "sequence_length_3_to_5"),
     "hanoi_3": Setting(
         "hanoi", ("hanoi:disks=7,window=5", "hanoi:disks=9,window=5"), "disks_and_sequence_length"
     ),
 }
-"""The paper's settings; those with images of the train set need MNIST."""
+"""The paper's settings; ``seen`` tests show images of the train sequences."""
 
 LEARNERS: Mapping[str, tuple[str, str]] = {
     "ntoc": ("ntoc", "ntoc"),
@@ -117,11 +118,10 @@ class Study:
             return spec
         return _with(spec, f"epochs={self.epochs}")
 
-    def source(self, setting: Setting) -> str | None:
-        """The image source of a setting; None for the tasks' default."""
-        if self.mnist is None:
-            return None
-        return f"mnist_train:{self.mnist}{',seen=true' if setting.seen else ''}"
+    @property
+    def source(self) -> str | None:
+        """The image source; None for the tasks' default."""
+        return None if self.mnist is None else f"mnist_train:{self.mnist}"
 
     def tests(self, setting: Setting) -> list[str]:
         """The specs of a setting's test tasks."""
@@ -131,20 +131,27 @@ class Study:
         """The number of test sequences of each of a setting's test tasks."""
         return [registry.create("benchmark", one).test_size for one in self.tests(setting)]
 
-    def runs(self, setting: Setting, learners: Sequence[str]) -> pd.DataFrame:
-        """The runs of a setting, those that are missing done now."""
-        jobs = plan(
-            setting.task,
-            [self.spec(learner) for learner in learners],
-            repeats=range(1, self.repeats + 1),
-            sizes=(self.size or setting.size,),
-            source=self.source(setting),
-            test_tasks=self.tests(setting),
-        )
+    def runs(self, settings: Sequence[str], learners: Sequence[str]) -> dict[str, pd.DataFrame]:
+        """The runs of each setting, those that are missing done now; a learner is trained once for all."""
         store = Store(self.results)
-        sweep(jobs, store, Bench(), lambda record: print(record.job, record.message, file=sys.stderr))
+        keys: dict[str, set[str]] = {name: set() for name in settings}
+        for task in dict.fromkeys(SETTINGS[name].task for name in settings):
+            mine = [name for name in settings if SETTINGS[name].task == task]
+            for repeat in range(1, self.repeats + 1):
+                jobs = plan(
+                    task,
+                    [self.spec(learner) for learner in learners],
+                    repeats=(repeat,),
+                    sizes=(self.size or "large",),
+                    source=self.source,
+                    test_tasks=[one for name in mine for one in self.tests(SETTINGS[name])],
+                )
+                sweep(jobs, store, Bench(), lambda record: print(record.job, record.message, file=sys.stderr))
+                for name in mine:
+                    tests = {registry.create("benchmark", one).spec for one in self.tests(SETTINGS[name])}
+                    keys[name] |= {job.key() for job in jobs if job.test_task in tests}
         found = store.frame()
-        return found[found["key"].isin({job.key() for job in jobs})]
+        return {name: found[found["key"].isin(own)] for name, own in keys.items()}
 
 
 def row(study: Study, name: str, learner: str, mine: pd.DataFrame) -> dict[str, object]:
@@ -198,10 +205,9 @@ def _spread(values: Sequence[float] | Any) -> str:
 def study_page(study: Study, settings: Sequence[str], learners: Sequence[str]) -> None:
     """Run the study and write its page."""
     rows = []
-    for name in settings:
-        runs = study.runs(SETTINGS[name], learners)
+    for name, runs in study.runs(settings, learners).items():
         for learner in learners:
-            mine = runs[runs["learner"] == study.spec(learner)]
+            mine = runs[runs["learner"] == registry.canonical(study.spec(learner))]
             if len(mine):
                 rows.append(row(study, name, learner, mine))
     images = "MNIST" if study.mnist else "scikit-learn's digits, where the paper has MNIST"
@@ -219,6 +225,29 @@ def study_page(study: Study, settings: Sequence[str], learners: Sequence[str]) -
     study.docs.mkdir(parents=True, exist_ok=True)
     (study.docs / "ntoc.md").write_text("\n\n".join(page) + "\n", encoding="utf-8")
     print(study.docs / "ntoc.md")
+
+
+def choose(study: Study, epochs: int = 10) -> None:
+    """Print the validation accuracy of the recurrent networks' options, on the first train split."""
+    rows = []
+    for task, learner, hidden, rate in itertools.product(
+        ("addition", "hanoi"), ("lstm", "dnc"), (64, 128), (1e-3, 3e-3)
+    ):
+        benchmark = registry.create("benchmark", task)
+        source = make_source(benchmark, study.source)
+        size = study.size or "large"
+        held_out = make_split(benchmark, source, "validation", size, 1)
+        train, validation = (
+            View(split, benchmark, "few_labels", source=source, labelled=split is not held_out)
+            for split in (make_split(benchmark, source, "train", size, 1), held_out)
+        )
+        options = f"epochs={study.epochs or epochs},hidden={hidden},learning_rate={rate}"
+        made = registry.create("learner", f"{learner}:perceiver=own,{options}", seed=1)
+        right = made.fit(train).predict_proba(validation).argmax(axis=1) == held_out.labels
+        whole = right.reshape(held_out.n_sequences, -1).all(axis=1)
+        rows.append({"task": task, "learner": learner, "options": options, "sequence accuracy": whole.mean()})
+        print(rows[-1], flush=True)
+    print(pd.DataFrame(rows).to_markdown(index=False))
 
 
 def simulated(n: int, steps: int, right: float, seed: int) -> tuple[Any, Any]:
@@ -289,8 +318,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", choices=["circuit"], help="train the circuit alone")
-    parser.add_argument("--settings", nargs="+", choices=SETTINGS, help="all that the images allow")
+    parser.add_argument("--only", choices=["circuit", "choose"], help="one part; see above")
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, help="all unless given")
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=[*LEARNERS])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--size", help="train sequences, the paper's unless given")
@@ -302,14 +331,12 @@ def main() -> None:
     given = vars(parser.parse_args())
     only, settings, learners = (given.pop(name) for name in ("only", "settings", "learners"))
     study = Study(**given)
-    if only:
+    if only == "circuit":
         circuit(study.epochs or 40)
-        return
-    offered = [name for name, one in SETTINGS.items() if study.mnist or not one.seen]
-    unable = [name for name in settings or () if name not in offered]
-    if unable:
-        parser.error(f"{unable[0]} needs the train images of MNIST; add --mnist FOLDER")
-    study_page(study, settings or offered, learners)
+    elif only == "choose":
+        choose(study)
+    else:
+        study_page(study, settings or [*SETTINGS], learners)
 
 
 if __name__ == "__main__":

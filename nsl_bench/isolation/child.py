@@ -271,7 +271,8 @@ class _Host:
         return answer
 
     def concepts(self, view: dict[str, Any]) -> Any:
-        return {"concepts": _plain(self.learner.predict_concepts(RemoteView(view, self.channel)))}
+        said = self.learner.predict_concepts(RemoteView(view, self.channel))
+        return {"none": True} if said is None else {"concepts": _plain(said)}
 
     def rules(self) -> dict[str, Any]:
         rules = getattr(self.learner, "rules", None)

@@ -174,7 +174,10 @@ class IsolatedLearner:
         return self._array(self._labels[1], "predict")
 
     def _predict_concepts(self, test: View) -> Any:
-        return self._array(self._ask("concepts", test).get("concepts"), "predict_concepts")
+        told = self._ask("concepts", test)
+        if told.get("none") is True:
+            return None
+        return self._array(told.get("concepts"), "predict_concepts")
 
     def _array(self, answer: Any, what: str) -> np.ndarray[Any, Any]:
         if isinstance(answer, np.ndarray):

@@ -6,6 +6,7 @@ two pegs has the smaller disk. Equal images are one, because sources are small a
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from nsl_bench.errors import UserError
 from nsl_bench.learners.view import LabelledImages, Slots, View
 from nsl_bench.perception.training import is_fast_in_bfloat16
+from nsl_bench.types import LabelSpace
 
 __all__ = [
     "SIDE",
@@ -27,6 +29,7 @@ __all__ = [
     "perceiver_for",
     "pretrain",
     "read",
+    "true_symbols",
 ]
 
 SIDE = 28
@@ -222,6 +225,28 @@ def _position_code(wide: int, height: int, width: int) -> Any:
         codes.append(torch.cat([angle.sin(), angle.cos()], dim=1).T)
     rows, columns = codes
     return torch.cat([rows[:, :, None].expand(-1, -1, width), columns[:, None, :].expand(-1, height, -1)])
+
+
+def true_symbols(view: View) -> list[Any]:
+    """For each symbol, float32 [n, values]: 1 for its value, which follows from a view's true concepts."""
+    import torch
+
+    from nsl_bench.guarded.rules import crisp
+
+    symbols = view.symbols
+    values = list(itertools.product(*(range(len(one)) for one in symbols)))
+    atoms = tuple(f"shows({','.join(map(str, one))})" for one in values)
+    rules = [
+        f"holds({k},{v}) :- now(T), {said}." for k, one in enumerate(symbols) for v, said in enumerate(one)
+    ]
+    for atom, one in zip(atoms, values, strict=True):
+        rules.append(f"{atom} :- {', '.join(f'holds({k},{v})' for k, v in enumerate(one))}.")
+    found = crisp(rules, view.background, view.contexts, LabelSpace(atoms, atoms), what="the symbols")
+    shown = torch.as_tensor(np.array(values))[torch.as_tensor(found).long()]
+    return [
+        torch.nn.functional.one_hot(column, len(one)).float()
+        for column, one in zip(shown.unbind(dim=1), symbols, strict=True)
+    ]
 
 
 def perceiver_for(few: LabelledImages) -> SlotPerceiver | StatePerceiver:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nsl_bench.errors import UserError
 from nsl_bench.learners.neural import seeded
-from nsl_bench.learners.perceivers import Pictures, SlotPerceiver, perceiver_for, pretrain, read
+from nsl_bench.learners.perceivers import Pictures, SlotPerceiver, perceiver_for, pretrain, read, true_symbols
 from nsl_bench.learners.view import View
 from nsl_bench.sequences import grid
 from nsl_bench.types import Track
@@ -201,9 +201,11 @@ class _OnSymbols(_SequenceLearner):
         if "previous" in view.metadata:
             told = torch.as_tensor(np.asarray(view.metadata["previous"], np.int64))
             before = torch.nn.functional.one_hot(told + 1, self._labels + 1)[:, 1:].float()
-        if self._eyes is None or not view.has_images:
+        if self._eyes is not None and view.has_images:
+            return read(view), before
+        if self._eyes is None or isinstance(self._eyes, SlotPerceiver):
             return torch.as_tensor(view.probabilities).flatten(1), before
-        return read(view), before
+        return torch.cat(true_symbols(view), dim=1), before
 
     def _said(self, seen: Any, rows: Any) -> Any:
         import torch

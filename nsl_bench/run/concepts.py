@@ -1,8 +1,8 @@
 """Concept metrics of learners that predict concepts, and interventions with true concepts.
 
-A learner with ``predict_concepts(test) -> [n, slots, concepts]`` predicts concepts in framework evaluation.
-An intervention replaces the network's predictions for k random slots of every test example with the true
-concepts (Koh et al.: "Concept Bottleneck Models", ICML 2020).
+A learner with ``predict_concepts(test) -> [n, slots, concepts]`` predicts concepts in framework evaluation,
+or gives None where it recognises none. An intervention replaces the network's predictions for k random slots
+of every test example with the true concepts (Koh et al.: "Concept Bottleneck Models", ICML 2020).
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ def concept_metrics(answer: Any, split: Split) -> dict[str, float]:
     """Accuracy, calibration error and collapse of the concepts that a learner predicts.
 
     Args:
-        answer: its concept probabilities, [n, slots, concepts].
+        answer: its concept probabilities, [n, slots, concepts]; None for no metrics.
         split: the examples.
 
     Raises:
         InvalidOutput: a wrong shape, or values that are not probabilities.
     """
+    if answer is None:
+        return {}
     shown = split.concepts != BLANK
     probabilities = _checked(answer, (*split.concepts.shape, len(split.concept_space)))[shown]
     truth = split.concepts[shown].astype(np.int64)

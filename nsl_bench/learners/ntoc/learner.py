@@ -252,12 +252,12 @@ class NTOC:
                 result[rows.reshape(-1)] = self.circuit_.run(worlds, first[some]).flatten(0, 1).numpy()
         return result
 
-    def predict_concepts(self, test: View) -> npt.NDArray[np.float64]:
-        """float64 [n, slots, concepts]: what the perceiver sees in each slot."""
+    def predict_concepts(self, test: View) -> npt.NDArray[np.float64] | None:
+        """float64 [n, slots, concepts]: what each slot shows; None if symbols are no concepts."""
         import torch
 
         if not self._of_slots:
-            raise UserError(f"ntoc: the symbols of {test.benchmark_name} are not concepts of images.")
+            return None
         seen = self._seen(test)
         with torch.inference_mode(), seeded(self.seed):
             parts = [
