@@ -230,8 +230,8 @@ def study_page(study: Study, settings: Sequence[str], learners: Sequence[str]) -
 def choose(study: Study, epochs: int = 10) -> None:
     """Print the validation accuracy of the recurrent networks' options, on the first train split."""
     rows = []
-    for task, learner, hidden, rate in itertools.product(
-        ("addition", "hanoi"), ("lstm", "dnc"), (64, 128), (1e-3, 3e-3)
+    for task, learner, warm, rate in itertools.product(
+        ("addition", "hanoi"), ("lstm", "dnc"), (0, 5), (1e-3, 3e-3)
     ):
         benchmark = registry.create("benchmark", task)
         source = make_source(benchmark, study.source)
@@ -241,7 +241,7 @@ def choose(study: Study, epochs: int = 10) -> None:
             View(split, benchmark, "few_labels", source=source, labelled=split is not held_out)
             for split in (make_split(benchmark, source, "train", size, 1), held_out)
         )
-        options = f"epochs={study.epochs or epochs},hidden={hidden},learning_rate={rate}"
+        options = f"epochs={study.epochs or epochs},warm={warm},learning_rate={rate:g}"
         made = registry.create("learner", f"{learner}:perceiver=own,{options}", seed=1)
         right = made.fit(train).predict_proba(validation).argmax(axis=1) == held_out.labels
         whole = right.reshape(held_out.n_sequences, -1).all(axis=1)

@@ -49,6 +49,8 @@ class _SequenceLearner(ABC):
         {"learning_rate": (3e-4, 1e-3, 3e-3), "hidden": (32, 64, 128)}
     )
     _name: str
+    _warm = 0
+    """Passes in which what comes before the steps' network stays as it is."""
 
     def __init__(
         self, hidden: int, epochs: int, learning_rate: float, batch: int, patience: int, seed: int
@@ -72,6 +74,10 @@ class _SequenceLearner(ABC):
     def _read(self, view: View) -> Any:
         """What the network sees of a view."""
 
+    def _before_training(self, seen: Any) -> Any:
+        """What the steps' network sees while what comes before it stays as it is."""
+        return seen
+
     @abstractmethod
     def _said(self, seen: Any, rows: Any) -> Any:
         """Logits [sequences, steps, labels] for rows [sequences, steps] of what `_read` gave."""
@@ -86,6 +92,7 @@ class _SequenceLearner(ABC):
             self._labels = train.n_labels
             net = self._start(train)
             seen = self._read(train)
+            first = self._before_training(seen) if self._warm else seen
             held_out = None if validation is None else (self._read(validation), validation)
             optimiser = torch.optim.Adam(net.parameters(), lr=self.learning_rate)
             best, since, weights = math.inf, 0, None
@@ -94,7 +101,7 @@ class _SequenceLearner(ABC):
                 net.train()
                 for some in torch.split(torch.randperm(len(places)), self.batch):
                     rows = places[some]
-                    loss = self._loss(seen, rows, labels)
+                    loss = self._loss(first if epoch < self._warm else seen, rows, labels)
                     optimiser.zero_grad()
                     loss.backward()
                     optimiser.step()
@@ -157,6 +164,7 @@ class _OnSymbols(_SequenceLearner):
         patience: int = 0,
         perceiver: Literal["given", "own"] = "given",
         pretraining: int = 30,
+        warm: int = 5,
         seed: int = 0,
     ) -> None:
         """Set up the learner.
@@ -165,9 +173,11 @@ class _OnSymbols(_SequenceLearner):
             UserError: an option out of range.
         """
         super().__init__(hidden, epochs, learning_rate, batch, patience, seed)
-        if pretraining < 0:
-            raise UserError(f"{self._name}: pretraining must be 0 or more; got {pretraining}.")
-        self.perceiver, self.pretraining = perceiver, pretraining
+        for name, count in (("pretraining", pretraining), ("warm", warm)):
+            if count < 0:
+                raise UserError(f"{self._name}: {name} must be 0 or more; got {count}.")
+        self.perceiver, self.pretraining, self.warm = perceiver, pretraining, warm
+        self._warm = warm if perceiver == "own" else 0
         self.track: Track = "pretrained" if perceiver == "given" else "few_labels"
         self.fixed_size: bool | tuple[str, ...] = perceiver == "given" or ("labels",)
 
@@ -207,15 +217,30 @@ class _OnSymbols(_SequenceLearner):
             return torch.as_tensor(view.probabilities).flatten(1), before
         return torch.cat(true_symbols(view), dim=1), before
 
+    def _perceived(self, pictures: Pictures, rows: Any) -> Any:
+        """Tensor [rows, symbols' values]: what the own perceiver sees."""
+        import torch
+
+        return torch.cat([one.softmax(dim=1) for one in self._eyes.logits(pictures.take(rows))], dim=1)
+
+    def _before_training(self, seen: Any) -> Any:
+        import torch
+
+        shown, before = seen
+        if not isinstance(shown, Pictures):
+            return seen
+        with torch.no_grad():
+            parts = [
+                self._perceived(shown, rows) for rows in torch.split(torch.arange(len(shown)), _TOGETHER)
+            ]
+        return torch.cat(parts), before
+
     def _said(self, seen: Any, rows: Any) -> Any:
         import torch
 
         shown, before = seen
         flat = rows.reshape(-1)
-        if isinstance(shown, Pictures):
-            inputs = torch.cat([one.softmax(dim=1) for one in self._eyes.logits(shown.take(flat))], dim=1)
-        else:
-            inputs = shown[flat]
+        inputs = self._perceived(shown, flat) if isinstance(shown, Pictures) else shown[flat]
         return self._steps(torch.cat([inputs, before[flat]], dim=1).reshape(*rows.shape, -1))
 
 
@@ -231,6 +256,8 @@ class LSTMLearner(_OnSymbols):
         perceiver: ``given``: a pre-trained network's probabilities; ``own``: a perceiver that starts from the
             few labelled images and is trained with the LSTM.
         pretraining: passes over the few labelled images.
+        warm: passes in which the own perceiver stays as it was pre-trained. Trained from the start with a
+            network that knows nothing yet, it forgets what it was taught.
         seed: seed of weights and of the order of sequences.
     """
 
@@ -257,6 +284,8 @@ class DNCLearner(_OnSymbols):
         perceiver: ``given``: a pre-trained network's probabilities; ``own``: a perceiver that starts from the
             few labelled images and is trained with the computer.
         pretraining: passes over the few labelled images.
+        warm: passes in which the own perceiver stays as it was pre-trained. Trained from the start with a
+            network that knows nothing yet, it forgets what it was taught.
         seed: seed of weights and of the order of sequences.
     """
 
@@ -274,6 +303,7 @@ class DNCLearner(_OnSymbols):
         patience: int = 0,
         perceiver: Literal["given", "own"] = "given",
         pretraining: int = 30,
+        warm: int = 5,
         seed: int = 0,
     ) -> None:
         """Set up the learner.
@@ -281,7 +311,7 @@ class DNCLearner(_OnSymbols):
         Raises:
             UserError: an option out of range.
         """
-        super().__init__(hidden, epochs, learning_rate, batch, patience, perceiver, pretraining, seed)
+        super().__init__(hidden, epochs, learning_rate, batch, patience, perceiver, pretraining, warm, seed)
         for name, count in (("places", places), ("width", width), ("heads", heads)):
             if count < 1:
                 raise UserError(f"dnc: {name} must be 1 or more; got {count}.")
