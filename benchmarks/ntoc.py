@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from nsl_bench.generators.tasks.addition import sums
+from nsl_bench.generators.tasks.addition import Addition, sums
+from nsl_bench.generators.tasks.hanoi import Hanoi
 from nsl_bench.leaderboard.equivalence import Mean, compare_means
 from nsl_bench.leaderboard.published import table as published_table
 
@@ -57,9 +58,12 @@ class Setting:
     published: str
 
 
-def _addition(digits: int, images: str) -> Setting:
-    spec = f"addition:digits={digits}" + (",images=train" if images == "train" else "")
-    return Setting("addition", (spec,), f"length_3_to_{digits}_{images}_images")
+def _addition(preset: str, images: str, last: str = "") -> dict[str, Setting]:
+    """A setting for each test task of a preset."""
+    return {
+        f"addition_{n}{last}": Setting("addition", (test,), f"length_3_to_{n}_{images}_images")
+        for n, test in zip((5, 10, 20), Addition.test_presets[preset], strict=True)
+    }
 
 
 def _with(spec: str, option: str) -> str:
@@ -68,13 +72,11 @@ def _with(spec: str, option: str) -> str:
 
 
 SETTINGS: Mapping[str, Setting] = {
-    **{f"addition_{n}": _addition(n, "test") for n in (5, 10, 20)},
-    **{f"addition_{n}_seen": _addition(n, "train") for n in (5, 10, 20)},
-    "hanoi_1": Setting("hanoi", ("hanoi:disks=7", "hanoi:disks=9"), "disks_5_to_7_or_9"),
-    "hanoi_2": Setting("hanoi", ("hanoi:window=5",), "sequence_length_3_to_5"),
-    "hanoi_3": Setting(
-        "hanoi", ("hanoi:disks=7,window=5", "hanoi:disks=9,window=5"), "disks_and_sequence_length"
-    ),
+    **_addition("longer", "test"),
+    **_addition("longer-seen-images", "train", "_seen"),
+    "hanoi_1": Setting("hanoi", Hanoi.test_presets["more-disks"], "disks_5_to_7_or_9"),
+    "hanoi_2": Setting("hanoi", Hanoi.test_presets["longer"], "sequence_length_3_to_5"),
+    "hanoi_3": Setting("hanoi", Hanoi.test_presets["more-disks-longer"], "disks_and_sequence_length"),
 }
 """The paper's settings; ``seen`` tests show images of the train sequences."""
 

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,7 @@ class Benchmark(ABC):
             puts the step into facts and atoms.
         family: family of tasks of several sizes that this one belongs to, if there is one. A learner may be
             trained on one member and tested on another.
+        test_presets: usual test tasks of the family, by the name of a preset, e.g. those of a paper.
     """
 
     name: str
@@ -115,6 +117,7 @@ class Benchmark(ABC):
     about: str = ""
     sequential: bool = False
     family: Family | None = None
+    test_presets: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
     @abstractmethod
     def generate(

@@ -107,6 +107,12 @@ class Addition(Benchmark):
     sources = ("sklearn_digits", "mnist", "mnist_train")
     named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
     sequential = True
+    test_presets: Mapping[str, tuple[str, ...]] = MappingProxyType(
+        {
+            "longer": tuple(f"addition:digits={n}" for n in (5, 10, 20)),
+            "longer-seen-images": tuple(f"addition:digits={n},images=train" for n in (5, 10, 20)),
+        }
+    )
     family = Family(
         "addition", ("addition", *(f"addition:digits={n}" for n in (5, 10, 20))), "number of digits"
     )

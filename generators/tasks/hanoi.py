@@ -131,6 +131,13 @@ class Hanoi(Benchmark):
     sources = ("sklearn_digits", "mnist", "mnist_train")
     named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
     sequential = True
+    test_presets: Mapping[str, tuple[str, ...]] = MappingProxyType(
+        {
+            "more-disks": ("hanoi:disks=7", "hanoi:disks=9"),
+            "longer": ("hanoi:window=5",),
+            "more-disks-longer": ("hanoi:disks=7,window=5", "hanoi:disks=9,window=5"),
+        }
+    )
     family = Family(
         "hanoi",
         ("hanoi", "hanoi:disks=7", "hanoi:disks=9", "hanoi:window=5", "hanoi:disks=7,window=5"),

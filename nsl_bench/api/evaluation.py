@@ -196,6 +196,7 @@ def evaluate(
         train_shares, test_shares: shares of one set only, instead of `shares`; all pairs are run.
         preset: sets shares of 0 to 100 % in steps of 10: ``"shift"`` (train and test set alike),
             ``"run-time-shift"`` (test set only) or ``"train-shift"``. Without `shift`, the task's first one.
+            Or sets the test tasks, by a name of the task's ``test_presets``.
         test_task: tasks of the same family to test on, e.g. ``"sudoku_9x9"`` for ``"sudoku_4x4"``; the task
             itself by default.
         repeats: number of train splits, or which ones, counted from 1.

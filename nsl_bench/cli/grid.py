@@ -95,7 +95,8 @@ _OPTIONS = [
         "--preset",
         default="",
         help="Shares by name, 0 to 100 % in steps of 10, of the task's first shift unless one is named: "
-        "shift (train and test examples alike), run-time-shift (test only) or train-shift.",
+        "shift (train and test examples alike), run-time-shift (test only) or train-shift. Or "
+        "test tasks by name: longer, longer-seen-images (addition), more-disks, longer, more-disks-longer (hanoi).",
     ),
     _many(
         "--test-task",

@@ -121,7 +121,7 @@ class Grid(Declared):
                 splits=Path(self.splits) if self.splits else None,
                 sealed=sealed,
                 describe=describe,
-                test_tasks=self.test_tasks or ("",),
+                test_tasks=grid.test_tasks or ("",),
             )
         ]
 
@@ -141,10 +141,13 @@ class Grid(Declared):
         )
 
     def _by_preset(self, source: str | None) -> Grid:
-        """The grid with the shares of its preset, on an image source."""
+        """The grid with the shares or test tasks of its preset, on an image source."""
         if not self.preset:
             return self
-        preset = preset_of(self.preset, self.percents, self.train_percents, self.test_percents)
+        shares = (self.percents, self.train_percents, self.test_percents)
+        preset = preset_of(self.preset, self.benchmark, self.test_tasks, *shares)
+        if preset.test_tasks:
+            return replace(self, test_tasks=preset.test_tasks, preset="")
         named = {*self.shifts, *self.train_shifts, *self.test_shifts} != {STANDARD}
         return replace(
             self,
