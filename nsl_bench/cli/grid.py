@@ -96,7 +96,7 @@ _OPTIONS = [
         default="",
         help="Shares by name, 0 to 100 % in steps of 10, of the task's first shift unless one is named: "
         "shift (train and test examples alike), run-time-shift (test only) or train-shift. Or "
-        "test tasks by name: longer, longer-seen-images (addition), more-disks, longer, more-disks-longer (hanoi).",
+        "test tasks by name: longer, longer-seen-images (addition), more-disks, more-disks-longer (hanoi).",
     ),
     _many(
         "--test-task",

@@ -8,7 +8,7 @@ from nsl_bench.generators.tasks.addition import sums
 from nsl_bench.generators.tasks.hanoi import MOVES, optimal_moves
 
 from nsl_bench import registry
-from nsl_bench.data.splits import symbolic_split
+from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.testing import TaskTests
 from nsl_bench.types import BLANK
@@ -22,6 +22,10 @@ class TestLongAddition(TaskTests):
     spec = "addition:digits=10,test=60"
 
 
+class TestAdditionOfSeenImages(TaskTests):
+    spec = "addition:images=train,test=60"
+
+
 class TestHanoi(TaskTests):
     spec = "hanoi:test=60"
     few = True
@@ -30,6 +34,15 @@ class TestHanoi(TaskTests):
 class TestHanoiOfSevenDisks(TaskTests):
     spec = "hanoi:disks=7,window=5,test=60"
     few = True
+
+
+def test_tests_show_images_of_train_sequences_where_they_are_asked_to() -> None:
+    for images, pool in (("test", "b"), ("train", "a")):
+        task = registry.create("benchmark", f"addition:digits=5,images={images},test=20")
+        source = make_source(task)
+        test = make_split(task, source, "test")
+        assert test.pool == pool
+        assert np.array_equal(source.labels(test.pool)[test.images], test.concepts)
 
 
 def test_sums_are_those_of_whole_numbers() -> None:

@@ -12,9 +12,11 @@ from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import track_of
 from nsl_bench.learners.dnc_module import DNC, Memory
+from nsl_bench.learners.neural import seeded
+from nsl_bench.learners.perceivers import perceiver_for, pretrain, true_symbols
 from nsl_bench.learners.view import View
 from nsl_bench.testing import LearnerTests
-from nsl_bench.types import Predictions
+from nsl_bench.types import BLANK, Predictions
 
 
 class TestLSTM(LearnerTests):
@@ -59,6 +61,31 @@ def test_longer_sequences_are_answered(learner: str, task: str, monkeypatch: pyt
     test = seen(longer, "test", track=track)
     said = made.predict_proba(test)
     assert said.shape == (len(test), test.n_labels) and np.allclose(said.sum(axis=1), 1)
+
+
+def test_the_own_perceiver_waits_until_the_steps_know_something() -> None:
+    train = seen("addition:test=4", "train", "4")
+    weights = []
+    for warm in (0, 1):
+        made = registry.create(
+            "learner", f"lstm:{SMALL},perceiver=own,pretraining=1,warm={warm}", seed=0
+        ).fit(train)
+        weights.append(made._eyes.net[0].weight.detach().clone())
+    with seeded(0):
+        untouched = perceiver_for(train.few_labels)
+        pretrain(untouched, train.few_labels, 1, 1e-3)
+    assert torch.equal(weights[1], untouched.net[0].weight) and not torch.equal(weights[0], weights[1])
+
+
+def test_true_symbols_of_hanoi_compare_the_upper_disks() -> None:
+    task = registry.create("benchmark", "hanoi:test=6")
+    split = symbolic_split(task, "test", "16", 1)
+    certain = Predictions.certain(split.concepts, len(task.concept_space))
+    found = true_symbols(View(split, task, "few_labels", predictions=certain))
+    disks = split.concepts.reshape(len(split), 3, -1)
+    upper = [[int(peg[peg != BLANK][-1]) if (peg != BLANK).any() else 9 for peg in row] for row in disks]
+    for symbol, (p, q) in zip(found, ((0, 1), (0, 2), (1, 2)), strict=True):
+        assert symbol.argmax(dim=1).tolist() == [int(row[p] < row[q]) for row in upper]
 
 
 def test_an_answer_depends_on_no_later_step() -> None:
@@ -159,6 +186,7 @@ def test_all_parts_of_the_dnc_learn() -> None:
     [
         ("lstm:hidden=0", "lstm: hidden must be 1 or more; got 0."),
         ("lstm:learning_rate=0", "lstm: learning_rate must be above 0; got 0."),
+        ("lstm:warm=-1", "lstm: warm must be 0 or more; got -1."),
         ("lstm:patience=-1", "lstm: patience must be 0 or more; got -1."),
         ("dnc:places=0", "dnc: places must be 1 or more; got 0."),
         ("dnc:pretraining=-1", "dnc: pretraining must be 0 or more; got -1."),

@@ -112,8 +112,31 @@ def test_run_time_shift_is_there_for_every_task(task: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("task", "preset", "tests"),
+    [
+        ("addition", "longer", [f"addition:digits={n}" for n in (5, 10, 20)]),
+        ("addition", "longer-seen-images", [f"addition:digits={n},images=train" for n in (5, 10, 20)]),
+        ("hanoi", "longer", ["hanoi:window=5"]),
+    ],
+)
+def test_a_preset_sets_the_test_tasks(task: str, preset: str, tests: list[str]) -> None:
+    shifts, shares = ("rotate90",), (0.0, 50.0)
+    jobs = Grid(task, ("majority",), shifts, shares, repeats=(1,), preset=preset).jobs()
+    assert len(jobs) == 2 * len(tests) and {job.test_task for job in jobs} == set(tests)
+    assert len({job.fit_key() for job in jobs}) == 2, "one training for all test tasks"
+
+
+@pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        (
+            ["--benchmark", "hanoi", "--preset", "longer", "--test-task", "hanoi"],
+            "The preset longer of hanoi sets the test tasks; leave out --test-task.",
+        ),
+        (
+            ["--preset", "longer"],
+            "Unknown preset 'longer'. Choose one of: run-time-shift, shift, train-shift.",
+        ),
         (["--preset", "run-time"], "Unknown preset 'run-time'. Did you mean 'run-time-shift'?"),
         (
             ["--preset", "shift", "--test-shares", "50"],
@@ -122,7 +145,8 @@ def test_run_time_shift_is_there_for_every_task(task: str) -> None:
     ],
 )
 def test_wrong_presets(options: list[str], sentence: str) -> None:
-    words = ["plan", "sudoku_4x4", "--learner", "majority", *options]
+    task = options[1] if options[0] == "--benchmark" else "sudoku_4x4"
+    words = ["plan", task, "--learner", "majority", *options[2 * (options[0] == "--benchmark") :]]
     result = CliRunner().invoke(main, words)
     assert isinstance(result.exception, UserError) and str(result.exception) == sentence
 
