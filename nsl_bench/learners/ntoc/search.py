@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from nsl_bench.learners.ntoc.circuit import TableCircuit
 
-__all__ = ["Facts", "Found", "Product", "Search", "SearchedCircuit", "facts_of", "search_epochs"]
+__all__ = ["Facts", "Found", "Product", "Search", "SearchedCircuit", "facts_of", "search_epochs", "some_of"]
 
 LEAST_PROBABILITY = 1e-6
 """Probability that a circuit gives a sample at least: a sample costs 13.8 nats at most [ours]."""
@@ -29,7 +29,10 @@ LEAST_SAMPLES = 5.0
 """Samples that must reach a product before its worlds may be pruned [ours]."""
 
 MOST_SAMPLES = 30_000
-"""Steps of train sequences that a search looks at; more are drawn at random [ours]."""
+"""Steps of train sequences that a search looks at, drawn at random where there are more [ours]."""
+
+MOST_NUMBERS = 40_000_000
+"""Samples times worlds of a search; with many worlds, it looks at fewer samples [ours]."""
 
 MOST_PRODUCTS = 5_000
 """Products of a circuit; a search that has reached them splits no further [ours]."""
@@ -116,11 +119,13 @@ class Search:
 
     * Split: a product is replaced by one product for each value of a variable [ours: the paper's variables
       are Boolean]. The score of a split is mass times information gain: the samples that need the product,
-      and the mutual information of the variable with the other variables of the outcome [ours]. A product
-      with a single outcome is not split.
+      and the mutual information of the variable with the other variables of the outcome [ours]. Conditions
+      are split before the outcome, as pruning compares outcomes of the same conditions [ours]. A product with
+      a single outcome is not split.
     * Prune: a value of the outcome is removed from a product if almost no sample needs it. "Almost no" means
-      fewer than `tolerance` times the samples of one combination of conditions, ``mass / combinations``
-      [ours]. So an answer that is rare, but right for a single world, stays. Removing a value from a product
+      fewer than `tolerance` times those that need the best value, divided by the number of combinations of
+      conditions [ours]. So an answer that is right for one combination of many stays, and so do values of a
+      memory of which nothing is known. Removing a value from a product
       is the paper's prune by conjunction; a product of a split on the outcome loses all its worlds that way.
       Conditions are never pruned: symbols that no sample shows are unknown, not impossible [ours].
     * Stop: let I(g, g') be the rise of the loss divided by the fall of the model count. The search ends where
@@ -209,7 +214,7 @@ class Search:
         for variable in self._outcome:
             others = tuple(k for k in range(needs.ndim) if k != variable)
             each = needs.sum(axis=others)
-            keep = each >= min(self.tolerance * mass / combinations, each.max())
+            keep = each >= self.tolerance * each.max() / combinations
             left[variable] = tuple(np.asarray(product[variable])[keep].tolist())
             needs = needs.compress(keep, axis=variable)
         return tuple(left)
@@ -219,10 +224,11 @@ class Search:
         if all(len(product[variable]) == 1 for variable in self._outcome):
             return {}
         needs = self.needs[np.ix_(*product)]
+        several = [variable for variable in range(needs.ndim) if needs.shape[variable] > 1]
+        conditions = [variable for variable in several if variable not in self._outcome]
         return {
             variable: sum(_shared(needs, variable, other) for other in self._outcome if other != variable)
-            for variable in range(needs.ndim)
-            if needs.shape[variable] > 1
+            for variable in conditions or several
         }
 
     def _push(self, products: list[Product]) -> None:
@@ -278,23 +284,25 @@ def _shared(needs: Table, variable: int, other: int) -> float:
     return max(float((joint[there] * np.log(joint[there] / expected[there])).sum()), 0.0)
 
 
-def facts_of(worlds: Any, came: Any, answer: Any, went: Any, seed: int) -> Facts:
-    """The facts of steps, at most `MOST_SAMPLES` of them.
+def facts_of(worlds: Any, came: Any, answer: Any, went: Any) -> Facts:
+    """The facts of steps, as probabilities that sum to 1.
 
     Args:
         worlds: tensor [n, worlds], of `TableCircuit.worlds_of`.
         came: tensor [n, memory], `literals` of the memory that comes in.
         answer: int64 tensor [n].
         went: tensor [n, memory], `literals` of the memory that goes out.
-        seed: of the draw.
     """
-    rows = np.arange(len(answer))
-    if len(rows) > MOST_SAMPLES:
-        rows = np.sort(np.random.default_rng(seed).choice(len(rows), MOST_SAMPLES, replace=False))
     shown, entered, left = (
-        np.asarray(one.detach()[rows].double().softmax(dim=1), np.float64) for one in (worlds, came, went)
+        np.asarray(one.detach().double().softmax(dim=1), np.float64) for one in (worlds, came, went)
     )
-    return Facts(shown, entered, np.asarray(answer, np.int64)[rows], left)
+    return Facts(shown, entered, np.asarray(answer, np.int64), left)
+
+
+def some_of(sequences: int, steps: int, worlds: int, seed: int) -> npt.NDArray[np.int64]:
+    """The sequences that a search looks at, in random order."""
+    most = max(1, min(MOST_SAMPLES, MOST_NUMBERS // worlds) // steps)
+    return np.random.default_rng(seed).permutation(sequences)[:most]
 
 
 def search_epochs(epochs: int, rounds: int) -> list[int]:
@@ -305,72 +313,32 @@ def search_epochs(epochs: int, rounds: int) -> list[int]:
 class SearchedCircuit(TableCircuit):
     """A table circuit whose structure is what a search has found.
 
-    A world that was pruned has weight zero. Expectation maximisation keeps it there. Combinations of symbols
-    and memory that no split has told apart have the same weights, learned from the samples of all of them. So
-    the table answers as the circuit of the search with a learned weight for each outcome of a product.
+    A world that was pruned has weight zero, and expectation maximisation keeps it there. Each combination of
+    symbols and memory in has weights of its own for the outcomes that are left to it, as in the table [ours].
 
     The memory between steps is in no example. The search takes the latent memory of each sequence, as joint
     training has it (`Traces`), as probabilistic facts [ours]. In the first round that tells the first step
     only, so the first circuit allows what either memory can explain. Later rounds find what depends on it.
 
-    Each search starts from the tautology, so that a mistake of an earlier round can be mended [ours]. Weights
-    go on from those of the round before, mixed with `FRESH` parts of nearly uniform ones [ours].
-
-    Args:
-        values: number of values of each symbol of a step.
-        answers: number of answers.
-        memory: number of values of the memory.
-        seed: seed of the first weights.
+    Each search starts from the tautology, so that a later round can mend a mistake of an earlier one [ours].
+    Weights go on from those of the round before, mixed with a share `FRESH` of nearly uniform ones [ours].
 
     Attributes:
-        ties: int64 tensor [worlds, memory in]: rows with the same number have the same weights.
         found: what the last search has found; None before it and after a checkpoint was read.
     """
 
     FRESH = 0.1
 
     def __init__(self, values: tuple[int, ...], answers: int, memory: int, seed: int = 0) -> None:
-        import torch
-
         super().__init__(values, answers, memory, seed)
         self._start = self.theta
-        self.ties = torch.arange(self.worlds * memory).reshape(self.worlds, memory)
         self.found: Found | None = None
-
-    def state_dict(self) -> dict[str, Any]:
-        """The weights and which of them are tied, for a checkpoint."""
-        return {**super().state_dict(), "ties": self.ties}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take the weights of a checkpoint."""
-        super().load_state_dict(state)
-        self.ties = state["ties"]
 
     def search(self, facts: Facts) -> Found:
         """Search a structure for the facts and take it over."""
         import torch
 
-        found = Search(facts, self.values, self.answers).run()
-        product = np.full((*self.values, self.memory, self.answers, self.memory), -1)
-        for number, one in enumerate(found.products):
-            product[np.ix_(*one)] = number
-        rows = product.reshape(self.worlds * self.memory, -1)
-        _, ties = np.unique(rows, axis=0, return_inverse=True)
-        self.ties = torch.as_tensor(ties.reshape(self.worlds, self.memory))
-        allowed = torch.as_tensor(found.allowed)
+        self.found = Search(facts, self.values, self.answers).run()
         mixed = (1 - self.FRESH) * self.theta + self.FRESH * self._start
-        self.theta = self._normalised(self._tied(self._normalised(mixed * allowed)))
-        self.found = found
-        return found
-
-    def learn(self, flow: Any, rate: float) -> None:
-        """One step of expectation maximisation, with the flow of tied weights added up."""
-        super().learn(self._tied(flow), rate)
-
-    def _tied(self, table: Any) -> Any:
-        """The sum over tied rows, in each of them."""
-        import torch
-
-        ties = self.ties.flatten()
-        rows = table.reshape(len(ties), -1)
-        return torch.zeros_like(rows).index_add_(0, ties, rows)[ties].reshape(table.shape)
+        self.theta = self._normalised(mixed * torch.as_tensor(self.found.allowed))
+        return self.found
