@@ -1,13 +1,15 @@
 """NTOC and the baselines on addition and Hanoi beside table 1 of the paper, as docs/results/ntoc.md.
 
     python benchmarks/ntoc.py --only circuit
+    python benchmarks/ntoc.py --only search
     python benchmarks/ntoc.py --repeats 10
     python benchmarks/ntoc.py --mnist FOLDER --repeats 10
     python benchmarks/ntoc.py --settings addition_5 hanoi_1 --learners ntoc lstm --repeats 2
 
 `--only circuit` trains the table circuit alone on simulated digits, of which 90 % are right, and needs no
-image. Results are kept in results/ntoc; a second call does only what is missing. `--size`, `--test` and
-`--epochs` make a small try. A sequence counts as right if all its steps are.
+image; `--only search` does the same with rounds of rule search. Results are kept in results/ntoc; a second
+call does only what is missing. `--size`, `--test` and `--epochs` make a small try. A sequence counts as right
+if all its steps are.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from nsl_bench.leaderboard.published import table as published_table
 
 from nsl_bench import registry
 from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
+from nsl_bench.learners.ntoc.search import SearchedCircuit, facts_of, search_epochs
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.store import Store
@@ -79,6 +82,7 @@ SETTINGS: Mapping[str, Setting] = {
 
 LEARNERS: Mapping[str, tuple[str, str]] = {
     "ntoc": ("ntoc", "ntoc"),
+    "ntoc_search": ("ntoc:search=true", "ntoc"),
     "lstm": ("lstm:perceiver=own", "lstm"),
     "dnc": ("dnc:perceiver=own", "dnc"),
     "cnn_transformer": ("cnn_transformer", ""),
@@ -234,17 +238,24 @@ def simulated(n: int, steps: int, right: float, seed: int) -> tuple[Any, Any]:
     return torch.as_tensor(probabilities).float(), torch.as_tensor(sums(digits)).long()
 
 
-def circuit(epochs: int, n: int = 10_000, right: float = 0.9) -> None:
-    """Train the circuit alone and print how long it takes to find the exact rule."""
+def circuit(epochs: int, n: int = 10_000, right: float = 0.9, rounds: int = 0) -> None:
+    """Train the circuit alone, searched if there are rounds; print how long it takes to find the rule."""
     import torch
 
     torch.set_num_threads(1)
     seen, labels = simulated(n, 3, right, 0)
-    table, traces = TableCircuit((10, 10), 10, 2), Traces(n, 2, 2, 0.01, 0)
+    table = (SearchedCircuit if rounds else TableCircuit)((10, 10), 10, 2)
+    traces = Traces(n, 2, 2, 0.01, 0)
     worlds = _worlds(table, seen)
     order = torch.Generator().manual_seed(0)
     clock = time.perf_counter()
     for epoch in range(1, epochs + 1):
+        if isinstance(table, SearchedCircuit) and epoch - 1 in search_epochs(epochs, rounds):
+            start = torch.tensor([1.0, 0.0]).expand(n, 1, 2)
+            memory = literals(torch.cat([start, traces.state["value"]], dim=1))
+            ends = (memory.flatten(0, 1), torch.cat([memory[:, 1:], 0 * memory[:, :1]], dim=1).flatten(0, 1))
+            found = table.search(facts_of(worlds.flatten(0, 1), ends[0], labels.flatten(), ends[1]))
+            print(f"{found.count} of {found.allowed.size} worlds after {found.splits} splits", flush=True)
         for rows in torch.split(torch.randperm(n, generator=order), 256):
             latent = traces.take(rows)
             first = torch.tensor([1.0, 0.0]).expand(len(rows), 1, 2)
@@ -289,7 +300,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", choices=["circuit"], help="train the circuit alone")
+    parser.add_argument("--only", choices=["circuit", "search"], help="train the circuit alone")
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, help="all that the images allow")
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=[*LEARNERS])
     parser.add_argument("--repeats", type=int, default=3)
@@ -303,7 +314,7 @@ def main() -> None:
     only, settings, learners = (given.pop(name) for name in ("only", "settings", "learners"))
     study = Study(**given)
     if only:
-        circuit(study.epochs or 40)
+        circuit(study.epochs or 40, rounds=3 if only == "search" else 0)
         return
     offered = [name for name, one in SETTINGS.items() if study.mnist or not one.seen]
     unable = [name for name in settings or () if name not in offered]

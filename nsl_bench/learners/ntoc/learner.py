@@ -193,8 +193,6 @@ class NTOC:
 
     def _learn(self, places: Any, labels: Any, first: Any, rows: Any, seen: Any, optimiser: Any) -> None:
         """One minibatch: weights, latent memory and perceiver each take a step."""
-        import torch
-
         steps = places.shape[1]
         worlds = self._worlds(seen, places.reshape(-1))
         latent = self._traces.take(rows)
@@ -223,7 +221,7 @@ class NTOC:
         """One symbolic rule search, on a sample of sequences as the perceiver sees them now."""
         import torch
 
-        rows = torch.as_tensor(some_of(*places.shape, circuit.worlds, self.seed))
+        rows = torch.as_tensor(some_of(places.shape[0], places.shape[1], circuit.worlds, self.seed))
         with torch.no_grad():
             worlds = [self._worlds(seen, some.reshape(-1)) for some in places[rows].split(_TOGETHER)]
             came, went = self._ends(first[rows], self._traces.take(rows))

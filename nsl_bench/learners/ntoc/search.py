@@ -253,9 +253,7 @@ class Search:
 
 def split(product: Product, variable: int) -> list[Product]:
     """A product for each value of a variable; together they allow the same worlds."""
-    return [
-        (*product[:variable], (value,), *product[variable + 1 :]) for value in product[variable]
-    ]
+    return [(*product[:variable], (value,), *product[variable + 1 :]) for value in product[variable]]
 
 
 def too_costly(loss: float, now: float, most: int, before: int, after: int, limit: float) -> bool:
