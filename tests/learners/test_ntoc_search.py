@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from nsl_bench import registry
-from nsl_bench.data.splits import make_source, make_split
+from nsl_bench.data.splits import symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.learners.ntoc.circuit import Traces, literals
 from nsl_bench.learners.ntoc.learner import NTOC
@@ -240,7 +240,7 @@ def test_rounds_share_the_epochs() -> None:
 
 def seen(part: str) -> View:
     task = registry.create("benchmark", "addition:test=10")
-    split = make_split(task, make_source(task), part, "40")  # type: ignore[arg-type]
+    split = symbolic_split(task, part, "40")  # type: ignore[arg-type]
     certain = Predictions.certain(split.concepts, len(task.concept_space))
     return View(split, task, "pretrained", predictions=certain, labelled=part != "test")
 

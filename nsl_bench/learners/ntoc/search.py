@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,11 +124,12 @@ class Search:
     * Prune: a value of the outcome is removed from a product if almost no sample needs it. "Almost no" means
       fewer than `tolerance` times those that need the best value, divided by the number of combinations of
       conditions [ours]. So an answer that is right for one combination of many stays, and so do values of a
-      memory of which nothing is known. Removing a value from a product
-      is the paper's prune by conjunction; a product of a split on the outcome loses all its worlds that way.
-      Conditions are never pruned: symbols that no sample shows are unknown, not impossible [ours].
+      memory of which nothing is known. This is the paper's prune by conjunction. It takes place right before
+      a split, too, and then prunes whole products of a split on the outcome. Conditions are never pruned:
+      symbols that no sample shows are unknown, not impossible [ours].
     * Stop: let I(g, g') be the rise of the loss divided by the fall of the model count. The search ends where
       I of an iteration is more than `limit` times I of the whole search. That iteration is undone [ours].
+      An iteration that prunes nothing has no I, so the search goes on after it.
 
     Args:
         facts: the samples.
@@ -160,19 +160,17 @@ class Search:
         self.allowed = np.ones(self.shape, np.bool_)
         self._most = self.allowed.size
         self.needs, self.loss = self._measured(self.allowed)
-        splits = 0
-        if not self._pruned({tautology: None}, {tautology: self.pruned(tautology)}):
+        self._queue, splits = [], 0
+        if not self._replaced([tautology], [self.pruned(tautology)]):
             return self._found(splits, "cost")
-        self._queue = []
-        self._push(list(self.products))
         while (best := self._pop()) and len(self.products) < MOST_PRODUCTS:
             product, variable = best
-            parts = split(product, variable)
+            parts = split(self.pruned(product), variable)
             splits += 1
-            if not self._pruned({product: None}, {one: self.pruned(one) for one in parts}):
+            if not self._replaced([product], [self.pruned(one) for one in parts]):
                 return self._found(splits, "cost")
         while rest := {one: less for one in self.products if (less := self.pruned(one)) != one}:
-            if not self._pruned(dict.fromkeys(rest), rest):
+            if not self._replaced(list(rest), list(rest.values())):
                 return self._found(splits, "cost")
         return self._found(splits, "complete")
 
@@ -184,23 +182,22 @@ class Search:
         needs, loss = self.facts.needs(allowed.reshape(self._flat))
         return needs.reshape(self.shape), loss
 
-    def _pruned(self, old: Mapping[Product, None], new: Mapping[Product, Product]) -> bool:
-        """One iteration: products make way for others, each with what is left of it; whether it may stand."""
-        changed = [(one, less) for one, less in new.items() if one != less]
-        if changed:
-            allowed = self.allowed.copy()
-            for one, less in changed:
-                allowed[np.ix_(*one)] = False
-                allowed[np.ix_(*less)] = True
+    def _replaced(self, old: list[Product], new: list[Product]) -> bool:
+        """One iteration: products make way for others, unless that costs too much; whether they did."""
+        allowed = self.allowed.copy()
+        for products, there in ((old, False), (new, True)):
+            for one in products:
+                allowed[np.ix_(*one)] = there
+        before, after = int(self.allowed.sum()), int(allowed.sum())
+        if after < before:
             needs, loss = self._measured(allowed)
-            before, after = int(self.allowed.sum()), int(allowed.sum())
             if too_costly(self.loss, loss, self._most, before, after, self.limit):
                 return False
             self.allowed, self.needs, self.loss = allowed, needs, loss
         for one in old:
             del self.products[one]
-        self.products |= dict.fromkeys(new.values())
-        self._push(list(new.values()))
+        self.products |= dict.fromkeys(new)
+        self._push(new)
         return True
 
     def pruned(self, product: Product) -> Product:
