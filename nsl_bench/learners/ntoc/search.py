@@ -25,7 +25,7 @@ LEAST_PROBABILITY = 1e-6
 """Probability that a circuit gives a sample at least: a sample costs 13.8 nats at most [ours]."""
 
 LEAST_SAMPLES = 5.0
-"""Samples that must reach a product before its worlds may be pruned [ours]."""
+"""Samples that must need a product, for each combination of conditions, before it may be pruned [ours]."""
 
 MOST_SAMPLES = 30_000
 """Steps of train sequences that a search looks at, drawn at random where there are more [ours]."""
@@ -119,8 +119,8 @@ class Search:
     * Split: a product is replaced by one product for each value of a variable [ours: the paper's variables
       are Boolean]. The score of a split is mass times information gain: the samples that need the product,
       and the mutual information of the variable with the other variables of the outcome [ours]. Conditions
-      are split before the outcome, as pruning compares outcomes of the same conditions [ours]. A product with
-      a single outcome is not split.
+      are split before the outcome, as pruning compares outcomes of the same conditions [ours]. A product
+      with a single outcome is not split, nor one that fewer than `LEAST_SAMPLES` need [ours].
     * Prune: a value of the outcome is removed from a product if almost no sample needs it. "Almost no" means
       fewer than `tolerance` times those that need the best value, divided by the number of combinations of
       conditions [ours]. So an answer that is right for one combination of many stays, and so do values of a
@@ -221,6 +221,8 @@ class Search:
         if all(len(product[variable]) == 1 for variable in self._outcome):
             return {}
         needs = self.needs[np.ix_(*product)]
+        if needs.sum() < LEAST_SAMPLES:
+            return {}
         several = [variable for variable in range(needs.ndim) if needs.shape[variable] > 1]
         conditions = [variable for variable in several if variable not in self._outcome]
         return {
@@ -240,7 +242,9 @@ class Search:
             told, _, product, variable = heapq.heappop(self._queue)
             if product not in self.products:
                 continue
-            gain = self.gains(product)[variable]
+            gain = self.gains(product).get(variable)
+            if gain is None:
+                continue
             if not self._queue or -gain <= self._queue[0][0] or -gain <= told:
                 return product, variable
             heapq.heappush(self._queue, (-gain, self._pushed, product, variable))
@@ -317,6 +321,9 @@ class SearchedCircuit(TableCircuit):
 
     Each search starts from the tautology, so that a later round can mend a mistake of an earlier one [ours].
     Weights go on from those of the round before, mixed with a share `FRESH` of nearly uniform ones [ours].
+
+    Between searches, weights and perceiver are trained with the loss of the published code. Its denominator
+    sums over all answers, as objective (4) of the paper, and over all values of the memory out [ours].
 
     Attributes:
         found: what the last search has found; None before it and after a checkpoint was read.
