@@ -82,6 +82,7 @@ SETTINGS: Mapping[str, Setting] = {
 
 LEARNERS: Mapping[str, tuple[str, str]] = {
     "ntoc": ("ntoc", "ntoc"),
+    "ntoc_search": ("ntoc:search=true", "ntoc"),
     "lstm": ("lstm:perceiver=own", "lstm"),
     "dnc": ("dnc:perceiver=own", "dnc"),
     "cnn_transformer": ("cnn_transformer", ""),
@@ -265,17 +266,24 @@ def simulated(n: int, steps: int, right: float, seed: int) -> tuple[Any, Any]:
     return torch.as_tensor(probabilities).float(), torch.as_tensor(sums(digits)).long()
 
 
-def circuit(epochs: int, n: int = 10_000, right: float = 0.9) -> None:
-    """Train the circuit alone and print how long it takes to find the exact rule."""
+def circuit(epochs: int, n: int = 10_000, right: float = 0.9, rounds: int = 0) -> None:
+    """Train the circuit alone, searched if there are rounds; print how long it takes to find the rule."""
     import torch
 
     torch.set_num_threads(1)
     seen, labels = simulated(n, 3, right, 0)
-    table, traces = TableCircuit((10, 10), 10, 2), Traces(n, 2, 2, 0.01, 0)
+    table = (SearchedCircuit if rounds else TableCircuit)((10, 10), 10, 2)
+    traces = Traces(n, 2, 2, 0.01, 0)
     worlds = _worlds(table, seen)
     order = torch.Generator().manual_seed(0)
     clock = time.perf_counter()
     for epoch in range(1, epochs + 1):
+        if isinstance(table, SearchedCircuit) and epoch - 1 in search_epochs(epochs, rounds):
+            start = torch.tensor([1.0, 0.0]).expand(n, 1, 2)
+            memory = literals(torch.cat([start, traces.state["value"]], dim=1))
+            ends = (memory.flatten(0, 1), torch.cat([memory[:, 1:], 0 * memory[:, :1]], dim=1).flatten(0, 1))
+            found = table.search(facts_of(worlds.flatten(0, 1), ends[0], labels.flatten(), ends[1]))
+            print(f"{found.count} of {found.allowed.size} worlds after {found.splits} splits", flush=True)
         for rows in torch.split(torch.randperm(n, generator=order), 256):
             latent = traces.take(rows)
             first = torch.tensor([1.0, 0.0]).expand(len(rows), 1, 2)
@@ -320,26 +328,3 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", choices=["circuit", "choose"], help="one part; see above")
-    parser.add_argument("--settings", nargs="+", choices=SETTINGS, help="all unless given")
-    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=[*LEARNERS])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--size", help="train sequences, the paper's unless given")
-    parser.add_argument("--test", type=int, help="test sequences")
-    parser.add_argument("--epochs", type=int)
-    parser.add_argument("--mnist", type=Path, help="folder of MNIST")
-    parser.add_argument("--results", type=Path, default=Path("results/ntoc"))
-    parser.add_argument("--docs", type=Path, default=Path("docs/results"))
-    given = vars(parser.parse_args())
-    only, settings, learners = (given.pop(name) for name in ("only", "settings", "learners"))
-    study = Study(**given)
-    if only == "circuit":
-        circuit(study.epochs or 40)
-    elif only == "choose":
-        choose(study)
-    else:
-        study_page(study, settings or [*SETTINGS], learners)
-
-
-if __name__ == "__main__":
-    main()

@@ -18,6 +18,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
 from nsl_bench.learners.ntoc.rules import program
+from nsl_bench.learners.ntoc.search import SearchedCircuit, facts_of, search_epochs, some_of
 from nsl_bench.learners.perceivers import Pictures, SlotPerceiver, perceiver_for, pretrain, read
 from nsl_bench.learners.view import View
 from nsl_bench.perception.checkpoint import Checkpoint
@@ -50,12 +51,15 @@ class NTOC:
         weight_rate: of expectation maximisation.
         memory_rate: learning rate of Adam for the latent memory.
         pretraining: passes over the few labelled images.
+        search: False: the table of all worlds, as the published code. True: Algorithm 1 of the paper, which
+            searches the worlds that the circuit allows, in rounds with joint training.
+        rounds: searches of ``search=True``; the epochs are shared out among them.
         checkpoint: folder for a file with the state after each epoch, from which an interrupted training
             goes on; none if not given.
         seed: seed of first weights and of the order of sequences.
 
     Attributes:
-        circuit_: the table circuit.
+        circuit_: the circuit, a `SearchedCircuit` with ``search=True``.
         epochs_: passes that were made.
     """
 
@@ -72,6 +76,8 @@ class NTOC:
         weight_rate: float = 0.02,
         memory_rate: float = 0.01,
         pretraining: int = 30,
+        search: bool = False,
+        rounds: int = 3,
         checkpoint: Path | None = None,
         seed: int = 0,
     ) -> None:
@@ -85,6 +91,8 @@ class NTOC:
                 raise UserError(f"ntoc: {name} must be 0 or more; got {count}.")
         if batch < 1:
             raise UserError(f"ntoc: batch must be 1 or more; got {batch}.")
+        if rounds < 1:
+            raise UserError(f"ntoc: rounds must be 1 or more; got {rounds}.")
         if learning_rate < 0:
             raise UserError(f"ntoc: learning_rate must be 0 or more; got {learning_rate:g}.")
         for name, rate in (("weight_rate", weight_rate), ("memory_rate", memory_rate)):
@@ -93,6 +101,7 @@ class NTOC:
         self.perceiver, self.memory, self.epochs, self.batch = perceiver, memory, epochs, batch
         self.learning_rate, self.weight_rate, self.memory_rate = learning_rate, weight_rate, memory_rate
         self.pretraining, self.checkpoint, self.seed = pretraining, checkpoint, seed
+        self.search, self.rounds = search, rounds
         self.track: Track = "few_labels" if perceiver == "own" else "pretrained"
 
     def fit(self, train: View) -> NTOC:
@@ -113,7 +122,8 @@ class NTOC:
                     f"ntoc: the table of {train.benchmark_name} would have more than {_MOST_WEIGHTS:,} "
                     f"weights ({len(values)} symbols of {max(values)} values); use a task with fewer images."
                 )
-            self.circuit_ = TableCircuit(values, train.n_labels, memory, self.seed)
+            circuit = SearchedCircuit if self.search else TableCircuit
+            self.circuit_ = circuit(values, train.n_labels, memory, self.seed)
             self._traces = Traces(len(places), places.shape[1] - 1, memory, self.memory_rate, self.seed)
             self._train(train, places, labels)
         self._rules = program(self.circuit_.theta.numpy(), values, train)
@@ -157,6 +167,8 @@ class NTOC:
         kept = self._checkpoint(train, epochs, rate)
         start = kept.read(parts, order)
         for epoch in tqdm(range(start, epochs), "ntoc", initial=start, total=epochs, disable=None):
+            if isinstance(self.circuit_, SearchedCircuit) and epoch in search_epochs(epochs, self.rounds):
+                self._search(self.circuit_, places, labels, first, seen)
             for rows in np.array_split(order.permutation(len(places)), math.ceil(len(places) / self.batch)):
                 self._learn(places[rows], labels[rows], first[rows], torch.as_tensor(rows), seen, optimiser)
             self.epochs_ = epoch + 1
@@ -168,7 +180,9 @@ class NTOC:
         if self.checkpoint is None:
             return Checkpoint(None, "")
         told = (train.benchmark_name, cache.key(train.labels.tolist()), epochs, rate, self.weight_rate)
-        identity = cache.key(self.version, *told, self.memory_rate, self.batch, self.perceiver, self.seed)
+        searched = (self.rounds,) if self.search else ()
+        told = (*told, self.memory_rate, self.batch, self.perceiver, self.seed, *searched)
+        identity = cache.key(self.version, *told)
         try:
             self.checkpoint.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -179,17 +193,11 @@ class NTOC:
 
     def _learn(self, places: Any, labels: Any, first: Any, rows: Any, seen: Any, optimiser: Any) -> None:
         """One minibatch: weights, latent memory and perceiver each take a step."""
-        import torch
-
         steps = places.shape[1]
         worlds = self._worlds(seen, places.reshape(-1))
         latent = self._traces.take(rows)
-        memory = literals(torch.cat([first[:, None], latent], dim=1))
-        free = torch.zeros_like(memory[:, :1])  # nothing follows the last step, so anything may go out of it
-        went = torch.cat([memory[:, 1:], free], dim=1)
-        passed = self.circuit_.explain(
-            worlds, memory.flatten(0, 1), labels.reshape(-1), went.flatten(0, 1), flow=True
-        )
+        came, went = self._ends(first, latent)
+        passed = self.circuit_.explain(worlds, came, labels.reshape(-1), went, flow=True)
         loss = (passed.symbols - passed.joint).mean()
         if optimiser is not None:
             optimiser.zero_grad()
@@ -199,6 +207,25 @@ class NTOC:
         if steps > 1:
             self._traces.move(rows, latent.grad)
         self.circuit_.learn(passed.flow, self.weight_rate)
+
+    @staticmethod
+    def _ends(first: Any, latent: Any) -> tuple[Any, Any]:
+        """Tensors [sequences * steps, memory]: `literals` of the memory that enters and leaves each step."""
+        import torch
+
+        memory = literals(torch.cat([first[:, None], latent], dim=1))
+        free = torch.zeros_like(memory[:, :1])  # nothing follows the last step, so anything may go out of it
+        return memory.flatten(0, 1), torch.cat([memory[:, 1:], free], dim=1).flatten(0, 1)
+
+    def _search(self, circuit: SearchedCircuit, places: Any, labels: Any, first: Any, seen: Any) -> None:
+        """One symbolic rule search, on a sample of sequences as the perceiver sees them now."""
+        import torch
+
+        rows = torch.as_tensor(some_of(places.shape[0], places.shape[1], circuit.worlds, self.seed))
+        with torch.no_grad():
+            worlds = [self._worlds(seen, some.reshape(-1)) for some in places[rows].split(_TOGETHER)]
+            came, went = self._ends(first[rows], self._traces.take(rows))
+        circuit.search(facts_of(torch.cat(worlds), came, labels[rows].reshape(-1), went))
 
     def _seen(self, view: View) -> Any:
         """What the perceiver sees of a view: pictures, or given probabilities as a tensor."""
