@@ -1,15 +1,17 @@
 """NTOC and the baselines on addition and Hanoi beside table 1 of the paper, as docs/results/ntoc.md.
 
     python benchmarks/ntoc.py --only circuit
+    python benchmarks/ntoc.py --only search
     python benchmarks/ntoc.py --only choose --mnist FOLDER
     python benchmarks/ntoc.py --repeats 10
     python benchmarks/ntoc.py --mnist FOLDER --repeats 10
     python benchmarks/ntoc.py --settings addition_5 hanoi_1 --learners ntoc lstm --repeats 2
 
 `--only circuit` trains the table circuit alone on simulated digits, of which 90 % are right, and needs no
-image. `--only choose` compares options of the recurrent networks, which the paper does not publish, on
-validation sequences. Results are kept in results/ntoc; a second call does only what is missing. `--size`,
-`--test` and `--epochs` make a small try. A sequence counts as right if all its steps are.
+image; `--only search` lets the rule search shape it. `--only choose` compares options of the recurrent
+networks, which the paper does not publish, on validation sequences. Results are kept in results/ntoc; a
+second call does only what is missing. `--size`, `--test` and `--epochs` make a small try. A sequence counts
+as right if all its steps are.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from nsl_bench.leaderboard.published import table as published_table
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
+from nsl_bench.learners.ntoc.search import SearchedCircuit, facts_of, search_epochs
 from nsl_bench.learners.view import View
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
@@ -328,3 +331,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--only", choices=["circuit", "search", "choose"], help="one part; see above")
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, help="all unless given")
+    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=[*LEARNERS])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--size", help="train sequences, the paper's unless given")
+    parser.add_argument("--test", type=int, help="test sequences")
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--mnist", type=Path, help="folder of MNIST")
+    parser.add_argument("--results", type=Path, default=Path("results/ntoc"))
+    parser.add_argument("--docs", type=Path, default=Path("docs/results"))
+    given = vars(parser.parse_args())
+    only, settings, learners = (given.pop(name) for name in ("only", "settings", "learners"))
+    study = Study(**given)
+    if only in ("circuit", "search"):
+        circuit(study.epochs or 40, rounds=3 if only == "search" else 0)
+    elif only == "choose":
+        choose(study)
+    else:
+        study_page(study, settings or [*SETTINGS], learners)
+
+
+if __name__ == "__main__":
+    main()
