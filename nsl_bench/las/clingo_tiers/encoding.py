@@ -6,7 +6,7 @@ brave, one answer set of the whole is a hypothesis with a witness for each cover
 constraints make the cheapest one best. What must hold only does so while ``relaxed`` is false, so that
 clingo can say which of it cannot hold together. The control is multi-shot: examples are grounded in chunks,
 so that time and memory can be watched between them, and more of them, or of anything else, can follow. In a
-chunk, each rule is grounded once for all examples: clingo needs longer to prepare a rule than to instantiate it.
+chunk, each rule is grounded once for all examples, as clingo prepares a rule for longer than it grounds it.
 """
 
 from __future__ import annotations
