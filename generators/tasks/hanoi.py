@@ -244,7 +244,12 @@ class Hanoi(Benchmark):
         return (f"disk({peg},{level + 1},{concept})",)
 
     def metadata_facts(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
-        move = int(metadata["previous"])
+        given = str(metadata["previous"])
+        if not given.removeprefix("-").isdecimal() or not -1 <= int(given) < len(MOVES):
+            raise UserError(
+                f"{self.name}: previous must be a whole number from -1 to {len(MOVES) - 1}; got '{given}'."
+            )
+        move = int(given)
         return () if move < 0 else ("previous({},{})".format(*MOVES[move]),)
 
     def features(
