@@ -55,6 +55,9 @@ smaller(T,P,Q) :- top(T,P,D), top(T,Q,E), D < E.
 smaller(T,P,Q) :- busy(T,P), peg(Q), not busy(T,Q).
 least(T,P) :- smaller(T,P,Q), smaller(T,P,R), Q < R.
 
+% The move between the pegs without the smallest disk.
+aside(T,P,Q) :- smaller(T,P,Q), not least(T,P).
+
 % The move before: the first step of a sequence is told, later ones follow from the rules.
 before(T,P,Q) :- previous(T,P,Q).
 before(T2,P,Q) :- next(T1,T2), move(T1,P,Q).
@@ -75,16 +78,16 @@ _BIAS = """\
 #modeb(1, landed(var(step), var(peg)), (positive)).
 #modeb(1, rested(var(step), var(peg)), (positive)).
 #modeb(1, smaller(var(step), var(peg), var(peg)), (positive)).
+#modeb(1, aside(var(step), var(peg), var(peg)), (positive)).
 #modeb(1, onward(var(peg), var(peg)), (positive)).
 #modeb(1, back(var(peg), var(peg)), (positive)).
-#modeb(1, var(peg) != var(peg)).
-#maxv(4).
+#maxv(3).
 #bias("penalty(1, head).").
 #bias("penalty(1, body(X)) :- in_body(X).").
 """
 
 _TRUE_RULE = """\
-move(V1,V2,V3) :- least(V1,V4), landed(V1,V4), smaller(V1,V2,V3), V2 != V4.
+move(V1,V2,V3) :- aside(V1,V2,V3), rested(V1,V2).
 move(V1,V2,V3) :- least(V1,V2), rested(V1,V2), back(V2,V3).
 """
 
@@ -248,7 +251,12 @@ class Hanoi(Benchmark):
         return (f"disk({peg},{level + 1},{concept})",)
 
     def metadata_facts(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
-        move = int(metadata["previous"])
+        given = str(metadata["previous"])
+        if not given.removeprefix("-").isdecimal() or not -1 <= int(given) < len(MOVES):
+            raise UserError(
+                f"{self.name}: previous must be a whole number from -1 to {len(MOVES) - 1}; got '{given}'."
+            )
+        move = int(given)
         return () if move < 0 else ("previous({},{})".format(*MOVES[move]),)
 
     def features(

@@ -12,9 +12,11 @@ from nsl_bench.api.rules import how_good
 from nsl_bench.errors import UserError
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from PIL import Image
 
-    from nsl_bench.benchmark import Benchmark
+    from nsl_bench.benchmark import Benchmark, Facts
+    from nsl_bench.inference.query import Query
     from nsl_bench.run.record import Record
     from nsl_bench.sealing import DataSeed
     from nsl_bench.shift import Shift
@@ -93,7 +95,7 @@ class Explanation:
 
     Attributes:
         task: name of the task.
-        example: name of the example, e.g. ``"test-17"``.
+        example: name of the example, e.g. ``"test-17"``. In a task of sequences, a step is an example.
         label: true label.
         shift: shift of its images; empty if it is not shifted.
         metadata: metadata by name.
@@ -103,7 +105,8 @@ class Explanation:
         run: key of the run, if one was named.
         learner: learner of that run.
         stored: prediction that the run stored, or a text that says why it is unknown.
-        image: images of the example on one page.
+        image: images of the example on one page; of its whole sequence, if it is a step of one.
+        step: which step of its sequence the example is, and how many there are; None if it is no step.
     """
 
     task: str
@@ -118,9 +121,11 @@ class Explanation:
     learner: str
     stored: tuple[StoredAnswer, ...] | str
     image: Image.Image
+    step: tuple[int, int] | None = None
 
     def __str__(self) -> str:
-        state = f", shifted by {self.shift}" if self.shift else ""
+        state = f", step {self.step[0]} of a sequence of {self.step[1]}" if self.step else ""
+        state += f", shifted by {self.shift}" if self.shift else ""
         lines = [f"{self.task}, {self.example}{state}; label: {self.label}"]
         lines += [f"  {name}: {value}" for name, value in self.metadata.items()]
         lines += ["", f"Concepts predicted by the network{self.network}:", *(f"  {one}" for one in self.seen)]
@@ -193,9 +198,15 @@ class _Setting:
 
 @dataclass(frozen=True)
 class _Example:
-    """An example alone in its split, and what it is made of."""
+    """An example, and what it is made of.
+
+    Attributes:
+        row: its row in `split`, which holds the example alone or its whole sequence.
+        metadata: of its own row.
+    """
 
     name: str
+    row: int
     task: Benchmark
     source: ImageSource
     shift: Shift | None
@@ -295,8 +306,6 @@ def _of_run(setting: _Setting, results: Path, key: str, data_seed: DataSeed | No
 
 def _find(name: str, setting: _Setting) -> _Example:
     """The example of a name, as the network sees it."""
-    import numpy as np
-
     from nsl_bench import registry
     from nsl_bench.data.splits import make_source, make_split
     from nsl_bench.perception.predict import predictions_of
@@ -308,8 +317,6 @@ def _find(name: str, setting: _Setting) -> _Example:
     part: Part = "train" if name.startswith("train") else "test"
     tested = setting.test_task if part == "test" else None
     task: Benchmark = registry.create("benchmark", tested or setting.task)
-    if task.sequential:
-        raise UserError(f"explain shows single examples, but {task.name} has sequences of steps.")
     pool = make_source(task, setting.source)
     change = resolve(setting.shift, task, pool)
     share = setting.share if setting.share is not None else 100.0 if change else 0.0
@@ -320,10 +327,11 @@ def _find(name: str, setting: _Setting) -> _Example:
     number = int(name.partition("-")[2])
     if number >= len(complete):
         raise UserError(f"EXAMPLE must be between {part}-0 and {part}-{len(complete) - 1}; got {name}.")
-    split = complete.take(np.array([number]))
+    split = complete.take_sequences(complete.sequences[[number]])
+    row = int(complete.steps[number]) - 1
     seen = predictions_of(split, pool, change, trained(setting.network, task, pool))
-    metadata = {column: values[0].item() for column, values in split.metadata.items()}
-    return _Example(f"{part}-{number}", task, pool, change, split, seen, metadata)
+    metadata = {column: values[row].item() for column, values in split.metadata.items()}
+    return _Example(f"{part}-{number}", row, task, pool, change, split, seen, metadata)
 
 
 def _explained(found: _Example, setting: _Setting, results: Path | None, engine: str) -> Explanation:
@@ -337,8 +345,8 @@ def _explained(found: _Example, setting: _Setting, results: Path | None, engine:
     return Explanation(
         task.name,
         found.name,
-        task.labels.names[int(split.labels[0])],
-        setting.shift if split.shifted[0] else "",
+        task.labels.names[int(split.labels[found.row])],
+        setting.shift if split.shifted[found.row] else "",
         found.metadata,
         f" ({setting.network}; the run used none)" if unused else "",
         _seen(found),
@@ -347,6 +355,7 @@ def _explained(found: _Example, setting: _Setting, results: Path | None, engine:
         "" if record is None else record.job.learner,
         stored,
         sheet(task, found.source, found.shift, split),
+        (found.row + 1, len(split)) if task.sequential else None,
     )
 
 
@@ -356,13 +365,14 @@ def _seen(found: _Example) -> tuple[Seen, ...]:
     from nsl_bench.types import BLANK
 
     names, told = found.task.concept_space.concepts, []
-    for slot, concept in enumerate(found.split.concepts[0].tolist()):
-        if concept == BLANK:
-            continue
-        vector = found.seen.probabilities[0, slot]
+    for row, slot in np.argwhere(found.split.concepts[: found.row + 1] != BLANK).tolist():
+        concept = int(found.split.concepts[row, slot])
+        vector = found.seen.probabilities[row, slot]
         best = [k for k in np.argsort(-vector, kind="stable")[:3].tolist() if vector[k] >= _LIKELY]
         guesses = tuple((names[k], float(vector[k])) for k in best)
-        told.append(Seen(found.task.slots[slot], names[concept], guesses, int(vector.argmax()) == concept))
+        name = found.task.slots[slot]
+        name = f"step {row + 1}, {name}" if found.task.sequential else name
+        told.append(Seen(name, names[concept], guesses, int(vector.argmax()) == concept))
     return tuple(told)
 
 
@@ -396,16 +406,14 @@ def _stored(found: _Example, record: Record, results: Path) -> tuple[StoredAnswe
 
 def _rule_answer(found: _Example, setting: _Setting, engine: str) -> RuleAnswer | None:
     from nsl_bench.guarded.rules import crisp, doubt, fired, inferred
-    from nsl_bench.inference.query import Query
 
     task = found.task
     if not setting.whose:
         return None
     rules = (task.true_rule,) if setting.rules is None else setting.rules
-    query = Query.of(task, rules, strict=setting.record is None)
+    query, context, vectors, facts = _asked(found, rules, strict=setting.record is None)
     note = doubt(query) or ""
-    context = task.context(found.seen.concepts[0], found.metadata)
-    answer = inferred(engine, query, found.seen.probabilities, [task.metadata_facts(found.metadata)])
+    answer = inferred(engine, query, vectors, facts)
     label = int(crisp(query.rules, task.background, [context], task.labels)[0])
     words = {-1: "none", -2: "several", **dict(enumerate(task.labels.names))}
     return RuleAnswer(
@@ -418,3 +426,25 @@ def _rule_answer(found: _Example, setting: _Setting, engine: str) -> RuleAnswer 
         how_good(answer.engines[0], float(answer.width[0]), float(answer.std_err.max(initial=0.0))),
         note,
     )
+
+
+def _asked(
+    found: _Example, rules: Sequence[str], *, strict: bool
+) -> tuple[Query, Facts, npt.NDArray[Any], list[Facts]]:
+    """The query for an example, its facts on the most probable concepts, vectors and facts of meta-data."""
+    from nsl_bench.inference.query import Query
+    from nsl_bench.inference.steps import facts_so_far, seen_so_far
+
+    task, rows = found.task, slice(found.row + 1)
+    vectors = found.seen.probabilities[rows]
+    columns = {name: values[rows] for name, values in found.split.metadata.items()}
+    facts = [
+        task.metadata_facts({name: values[row].item() for name, values in columns.items()})
+        for row in range(len(vectors))
+    ]
+    steps = found.split.steps[rows]
+    context = task.contexts(found.seen.concepts[rows], columns, steps)[-1]
+    query = Query.of(task, rules, strict=strict, steps=len(steps) if task.sequential else 0)
+    if task.sequential:
+        vectors, facts = seen_so_far(steps, vectors)[-1:], facts_so_far(task, steps, facts)[-1:]
+    return query, context, vectors, facts

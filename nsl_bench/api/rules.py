@@ -25,20 +25,22 @@ class Prediction:
     """Labels that rules derive for examples.
 
     Attributes:
-        examples: names of the examples.
+        examples: names of the examples; in a task of sequences, the name of each step's sequence.
         label_names: names of the task's labels.
-        answer: label probabilities with certified intervals.
+        answer: label probabilities with certified intervals, one row per example or step.
         note: remark on the rules; empty if there is none.
+        steps: place of each row in its sequence, from 1; empty if examples are no sequences.
     """
 
     examples: tuple[str, ...]
     label_names: tuple[str, ...]
     answer: Answer
     note: str = ""
+    steps: tuple[int, ...] = ()
 
     @property
     def labels(self) -> list[str | None]:
-        """The most probable label of each example; None where no label is possible."""
+        """The most probable label of each example or step; None where no label is possible."""
         from nsl_bench.metrics.predictions import most_probable
 
         best = most_probable(self.answer.probabilities).tolist()
@@ -46,10 +48,10 @@ class Prediction:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per example.
+        """One row per example, or per step of a sequence.
 
-        Columns: ``example``, ``label``, one ``p_LABEL`` per label, ``invalid`` (no label or several),
-        ``engine``, ``interval_width``, ``std_err``.
+        Columns: ``example``, ``step`` (sequences only), ``label``, one ``p_LABEL`` per label, ``invalid`` (no
+        label or several), ``engine``, ``interval_width``, ``std_err``.
         """
         import pandas as pd
 
@@ -57,6 +59,7 @@ class Prediction:
         return pd.DataFrame(
             {
                 "example": self.examples,
+                **({"step": self.steps} if self.steps else {}),
                 "label": self.labels,
                 **{f"p_{name}": answer.probabilities[:, k] for k, name in enumerate(self.label_names)},
                 "invalid": answer.invalid,
@@ -67,10 +70,10 @@ class Prediction:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Plain values, one mapping per example."""
+        """Plain values, one mapping per example or step."""
         return [
             {
-                "example": row["example"],
+                **{name: row[name] for name in ("example", "step") if name in row},
                 "label": row["label"],
                 "probabilities": {name: row[f"p_{name}"] for name in self.label_names},
                 **{name: row[name] for name in ("invalid", "engine", "interval_width", "std_err")},
@@ -83,7 +86,7 @@ class Prediction:
 
         shown = [
             {
-                "example": row["example"],
+                **{name: row[name] for name in ("example", "step") if name in row},
                 "label": row["label"] or "none",
                 **{name: f"{row['probabilities'][name]:.4f}" for name in self.label_names},
                 "no label or several": f"{row['invalid']:.4f}",
@@ -121,9 +124,12 @@ def predict(
     Args:
         rules: a file of ASP rules, or a sequence of rules.
         task: name of the task.
-        probabilities: CSV file with the columns example, slot, and one per concept.
-        images: folder with EXAMPLE/SLOT.png; give either this or `probabilities`.
-        metadata: metadata of all examples, by name.
+        probabilities: CSV file with the columns example, slot, and one per concept; for a task of sequences
+            also step.
+        images: folder with EXAMPLE/SLOT.png, or EXAMPLE/STEP/SLOT.png for a task of sequences; give either
+            this or `probabilities`.
+        metadata: metadata of all examples, by name. In a task of sequences, ``previous`` is that of the first
+            step.
         source: image source that the network was trained on; the task's embedded one by default.
         network: perception network.
         engine: ``"auto"``, ``"exact"``, ``"sampling"`` or ``"problog"``.
@@ -133,34 +139,39 @@ def predict(
     Raises:
         UserError: files or rules that cannot be used, an unknown name, or a limit that is too low.
     """
+    import numpy as np
+
     from nsl_bench import registry
     from nsl_bench.asp.text import read_text
     from nsl_bench.guarded.call import Allowance, prepare
     from nsl_bench.guarded.rules import doubt, inferred
     from nsl_bench.inference.query import Query
+    from nsl_bench.inference.steps import facts_so_far, seen_so_far
 
     prepare()
     if (probabilities is None) == (images is None):
         raise UserError("Give either --probabilities (a CSV file) or --images (a folder).")
     found = registry.create("benchmark", task)
-    if found.sequential:
-        raise UserError(f"predict answers for single examples, but {found.name} has sequences of steps.")
     is_file = isinstance(rules, str | Path)
     texts = [read_text(Path(rules))] if isinstance(rules, str | Path) else list(rules)
-    query = Query.of(found, texts)
-    note = doubt(query) or ""
+    note = doubt(Query.of(found, texts)) or ""
     examples = _examples(found, probabilities, images, dict(metadata or {}), source, network)
+    query = Query.of(found, texts, steps=max(examples.steps, default=0))
+    vectors, facts = examples.probabilities, list(examples.facts)
+    if found.sequential:
+        places = np.array(examples.steps)
+        vectors, facts = seen_so_far(places, vectors), facts_so_far(found, places, facts)
     memory = None if memory_limit is None else memory_limit * _MEBIBYTE
     answer = inferred(
         engine,
         query,
-        examples.probabilities,
-        examples.facts,
+        vectors,
+        facts,
         **({"what": str(rules)} if is_file else {}),
         allowance=Allowance(time_limit, memory),
         grounding=time_limit,
     )
-    return Prediction(examples.names, found.labels.names, answer, note)
+    return Prediction(examples.names, found.labels.names, answer, note, examples.steps)
 
 
 def _examples(

@@ -32,6 +32,7 @@ def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...
         "nsl-bench predict learned.lp follow_suit --probabilities vectors.csv",
         "nsl-bench predict learned.lp follow_suit --images tricks/    # tricks/1/player_1.png ...",
         "nsl-bench predict learned.lp crop_yield --images leaves/ --metadata location=5 --json",
+        "nsl-bench predict learned.lp addition:digits=5 --images sums/    # sums/7/1/first.png ...",
     ],
 )
 @click.argument("hypothesis", type=click.Path(path_type=Path))
@@ -39,9 +40,13 @@ def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...
 @click.option(
     "--probabilities",
     type=click.Path(path_type=Path),
-    help="CSV file with the columns example, slot and one for each concept.",
+    help="CSV file with the columns example, slot and one for each concept; for sequences also step.",
 )
-@click.option("--images", type=click.Path(path_type=Path), help="Folder of images, EXAMPLE/SLOT.png.")
+@click.option(
+    "--images",
+    type=click.Path(path_type=Path),
+    help="Folder of images, EXAMPLE/SLOT.png; for sequences EXAMPLE/STEP/SLOT.png.",
+)
 @click.option(
     "--metadata", multiple=True, callback=_pairs, help="Metadata of all examples, NAME=VALUE. Repeatable."
 )
@@ -50,7 +55,7 @@ def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...
 @click.option(
     "--engine", default="auto", show_default=True, help="Inference engine: auto, exact, sampling or problog."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each example.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each example or step.")
 @click.option(
     "--time-limit",
     type=click.FloatRange(min=0, min_open=True),
@@ -68,6 +73,9 @@ def command(
 
     The probability of a label is the total probability of the worlds in which the rules derive exactly that
     label. The rest up to 1 belongs to worlds with no label or several.
+
+    In a task of sequences, every step gets a label. It takes into account the images of its sequence up to
+    that step.
     """
     from nsl_bench.api.rules import predict
 

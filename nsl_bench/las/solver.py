@@ -137,8 +137,8 @@ def _by_clingo(
     from nsl_bench.las.clingo_tiers.one_shot import search_at_once
     from nsl_bench.las.clingo_tiers.space_parts import space_parts
 
-    problem = Problem.of(task)
-    incumbent = Incumbent(task, budget, tell)
+    problem = Problem.of(task, budget)
+    incumbent = Incumbent(task, problem, budget, tell)
     statistics: dict[str, float] = {"distinct_examples": len(problem.demands)}
     notes = [before] if before else []
     for tier in _TIERS[_TIERS.index(first_tier) :]:

@@ -21,9 +21,9 @@ from nsl_bench.errors import UserError
 from nsl_bench.guarded.call import Allowance, Ended
 from nsl_bench.guarded.rules import inferred
 from nsl_bench.inference.query import Answer, Query
+from nsl_bench.inference.steps import facts_so_far, seen_so_far
 from nsl_bench.metrics import predictions as measure
 from nsl_bench.run.agreement import Answered, labels_by_rules
-from nsl_bench.sequences import with_earlier
 from nsl_bench.types import BLANK, Hypothesis, Predictions, Split
 
 __all__ = ["CAUSES", "ErrorAnalysis", "analyse_errors", "answer_of", "perceived"]
@@ -33,9 +33,6 @@ CAUSES = ("concepts", "rule", "either", "both")
 
 _BINS = 10
 _ANSWERS_KEPT = 256
-
-_MOST_NUMBERS = 50_000_000
-"""Concept probabilities of all rows with their earlier steps that an engine is given: 200 MB."""
 
 _answers: dict[tuple[Any, ...], Answer | Ended] = {}
 
@@ -168,8 +165,8 @@ def answer_of(
     ]
     probabilities = predictions.probabilities
     if benchmark.sequential:
-        facts = _facts_so_far(benchmark, split, facts)
-        probabilities = _seen_so_far(split, probabilities)
+        facts = facts_so_far(benchmark, split.steps, facts)
+        probabilities = seen_so_far(split.steps, probabilities)
     # Repeats share the test set, and often the hypothesis.
     asked = (engine, query.key, hash(probabilities.tobytes()), tuple(facts))
     if asked not in _answers:
@@ -188,33 +185,6 @@ def answer_of(
 def _longest(benchmark: Benchmark, split: Split) -> int:
     """Steps of the longest sequence; 0 where rows are no steps."""
     return int(split.steps.max(initial=1)) if benchmark.sequential else 0
-
-
-def _seen_so_far(split: Split, probabilities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """float32 [n, steps * slots, concepts]: concept probabilities of a row and of the steps before it.
-
-    Raises:
-        UserError: they are too many.
-    """
-    n, slots, concepts = probabilities.shape
-    longest = int(split.steps.max(initial=1))
-    if n * longest * slots * concepts > _MOST_NUMBERS:
-        raise UserError(
-            f"{n} rows in sequences of {longest} steps have too many concept probabilities for inference."
-        )
-    wide = with_earlier(split.steps, probabilities.reshape(n, slots * concepts), 0.0)
-    return np.ascontiguousarray(wide.reshape(n, longest * slots, concepts))
-
-
-def _facts_so_far(benchmark: Benchmark, split: Split, facts: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """The facts of a row's meta-data and of the steps before it, and which step is asked."""
-    found: list[tuple[str, ...]] = []
-    past: tuple[str, ...] = ()
-    for step, mine in zip(split.steps.tolist(), facts, strict=True):
-        own = tuple(benchmark.step_atom(fact, step) for fact in mine)
-        past = own if step == 1 else past + own
-        found.append(past + benchmark.current_step(step))
-    return found
 
 
 def _causes(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import parity
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from nsl_bench.leaderboard.board import read_board
 from nsl_bench.leaderboard.contests import contest_of, read_contests
@@ -13,7 +18,7 @@ from nsl_bench.leaderboard.safe_files import LIMITS
 from nsl_bench.leaderboard.score_report import SCORES, ScoreReport, write_scores
 from nsl_bench.leaderboard.scoring import _scored_here
 from nsl_bench.leaderboard.site.build import build_site
-from nsl_bench.leaderboard.submission import write_submission
+from nsl_bench.leaderboard.submission import PREDICTIONS, RUNS, write_submission
 
 from nsl_bench.errors import UserError
 from nsl_bench.run.evaluate import Bench
@@ -91,3 +96,78 @@ def test_a_wrong_test_task_is_refused(tmp_path: Path, test_task: str, said: str)
     board.write_text(BOARD.replace("parity:length=5", test_task), encoding="utf-8")
     with pytest.raises(UserError, match=said):
         read_contests(board)
+
+
+Runs = list[dict[str, Any]]
+
+
+@pytest.fixture
+def bits(tmp_path: Path) -> tuple[Path, Path]:
+    """A board, and a submission to both of its contests."""
+    board = tmp_path / "board.toml"
+    board.write_text(BOARD, encoding="utf-8")
+    tasks = ["parity", "parity:length=5"]
+    jobs = plan("parity", ["majority"], repeats=[1, 2], symbolic=True, test_tasks=tasks)
+    results = Store(tmp_path / "results")
+    assert sweep(jobs, results, Bench(limits=None)).failed == 0
+    folder = tmp_path / "submission"
+    write_submission(results, folder, read_contests(board), name="majority", licence="MIT", date="2026-01-01")
+    return board, folder
+
+
+def edit(folder: Path, change: Callable[[Runs], object], file: str = RUNS) -> None:
+    """Change the runs of a submission, or the rows of its predictions."""
+    if file == RUNS:
+        runs = [json.loads(line) for line in (folder / RUNS).read_text().splitlines()]
+        change(runs)
+        (folder / RUNS).write_text("".join(json.dumps(run) + "\n" for run in runs))
+    else:
+        table = pq.read_table(folder / file)
+        rows = table.to_pylist()
+        change(rows)
+        pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), folder / file)
+
+
+def without_two_steps(rows: Runs) -> None:
+    """Answers that end within the last sequence."""
+    labels = len(rows[0]["probabilities"]) // len(rows[0]["predicted"])
+    rows[0]["predicted"] = rows[0]["predicted"][:-2]
+    rows[0]["probabilities"] = rows[0]["probabilities"][: -2 * labels]
+
+
+def of_another_family(runs: Runs) -> None:
+    for run in runs:
+        run["job"]["test_task"] = "sudoku_9x9"
+
+
+def not_applicable(runs: Runs) -> None:
+    for run in runs:
+        if run["job"]["test_task"]:
+            run["status"] = "not_applicable"
+
+
+@pytest.mark.parametrize(
+    ("change", "file", "words"),
+    [
+        (without_two_steps, PREDICTIONS, ("must have 60 labels and 120 probabilities; got 58 and 116",)),
+        (of_another_family, RUNS, ("belong", "contest")),
+        (not_applicable, RUNS, ("The contest more_bits is not applicable to this learner", "leave its runs")),
+    ],
+)
+def test_a_bad_submission_is_refused_in_a_sentence_and_kept(
+    bits: tuple[Path, Path],
+    resign: Callable[[Path], None],
+    change: Callable[[Runs], object],
+    file: str,
+    words: tuple[str, ...],
+) -> None:
+    board, folder = bits
+    edit(folder, change, file)
+    resign(folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    contests = read_contests(board)
+    report = ScoreReport.from_plain(_scored_here(folder, contests, LIMITS, (), "code"))
+    (sentence,) = report.problems
+    assert all(word in sentence for word in words), sentence
+    assert sentence.endswith(".") and "\n" not in sentence
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}

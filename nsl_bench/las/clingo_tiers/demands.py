@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from nsl_bench.asp.program import Program
+from nsl_bench.budget import Budget
+from nsl_bench.las.clingo_tiers.alike import alike
 from nsl_bench.las.semantics.coverage import Content, content
 from nsl_bench.las.task import LasTask
 from nsl_bench.types import WeightedExample
@@ -47,11 +49,20 @@ class Demand:
         return self.required or self.forbidden
 
 
-def demands(examples: Iterable[WeightedExample]) -> tuple[Demand, ...]:
-    """The distinct contents of examples with what they ask for, in order of occurrence."""
+def demands(
+    examples: Iterable[WeightedExample], standing: Mapping[Content, Content] | None = None
+) -> tuple[Demand, ...]:
+    """The distinct contents of examples with what they ask for, in order of occurrence.
+
+    Args:
+        examples: the examples.
+        standing: contents that another one stands for (`alike`).
+    """
+    standing = standing or {}
     sums: dict[Content, list[int]] = {}
     for example in examples:
-        entry = sums.setdefault(content(example), [0, 0, 0, 0])
+        own = content(example)
+        entry = sums.setdefault(standing.get(own, own), [0, 0, 0, 0])
         if example.penalty is None:
             entry[2 if example.positive else 3] = 1
         else:
@@ -69,17 +80,31 @@ class Problem:
         background: the background knowledge.
         demands: what the examples ask for.
         derived_sets: ``inclusion(A)`` and ``exclusion(A)`` that the program derives extend an example.
+        standing: contents of examples that the content of a demand stands for.
     """
 
     name: str
     background: Program
     demands: tuple[Demand, ...]
     derived_sets: bool
+    standing: Mapping[Content, Content] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, task: LasTask) -> Problem:
-        """The problem that a task poses."""
-        return cls(task.name, task.program, demands(task.examples), task.bias.dialect == "fastlas")
+    def of(cls, task: LasTask, budget: Budget) -> Problem:
+        """The problem that a task poses.
+
+        Args:
+            task: the task.
+            budget: when to stop looking for examples that no hypothesis tells apart.
+        """
+        standing = alike(task, budget)
+        asked = demands(task.examples, standing)
+        return cls(task.name, task.program, asked, task.bias.dialect == "fastlas", standing)
+
+    def content(self, example: WeightedExample) -> Content:
+        """The content of the demand that holds what an example asks for."""
+        own = content(example)
+        return self.standing.get(own, own)
 
     @property
     def contexts(self) -> list[tuple[str, ...]]:

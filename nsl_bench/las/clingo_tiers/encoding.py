@@ -5,7 +5,8 @@ Each rule k of the space is a choice ``chosen(k)``; every example i has a replic
 brave, one answer set of the whole is a hypothesis with a witness for each covered example, and weak
 constraints make the cheapest one best. What must hold only does so while ``relaxed`` is false, so that
 clingo can say which of it cannot hold together. The control is multi-shot: examples are grounded in chunks,
-so that time and memory can be watched between them, and more of them, or of anything else, can follow.
+so that time and memory can be watched between them, and more of them, or of anything else, can follow. In a
+chunk, each rule is grounded once for all examples, as clingo prepares a rule for longer than it grounds it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ __all__ = ["Encoding"]
 _FIRST_CHUNK = 8
 _MANY_RULES = 1_000
 _CHUNK_SECONDS = 0.5
+_CHUNK_CALLS = 2
+"""How much longer than the shortest call a chunk may take, where that is longer than `_CHUNK_SECONDS`."""
 _POLL = 0.05
 
 
@@ -76,6 +79,8 @@ class Encoding:
         self._prices = prices
         self._prepared = False
         self._chunk = _FIRST_CHUNK if len(rules) < _MANY_RULES else 1
+        self._chunks = 0
+        self._least_seconds = float("inf")
 
     @property
     def deterministic(self) -> bool:
@@ -119,14 +124,22 @@ class Encoding:
                 number = self.numbers[demand.content] = len(self.numbers)
                 part = f"example{number}"
                 self.control.add(part, [], self._example(number, demand))
-                parts += [(part, []), ("replica", [Number(number)])]
+                parts.append((part, []))
             started = time.monotonic()
-            if not self._ground(parts, budget):
+            if not self._ground([*parts, ("replicas", [Number(self._chunks)])], budget):
                 return False
-            seconds = time.monotonic() - started
-            # time and memory are watched between rules, Ctrl-C between calls: keep these short
-            self._chunk = max(1, min(2 * self._chunk, int(len(chunk) * _CHUNK_SECONDS / max(seconds, 1e-3))))
+            self._chunks += 1
+            self._next_chunk(len(chunk), max(time.monotonic() - started, 1e-3))
         return True
+
+    def _next_chunk(self, size: int, seconds: float) -> None:
+        """Set the size of the next chunk, after one of some size took so long.
+
+        Time and memory are watched between rules, Ctrl-C between calls, so calls are kept short.
+        """
+        self._least_seconds = min(self._least_seconds, seconds)
+        allowed = max(_CHUNK_SECONDS, _CHUNK_CALLS * self._least_seconds)
+        self._chunk = max(1, min(2 * self._chunk, int(size * allowed / seconds)))
 
     def _prepare(self, budget: Budget) -> bool:
         """Ground what all examples share; False if time or memory ran out."""
@@ -143,16 +156,21 @@ class Encoding:
             lines += [f"{{ {paid} }}.", *self._weak(paid, price, f"p({i})")]
             self._take_note("paid", i, True, price)
         self.control.add("base", [], "\n".join(lines))
-        example = self.names("e")
-        replicated = [replicas.rule(rule, number=example) for rule in replicas.local]
+        # `in_chunk` keeps the rules of a chunk from the examples of earlier ones
+        chunk, example = self.names("c"), replicas.any_example
+        here = self._in_chunk(chunk, example)
+        replicated = [replicas.rule(rule, number=example, condition=here) for rule in replicas.local]
         for k, rule in enumerate(rules):
             if k % _MANY_RULES == 0 and budget.expired():
                 return False
-            replicated.append(replicas.learned(rule, number=example, condition=f"{chosen}({k})"))
-        frame = [f"{replicas.example(example)}.", replicas.frame(example)]
-        self.control.add("replica", [example], "\n".join([*frame, *replicated]))
+            replicated.append(replicas.learned(rule, number=example, condition=f"{here}, {chosen}({k})"))
+        self.control.add("replicas", [chunk], "\n".join(replicated))
         self._prepared = self._ground([("base", [])], budget)
         return self._prepared
+
+    def _in_chunk(self, chunk: int | str, example: int | str) -> str:
+        """The atom that says that an example belongs to a chunk."""
+        return f"{self.names('in_chunk')}({chunk},{example})"
 
     def _ground(self, parts: Sequence[tuple[str, Sequence[Symbol]]], budget: Budget) -> bool:
         """Ground; False if time or memory ran out, and the control is spent then."""
@@ -167,6 +185,9 @@ class Encoding:
         inclusions, exclusions, context = demand.content
         covered, relaxed = self._replicas.covers(number), self.names("relaxed")
         lines = [
+            f"{self._replicas.example(number)}.",
+            f"{self._in_chunk(self._chunks, number)}.",
+            self._replicas.frame(str(number)),
             self._replicas.context(number, context),
             self._replicas.covered(number, inclusions, exclusions),
         ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from nsl_bench.budget import Budget, Expired
 from nsl_bench.las.bias.space import Space
-from nsl_bench.las.clingo_tiers.demands import Demand
+from nsl_bench.las.clingo_tiers.demands import Demand, Problem
 from nsl_bench.las.clingo_tiers.optimisation import Outcome
 from nsl_bench.las.semantics.coverage import Content, Score, content, score
 from nsl_bench.las.task import LasTask, Solution, Tier
@@ -23,6 +23,7 @@ class Incumbent:
 
     Args:
         task: the task.
+        problem: the same task as the tiers see it.
         budget: when to stop; what was found by then is still scored, for some seconds.
         tell: is handed each better answer.
 
@@ -32,9 +33,14 @@ class Incumbent:
     """
 
     def __init__(
-        self, task: LasTask, budget: Budget, tell: Callable[[Solution], None] = lambda solution: None
+        self,
+        task: LasTask,
+        problem: Problem,
+        budget: Budget,
+        tell: Callable[[Solution], None] = lambda solution: None,
     ) -> None:
         self._task = task
+        self._problem = problem
         self._tell = tell
         self._budget = budget.with_grace(_GRACE)
         self._rules: tuple[str, ...] | None = None
@@ -77,14 +83,14 @@ class Incumbent:
         return found
 
     def missed(self, found: Score, *, positive: bool) -> set[Content]:
-        """The contents of the uncovered examples that are positive, or negative.
+        """The contents of the demands of uncovered examples that are positive, or negative.
 
         Args:
             found: the score of a hypothesis.
             positive: whether positive or negative examples are asked for.
         """
         pairs = zip(self._task.examples, found.covered, strict=True)
-        return {content(e) for e, ok in pairs if not ok and e.positive == positive}
+        return {self._problem.content(e) for e, ok in pairs if not ok and e.positive == positive}
 
     def raise_bound(self, outcome: Outcome, space: Space) -> None:
         """Use the lower bound of an optimisation over a space that may be cut.
@@ -115,7 +121,14 @@ class Incumbent:
             statistics: of the search.
         """
         contents = {demand.content for demand in core}
-        names = [e.id for e in self._task.examples if e.penalty is None and content(e) in contents]
+        named: dict[Content, Content] = {}  # of examples that are alike, those of one content are enough
+        names = [
+            e.id
+            for e in self._task.examples
+            if e.penalty is None
+            and (key := self._problem.content(e)) in contents
+            and named.setdefault(key, content(e)) == content(e)
+        ]
         shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
         return Solution(
             status="unsatisfiable",
