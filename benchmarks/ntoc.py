@@ -233,12 +233,11 @@ def study_page(study: Study, settings: Sequence[str], learners: Sequence[str]) -
     print(study.docs / "ntoc.md")
 
 
-def choose(study: Study, epochs: int = 10) -> None:
+def choose(study: Study, settings: Sequence[str], epochs: int = 10) -> None:
     """Print the validation accuracy of the recurrent networks' options, on the first train split."""
     rows = []
-    for task, learner, warm, rate in itertools.product(
-        ("addition", "hanoi"), ("lstm", "dnc"), (0, 5), (1e-3, 3e-3)
-    ):
+    tasks = dict.fromkeys(SETTINGS[name].task for name in settings)
+    for task, learner, warm, rate in itertools.product(tasks, ("lstm", "dnc"), (0, 5), (1e-3, 3e-3)):
         benchmark = registry.create("benchmark", task)
         source = make_source(benchmark, study.source)
         size = study.size or "large"
@@ -347,7 +346,7 @@ def main() -> None:
     if only in ("circuit", "search"):
         circuit(study.epochs or 40, rounds=3 if only == "search" else 0)
     elif only == "choose":
-        choose(study)
+        choose(study, settings or [*SETTINGS])
     else:
         study_page(study, settings or [*SETTINGS], learners)
 

@@ -45,6 +45,7 @@ class _SequenceLearner(ABC):
     """
 
     version = "2"
+    answers_alike = True
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
         {"learning_rate": (3e-4, 1e-3, 3e-3), "hidden": (32, 64, 128)}
     )

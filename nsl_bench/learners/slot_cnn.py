@@ -39,6 +39,7 @@ class SlotCNN:
     """
 
     version = "1"
+    answers_alike = True
     track: Track = "end_to_end"
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
         {"learning_rate": (1e-4, 3e-4, 1e-3, 3e-3), "hidden": (32, 64, 256), "outputs": (2, 8, 32)}

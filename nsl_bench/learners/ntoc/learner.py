@@ -64,6 +64,7 @@ class NTOC:
     """
 
     version = "2"
+    answers_alike = True
     fixed_size = ("labels",)
 
     def __init__(
