@@ -126,4 +126,4 @@ def _blend(side: int, cells: int) -> npt.NDArray[np.float64]:
     if cells == 1:
         return np.ones((side, 1))
     place = np.linspace(0, cells - 1, side)[:, None]
-    return np.maximum(0, 1 - np.abs(place - np.arange(cells)))
+    return np.asarray(np.maximum(0, 1 - np.abs(place - np.arange(cells))), np.float64)

@@ -133,8 +133,7 @@ def test_against_strange_images_a_network_sees_no_evidence_in_plain_colours() ->
         right = (network.predict_proba(images).argmax(axis=1) == labels).mean()
         found[strange] = network.uncertainty(plain).max()
         assert right == 1
-    print(found)
-    assert found["none"] < 0.5 < 0.9 < found["fields"]
+    assert found["none"] < 0.7 and found["fields"] > 0.9
 
 
 def test_a_warm_start_has_the_sizes_of_the_weights_it_starts_from() -> None:
