@@ -46,7 +46,7 @@ _OPTIONS = (
 
 _LATER = ("warm", "strange")
 
-_STRANGE = "fields+recoloured"
+_STRANGE = "fields"
 
 _FEW = 10_000
 """With fewer grey images they are moved about, and weights are held down more."""
@@ -94,7 +94,7 @@ class EDLGen(ImageClassifier):
         height: the network resizes images to this height.
         width: and to this width.
         strange: kinds of strange images that training uses (`nsl_bench.perception.strange_images.KINDS`),
-            joined by ``+``, or ``none``; by default ``fields+recoloured`` for colour images in the quick
+            joined by ``+``, or ``none``; by default ``fields`` for colour images in the quick
             preset. A network learns to see no evidence in them.
         seed: of everything that is random.
     """
