@@ -3,8 +3,9 @@
 Sensoy, Kaplan, Cerutti, Saleki: "Uncertainty-Aware Deep Classifiers using Generative Models", AAAI 2020; the
 second kind of network of the FFNSL paper. The classifier's logits give evidence ``e = exp(logit)``, the
 parameters of a Dirichlet distribution ``alpha = e + 1``, probabilities ``alpha / sum(alpha)`` and an
-uncertainty ``K / sum(alpha)``. It learns to tell each concept from fakes (`generative`), which lie around
-the train images.
+uncertainty ``K / sum(alpha)``. It learns to tell each concept from fakes (`edl_gen_fakes`), which lie around
+the train images, and in colour images to see no evidence in strange images (`strange_images`), which lie far
+from them. Strange images are not part of the published method.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ class EDLGen(ImageClassifier):
     of each concept, about 50,000 seen, squared weights that count a hundredth, the layers, sizes and first
     weights of the Softmax CNN in place of LeNet's, fakes at half the height and width, and a divergence
     whose weight rises to 1 over the first half. Other colour images: the same, but 160 of each concept, about
-    12,500 seen. ``paper`` has the published sizes: LeNet with 500 units, 256 filters, all images in full, 20
-    epochs.
+    12,500 seen. All colour images: random colours as strange images, as many as fakes. ``paper`` has the
+    published sizes: LeNet with 500 units, 256 filters, all images in full, 20 epochs.
 
     Args:
         preset: ``"quick"`` or ``"paper"``; what the options below leave open.
