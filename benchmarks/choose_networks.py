@@ -5,8 +5,9 @@
     python benchmarks/choose_networks.py digits --source mnist:FOLDER
 
 Every candidate is trained without the validation images, then shown them as they are and made strange
-(`nsl_bench.perception.strange_images`). The best has the least Brier score over both, where a strange image
-shows every concept with the same probability.
+(`nsl_bench.perception.strange_images`): halved, and colour images in every other way, too. The best has the
+least Brier score over both, where a strange image shows every concept with the same probability; that of
+strange images is the mean over the ways.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from nsl_bench.metrics.predictions import calibration_error
 from nsl_bench.perception import trained_networks, training
 from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Network
-from nsl_bench.perception.strange_images import halved
+from nsl_bench.perception.strange_images import KINDS, halved
 from nsl_bench.source import ImageSource
 
 SETTINGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -38,15 +39,20 @@ SETTINGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 LIMIT = 1000
 
 
-def seen(network: Network, source: ImageSource) -> tuple[npt.NDArray[np.float64], ...]:
-    """Probabilities of validation images and of strange ones, and the former's concepts."""
+def seen(
+    network: Network, source: ImageSource
+) -> tuple[npt.NDArray[np.float64], dict[str, npt.NDArray[np.float64]], npt.NDArray[np.int64]]:
+    """Probabilities of validation images, those of strange ones by their kind, and the former's concepts."""
     assert network.validation is not None
     labels = network.validation.labels
     rows = training.first_of_each(labels, -(-LIMIT // len(source.concept_space)))
     render = network.validation.render
     images = collect(lambda some: render(rows[some]), len(rows), None)
-    strange = halved(images, labels[rows], np.random.default_rng(1))
-    own, others = (network.predict_proba(part).astype(np.float64) for part in (images, strange))
+    strange = {"halved": halved(images, labels[rows], np.random.default_rng(1))}
+    if source.shape[2] == 3:
+        strange |= {kind: make(images, np.random.default_rng(1)) for kind, make in KINDS.items()}
+    own = network.predict_proba(images).astype(np.float64)
+    others = {kind: network.predict_proba(part).astype(np.float64) for kind, part in strange.items()}
     return own, others, labels[rows].astype(np.int64)
 
 
@@ -59,7 +65,9 @@ def row(spec: str, benchmark: str, images: str | None, seed: int) -> dict[str, o
     trained_networks.train_network(network, task, source, progress=True)
     own, others, labels = seen(network, source)
     standard = np.square(own - np.eye(own.shape[1])[labels]).sum(axis=1).mean()
-    strange = np.square(others - 1 / own.shape[1]).sum(axis=1).mean()
+    strange = {
+        kind: float(np.square(part - 1 / own.shape[1]).sum(axis=1).mean()) for kind, part in others.items()
+    }
     sure = own.max(axis=1)
     return {
         "network": spec,
@@ -68,8 +76,8 @@ def row(spec: str, benchmark: str, images: str | None, seed: int) -> dict[str, o
         "below 0.25": f"{(sure <= 0.25).mean():.1%}",
         "above 0.95": f"{(sure > 0.95).mean():.1%}",
         "Brier, standard": f"{standard:.4f}",
-        "Brier, strange": f"{strange:.4f}",
-        "both": round(float(standard + strange), 4),
+        **{f"Brier, {kind}": f"{score:.4f}" for kind, score in strange.items()},
+        "both": round(float(standard + np.mean(list(strange.values()))), 4),
     }
 
 

@@ -103,9 +103,16 @@ class Unanswered(Exception):
     """A learner cannot answer this evaluation, such as a command without rules in hypothesis evaluation."""
 
 
-def version_of(part: Any, spec: str, kind: registry.Kind = "learner") -> str:
-    """The ``version`` of a part or its class, with a hash of its code if it is not part of nsl-bench."""
-    version = str(getattr(part, "version", ""))
+def version_of(part: Any, spec: str, kind: registry.Kind = "learner", version: str | None = None) -> str:
+    """The ``version`` of a part or its class, with a hash of its code if it is not part of nsl-bench.
+
+    Args:
+        part: the part, or what makes it.
+        spec: its name and options.
+        kind: what it is.
+        version: the version, if it is not the part's own.
+    """
+    version = str(getattr(part, "version", "")) if version is None else version
     code = code_key(spec, kind)
     return f"{version}+{code}" if code else version
 

@@ -184,11 +184,27 @@ class Network(ABC):
             ValueError: they do not fit this network; the message gives the reason, as part of a sentence.
         """
 
+    @classmethod
+    def version_for(cls, shape: tuple[int, int, int]) -> str:
+        """The version for train images of a shape, `version` unless other images' weights changed later.
+
+        Args:
+            shape: height, width and channels of the train images.
+        """
+        return cls.version
+
     @property
     def spec(self) -> str:
         """Name and options, e.g. ``"softmax:epochs=3"``. It identifies the network before training."""
+        return self._spec(self.version)
+
+    def spec_for(self, shape: tuple[int, int, int]) -> str:
+        """As `spec`, with the version for train images of a shape."""
+        return self._spec(self.version_for(shape))
+
+    def _spec(self, version: str) -> str:
         text = ",".join(f"{key}={value}" for key, value in sorted(self.options.items()))
-        return f"{self.name}@{self.version}:{text}"
+        return f"{self.name}@{version}:{text}"
 
     @property
     def header(self) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class Entry:
 
     Attributes:
         file: its safetensors file in the folder.
-        network: the network's full spec, `Network.spec`.
+        network: the network's full spec, `Network.spec_for`.
         source: name of the image source.
         source_fingerprint: fingerprint of the train images, `ImageSource.network_fingerprint`.
         concepts: hash of the concepts' names.
@@ -93,7 +93,7 @@ class Entry:
 def identity(network: Network, source: ImageSource, file: str = "") -> Entry:
     """The entry that identifies a network trained on a source's images."""
     concepts = cache.key(*source.concept_space.concepts)
-    return Entry(file, network.spec, source.name, source.network_fingerprint(), concepts)
+    return Entry(file, network.spec_for(source.shape), source.name, source.network_fingerprint(), concepts)
 
 
 def network_rows(

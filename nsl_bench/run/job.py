@@ -258,7 +258,9 @@ def plan(
     for size in sizes:
         task.size(size)
     factory = registry.factory("network", registry.Spec.parse(network).name)
-    network_version = version_of(factory, network, "network")
+    version_for = getattr(factory, "version_for", None)
+    version = None if version_for is None else version_for(images.shape)
+    network_version = version_of(factory, network, "network", version)
     describe = describe or describe_here
     learners = list(dict.fromkeys(map(registry.canonical, learners)))
     about = {

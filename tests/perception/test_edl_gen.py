@@ -7,10 +7,18 @@ import torch
 from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.perception.network import Validation
-from nsl_bench.perception.networks.edl_gen import EDLGen, best_scale, loss
+from nsl_bench.perception.networks.edl_gen import EDLGen, best_scale, loss, total_evidence
 from nsl_bench.perception.networks.edl_gen_fakes import Generative, Shape
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
-from nsl_bench.perception.strange_images import halved
+from nsl_bench.perception.strange_images import (
+    KINDS,
+    fields,
+    halved,
+    made_strange,
+    recoloured,
+    shuffled,
+)
+from nsl_bench.run.job import plan
 
 
 def test_the_loss_is_the_published_one() -> None:
@@ -79,6 +87,55 @@ def test_an_option_out_of_range() -> None:
             registry.create("network", f"edl_gen:decay={decay}")
 
 
+def test_kinds_of_strange_images_that_there_are_not() -> None:
+    with pytest.raises(UserError, match=r"edl_gen: strange must be none or some of fields, .*; got stripes"):
+        registry.create("network", "edl_gen:strange=stripes")
+
+
+def test_strange_images_change_the_version_of_colour_images_only() -> None:
+    """Grey images keep the weights that they have."""
+    network = EDLGen()
+    assert "strange" not in network.options
+    assert network.spec_for((28, 28, 1)) == network.spec
+    assert network.spec_for((96, 64, 3)) == network.spec.replace("@3:", "@4:")
+    assert "strange=none" in EDLGen(strange="none").spec
+
+
+def test_a_plan_has_the_version_for_its_images() -> None:
+    for task, version in (("sudoku_4x4", "3"), ("follow_suit", "4")):
+        (job,) = plan(task, ["ffnsl"], network="edl_gen")
+        assert job.network_version == version
+
+
+def test_the_loss_of_strange_images() -> None:
+    logits = torch.tensor([[1.0, -2.0, 0.5], [90.0, 80.0, -90.0]], requires_grad=True)
+    value = total_evidence(logits)
+    expected = (np.log1p(np.exp([1.0, -2.0, 0.5]).sum()) + 90) / 2
+    assert value.item() == pytest.approx(expected, rel=1e-4)
+    value.backward()  # type: ignore[no-untyped-call]
+    assert logits.grad is not None and torch.isfinite(logits.grad).all() and logits.grad[1, 0] > 0.49
+
+
+def test_against_strange_images_a_network_sees_no_evidence_in_plain_colours() -> None:
+    """Red or green: without strange images a stronger colour is more evidence."""
+    chance = np.random.default_rng(0)
+    labels = np.tile(np.arange(2, dtype=np.int16), 32)
+    images = chance.integers(150, 200, (64, 24, 16, 3)).astype(np.uint8)
+    images[labels == 0, 6:18, 4:12] = (230, 40, 40)
+    images[labels == 1, 6:18, 4:12] = (40, 230, 40)
+    plain = np.full((2, 24, 16, 3), 0, np.uint8)
+    plain[0, ..., 0] = plain[1, ..., 1] = 255
+    found = {}
+    for strange in ("none", "fields"):
+        sizes = {"kind": "lenet", "dense": 8, "filters": 4, "latent": 4, "coarseness": 1}
+        network = EDLGen(epochs=40, warm=False, strange=strange, **sizes)
+        network.fit(lambda rows: images[rows], labels, ("red", "green"))
+        right = (network.predict_proba(images).argmax(axis=1) == labels).mean()
+        found[strange] = network.uncertainty(plain).max()
+        assert right == 1
+    assert found["none"] < 0.7 and found["fields"] > 0.9
+
+
 def test_a_warm_start_has_the_sizes_of_the_weights_it_starts_from() -> None:
     images = np.random.default_rng(0).integers(0, 256, (12, 20, 20, 1)).astype(np.uint8)
     labels = np.tile(np.arange(2, dtype=np.int16), 6)
@@ -134,6 +191,41 @@ def test_halves() -> None:
     assert (made[:, :2] == images[:, :2]).all()
     assert all(len(np.unique(row[2:])) == 1 for row in made)
     assert (labels[made[:, 2, 0, 0]] != labels).all()
+
+
+def test_fields_are_of_one_colour_or_smooth() -> None:
+    made = fields(np.empty((50, 20, 30, 3), np.uint8), np.random.default_rng(0)).astype(int)
+    plain = [len(np.unique(image.reshape(-1, 3), axis=0)) == 1 for image in made]
+    assert 0 < sum(plain) < 50
+    assert len(np.unique(made[:, 0, 0], axis=0)) == 50, "each has colours of its own"
+
+
+def test_recoloured_images_keep_their_shapes() -> None:
+    images = np.random.default_rng(0).choice(np.array([0, 255], np.uint8), (8, 5, 4, 3))
+    made = recoloured(images, np.random.default_rng(1))
+    for before, after in zip(images, made, strict=True):
+        pairs = np.unique(np.concatenate([before, after], axis=2).reshape(-1, 6), axis=0)
+        assert len(pairs) == len(np.unique(before.reshape(-1, 3), axis=0)), "a colour becomes one colour"
+    assert (made != images).any(axis=(1, 2, 3)).all()
+    assert np.abs(recoloured(images[..., :1], np.random.default_rng(1)).astype(int)).max() <= 255
+
+
+def test_shuffled_quarters() -> None:
+    image = np.zeros((1, 5, 6, 1), np.uint8)
+    image[0, :2, 3:], image[0, 2:4, :3], image[0, 2:4, 3:] = 1, 2, 3
+    for seed in range(20):
+        made = shuffled(image, np.random.default_rng(seed))[0, ..., 0]
+        quarters = [made[:2, :3], made[:2, 3:], made[2:4, :3], made[2:4, 3:]]
+        found = [int(np.unique(quarter).item()) for quarter in quarters]
+        assert sorted(found) == [0, 1, 2, 3] and all(k != q for k, q in enumerate(found))
+
+
+def test_images_made_strange_are_of_every_kind() -> None:
+    images = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 3)).astype(np.uint8)
+    made = made_strange(images, ("shuffled", "recoloured"), np.random.default_rng(2))
+    same = (np.sort(made.reshape(40, -1)) == np.sort(images.reshape(40, -1))).all(axis=1)
+    assert 5 < same.sum() < 35 and (made != images).any(axis=(1, 2, 3)).all()
+    assert set(KINDS) == {"fields", "recoloured", "shuffled"}
 
 
 def test_two_large_logits_are_not_equal() -> None:

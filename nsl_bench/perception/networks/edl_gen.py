@@ -3,8 +3,9 @@
 Sensoy, Kaplan, Cerutti, Saleki: "Uncertainty-Aware Deep Classifiers using Generative Models", AAAI 2020; the
 second kind of network of the FFNSL paper. The classifier's logits give evidence ``e = exp(logit)``, the
 parameters of a Dirichlet distribution ``alpha = e + 1``, probabilities ``alpha / sum(alpha)`` and an
-uncertainty ``K / sum(alpha)``. It learns to tell each concept from fakes (`generative`), which lie around
-the train images.
+uncertainty ``K / sum(alpha)``. It learns to tell each concept from fakes (`edl_gen_fakes`), which lie around
+the train images, and in colour images to see no evidence in strange images (`strange_images`), which lie far
+from them. Strange images are not part of the published method.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from nsl_bench.perception.network import Option, Renderer
 from nsl_bench.perception.networks.edl_gen_fakes import Generative, Shape
 from nsl_bench.perception.networks.small_cnn import Architecture, Kind, card_shaped, is_small, quick_size
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
-from nsl_bench.perception.strange_images import halved
+from nsl_bench.perception.strange_images import KINDS, halved, made_strange
 
-__all__ = ["EDLGen", "best_scale", "loss"]
+__all__ = ["EDLGen", "best_scale", "loss", "total_evidence"]
 
 _OPTIONS = (
     "preset",
@@ -43,6 +44,10 @@ _OPTIONS = (
     "width",
     "seed",
 )
+
+_LATER = ("warm", "strange")
+
+_STRANGE = "fields"
 
 _FEW = 10_000
 """With fewer grey images they are moved about, and weights are held down more."""
@@ -71,8 +76,8 @@ class EDLGen(ImageClassifier):
     of each concept, about 50,000 seen, squared weights that count a hundredth, the layers, sizes and first
     weights of the Softmax CNN in place of LeNet's, fakes at half the height and width, and a divergence
     whose weight rises to 1 over the first half. Other colour images: the same, but 160 of each concept, about
-    12,500 seen. ``paper`` has the published sizes: LeNet with 500 units, 256 filters, all images in full, 20
-    epochs.
+    12,500 seen. All colour images: random colours as strange images, as many as fakes. ``paper`` has the
+    published sizes: LeNet with 500 units, 256 filters, all images in full, 20 epochs.
 
     Args:
         preset: ``"quick"`` or ``"paper"``; what the options below leave open.
@@ -89,6 +94,9 @@ class EDLGen(ImageClassifier):
         decay: weight of the classifier's squared weights in its loss; 0.001 as published, or see above.
         height: the network resizes images to this height.
         width: and to this width.
+        strange: kinds of strange images that training uses (`nsl_bench.perception.strange_images.KINDS`),
+            joined by ``+``, or ``none``; by default ``fields`` for colour images in the quick
+            preset. A network learns to see no evidence in them.
         seed: of everything that is random.
     """
 
@@ -110,6 +118,7 @@ class EDLGen(ImageClassifier):
         fake_every: int | None = None,
         coarseness: int | None = None,
         decay: float | None = None,
+        strange: str | None = None,
         height: int | None = None,
         width: int | None = None,
         seed: int = 0,
@@ -129,6 +138,13 @@ class EDLGen(ImageClassifier):
         check_counts(self.name, counts)
         if decay is not None and not 0 <= decay < math.inf:
             raise UserError(f"edl_gen: decay must be 0 or more; got {decay}.")
+        if strange is not None and strange != "none":
+            unknown = [kind for kind in strange.split("+") if kind not in KINDS]
+            if unknown:
+                allowed = ", ".join(KINDS)
+                raise UserError(
+                    f"edl_gen: strange must be none or some of {allowed}, joined by +; got {strange}."
+                )
         self.preset = preset
         self.kind = kind
         self.epochs = epochs
@@ -140,14 +156,20 @@ class EDLGen(ImageClassifier):
         self.fake_every = fake_every
         self.coarseness = coarseness
         self.decay = decay
+        self.strange = strange
         self.height = height
         self.width = width
 
     @property
     def options(self) -> Mapping[str, Option]:
         # An option at its default that came later is left out: weights keep their identity.
-        later: dict[str, Option] = {} if self.warm is None else {"warm": self.warm}
+        later = {name: getattr(self, name) for name in _LATER if getattr(self, name) is not None}
         return {**{name: getattr(self, name) for name in _OPTIONS}, **later}
+
+    @classmethod
+    def version_for(cls, shape: tuple[int, int, int]) -> str:
+        # Strange images came in version 4, and grey images have none.
+        return "4" if shape[2] == 3 else cls.version
 
     def basis(self, shape: tuple[int, int, int]) -> SoftmaxCNN | None:
         coloured = shape[2] == 3 and not is_small(*shape[:2])
@@ -162,6 +184,12 @@ class EDLGen(ImageClassifier):
         return SoftmaxCNN(
             self.preset, self.kind, dense=self.dense, height=self.height, width=self.width, seed=self.seed
         )
+
+    def _kinds(self, channels: int) -> tuple[str, ...]:
+        """The kinds of strange images in training on images of so many channels."""
+        usual = _STRANGE if self.preset == "quick" and channels == 3 else "none"
+        chosen = self.strange or usual
+        return () if chosen == "none" else tuple(dict.fromkeys(chosen.split("+")))
 
     def design(self, shape: tuple[int, int, int], outputs: int) -> Architecture:
         """The sizes of the classifier for images of a shape."""
@@ -248,6 +276,7 @@ class EDLGen(ImageClassifier):
             "decay": decay,
             "warm": bool(start),
             "scale": scale,
+            **{f"strange_{kind}": True for kind in self._kinds(design.channels)},
         }
         self._finish(design, concepts, settings, images=len(rows), **own)
         return self
@@ -282,24 +311,29 @@ class EDLGen(ImageClassifier):
             size, small = (design.height, design.width), (shape.height, shape.width)
             settled = 0.5 if start else 0.0
             weights = [p for name, p in module.named_parameters() if name.endswith("weight")]
+            kinds = self._kinds(design.channels)
 
             def step(rows: npt.NDArray[np.int64], done: float) -> None:
                 chosen = training.moved(images[rows], settings.jitter, order)
-                pixels = torch.from_numpy(chosen).to(device).permute(0, 3, 1, 2).float()
+                pixels = _tensor(chosen, device)
                 target = torch.from_numpy(labels[rows]).to(device)
                 fast = training.is_fast_in_bfloat16(device)
                 with torch.autocast("cpu", torch.bfloat16, enabled=fast):
                     some = slice(None, None, every)
                     fake = _resized(generative.step(_resized(pixels[some] / 127.5 - 1, small)), size)
                     fake_pixels = (fake.float() + 1) * 127.5
-                    both = torch.cat([pixels, fake_pixels])
-                    outputs = module((both - mean) / deviation).float()
+                    shown = [pixels, fake_pixels]
+                    if kinds:
+                        shown.append(_tensor(made_strange(chosen[some], kinds, order), device))
+                    outputs = module((torch.cat(shown) - mean) / deviation).float()
                 if settings.anneal:
                     optimiser.param_groups[0]["lr"] = settings.learning_rate * (1 - done)
                 squares = torch.stack([w.square().sum() for w in weights]).sum()
-                real, against = outputs[: len(rows)], outputs[len(rows) :]
+                real, against, *strange = outputs.split([len(part) for part in shown])
                 strength = min(1.0, done / settled) if settled else 1.0
                 total = loss(real, against, target, target[some], strength) + decay / 2 * squares
+                if strange:
+                    total = total + total_evidence(strange[0])
                 optimiser.zero_grad()
                 total.backward()
                 optimiser.step()
@@ -439,6 +473,26 @@ def loss(real: Any, fake: Any, target: Any, fake_target: Any, strength: float = 
     others = torch.ones_like(real, dtype=torch.bool).scatter(1, own, False)
     wrong = alpha[others].reshape(len(alpha), -1)
     return told + strength * _divergence(wrong).mean()
+
+
+def total_evidence(strange: Any) -> Any:
+    """The loss on strange images, a scalar: the mean of ``log(1 + sum of the evidence for all concepts)``.
+
+    It is the fakes' part of the published loss, ``-log(1 - sigmoid)``, of all outputs as one.
+
+    Args:
+        strange: float [n, K], logits of strange images.
+    """
+    from torch.nn.functional import softplus
+
+    return softplus(strange.logsumexp(1)).mean()
+
+
+def _tensor(images: npt.NDArray[np.uint8], device: Any) -> Any:
+    """Float [m, channels, height, width] of images, in 0..255."""
+    import torch
+
+    return torch.from_numpy(images).to(device).permute(0, 3, 1, 2).float()
 
 
 def _divergence(alpha: Any) -> Any:
