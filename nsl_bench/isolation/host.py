@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -157,7 +157,9 @@ class IsolatedLearner:
         view = self._views.get(question.get("view", 0))
         if view is None:
             return {"error": "The view does not exist.", "kind": "user"}
-        return answer(view, question)
+        before = view.given_time[0]
+        told = answer(view, question)
+        return {**told, "given": view.given_time[0] - before}
 
     def predict_proba(self, test: View) -> Any:
         """The learner's predictions, not yet checked."""
@@ -396,11 +398,26 @@ def _answer(view: View, question: dict[str, Any]) -> Any:
     if what == "few_labels":
         few = view.few_labels
         return {"images": few.images, "targets": few.targets, "values": few.values}
+    if what == "true_rule":
+        return _form(view, str(question["form"]), question)
     if what == "step_atom":
         return view.step_atom(str(question["atom"]), int(question["step"]))
     if what in _ASKED:
         return getattr(view, what)
     raise UserError(f"A view has no '{str(what)[:50]}'.")
+
+
+def _form(view: View, form: str, question: dict[str, Any]) -> Any:
+    """A form of the true rule, which the view refuses outside its track."""
+    rule = view.true_rule
+    if form == "labels":
+        concepts, rows = (np.asarray(question[name]) for name in ("concepts", "rows"))
+        if {concepts.dtype.kind, rows.dtype.kind} != {"i"}:
+            raise UserError("The concepts and rows of the true rule must be whole numbers.")
+        return rule.labels(concepts, rows)
+    if form in ("asp", "problog"):
+        return asdict(rule.asp if form == "asp" else rule.problog)
+    raise UserError(f"The true rule has no form '{form[:50]}'.")
 
 
 def _images(view: View, rows: list[int]) -> dict[str, Any]:
