@@ -13,36 +13,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import NotApplicable, UserError
+from nsl_bench.errors import UserError
 from nsl_bench.learners.neuid3.questions import images_of
 from nsl_bench.learners.neural import seeded
+from nsl_bench.learners.truth_tables import truth_tables
 from nsl_bench.learners.view import View
-from nsl_bench.sequences import grid
 from nsl_bench.types import BLANK, Track
 
 __all__ = ["SemanticLoss"]
 
-_MOST_WORLDS = 20_000
-_MOST_ROWS = 200_000
 _TOGETHER = 256
-
-Key = tuple[Any, ...]
-
-
-class _Table:
-    """The rule's truth table for examples (or sequences) with the same metadata and blank slots.
-
-    Attributes:
-        choices: for each image of an example, step by step, the concepts that it may show.
-        labels: int64 [steps, worlds], the label of each step in each world; negative: none.
-    """
-
-    def __init__(self, view: View, rows: npt.NDArray[np.int64], choices: list[npt.NDArray[np.int64]]) -> None:
-        self.choices, slots = choices, len(view.slots)
-        axes = np.meshgrid(*choices, indexing="ij") if choices else []
-        worlds = np.stack([axis.ravel() for axis in axes], axis=1)
-        steps = worlds.reshape(len(worlds) * len(rows), slots)
-        self.labels = view.true_rule.labels(steps, np.tile(rows, len(worlds))).reshape(len(worlds), -1).T
 
 
 class SemanticLoss:
@@ -87,7 +67,8 @@ class SemanticLoss:
         import torch
 
         images = images_of(train)
-        rows, tables, which = self._tables(train, images)
+        told = truth_tables(train, _blank(images))
+        rows = told.rows
         labels = train.labels
         with seeded(self.seed):
             self._net = _network(images.shape[2], len(train.concept_space))
@@ -95,10 +76,10 @@ class SemanticLoss:
             for _ in range(self.epochs):
                 for chosen in torch.split(torch.randperm(len(rows)), self.batch):
                     loss = torch.zeros(())
-                    for table, mine in _apart(which, chosen.numpy()):
+                    for table, mine in told.apart(chosen.numpy()):
                         asked = labels[rows[mine]]
-                        worlds = _worlds(self._seen(images, rows[mine]), tables[table].choices)
-                        agrees = (tables[table].labels[None] == asked[:, :, None]).all(axis=1)
+                        worlds = _worlds(self._seen(images, rows[mine]), table.choices)
+                        agrees = (table.labels[None] == asked[:, None]).all(axis=2)
                         loss = (
                             loss - (worlds * torch.as_tensor(agrees)).sum(dim=1).clamp_min(1e-12).log().sum()
                         )
@@ -116,14 +97,15 @@ class SemanticLoss:
         if not len(test):
             return found
         images = images_of(test)
-        rows, tables, which = self._tables(test, images)
+        told = truth_tables(test, _blank(images))
+        rows = told.rows
         with torch.inference_mode(), seeded(self.seed):
             for start in range(0, len(rows), _TOGETHER):
-                for table, mine in _apart(which, np.arange(start, min(start + _TOGETHER, len(rows)))):
-                    worlds = np.asarray(_worlds(self._seen(images, rows[mine]), tables[table].choices))
-                    for step, told in enumerate(tables[table].labels):
-                        for label in np.unique(told[told >= 0]):
-                            found[rows[mine, step], label] = worlds[:, told == label].sum(axis=1)
+                for table, mine in told.apart(np.arange(start, min(start + _TOGETHER, len(rows)))):
+                    worlds = np.asarray(_worlds(self._seen(images, rows[mine]), table.choices))
+                    for step, own in enumerate(table.labels.T):
+                        for label in np.unique(own[own >= 0]):
+                            found[rows[mine, step], label] = worlds[:, own == label].sum(axis=1)
         found /= np.maximum(1.0, found.sum(axis=1, keepdims=True))
         return found
 
@@ -141,42 +123,6 @@ class SemanticLoss:
         shown = images[rows.ravel()].flatten(0, 1)
         return self._net(_floats(shown)).softmax(dim=1).reshape(len(rows), -1, self._net[-1].out_features)
 
-    def _tables(
-        self, view: View, images: Any
-    ) -> tuple[npt.NDArray[np.int64], list[_Table], npt.NDArray[np.int64]]:
-        """The rows of each example or sequence, the truth tables, and which of them each example has."""
-        blank = np.asarray(images.flatten(2).amax(dim=2)) == 0
-        names = view.concept_space.concepts
-        possible = [
-            np.array([k for k, name in enumerate(names) if view.facts(slot, name)] or [BLANK])
-            for slot in range(len(view.slots))
-        ]
-        rows = grid(view.steps) if view.sequential else np.arange(len(view))[:, None]
-        if (rows < 0).any():
-            raise NotApplicable("semantic_loss takes sequences of one length only.")
-        columns = list(view.metadata.values())
-        keys: dict[Key, int] = {}
-        which, tables, total = np.zeros(len(rows), np.int64), list[_Table](), 0
-        for i, mine in enumerate(rows):
-            key = (blank[mine].tobytes(), *(str(column[row]) for column in columns for row in mine))
-            if key not in keys:
-                choices = [
-                    np.array([BLANK]) if blank[row, slot] else possible[slot]
-                    for row in mine
-                    for slot in range(len(view.slots))
-                ]
-                size = float(np.prod([float(len(choice)) for choice in choices]))
-                total += int(min(size, 1e12)) * len(mine)
-                if size > _MOST_WORLDS or total > _MOST_ROWS:
-                    raise NotApplicable(
-                        f"semantic_loss: the truth table of {view.benchmark_name} is too large "
-                        f"({size:.0f} combinations of concepts; at most {_MOST_WORLDS})."
-                    )
-                keys[key] = len(tables)
-                tables.append(_Table(view, mine, choices))
-            which[i] = keys[key]
-        return rows, tables, which
-
 
 def _worlds(seen: Any, choices: Sequence[npt.NDArray[np.int64]]) -> Any:
     """Tensor [examples, worlds]: the probability of each combination of concepts."""
@@ -190,11 +136,8 @@ def _worlds(seen: Any, choices: Sequence[npt.NDArray[np.int64]]) -> Any:
     return found
 
 
-def _apart(
-    which: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]
-) -> list[tuple[int, npt.NDArray[np.int64]]]:
-    """The chosen examples by their table."""
-    return [(int(table), chosen[which[chosen] == table]) for table in np.unique(which[chosen])]
+def _blank(images: Any) -> npt.NDArray[np.bool_]:
+    return np.asarray(images.flatten(2).amax(dim=2) == 0)
 
 
 def _floats(images: Any) -> Any:

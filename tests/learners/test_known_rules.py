@@ -16,6 +16,7 @@ from nsl_bench.inference.problog.engine import answer
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Failure, Limits
 from nsl_bench.learners.semantic_loss import SemanticLoss
+from nsl_bench.learners.truth_tables import truth_tables
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.run.concepts import concept_metrics
 from nsl_bench.run.evaluate import Bench
@@ -139,9 +140,6 @@ def test_perception_is_learned_through_the_rule() -> None:
 def test_a_large_truth_table_is_not_applicable() -> None:
     task: Benchmark = registry.create("benchmark", "follow_suit")
     split = task.generate("train", "5", 1, np.random.default_rng(0))
-    learner = SemanticLoss()
-    import torch
-
-    shown = torch.ones((5, 4, 1, 28, 28), dtype=torch.uint8)
+    shown = np.zeros((5, 4), np.bool_)
     with pytest.raises(NotApplicable, match="7311616 combinations"):
-        learner._tables(View(split, task, "known_rules"), shown)
+        truth_tables(View(split, task, "known_rules"), shown)
