@@ -1,5 +1,8 @@
 """Abductive learning of the package ablkit: concepts are revised until the known rule gives the label."""
 
+import os
+import tempfile
+
 import numpy as np
 import torch
 from ablkit.bridge import SimpleBridge
@@ -46,6 +49,7 @@ class Abl:
         self.distance, self.seed = distance, seed
 
     def fit(self, train):
+        os.chdir(tempfile.gettempdir())  # the package writes its log to the working folder
         torch.manual_seed(self.seed)
         torch.set_num_threads(1)
         images, blank = pictures(train)

@@ -244,8 +244,12 @@ class _Host:
         self.channel = channel
         self.learner: Any = None
 
-    def make(self, learner: str, seed: int) -> dict[str, Any]:
-        self.learner = registry.create("learner", learner, seed=seed)
+    def make(self, learner: str, seed: int, tuned: dict[str, str] | None = None) -> dict[str, Any]:
+        if tuned is None:
+            self.learner = registry.create("learner", learner, seed=seed)
+        else:  # an adapter, in whose interpreter `tuned` has no entry point
+            spec = registry.Spec("nsl_bench.learners.tuned:Tuned", (learner,), tuned)
+            self.learner = registry.create("learner", spec, seed=seed)
         kind = type(self.learner)
         track = getattr(self.learner, "track", "pretrained")
         version = version_of(self.learner, learner)

@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from nsl_bench.code_files import comes_with_us
-from nsl_bench.environments import adapter_spec, entrant, is_environment
+from nsl_bench.environments import adapter_spec, entrant, is_environment, tuning
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.adapter import adapter_process
@@ -70,12 +70,14 @@ class IsolatedLearner:
         self.gives_probabilities = True
         self.tuning_: Any = None
         self._views: dict[int, View] = {}
-        self._trusted = comes_with_us(spec)
+        self._trusted = not is_environment(spec) and comes_with_us(spec)
         self._start(spec)
 
     def _start(self, spec: str) -> None:
         own = entrant(spec) if is_environment(spec) else None
+        more: dict[str, Any] = {}
         if own is not None:
+            more = {"tuned": tuning(spec)}
             self._process, self.libraries = adapter_process(own, self._limits, self._seed)
             spec = adapter_spec(spec, own)
         else:
@@ -83,7 +85,7 @@ class IsolatedLearner:
             self._process = Process(limits, code=sandbox.code_places(spec), seed=self._seed)
         self.isolation = dict(self._process.force)
         try:
-            made = self._process.call("make", least=_LEAST_SECONDS, learner=spec, seed=self._seed)
+            made = self._process.call("make", least=_LEAST_SECONDS, learner=spec, seed=self._seed, **more)
             self.stands_for = str(made["name"])
             self.track, self.version = str(made["track"]), str(made["version"])
             if own is not None:
