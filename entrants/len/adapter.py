@@ -19,11 +19,12 @@ class Len:
         epochs: steps of AdamW on the whole train set.
         rate: learning rate.
         weight: weight of the entropy loss.
-        topk: explanations of single examples that a formula joins at most.
+        explained: train examples of each class whose explanations its formula joins.
+        terms: most literals of such an explanation. Each takes the package a tenth of a second.
         seed: seed of torch.
     """
 
-    search_space = {"hidden": (10, 30), "weight": (1e-5, 1e-4, 1e-3), "topk": (3, 10)}
+    search_space = {"hidden": (10, 30), "weight": (1e-5, 1e-4, 1e-3), "explained": (3, 10)}
 
     def __init__(
         self,
@@ -31,11 +32,13 @@ class Len:
         epochs: int = 1001,
         rate: float = 0.01,
         weight: float = 1e-5,
-        topk: int = 3,
+        explained: int = 5,
+        terms: int = 10,
         seed: int = 0,
     ):
         self.hidden, self.epochs, self.rate = hidden, epochs, rate
-        self.weight, self.topk, self.seed = weight, topk, seed
+        self.weight, self.seed = weight, seed
+        self.explained, self.terms = explained, terms
 
     def fit(self, train):
         torch.manual_seed(self.seed)
@@ -68,9 +71,18 @@ class Len:
         found = []
         for label in range(n):
             text = ""
-            if self.counts[label]:
+            own = torch.nonzero(labels == label)[:, 0][: self.explained]
+            if len(own):
+                # The mask of train examples keeps those that are explained; all of them score a formula.
                 text, _ = entropy.explain_class(
-                    self.net, inputs, told, every, every, label, topk_explanations=self.topk, try_all=False
+                    self.net,
+                    inputs,
+                    told,
+                    own,
+                    every,
+                    label,
+                    max_minterm_complexity=self.terms,
+                    try_all=False,
                 )
             terms = [part.strip(" ()") for part in (text or "").split("|")]
             found.append([self._conjunction(term) for term in terms if "feature" in term])

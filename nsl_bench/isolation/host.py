@@ -70,7 +70,7 @@ class IsolatedLearner:
         self.gives_probabilities = True
         self.tuning_: Any = None
         self._views: dict[int, View] = {}
-        self._trusted = not is_environment(spec) and comes_with_us(spec)
+        self._trusted = comes_with_us(spec)
         self._start(spec)
 
     def _start(self, spec: str) -> None:

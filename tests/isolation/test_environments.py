@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from nsl_bench import cache, environments
+from nsl_bench.code_files import comes_with_us
 from nsl_bench.environments import entrant, entrants
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import building
@@ -265,14 +266,16 @@ def test_ctrl_c_leaves_no_half_made_environment(wheels: Path, tmp_path: Path) ->
     assert building.built(found).python.exists()
 
 
-def test_an_adapter_is_tuned(folder: Path) -> None:
+def test_an_adapter_is_tuned(folder: Path, tmp_path: Path) -> None:
     """The trials are fits in the adapter's own interpreter, where nsl-bench is not installed."""
     spec = f"tuned:env:{folder},trials=2"
     described = about(spec, LIMITS)
     assert described == type(described)("pretrained", f"1+{entrant(f'env:{folder}').version}")
     (job,) = plan("follow_suit", [spec], symbolic=True, describe=lambda s: about(s, LIMITS))
-    record = Bench(limits=LIMITS).run(job).record
-    assert record.status == "ok", record.message
+    assert not comes_with_us(spec)
+    store = Store(tmp_path)
+    assert sweep([job], store, Bench(limits=LIMITS)).failed == 0
+    (record,) = store.latest().values()
     assert record.tuning["trials"] == 2 and set(record.tuning["chosen"]) <= {"extra"}
     assert record.environment["libraries"]["tiny"] == "1.0"
 
