@@ -188,6 +188,7 @@ class RemoteView(View):
         self.track = card["track"]
         self.part = card["part"]
         self.time_limit = card["time_limit"]
+        self.device = card["device"]
         self._n = card["n"]
         self._benchmark = cast(Benchmark, _RemoteBenchmark(card, channel))
         self._metadata: dict[str, npt.NDArray[Any]] = card["metadata"]

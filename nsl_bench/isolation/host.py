@@ -336,6 +336,7 @@ def card_of(view: View) -> dict[str, Any]:
         "part": view.part,
         "n": len(view),
         "time_limit": view.time_limit,
+        "device": view.device,
         "label_names": space.names,
         "label_atoms": space.atoms,
         "slots": view.slots,

@@ -79,7 +79,10 @@ class View:
         part: ``"train"`` or ``"test"``.
         time_limit: wall-clock seconds for `fit`; None for no limit. A learner that stops before the limit
             keeps its result; one that exceeds it is stopped.
+        device: where torch should compute: ``"cpu"``, ``"cuda"`` ...
     """
+
+    device: str = "cpu"
 
     def __init__(
         self,

@@ -77,7 +77,7 @@ class Bench:
     """Does runs. It caches what runs share: image sources, networks, and the data of recent settings.
 
     Args:
-        device: device for networks.
+        device: device for networks and, unless it is "auto", for learners.
         workers: number of rendering processes; results do not depend on it.
         limits: resource limits of each learner in its sandbox; None to run learners in this process.
         data_seed: secret seed for the data of sealed jobs.
@@ -339,6 +339,7 @@ class Bench:
             partial(self._part, job, "validation") if job.splits is None else None,
             tested,
             images,
+            "cpu" if self.device == "auto" else self.device,
         )
 
     def _part(self, job: Job, part: Part) -> Data:

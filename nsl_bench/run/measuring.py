@@ -86,6 +86,7 @@ class Material:
         validation: creates the validation set, for learners that take one; None if there is none.
         test_task: the task that the test set is of, if it is another one than `benchmark`.
         test_source: its image source.
+        device: where learners should compute.
     """
 
     benchmark: Benchmark
@@ -96,6 +97,7 @@ class Material:
     validation: Callable[[], Data] | None = None
     test_task: Benchmark | None = None
     test_source: ImageSource | None = None
+    device: str = "cpu"
 
     @property
     def tested(self) -> Benchmark:
@@ -117,7 +119,7 @@ class Material:
         if truth:
             predictions = Predictions.certain(data.split.concepts, len(task.concept_space))
         hidden = truth or self.track == "symbolic"
-        return View(
+        view = View(
             data.split,
             task,
             self.track,
@@ -126,6 +128,8 @@ class Material:
             shift=None if truth else data.shift,
             labelled=labelled,
         )
+        view.device = self.device
+        return view
 
     def tests(self) -> dict[str, View]:
         """The view of the test set for each evaluation.

@@ -143,3 +143,28 @@ def test_a_large_truth_table_is_not_applicable() -> None:
     shown = np.zeros((5, 4), np.bool_)
     with pytest.raises(NotApplicable, match="7311616 combinations"):
         truth_tables(View(split, task, "known_rules"), shown)
+
+
+DEVICE = """
+import numpy as np
+
+
+class Where:
+    track = "end_to_end"
+
+    def fit(self, train):
+        print("device", train.device)
+        return self
+
+    def predict_proba(self, test):
+        return np.ones((len(test), test.n_labels)) / test.n_labels
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
+@pytest.mark.parametrize(("given", "told"), [("auto", "cpu"), ("cuda:1", "cuda:1")])
+def test_a_learner_is_told_the_device(tmp_path: Path, given: str, told: str) -> None:
+    (tmp_path / "where.py").write_text(DEVICE)
+    (job,) = plan("eleusis", [f"{tmp_path}/where.py:Where"])
+    outcome = Bench(given, limits=Limits(time=60)).run(job)
+    assert outcome.record.status == "ok" and f"device {told}" in outcome.log
