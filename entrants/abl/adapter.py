@@ -9,7 +9,7 @@ from ablkit.bridge import SimpleBridge
 from ablkit.learning import ABLModel, BasicNN
 from ablkit.reasoning import KBBase, Reasoner
 
-from nsl_bench.learners.truth_tables import pictures, truth_tables
+from nsl_bench.learners.truth_tables import likeliest, pictures, truth_tables
 
 
 class _Known(KBBase):
@@ -81,8 +81,7 @@ class Abl:
 
     def predict(self, test):
         _, blank = pictures(test)
-        concepts = self.predict_concepts(test).argmax(axis=2)
-        return test.true_rule.labels(np.where(blank, -1, concepts))
+        return likeliest(test, self.predict_concepts(test), blank)
 
 
 def _as_dict(table):

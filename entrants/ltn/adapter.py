@@ -4,7 +4,7 @@ import ltn
 import numpy as np
 import torch
 
-from nsl_bench.learners.truth_tables import pictures, truth_tables
+from nsl_bench.learners.truth_tables import likeliest, pictures, truth_tables
 
 Net = torch.nn.Sequential
 
@@ -13,7 +13,7 @@ class Ltn:
     """Trains a network of images: for all examples there is a world that they show and that has their labels.
 
     A world is a row of the rule's truth table. An example shows it to the degree of the product of its
-    concepts' probabilities. Answers are the rule's on the likeliest concepts.
+    concepts' probabilities. Answers are the labels of the likeliest world.
 
     Args:
         epochs: passes over the train set.
@@ -81,8 +81,7 @@ class Ltn:
 
     def predict(self, test):
         _, blank = pictures(test)
-        concepts = self.predict_concepts(test).argmax(axis=2)
-        return test.true_rule.labels(np.where(blank, -1, concepts))
+        return likeliest(test, self.predict_concepts(test), blank)
 
 
 def _parts(images, size=256):

@@ -19,7 +19,7 @@ from nsl_bench.types import BLANK
 if TYPE_CHECKING:
     from nsl_bench.learners.view import View
 
-__all__ = ["Table", "Tables", "pictures", "truth_tables"]
+__all__ = ["Table", "Tables", "likeliest", "pictures", "truth_tables"]
 
 _MOST_ROWS = 200_000
 
@@ -106,6 +106,30 @@ def _table(view: View, rows: npt.NDArray[np.int64], choices: Sequence[npt.NDArra
     steps = worlds.reshape(len(worlds) * len(rows), -1)
     labels = view.true_rule.labels(steps, np.tile(rows, len(worlds)))
     return Table(worlds, labels.reshape(len(worlds), -1), tuple(choices))
+
+
+def likeliest(
+    view: View, probabilities: npt.NDArray[np.float64], blank: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int64]:
+    """int64 [n]: the labels of the likeliest world in which every step has a label.
+
+    Args:
+        view: the examples.
+        probabilities: of the concepts, [n, slots, concepts].
+        blank: bool [n, slots], the slots without an image.
+    """
+    told, logs = truth_tables(view, blank), np.log(np.maximum(probabilities, 1e-12))
+    found = np.full(len(view), -1, np.int64)
+    for start in range(0, len(told.rows), 64):
+        for table, mine in told.apart(np.arange(start, min(start + 64, len(told.rows)))):
+            rows = told.rows[mine]
+            seen = logs[rows].reshape(len(rows), -1, logs.shape[2])
+            scores = np.where((table.labels >= 0).all(axis=1), 0.0, -np.inf)[None].repeat(len(rows), 0)
+            for image, choice in enumerate(table.choices):
+                if choice[0] != BLANK:
+                    scores += seen[:, image, table.worlds[:, image]]
+            found[rows] = table.labels[scores.argmax(axis=1)]
+    return found
 
 
 def pictures(view: View, side: int = 28) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:

@@ -16,13 +16,13 @@ from nsl_bench.inference.problog.engine import answer
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Failure, Limits
 from nsl_bench.learners.semantic_loss import SemanticLoss
-from nsl_bench.learners.truth_tables import truth_tables
+from nsl_bench.learners.truth_tables import likeliest, truth_tables
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.run.concepts import concept_metrics
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.testing.toy import PatchSource, patches, view
-from nsl_bench.types import Part, Track
+from nsl_bench.types import Part, Predictions, Track
 
 LEARNER = """
 import numpy as np
@@ -135,6 +135,12 @@ def test_perception_is_learned_through_the_rule() -> None:
         "learner_concept_calibration_error",
         "concept_collapse",
     }
+
+
+def test_the_likeliest_world_has_a_label() -> None:
+    split = patches("test")
+    certain = Predictions.certain(split.concepts, 3).probabilities.astype(np.float64)
+    assert (likeliest(seen("test"), certain, split.concepts < 0) == split.labels).all()
 
 
 def test_a_large_truth_table_is_not_applicable() -> None:
