@@ -13,6 +13,7 @@ from nsl_bench.cli import Command
 from .options import (
     BOARD,
     SUBMISSIONS,
+    TRACK,
     Choice,
     Progress,
     about_options,
@@ -35,11 +36,7 @@ __all__ = ["leaderboard", "reproduce", "score_submission", "submit"]
 @click.argument("results", type=click.Path(path_type=Path))
 @about_options()
 @click.option("--learner", help="Learner to submit, if the results contain several.")
-@click.option(
-    "--track",
-    type=Choice(["symbolic", "pretrained", "few_labels", "label_only", "end_to_end"]),
-    help="Track to submit, if the results contain several.",
-)
+@click.option("--track", type=TRACK, help="Track to submit, if the results contain several.")
 @click.option(
     "--tuning-trials",
     type=click.IntRange(0, 1_000_000),

@@ -102,7 +102,8 @@ def specs_in(spec: str, kind: registry.Kind = "learner") -> Iterator[str]:
     for value in (*parsed.args, *parsed.kwargs.values()):
         with suppress(UserError):
             name = _parse(value, kind).name
-            if name in registry.names(kind) or (kind == "learner" and registry.split_code(name)):
+            foreign = name.startswith(registry.ENVIRONMENT) or registry.split_code(name)
+            if name in registry.names(kind) or (kind == "learner" and foreign):
                 yield from specs_in(value, kind)
 
 

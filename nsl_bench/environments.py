@@ -6,9 +6,10 @@
 ``requirements.txt``      what its virtual environment holds, each with its version
 ========================  ==================================================================
 
-A spec ``env:FOLDER`` or ``env:FOLDER:OPTION=VALUE`` names it. ``env:NAME`` is ``entrants/NAME`` in the
-working folder or in nsl-bench's repository. Nothing here runs the adapter or installs anything; that is the
-work of `nsl_bench.isolation.building` and `nsl_bench.isolation.foreign`.
+A spec ``env:FOLDER`` or ``env:FOLDER:OPTION=VALUE`` names it, and ``tuned:env:FOLDER`` has it tuned.
+``env:NAME`` is ``entrants/NAME`` in the working folder or in nsl-bench's repository. Nothing here runs the
+adapter or installs anything; that is the work of `nsl_bench.isolation.building` and
+`nsl_bench.isolation.foreign`.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ __all__ = [
     "entrant",
     "entrants",
     "is_environment",
+    "tuning",
 ]
 
 ADAPTER, MANIFEST, REQUIREMENTS = "adapter.py", "learner.toml", "requirements.txt"
 
 _FOLDER = "entrants"
+_TUNED = "tuned:"
 _LEAST_PYTHON = (3, 11)
 _PINNED = re.compile(r"[A-Za-z0-9][\w.-]*(\[[^\]]*\])? *(===?[^=*,\s]+|@ *\S+)( *;.*)?( *--hash=.*)?")
 _OPTION = re.compile(
@@ -109,7 +112,22 @@ class Entrant:
 
 def is_environment(spec: str) -> bool:
     """Whether a learner's spec names one with an interpreter of its own."""
-    return spec.startswith(registry.ENVIRONMENT)
+    return spec.strip().removeprefix(_TUNED).startswith(registry.ENVIRONMENT)
+
+
+def tuning(spec: str) -> dict[str, str] | None:
+    """The options of ``tuned:env:FOLDER,OPTION=VALUE``; None for a learner that is not tuned."""
+    return dict(registry.Spec.parse(spec).kwargs) if spec.strip().startswith(_TUNED) else None
+
+
+def _untuned(spec: str) -> str:
+    """The spec ``env:FOLDER:OPTIONS`` without what tunes it."""
+    if not spec.strip().startswith(_TUNED):
+        return spec.strip()
+    found = registry.Spec.parse(spec).args
+    if len(found) != 1:
+        raise UserError(f"tuned needs one learner, such as tuned:env:figs,trials=8; got '{spec}'.")
+    return found[0]
 
 
 def entrant(spec: str) -> Entrant:
@@ -118,7 +136,8 @@ def entrant(spec: str) -> Entrant:
     Raises:
         UserError: no such folder, a file is missing, or what is wrong in it.
     """
-    folder = _folder(registry.learner_spec(spec).name.removeprefix(registry.ENVIRONMENT))
+    inner = _untuned(spec)
+    folder = _folder(registry.learner_spec(inner).name.removeprefix(registry.ENVIRONMENT))
     for name in (MANIFEST, ADAPTER, REQUIREMENTS):
         if not (folder / name).is_file():
             raise UserError(f"{folder} is not a learner's folder: it has no {name}.")
@@ -135,7 +154,7 @@ def entrant(spec: str) -> Entrant:
         told.citation,
         told.description,
         told.python,
-        f"{told.version}+{digest}",
+        f"{told.version}+{digest}" if inner == spec.strip() else f"1+{told.version}+{digest}",
         requirements,
         cache.key((folder / REQUIREMENTS).read_text(encoding="utf-8"), list(_local(folder, requirements))),
     )
@@ -143,7 +162,7 @@ def entrant(spec: str) -> Entrant:
 
 def adapter_spec(spec: str, found: Entrant) -> str:
     """The spec ``FOLDER/adapter.py:CLASS:OPTIONS`` by which the adapter is created in its own interpreter."""
-    _, _, options = spec.strip().removeprefix(registry.ENVIRONMENT).partition(":")
+    _, _, options = _untuned(spec).removeprefix(registry.ENVIRONMENT).partition(":")
     return f"{found.folder / ADAPTER}:{found.learner}" + (f":{options}" if options else "")
 
 

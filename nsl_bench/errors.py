@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["Interrupted", "UserError", "did_you_mean", "unknown"]
+__all__ = ["Interrupted", "NotApplicable", "UserError", "did_you_mean", "unknown"]
 
 
 class UserError(Exception):
     """Bad input. Its text is one sentence that names what was given, what is allowed, and the fix."""
+
+
+class NotApplicable(UserError):
+    """A learner cannot take a task, whatever the data. Its text says what it lacks."""
 
 
 class Interrupted(Exception):

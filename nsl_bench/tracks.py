@@ -6,5 +6,13 @@ from typing import Literal
 
 __all__ = ["Track"]
 
-Track = Literal["symbolic", "pretrained", "few_labels", "label_only", "end_to_end"]
+Track = Literal[
+    "symbolic",
+    "pretrained",
+    "concept_labels",
+    "few_labels",
+    "known_rules",
+    "label_only",
+    "end_to_end",
+]
 """The supervision that a learner uses; results are compared inside a track."""

@@ -52,7 +52,8 @@ Status = Literal["ok", "crashed", "timeout", "out_of_memory", "invalid_output", 
 ``"ok"``; or the learner raised or died (``crashed``), used up its time (``timeout``) or memory
 (``out_of_memory``), or answered with what is no answer (``invalid_output``). ``"failed"`` is any failure in
 records of version 1, and now one that is not the learner's own. ``"not_applicable"`` is not a failure: the
-learner's inputs or outputs have a fixed size, and the run's test task has another (since version 5).
+learner cannot take the task, e.g. because its inputs or outputs have a fixed size and the run's test task has
+another (since version 5).
 """
 
 STATUSES: tuple[str, ...] = get_args(Status)

@@ -127,7 +127,12 @@ def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | 
     callback=whole_numbers,
     help="Also test with the true concepts of this many slots of each test example, e.g. 1,2,4.",
 )
-@click.option("--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda.")
+@click.option(
+    "--device",
+    default="auto",
+    show_default=True,
+    help="Device for networks (auto, cpu or cuda) and, unless auto, for learners.",
+)
 @click.option("--jobs", type=click.IntRange(1), help="Number of parallel runs. Default: one per core.")
 @click.option(
     "--executor",

@@ -31,10 +31,11 @@ import numpy.typing as npt
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.code_files import modules_used, specs_in
-from nsl_bench.errors import UserError
+from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.guarded import call, wire
 from nsl_bench.isolation import denied, sandbox
 from nsl_bench.learners.base import fixed_sizes, takes_validation, tuning_of, version_of
+from nsl_bench.learners.known_rule import KnownRule
 from nsl_bench.learners.view import Images, LabelledImages, Slots, TrackError, View
 from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
 
@@ -187,6 +188,7 @@ class RemoteView(View):
         self.track = card["track"]
         self.part = card["part"]
         self.time_limit = card["time_limit"]
+        self.device = card["device"]
         self._n = card["n"]
         self._benchmark = cast(Benchmark, _RemoteBenchmark(card, channel))
         self._metadata: dict[str, npt.NDArray[Any]] = card["metadata"]
@@ -205,6 +207,16 @@ class RemoteView(View):
         """Images that are not in any example, with their symbols."""
         told = self._channel.ask("few_labels", view=self._id)
         return LabelledImages(told["images"], told["targets"], tuple(told["values"]))
+
+    @cached_property
+    def true_rule(self) -> KnownRule:
+        """The rule that labels the data, each form of which the harness sends when asked."""
+        self._may_know_the_rule()
+        return KnownRule(self._ask_the_rule, self._n)
+
+    def _ask_the_rule(self, form: str, *given: Any) -> Any:
+        told = {"concepts": given[0], "rows": given[1]} if given else {}
+        return self._channel.ask("true_rule", view=self._id, form=form, **told)
 
     @cached_property
     def literals(self) -> npt.NDArray[np.bool_]:
@@ -233,8 +245,12 @@ class _Host:
         self.channel = channel
         self.learner: Any = None
 
-    def make(self, learner: str, seed: int) -> dict[str, Any]:
-        self.learner = registry.create("learner", learner, seed=seed)
+    def make(self, learner: str, seed: int, tuned: dict[str, str] | None = None) -> dict[str, Any]:
+        if tuned is None:
+            self.learner = registry.create("learner", learner, seed=seed)
+        else:  # an adapter, in whose interpreter `tuned` has no entry point
+            spec = registry.Spec("nsl_bench.learners.tuned:Tuned", (learner,), tuned)
+            self.learner = registry.create("learner", spec, seed=seed)
         kind = type(self.learner)
         track = getattr(self.learner, "track", "pretrained")
         version = version_of(self.learner, learner)
@@ -395,6 +411,8 @@ def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
                 traceback.print_exception(type(error), error, trace)
             sys.stdout.flush()
         status = "out_of_memory" if starved else "crashed"
+        if isinstance(error, NotApplicable):
+            status = "not_applicable"
         return {"error": short, "status": status, "denied": denied.denied_by(error)}
 
 

@@ -182,7 +182,7 @@ class CommandLearner(FolderLearner):
         assert self._train is not None
         seconds = None if self._limits is None else self._limits.time
         about = {"seed": self._seed, "time_limit": seconds}
-        images = self._train.track in ("few_labels", "label_only", "end_to_end")
+        images = self._train.track not in ("symbolic", "pretrained")
         task_folders.write(
             self.folder, self._train, test, self._validation, images=images, about=about, form=self._form
         )

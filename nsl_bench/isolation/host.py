@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from nsl_bench.code_files import comes_with_us
-from nsl_bench.environments import adapter_spec, entrant, is_environment
+from nsl_bench.environments import adapter_spec, entrant, is_environment, tuning
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.adapter import adapter_process
@@ -75,7 +75,9 @@ class IsolatedLearner:
 
     def _start(self, spec: str) -> None:
         own = entrant(spec) if is_environment(spec) else None
+        more: dict[str, Any] = {}
         if own is not None:
+            more = {"tuned": tuning(spec)}
             self._process, self.libraries = adapter_process(own, self._limits, self._seed)
             spec = adapter_spec(spec, own)
         else:
@@ -83,7 +85,7 @@ class IsolatedLearner:
             self._process = Process(limits, code=sandbox.code_places(spec), seed=self._seed)
         self.isolation = dict(self._process.force)
         try:
-            made = self._process.call("make", least=_LEAST_SECONDS, learner=spec, seed=self._seed)
+            made = self._process.call("make", least=_LEAST_SECONDS, learner=spec, seed=self._seed, **more)
             self.stands_for = str(made["name"])
             self.track, self.version = str(made["track"]), str(made["version"])
             if own is not None:
@@ -157,7 +159,9 @@ class IsolatedLearner:
         view = self._views.get(question.get("view", 0))
         if view is None:
             return {"error": "The view does not exist.", "kind": "user"}
-        return answer(view, question)
+        before = view.given_time[0]
+        told = answer(view, question)
+        return {**told, "given": view.given_time[0] - before}
 
     def predict_proba(self, test: View) -> Any:
         """The learner's predictions, not yet checked."""
@@ -335,6 +339,7 @@ def card_of(view: View) -> dict[str, Any]:
         "part": view.part,
         "n": len(view),
         "time_limit": view.time_limit,
+        "device": view.device,
         "label_names": space.names,
         "label_atoms": space.atoms,
         "slots": view.slots,
@@ -399,11 +404,26 @@ def _answer(view: View, question: dict[str, Any]) -> Any:
     if what == "few_labels":
         few = view.few_labels
         return {"images": few.images, "targets": few.targets, "values": few.values}
+    if what == "true_rule":
+        return _form(view, str(question["form"]), question)
     if what == "step_atom":
         return view.step_atom(str(question["atom"]), int(question["step"]))
     if what in _ASKED:
         return getattr(view, what)
     raise UserError(f"A view has no '{str(what)[:50]}'.")
+
+
+def _form(view: View, form: str, question: dict[str, Any]) -> Any:
+    """A form of the true rule, which the view refuses outside its track."""
+    rule = view.true_rule
+    if form == "labels":
+        concepts, rows = (np.asarray(question[name]) for name in ("concepts", "rows"))
+        if {concepts.dtype.kind, rows.dtype.kind} != {"i"}:
+            raise UserError("The concepts and rows of the true rule must be whole numbers.")
+        return rule.labels(concepts, rows)
+    if form in ("asp", "problog"):
+        return asdict(rule.asp if form == "asp" else rule.problog)
+    raise UserError(f"The true rule has no form '{form[:50]}'.")
 
 
 def _images(view: View, rows: list[int]) -> dict[str, Any]:

@@ -141,7 +141,10 @@ class Process:
         time_limit = None if self.limits.time is None else max(least, self.limits.time)
         reply = self._wait(time_limit, answer, message)
         if "error" in reply:
-            status: Status = "out_of_memory" if reply.get("status") == "out_of_memory" else "crashed"
+            told = reply.get("status")
+            status: Status = "crashed"
+            if told == "out_of_memory" or (told == "not_applicable" and do in ("make", "fit")):
+                status = told
             text = f"Out of memory: {reply['error']}" if status == "out_of_memory" else str(reply["error"])
             if hint := denied.advice(reply.get("denied"), self.limits):
                 text = f"{text.rstrip('.')}.{hint}"
@@ -196,7 +199,9 @@ class Process:
                         if events & selectors.EVENT_READ:
                             reply, question = self._receive()
                             if question is not None:
-                                left = memoryview(self._answered(answer, question))
+                                message, free = self._answered(answer, question)
+                                left = memoryview(message)
+                                deadline = None if deadline is None else deadline + free
                                 selector.modify(self._channel, selectors.EVENT_READ | selectors.EVENT_WRITE)
                             if reply is not None:
                                 return reply
@@ -228,10 +233,13 @@ class Process:
             return None, None
         return message, None
 
-    def _answered(self, answer: Answer | None, question: dict[str, Any]) -> bytes:
+    def _answered(self, answer: Answer | None, question: dict[str, Any]) -> tuple[bytes, float]:
+        """The reply to a question, and the seconds of it that do not count as the learner's."""
         if answer is None:
-            return wire.encode({"error": "nothing can be asked now", "kind": "user"})
-        return wire.encode(answer(question))
+            return wire.encode({"error": "nothing can be asked now", "kind": "user"}), 0.0
+        told = answer(question)
+        free = float(told.pop("given", 0.0))
+        return wire.encode(told), free
 
     def _hear(self) -> None:
         said = self._warm.hear(1.0)

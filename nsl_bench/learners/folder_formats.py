@@ -106,8 +106,8 @@ def _flat(row: Mapping[str, Any], slots: Sequence[str], concepts: Sequence[str])
         elif name == "probabilities":
             for slot, told in zip(slots, value, strict=True):
                 flat |= {f"p_{slot}_{concept}": p for concept, p in zip(concepts, told, strict=True)}
-        elif name == "facts":
-            flat["facts"] = " ".join(f"{fact}." for fact in value)
+        elif name in ("facts", "problog_facts"):
+            flat[name] = " ".join(f"{fact}." for fact in value)
         else:
             flat[name] = value
     return flat

@@ -7,6 +7,10 @@
 ``test.parquet``      the same without ``label``
 ``labelled.parquet``  the labelled images of the track ``few_labels``: ``images`` (a list over places) and
                       ``symbol_K``, the value of each symbol, of which ``task.json`` has the number
+``true_rule.lp``      track ``known_rules``: the rule that labels the data, ASP, without the background
+``true_rule.pl``      the same in ProbLog, with the background knowledge; ``true_rule`` in ``task.json`` has
+                      for each slot and concept the facts that hold if the slot shows the concept
+                      (``facts``, ``problog_facts``)
 ``background.lp``     background knowledge, ASP (not for the track ``end_to_end``)
 ``test_background.lp``  that of the test task, where it is another one (`nsl_bench.run.structure`)
 ``bias.las``          language bias, mode declarations (not for the track ``end_to_end``)
@@ -17,7 +21,9 @@ sequences), ``label`` (a label's name; train only), ``meta_NAME`` for each meta-
 slots of PNG bytes, null for a blank; where the track has images and they were asked for), and in the tracks
 with concepts ``concepts`` (a list over slots of names, null for a blank),
 ``probabilities`` (a list over slots of lists over the concepts of ``task.json``) and ``facts`` (the example's
-facts, as a logic program sees it).
+facts, as a logic program sees it). In the track ``concept_labels``, train and validation examples have
+``concepts`` and ``facts``. In the track ``known_rules``, ``facts`` and ``problog_facts`` are those of an
+example's metadata and step.
 
 Commands can ask for CSV or JSON instead of parquet (`nsl_bench.learners.folder_formats`).
 
@@ -97,7 +103,7 @@ def write(
     if train.track != "end_to_end":
         (folder / "background.lp").write_text(train.background, encoding="utf-8")
         (folder / "bias.las").write_text(train.bias, encoding="utf-8")
-    if train.track in ("symbolic", "pretrained"):
+    if train.track in ("symbolic", "pretrained", "concept_labels", "known_rules"):
         task["concepts"] = list(train.concept_space.concepts)
         task["background_concept"] = train.concept_space.background
     if train.track == "few_labels" and images:
@@ -105,6 +111,8 @@ def write(
         task["labelled"] = {"examples": len(few.targets), "values": list(few.values)}
         places = [str(place) for place in range(few.images.shape[1])]
         write_table(folder / "labelled", _labelled(few), form, places, ())
+    if train.track == "known_rules":
+        task["true_rule"] = _true_rule(folder, train)
     text = json.dumps(task, indent=2, ensure_ascii=False)
     (folder / "task.json").write_text(text + "\n", encoding="utf-8")
     for name, view in views.items():
@@ -120,10 +128,15 @@ def _columns(view: View, images: bool) -> dict[str, Any]:
     with contextlib.suppress(TrackError):
         columns["label"] = [view.label_names[k] for k in view.labels.tolist()]
     columns |= {f"meta_{name}": np.asarray(column) for name, column in view.metadata.items()}
-    if view.track in ("symbolic", "pretrained"):
+    told = view.track in ("symbolic", "pretrained")
+    if told or (view.track == "concept_labels" and "label" in columns):
         columns["concepts"] = pa.array(view.concepts, pa.list_(pa.string()))
-        columns["probabilities"] = _nested(view.probabilities)
+        if told:
+            columns["probabilities"] = _nested(view.probabilities)
         columns["facts"] = pa.array([list(facts) for facts in view.contexts], pa.list_(pa.string()))
+    if view.track == "known_rules":
+        for name, program in (("facts", view.true_rule.asp), ("problog_facts", view.true_rule.problog)):
+            columns[name] = pa.array([list(facts) for facts in program.contexts], pa.list_(pa.string()))
     if images:
         known: dict[bytes, bytes] = {}  # sources have few images, which come again and again
         try:
@@ -135,6 +148,14 @@ def _columns(view: View, images: bool) -> dict[str, Any]:
         else:
             columns["images"] = pa.array(shown, pa.list_(pa.binary()))
     return columns
+
+
+def _true_rule(folder: Path, train: View) -> dict[str, Any]:
+    """Write the true rule's programs; the facts of its slots and concepts."""
+    rule = train.true_rule
+    (folder / "true_rule.lp").write_text(rule.asp.text, encoding="utf-8")
+    (folder / "true_rule.pl").write_text(rule.problog.text, encoding="utf-8")
+    return {"facts": rule.asp.facts, "problog_facts": rule.problog.facts}
 
 
 def _labelled(few: LabelledImages) -> dict[str, Any]:

@@ -4,35 +4,41 @@ A view holds what its track allows and nothing else; asking for more raises a se
 is not allowed is not in the object either: a test view is made without labels, and concepts are the
 network's predictions unless the track is told the true ones.
 
-=================  ==========  ===========  ===========  ===========  ===========
-allowed            symbolic    pretrained   few_labels   label_only   end_to_end
-=================  ==========  ===========  ===========  ===========  ===========
-labels (train)     yes         yes          yes          yes          yes
-images             no          yes          yes          yes          yes
-meta-data          yes         yes          yes          yes          yes
-concepts           the true    predicted    of a few     no           no
-knowledge, bias    yes         yes          yes          yes          no
-=================  ==========  ===========  ===========  ===========  ===========
+================  ===============  ======  ===================  =========  ================
+track             labels (train)   images  concepts             true rule  knowledge, bias
+================  ===============  ======  ===================  =========  ================
+symbolic          yes              no      the true             no         yes
+pretrained        yes              yes     predicted            no         yes
+concept_labels    yes              yes     the true in train    no         yes
+few_labels        yes              yes     of a few images      no         yes
+known_rules       yes              yes     no                   yes        yes
+label_only        yes              yes     no                   no         yes
+end_to_end        yes              yes     no                   no         no
+================  ===============  ======  ===================  =========  ================
 
-With few labels, the concepts of the train and test examples are unknown; the view has some other images with
-theirs (`View.few_labels`).
+All tracks have metadata. With concept labels, train and validation examples have their true concepts beside
+the images, and test examples have images alone. With few labels, the concepts of the train and test examples
+are unknown; the view has some other images with theirs (`View.few_labels`). With known rules, the view has
+the rule that labels the data (`View.true_rule`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.data.splits import assign_images
 from nsl_bench.errors import UserError
-from nsl_bench.seeding import generator, stable_hash
+from nsl_bench.learners.known_rule import KnownRule, rule_of
+from nsl_bench.learners.shown import Images, LabelledImages, Slots, few_labels_of
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
 from nsl_bench.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Predictions, Split, Track
@@ -40,14 +46,11 @@ from nsl_bench.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Pr
 if TYPE_CHECKING:
     from nsl_bench.learners.literals import Literals
 
-__all__ = ["Images", "LabelledImages", "TrackError", "View"]
+__all__ = ["Images", "LabelledImages", "Slots", "TrackError", "View"]
 
-_WITH_CONCEPTS = frozenset({"symbolic", "pretrained", "few_labels"})
-_WITH_KNOWLEDGE = frozenset({"symbolic", "pretrained", "few_labels", "label_only"})
-_WITH_IMAGES = frozenset({"pretrained", "few_labels", "label_only", "end_to_end"})
-
-Slots = list[npt.NDArray[np.uint8] | None]
-"""The images of one example, one a slot: uint8 [height, width, channels], None for a blank slot."""
+_WITH_CONCEPTS = frozenset({"symbolic", "pretrained", "concept_labels", "few_labels"})
+_WITH_KNOWLEDGE = frozenset(get_args(Track)) - {"end_to_end"}
+_WITH_IMAGES = frozenset(get_args(Track)) - {"symbolic"}
 
 
 class TrackError(UserError, AttributeError):
@@ -55,62 +58,6 @@ class TrackError(UserError, AttributeError):
 
     It is an `AttributeError` too, so ``hasattr(split, "labels")`` works.
     """
-
-
-class Images(Sequence[Slots]):
-    """Images of a split's examples, rendered on demand.
-
-    Args:
-        split: examples with images.
-        source: image source.
-        shift: shift of the shifted examples.
-    """
-
-    def __init__(self, split: Split, source: ImageSource, shift: Shift | None) -> None:
-        if split.n_shifted and shift is None:
-            raise ValueError("some examples are shifted, but no shift is given")
-        self._split, self._source, self._shift = split, source, shift
-
-    def __len__(self) -> int:
-        return len(self._split)
-
-    @overload
-    def __getitem__(self, i: int) -> Slots: ...
-    @overload
-    def __getitem__(self, i: slice) -> list[Slots]: ...
-    def __getitem__(self, i: int | slice) -> Slots | list[Slots]:
-        if isinstance(i, slice):
-            return [self[j] for j in range(*i.indices(len(self)))]
-        if not -len(self) <= i < len(self):
-            raise IndexError(f"example {i} of {len(self)}")
-        row = self._split.images[i]
-        full = row != BLANK
-        rendered = iter(self._render(row[full].astype(np.int64), shifted=bool(self._split.shifted[i])))
-        return [next(rendered) if there else None for there in full.tolist()]
-
-    def __iter__(self) -> Iterator[Slots]:
-        return (self[i] for i in range(len(self)))
-
-    def _render(self, indices: npt.NDArray[np.int64], *, shifted: bool) -> npt.NDArray[np.uint8]:
-        """uint8 [m, height, width, channels]: images of the split's part of the pool."""
-        if shifted and self._shift is not None:
-            return self._shift.render(self._source, self._split.pool, indices)
-        return self._source.render(self._split.pool, indices, self._source.variants[0])
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledImages:
-    """The labelled samples of the track ``few_labels``.
-
-    Attributes:
-        images: uint8 [m, places, height, width, channels]; zeros where nothing is shown.
-        targets: int64 [m, symbols], the value of each symbol.
-        values: number of values of each symbol.
-    """
-
-    images: npt.NDArray[np.uint8]
-    targets: npt.NDArray[np.int64]
-    values: tuple[int, ...]
 
 
 class View:
@@ -132,7 +79,10 @@ class View:
         part: ``"train"`` or ``"test"``.
         time_limit: wall-clock seconds for `fit`; None for no limit. A learner that stops before the limit
             keeps its result; one that exceeds it is stopped.
+        device: where torch should compute: ``"cpu"``, ``"cuda"`` ...
     """
+
+    device: str = "cpu"
 
     def __init__(
         self,
@@ -150,6 +100,7 @@ class View:
         self.part: Part = split.part
         self.time_limit = time_limit
         self._n = len(split)
+        self._given = [0.0, 0.0]  # shared by copies of the view
         self._benchmark = benchmark
         self._metadata = dict(split.metadata)
         self._sequences, self._steps = split.sequences, split.steps
@@ -157,6 +108,10 @@ class View:
         self._predictions = predictions if track in _WITH_CONCEPTS else None
         if track == "few_labels" and source is not None:
             self._predictions = None  # concepts are told in place of images, never beside them
+        if track == "concept_labels" and source is not None:
+            known = labelled and split.part != "test"
+            space = benchmark.concept_space
+            self._predictions = Predictions.certain(split.concepts, len(space)) if known else None
         hidden = replace(
             split, concepts=np.full_like(split.concepts, BLANK), labels=np.zeros_like(split.labels)
         )
@@ -164,7 +119,7 @@ class View:
         self._images = Images(hidden, source, shift) if source is not None and with_images else None
         self._few: tuple[FewLabels, ImageSource] | None = None
         if with_images and source is not None and track == "few_labels" and split.part == "train":
-            self._few = (_few_labels(split, benchmark, source), source)
+            self._few = (few_labels_of(split, benchmark, source), source)
 
     def __len__(self) -> int:
         return self._n
@@ -176,6 +131,10 @@ class View:
         """The same examples without labels, like a test set."""
         other = copy.copy(self)
         other._labels = None
+        if self.track == "concept_labels" and self.has_images:
+            other._predictions = None
+            for name in ("concepts", "literals", "contexts", "sequence_contexts"):
+                other.__dict__.pop(name, None)
         return other
 
     @property
@@ -271,6 +230,18 @@ class View:
         shown = few.images != BLANK
         images[shown] = source.render("network", few.images[shown].astype(np.int64), source.variants[0])
         return LabelledImages(images, few.targets, few.values)
+
+    @cached_property
+    def true_rule(self) -> KnownRule:
+        """The rule that labels the data: in ASP, in ProbLog, and as a function (track ``known_rules``).
+
+        Raises:
+            TrackError: the track does not have it, or the task has none.
+        """
+        self._may_know_the_rule()
+        if not self._benchmark.true_rule:
+            raise TrackError(f"The rule that labels the data of {self.benchmark_name} is unknown.")
+        return rule_of(self._benchmark, self._metadata, self._steps)
 
     @property
     def symbols(self) -> tuple[tuple[str, ...], ...]:
@@ -384,17 +355,32 @@ class View:
         Raises:
             TrackError: the track has no concepts.
         """
-        return self._vocabulary.values(self.concept_ids, self._metadata)
+        with self._giving():
+            return self._vocabulary.values(self.concept_ids, self._metadata)
 
     @property
     def literal_names(self) -> tuple[str, ...]:
         """Column names of `literals`."""
-        return self._vocabulary.names
+        with self._giving():
+            return self._vocabulary.names
 
     @property
     def literal_bodies(self) -> tuple[tuple[str, ...], ...]:
         """For each column of `literals`, ASP atoms that hold together exactly where it is true."""
-        return self._vocabulary.bodies
+        with self._giving():
+            return self._vocabulary.bodies
+
+    @property
+    def given_time(self) -> tuple[float, float]:
+        """Wall and CPU seconds of computing `literals`, which are an input and no part of learning."""
+        return self._given[0], self._given[1]
+
+    @contextlib.contextmanager
+    def _giving(self) -> Iterator[None]:
+        clock, cpu = time.perf_counter(), time.process_time()
+        yield
+        self._given[0] += time.perf_counter() - clock
+        self._given[1] += time.process_time() - cpu
 
     @property
     def _vocabulary(self) -> Literals:
@@ -462,19 +448,17 @@ class View:
         if self._predictions is None:
             if self.track == "few_labels":
                 raise TrackError(f"Learners of the track 'few_labels' get a few labelled images, not {what}.")
+            if self.track == "concept_labels":
+                raise TrackError(f"Only examples with labels have {what} in the track 'concept_labels'.")
             if self.track in _WITH_CONCEPTS:
                 raise TrackError(f"No {what} are available here: this view was made without a network.")
             raise TrackError(f"Learners of the track '{self.track}' get images, not {what}.")
         return self._predictions
 
+    def _may_know_the_rule(self) -> None:
+        if self.track != "known_rules":
+            raise TrackError(f"Learners of the track '{self.track}' do not get the true rule.")
+
     def _knows(self, what: str) -> None:
         if self.track not in _WITH_KNOWLEDGE:
             raise TrackError(f"Learners of the track '{self.track}' do not get {what}.")
-
-
-def _few_labels(split: Split, benchmark: Benchmark, source: ImageSource) -> FewLabels:
-    """The labelled samples for a train set, which decides them; their images are the network's."""
-    rng = generator("few_labels", benchmark.name, benchmark.version, stable_hash(split.images.tolist()))
-    few = benchmark.few_labels(rng)
-    empty = Split("train", benchmark.concept_space, few.concepts, np.zeros(len(few.concepts), np.int16))
-    return replace(few, images=assign_images(empty, source.labels("network"), rng).images)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+from nsl_bench.learners.view import View
 
 __all__ = ["Effort"]
 
@@ -16,7 +18,8 @@ class Effort:
     """Measures the costs of a learner.
 
     Wall time includes what the harness does for the learner, such as rendering the images that it asks for,
-    and increases on a busy machine. CPU time is the learner's own if the learner has its own process.
+    and increases on a busy machine. It excludes computing a view's literals. CPU time is the learner's own if
+    the learner has its own process.
 
     Args:
         learner: the learner. With a method ``usage()``, it has processes of its own. Otherwise it works in
@@ -36,9 +39,22 @@ class Effort:
         return float(used.cpu_seconds)
 
     @contextlib.contextmanager
-    def of(self, doing: str) -> Iterator[None]:
-        """Measure a block. The results are ``DOING_time`` and ``DOING_cpu_time``, in seconds."""
-        clock, cpu = time.perf_counter(), self._cpu()
+    def of(self, doing: str, *views: View) -> Iterator[None]:
+        """Measure a block. The results are ``DOING_time`` and ``DOING_cpu_time``, in seconds.
+
+        Args:
+            doing: name of the numbers.
+            views: what the learner is handed; the time of computing their literals does not count.
+        """
+        clock, cpu = time.perf_counter() - _given(views, 0), self._cpu() - self._given_cpu(views)
         yield
-        self.numbers[f"{doing}_time"] = time.perf_counter() - clock
-        self.numbers[f"{doing}_cpu_time"] = max(0.0, self._cpu() - cpu)
+        self.numbers[f"{doing}_time"] = max(0.0, time.perf_counter() - _given(views, 0) - clock)
+        self.numbers[f"{doing}_cpu_time"] = max(0.0, self._cpu() - self._given_cpu(views) - cpu)
+
+    def _given_cpu(self, views: Sequence[View]) -> float:
+        """What was used in this process, which is not that of a learner with processes of its own."""
+        return 0.0 if hasattr(self._learner, "usage") else _given(views, 1)
+
+
+def _given(views: Sequence[View], which: int) -> float:
+    return sum(view.given_time[which] for view in views)

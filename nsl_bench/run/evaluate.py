@@ -16,7 +16,7 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split, task_of_split
 from nsl_bench.environments import is_environment
-from nsl_bench.errors import UserError
+from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.guarded.call import Allowance
 from nsl_bench.isolation.command import CommandLearner
 from nsl_bench.isolation.host import IsolatedLearner
@@ -45,10 +45,6 @@ __all__ = ["Bench", "Outcome", "Setup"]
 
 _KEPT: dict[Part, int] = {"train": 4, "validation": 4, "test": 32}
 """How many parts are kept: learners share a train set in turn, repeats share all the test sets."""
-
-
-class _NotApplicable(Exception):
-    """A learner whose sizes are fixed, and a test task that has others."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,7 @@ class Bench:
     """Does runs. It caches what runs share: image sources, networks, and the data of recent settings.
 
     Args:
-        device: device for networks.
+        device: device for networks and, unless it is "auto", for learners.
         workers: number of rendering processes; results do not depend on it.
         limits: resource limits of each learner in its sandbox; None to run learners in this process.
         data_seed: secret seed for the data of sealed jobs.
@@ -165,7 +161,7 @@ class Bench:
                 status, message, output = failure.status, str(failure), failure.output
             except InvalidOutput as error:
                 status, message = "invalid_output", str(error)
-            except _NotApplicable as error:
+            except NotApplicable as error:
                 status, message = "not_applicable", str(error)
             if isinstance(learner, IsolatedLearner | CommandLearner):
                 isolation, log = learner.isolation, learner.log()
@@ -206,14 +202,18 @@ class Bench:
 
     @staticmethod
     def _check_applies(learner: Any, material: Material) -> None:
-        """Raise if a learner cannot change the sizes that differ between train and test task."""
+        """Raise if a learner cannot take the task: no rule to be known, or sizes that it cannot change."""
+        if material.track == "known_rules" and not (
+            material.benchmark.true_rule and material.tested.true_rule
+        ):
+            raise NotApplicable(f"{material.tested.name} has no true rule that learners could be handed.")
         if material.test_task is None:
             return
         with blaming("make"):
             fixed = fixed_sizes(learner)
         changed = changed_sizes(material.benchmark, material.tested, fixed)
         if changed:
-            raise _NotApplicable(
+            raise NotApplicable(
                 f"The learner's sizes are fixed, and {material.tested.name} has {' and '.join(changed)}."
             )
 
@@ -339,6 +339,7 @@ class Bench:
             partial(self._part, job, "validation") if job.splits is None else None,
             tested,
             images,
+            "cpu" if self.device == "auto" else self.device,
         )
 
     def _part(self, job: Job, part: Part) -> Data:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError
+from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.guarded.call import Allowance, Ended
 from nsl_bench.isolation.command import CommandLearner
 from nsl_bench.isolation.limits import Failure, Lost
@@ -86,6 +86,7 @@ class Material:
         validation: creates the validation set, for learners that take one; None if there is none.
         test_task: the task that the test set is of, if it is another one than `benchmark`.
         test_source: its image source.
+        device: where learners should compute.
     """
 
     benchmark: Benchmark
@@ -96,6 +97,7 @@ class Material:
     validation: Callable[[], Data] | None = None
     test_task: Benchmark | None = None
     test_source: ImageSource | None = None
+    device: str = "cpu"
 
     @property
     def tested(self) -> Benchmark:
@@ -117,7 +119,7 @@ class Material:
         if truth:
             predictions = Predictions.certain(data.split.concepts, len(task.concept_space))
         hidden = truth or self.track == "symbolic"
-        return View(
+        view = View(
             data.split,
             task,
             self.track,
@@ -126,6 +128,8 @@ class Material:
             shift=None if truth else data.shift,
             labelled=labelled,
         )
+        view.device = self.device
+        return view
 
     def tests(self) -> dict[str, View]:
         """The view of the test set for each evaluation.
@@ -135,7 +139,7 @@ class Material:
         views: dict[str, View] = {}
         if self.track != "symbolic":
             views["framework"] = self.view(self.test, labelled=False)
-        if self.track in ("symbolic", "pretrained", "few_labels"):
+        if self.track in ("symbolic", "pretrained", "concept_labels", "few_labels"):
             views["hypothesis"] = self.view(self.test, labelled=False, truth=True)
         return views
 
@@ -193,8 +197,7 @@ def measure_learner(
     found = Measured()
     effort = Effort(learner)
     if learned is None:
-        with blaming("fit"), effort.of("learning"):
-            learner = _fitted(learner, material, found)
+        learner = _fitted(learner, material, found, effort)
         learned = Learned(learner, dict(effort.numbers), found.validation_hash)
     learner, found.learned, found.validation_hash = learned.learner, learned, learned.validation_hash
     effort.numbers.update(learned.numbers)
@@ -226,15 +229,16 @@ def measure_learner(
     return found
 
 
-def _fitted(learner: Any, material: Material, found: Measured) -> Any:
+def _fitted(learner: Any, material: Material, found: Measured, effort: Effort) -> Any:
     """The learner that learned, which may be another object."""
     train = material.view(material.train)
-    if material.validation is None or not takes_validation(learner):
-        fitted = learner.fit(train)
-    else:
+    more: dict[str, View] = {}
+    if material.validation is not None and takes_validation(learner):
         validation = material.validation()
         found.validation_hash = validation.content_hash
-        fitted = learner.fit(train, validation=material.view(validation))
+        more = {"validation": material.view(validation)}
+    with blaming("fit"), effort.of("learning", train, *more.values()):
+        fitted = learner.fit(train, **more)
     return learner if fitted is None else fitted
 
 
@@ -243,7 +247,7 @@ def _answers(learner: Any, views: Mapping[str, View], effort: Effort) -> dict[st
     answering = "command" if isinstance(learner, CommandLearner) else "predict"
     answers: dict[str, Answered] = {}
     for name, view in views.items():
-        timed = contextlib.nullcontext() if answers else effort.of("prediction")
+        timed = contextlib.nullcontext() if answers else effort.of("prediction", view)
         with contextlib.suppress(Unanswered), blaming(answering), timed:
             answers[name] = answers_of(learner, view)
     return answers
@@ -368,11 +372,15 @@ def blaming(doing: str) -> Iterator[None]:
     except (Lost, InvalidOutput, Unanswered):
         raise
     except Failure as failure:
+        if failure.status == "not_applicable":
+            raise
         raise Failure(failure.status, f"{doing}: {failure}", failure.output) from failure
     except MemoryError as error:
         raise Failure("out_of_memory", f"{doing}: Out of memory: {error}".removesuffix(": ")) from error
     except Ended as ended:
         raise Failure(ended.status, f"{doing}: {ended}") from ended
+    except NotApplicable as error:
+        raise Failure("not_applicable", str(error)) from error
     except UserError as error:
         raise Failure("crashed", f"{doing}: {error}") from error
     except Exception as error:  # a learner may be anybody's code, and may raise anything

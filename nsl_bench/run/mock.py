@@ -142,7 +142,7 @@ def mock_views(benchmark: Benchmark, track: Track, seed: int = 0) -> tuple[View,
     tests: dict[str, View] = {}
     if track != "symbolic":
         tests["framework"] = View(split, benchmark, track, predictions=seen, source=images, labelled=False)
-    if track in ("symbolic", "pretrained"):
+    if track in ("symbolic", "pretrained", "concept_labels"):
         tests["hypothesis"] = View(split, benchmark, track, predictions=truth, labelled=False)
     return shown["train"], shown["validation"], tests
 

@@ -42,9 +42,23 @@ class Plain(Joint):
 
 class Few(Joint):
     track = "few_labels"
+
+
+class Bottleneck(Joint):
+    track = "concept_labels"
+
+
+class Told(Joint):
+    track = "known_rules"
 """
-NEW: dict[Track, str] = {"label_only": "Joint", "end_to_end": "Plain", "few_labels": "Few"}
-FRAMEWORK_ALONE: tuple[Track, ...] = ("label_only", "end_to_end")
+NEW: dict[Track, str] = {
+    "label_only": "Joint",
+    "end_to_end": "Plain",
+    "few_labels": "Few",
+    "concept_labels": "Bottleneck",
+    "known_rules": "Told",
+}
+FRAMEWORK_ALONE: tuple[Track, ...] = ("label_only", "end_to_end", "known_rules")
 
 
 @pytest.fixture(scope="module")

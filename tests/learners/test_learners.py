@@ -130,6 +130,9 @@ def test_ffnsl_says_none_and_several() -> None:
         ("fcn:epochs=0", "epochs must be 1 or more; got 0"),
         ("cart:leaf=0", "leaf must be 1 or more; got 0"),
         ("slot_cnn:batch=0", "batch must be 1 or more; got 0"),
+        ("vit:width=6", "width must be a multiple of 4; got 6"),
+        ("vit:dropout=1", "dropout must be at least 0 and below 1; got 1"),
+        ("semantic_loss:batch=0", "batch must be 1 or more; got 0"),
         ("slot_cnn:patience=-1", "patience must be 0 or more; got -1"),
     ],
 )
@@ -152,6 +155,20 @@ def test_a_network_learns_labels_from_the_images_of_all_slots() -> None:
     assert (given.argmax(axis=1) == patches("test").labels).mean() > 0.6 and learner.epochs_ == 25
     again = registry.create("learner", "slot_cnn:epochs=25,outputs=8,learning_rate=0.003,patience=25", seed=0)
     assert np.array_equal(probabilities_of(again.fit(train, validation=train), test), given)
+
+
+def test_a_transformer_learns_labels_from_the_images_of_all_slots() -> None:
+    spec = "vit:epochs=20,layers=1,width=32,learning_rate=0.003,dropout=0,patience=20"
+    train, test = (
+        view(split, "end_to_end", source=PatchSource(), labelled=labelled)
+        for split, labelled in ((patches(), True), (patches("test"), False))
+    )
+    given = [
+        probabilities_of(registry.create("learner", spec, seed=0).fit(train, validation=train), test)
+        for _ in range(2)
+    ]
+    assert np.array_equal(*given) and given[0].sum(axis=1) == pytest.approx(np.ones(60))
+    assert (given[0].argmax(axis=1) == patches("test").labels).mean() > 0.6
 
 
 def test_an_unknown_rule_learner() -> None:

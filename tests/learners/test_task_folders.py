@@ -15,7 +15,7 @@ import pytest
 from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.learners.folder_formats import Format
 from nsl_bench.learners.task_folders import read_predictions, read_rules, write
-from nsl_bench.testing.toy import PatchSource, patches, view
+from nsl_bench.testing.toy import Patches, PatchSource, patches, view
 from nsl_bench.types import Track
 
 IDS = [f"test-{i}" for i in range(6)]
@@ -65,6 +65,37 @@ def test_a_few_labelled_images_are_in_the_folder_of_their_track(form: Format, tm
     assert shown["symbol_0"].tolist() == few.targets[:, 0].tolist() and "label" not in shown
     first = shown["images"][0][0] if form == "parquet" else (path.parent / shown["image_0"][0]).read_bytes()
     assert first.startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_the_true_rule_is_in_the_folder_of_its_track(form: Format, tmp_path: Path) -> None:
+    train, test = (
+        view(patches(part), "known_rules", source=PatchSource(), labelled=part == "train")
+        for part in ("train", "test")
+    )
+    write(tmp_path / "f", train, test, about={}, form=form)
+    assert (tmp_path / "f" / "true_rule.lp").read_text() == Patches().true_rule
+    assert "nsl_label(1) :- " in (tmp_path / "f" / "true_rule.pl").read_text()
+    told = json.loads((tmp_path / "f" / "task.json").read_text())
+    assert told["true_rule"]["facts"][1][0] == ["patch(right,dark)"] and "concepts" in told
+    path = tmp_path / "f" / f"test.{form}"
+    shown = pd.read_parquet(path) if form == "parquet" else pd.read_csv(path)
+    shelf = patches("test").metadata["shelf"][0]
+    wanted = [f"shelf({shelf})"] if form == "parquet" else f"shelf({shelf})."
+    assert (shown["facts"][0].tolist() if form == "parquet" else shown["facts"][0]) == wanted
+    assert {"concepts", "probabilities", "label"}.isdisjoint(shown)
+
+
+def test_true_concepts_are_beside_the_train_images_alone(tmp_path: Path) -> None:
+    train, test = (
+        view(patches(part), "concept_labels", source=PatchSource(), labelled=part == "train")
+        for part in ("train", "test")
+    )
+    write(tmp_path / "f", train, test, about={})
+    shown, asked = (pd.read_parquet(tmp_path / "f" / f"{part}.parquet") for part in ("train", "test"))
+    assert shown["concepts"][1].tolist() == train.concepts[1] and "images" in shown
+    assert set(asked) == {"example", "meta_shelf", "images"}
+    assert not (tmp_path / "f" / "true_rule.lp").exists()
 
 
 def answers(folder: Path, **columns: Any) -> Path:

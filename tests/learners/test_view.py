@@ -8,7 +8,16 @@ from nsl_bench.learners.view import TrackError, View
 from nsl_bench.testing.toy import Negative, Patches, PatchSource, patches, view
 from nsl_bench.types import BLANK, Track
 
-TRACKS: tuple[Track, ...] = ("symbolic", "pretrained", "label_only", "end_to_end")
+TRACKS: tuple[Track, ...] = (
+    "symbolic",
+    "pretrained",
+    "concept_labels",
+    "known_rules",
+    "label_only",
+    "end_to_end",
+)
+CONCEPTS = {"symbolic", "pretrained", "concept_labels"}
+KNOWLEDGE = {*CONCEPTS, "known_rules", "label_only"}
 
 
 def made(track: Track, **options: object) -> View:
@@ -33,17 +42,18 @@ def test_a_test_view_has_no_labels(track: Track) -> None:
 
 
 ALLOWED = {
-    "concepts": {"symbolic", "pretrained"},
-    "concept_ids": {"symbolic", "pretrained"},
-    "probabilities": {"symbolic", "pretrained"},
-    "predictions": {"symbolic", "pretrained"},
-    "features": {"symbolic", "pretrained"},
-    "knowledge_features": {"symbolic", "pretrained"},
-    "contexts": {"symbolic", "pretrained"},
-    "images": {"pretrained", "label_only", "end_to_end"},
-    "background": {"symbolic", "pretrained", "label_only"},
-    "bias": {"symbolic", "pretrained", "label_only"},
-    "concept_space": {"symbolic", "pretrained", "label_only"},
+    "concepts": CONCEPTS,
+    "concept_ids": CONCEPTS,
+    "probabilities": CONCEPTS,
+    "predictions": CONCEPTS,
+    "features": CONCEPTS,
+    "knowledge_features": CONCEPTS,
+    "contexts": CONCEPTS,
+    "images": set(TRACKS) - {"symbolic"},
+    "true_rule": {"known_rules"},
+    "background": KNOWLEDGE,
+    "bias": KNOWLEDGE,
+    "concept_space": KNOWLEDGE,
 }
 
 

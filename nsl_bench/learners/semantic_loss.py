@@ -1,0 +1,164 @@
+"""Perception trained through the known rule: the loss is the label's exact probability under the rule.
+
+Xu, Zhang, Friedman, Liang, Van den Broeck: "A Semantic Loss Function for Deep Learning with Symbolic
+Knowledge" (ICML 2018). The weighted models are counted in the rule's truth table, so it must be small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.learners.neuid3.questions import images_of
+from nsl_bench.learners.neural import seeded
+from nsl_bench.learners.truth_tables import truth_tables
+from nsl_bench.learners.view import View
+from nsl_bench.types import BLANK, Track
+
+__all__ = ["SemanticLoss"]
+
+_TOGETHER = 256
+
+
+class SemanticLoss:
+    """One network for all images, trained by the probability of the labels under the known rule.
+
+    Steps of a sequence are taken together. Only rules with a small truth table can be taken: at most 20,000
+    combinations of concepts for an example.
+
+    Args:
+        epochs: passes over the train set.
+        learning_rate: learning rate of Adam.
+        batch: examples in a minibatch.
+        seed: seed of weights and of the order of examples.
+    """
+
+    version = "1"
+    track: Track = "known_rules"
+    fixed_size = False
+    search_space: Mapping[str, Sequence[float]] = MappingProxyType(
+        {"learning_rate": (3e-4, 1e-3, 3e-3), "epochs": (10, 30), "batch": (8, 32)}
+    )
+
+    def __init__(self, epochs: int = 20, learning_rate: float = 1e-3, batch: int = 16, seed: int = 0) -> None:
+        """Set up the learner.
+
+        Raises:
+            UserError: an option out of range.
+        """
+        for name, value in (("epochs", epochs), ("batch", batch)):
+            if value < 1:
+                raise UserError(f"semantic_loss: {name} must be 1 or more; got {value}.")
+        if learning_rate <= 0:
+            raise UserError(f"semantic_loss: learning_rate must be above 0; got {learning_rate:g}.")
+        self.epochs, self.learning_rate, self.batch, self.seed = epochs, learning_rate, batch, seed
+
+    def fit(self, train: View) -> SemanticLoss:
+        """Train the network on the labels.
+
+        Raises:
+            NotApplicable: the rule's truth table is too large.
+        """
+        import torch
+
+        images = images_of(train)
+        told = truth_tables(train, _blank(images))
+        rows = told.rows
+        labels = train.labels
+        with seeded(self.seed):
+            self._net = _network(images.shape[2], len(train.concept_space))
+            optimiser = torch.optim.Adam(self._net.parameters(), lr=self.learning_rate)
+            for _ in range(self.epochs):
+                for chosen in torch.split(torch.randperm(len(rows)), self.batch):
+                    loss = torch.zeros(())
+                    for table, mine in told.apart(chosen.numpy()):
+                        asked = labels[rows[mine]]
+                        worlds = _worlds(self._seen(images, rows[mine]), table.choices)
+                        agrees = (table.labels[None] == asked[:, None]).all(axis=2)
+                        loss = (
+                            loss - (worlds * torch.as_tensor(agrees)).sum(dim=1).clamp_min(1e-12).log().sum()
+                        )
+                    optimiser.zero_grad()
+                    (loss / len(chosen)).backward()  # type: ignore[no-untyped-call]
+                    optimiser.step()
+        self._net.eval()
+        return self
+
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels]: label probabilities under the rule."""
+        import torch
+
+        found = np.zeros((len(test), test.n_labels))
+        if not len(test):
+            return found
+        images = images_of(test)
+        told = truth_tables(test, _blank(images))
+        rows = told.rows
+        with torch.inference_mode(), seeded(self.seed):
+            for start in range(0, len(rows), _TOGETHER):
+                for table, mine in told.apart(np.arange(start, min(start + _TOGETHER, len(rows)))):
+                    worlds = np.asarray(_worlds(self._seen(images, rows[mine]), table.choices))
+                    for step, own in enumerate(table.labels.T):
+                        for label in np.unique(own[own >= 0]):
+                            found[rows[mine, step], label] = worlds[:, own == label].sum(axis=1)
+        found /= np.maximum(1.0, found.sum(axis=1, keepdims=True))
+        return found
+
+    def predict_concepts(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, slots, concepts]: what the network sees in each image."""
+        import torch
+
+        images = images_of(test)
+        with torch.inference_mode(), seeded(self.seed):
+            parts = [self._net(_floats(part.flatten(0, 1))).softmax(1) for part in images.split(_TOGETHER)]
+        return np.asarray(torch.cat(parts), np.float64).reshape(len(test), len(test.slots), -1)
+
+    def _seen(self, images: Any, rows: npt.NDArray[np.int64]) -> Any:
+        """Tensor [examples, steps * slots, concepts]: probabilities of concepts."""
+        shown = images[rows.ravel()].flatten(0, 1)
+        return self._net(_floats(shown)).softmax(dim=1).reshape(len(rows), -1, self._net[-1].out_features)
+
+
+def _worlds(seen: Any, choices: Sequence[npt.NDArray[np.int64]]) -> Any:
+    """Tensor [examples, worlds]: the probability of each combination of concepts."""
+    import torch
+
+    found = torch.ones((len(seen), 1))
+    for image, choice in enumerate(choices):
+        if choice[0] != BLANK:
+            own = seen[:, image, torch.as_tensor(choice)]
+            found = (found[:, :, None] * own[:, None, :]).flatten(1)
+    return found
+
+
+def _blank(images: Any) -> npt.NDArray[np.bool_]:
+    return np.asarray(images.flatten(2).amax(dim=2) == 0)
+
+
+def _floats(images: Any) -> Any:
+    return images.float() / 255
+
+
+def _network(channels: int, concepts: int) -> Any:
+    """A network for images of 28 by 28, as in the experiments on MNIST addition."""
+    from torch import nn
+
+    return nn.Sequential(
+        nn.Conv2d(channels, 6, 5),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Conv2d(6, 16, 5),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(256, 120),
+        nn.ReLU(),
+        nn.Linear(120, 84),
+        nn.ReLU(),
+        nn.Linear(84, concepts),
+    )

@@ -1,0 +1,152 @@
+"""The known rule as truth tables, and images as one array: to train perception through the rule.
+
+This needs numpy alone, so adapters with an interpreter of their own can import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import NotApplicable
+from nsl_bench.sequences import grid
+from nsl_bench.types import BLANK
+
+if TYPE_CHECKING:
+    from nsl_bench.learners.view import View
+
+__all__ = ["Table", "Tables", "likeliest", "pictures", "truth_tables"]
+
+_MOST_ROWS = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The truth table of the examples (or sequences) with the same metadata and blank slots.
+
+    Attributes:
+        worlds: int64 [worlds, images], the concept of each image, step by step; -1 for a blank one.
+        labels: int64 [worlds, steps], the label of each step; below 0: none.
+        choices: for each image the concepts that it may show; -1 alone for a blank one.
+    """
+
+    worlds: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64]
+    choices: tuple[npt.NDArray[np.int64], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The truth tables of a view.
+
+    Attributes:
+        rows: int64 [examples, steps], the view's rows of each example or sequence.
+        tables: the tables.
+        which: int64 [examples], the table of each example.
+    """
+
+    rows: npt.NDArray[np.int64]
+    tables: tuple[Table, ...]
+    which: npt.NDArray[np.int64]
+
+    def apart(self, chosen: npt.NDArray[np.int64]) -> list[tuple[Table, npt.NDArray[np.int64]]]:
+        """The chosen examples by their table."""
+        own = self.which[chosen]
+        return [(self.tables[k], chosen[own == k]) for k in np.unique(own).tolist()]
+
+
+def truth_tables(view: View, blank: npt.NDArray[np.bool_], most_worlds: int = 20_000) -> Tables:
+    """The truth tables of the known rule for the examples of a view.
+
+    Args:
+        view: the examples, in the track ``known_rules``.
+        blank: bool [n, slots], the slots without an image.
+        most_worlds: most combinations of concepts of an example.
+
+    Raises:
+        NotApplicable: there are more, or sequences of several lengths.
+    """
+    names, slots = view.concept_space.concepts, len(view.slots)
+    possible = [
+        np.array([k for k, name in enumerate(names) if view.facts(slot, name)] or [BLANK])
+        for slot in range(slots)
+    ]
+    rows = grid(view.steps) if view.sequential else np.arange(len(view))[:, None]
+    if (rows < 0).any():
+        raise NotApplicable("Truth tables need sequences of one length.")
+    columns = [np.asarray(column) for column in view.metadata.values()]
+    keys: dict[tuple[Any, ...], int] = {}
+    which, tables, total = np.zeros(len(rows), np.int64), list[Table](), 0
+    for i, mine in enumerate(rows):
+        key = (blank[mine].tobytes(), *(str(column[row]) for column in columns for row in mine))
+        if key not in keys:
+            nothing = np.array([BLANK])
+            choices = [
+                nothing if blank[row, slot] else possible[slot] for row in mine for slot in range(slots)
+            ]
+            size = float(np.prod([float(len(choice)) for choice in choices]))
+            total += int(min(size, 1e12)) * len(mine)
+            if size > most_worlds or total > _MOST_ROWS:
+                raise NotApplicable(
+                    f"The truth table of {view.benchmark_name} is too large: {size:.0f} combinations of "
+                    f"concepts, at most {most_worlds}."
+                )
+            keys[key] = len(tables)
+            tables.append(_table(view, mine, choices))
+        which[i] = keys[key]
+    return Tables(rows, tuple(tables), which)
+
+
+def _table(view: View, rows: npt.NDArray[np.int64], choices: Sequence[npt.NDArray[np.int64]]) -> Table:
+    worlds = np.stack([axis.ravel() for axis in np.meshgrid(*choices, indexing="ij")], axis=1)
+    steps = worlds.reshape(len(worlds) * len(rows), -1)
+    labels = view.true_rule.labels(steps, np.tile(rows, len(worlds)))
+    return Table(worlds, labels.reshape(len(worlds), -1), tuple(choices))
+
+
+def likeliest(
+    view: View, probabilities: npt.NDArray[np.float64], blank: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int64]:
+    """int64 [n]: the labels of the likeliest world in which every step has a label.
+
+    Args:
+        view: the examples.
+        probabilities: of the concepts, [n, slots, concepts].
+        blank: bool [n, slots], the slots without an image.
+    """
+    told, logs = truth_tables(view, blank), np.log(np.maximum(probabilities, 1e-12))
+    found = np.full(len(view), -1, np.int64)
+    for start in range(0, len(told.rows), 64):
+        for table, mine in told.apart(np.arange(start, min(start + 64, len(told.rows)))):
+            rows = told.rows[mine]
+            seen = logs[rows].reshape(len(rows), -1, logs.shape[2])
+            scores = np.where((table.labels >= 0).all(axis=1), 0.0, -np.inf)[None].repeat(len(rows), 0)
+            for image, choice in enumerate(table.choices):
+                if choice[0] != BLANK:
+                    scores += seen[:, image, table.worlds[:, image]]
+            found[rows] = table.labels[scores.argmax(axis=1)]
+    return found
+
+
+def pictures(view: View, side: int = 28) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """All images, float32 [n, slots, channels, side, side] from 0 to 1; which slots are blank, [n, slots].
+
+    Images of another size are reduced or enlarged by taking the nearest pixels.
+    """
+    n, slots = len(view), len(view.slots)
+    found: npt.NDArray[np.float32] | None = None
+    blank = np.ones((n, slots), np.bool_)
+    for row, example in enumerate(view.images):
+        for slot, image in enumerate(example):
+            if image is None:
+                continue
+            if found is None:
+                found = np.zeros((n, slots, image.shape[2], side, side), np.float32)
+            up, across = (np.arange(side) * size // side for size in image.shape[:2])
+            found[row, slot] = np.moveaxis(image[up][:, across], 2, 0) / np.float32(255)
+            blank[row, slot] = False
+    return np.zeros((n, slots, 1, side, side), np.float32) if found is None else found, blank

@@ -1,0 +1,155 @@
+"""A small vision transformer from images to labels.
+
+Dosovitskiy et al.: "An Image is Worth 16x16 Words" (ICLR 2021), with the patches of all slots of an
+example as one sequence, so that the transformer relates images to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.errors import UserError
+from nsl_bench.learners.neuid3.networks import SIDE
+from nsl_bench.learners.neuid3.questions import images_of
+from nsl_bench.learners.neural import Stopper, seeded
+from nsl_bench.learners.view import View
+from nsl_bench.types import Track
+
+__all__ = ["ViT"]
+
+_PATCH = 7
+_HEADS = 4
+_TOGETHER = 256
+
+
+class ViT:
+    """A transformer over the patches of an example's images, trained from scratch on labels alone.
+
+    Images are reduced to 28 by 28 pixels and cut into 16 patches of 7 by 7.
+
+    Args:
+        width: numbers of a patch's vector, a multiple of 4.
+        layers: layers of the transformer, with 4 heads each.
+        dropout: dropout in the layers.
+        epochs: passes over the train set.
+        learning_rate: learning rate of AdamW, after a warm-up over the first epoch.
+        batch: examples in a minibatch.
+        seed: seed of weights and of the order of examples.
+        patience: epochs without a smaller validation loss after which training stops, with the weights of the
+            best epoch; 0 to disable.
+    """
+
+    version = "1"
+    track: Track = "end_to_end"
+    search_space: Mapping[str, Sequence[float]] = MappingProxyType(
+        {"learning_rate": (1e-4, 3e-4, 1e-3), "layers": (2, 4), "width": (32, 64, 128)}
+    )
+
+    def __init__(
+        self,
+        width: int = 64,
+        layers: int = 4,
+        dropout: float = 0.1,
+        epochs: int = 50,
+        learning_rate: float = 3e-4,
+        batch: int = 32,
+        seed: int = 0,
+        patience: int = 0,
+    ) -> None:
+        """Set up the learner.
+
+        Raises:
+            UserError: an option out of range.
+        """
+        for name, value in (("width", width), ("layers", layers), ("epochs", epochs), ("batch", batch)):
+            if value < 1:
+                raise UserError(f"vit: {name} must be 1 or more; got {value}.")
+        if width % _HEADS:
+            raise UserError(f"vit: width must be a multiple of {_HEADS}; got {width}.")
+        if not 0 <= dropout < 1:
+            raise UserError(f"vit: dropout must be at least 0 and below 1; got {dropout:g}.")
+        if learning_rate <= 0:
+            raise UserError(f"vit: learning_rate must be above 0; got {learning_rate:g}.")
+        if patience < 0:
+            raise UserError(f"vit: patience must be 0 or more; got {patience}.")
+        self.width, self.layers, self.dropout = width, layers, dropout
+        self.epochs, self.learning_rate, self.batch = epochs, learning_rate, batch
+        self.seed, self.patience = seed, patience
+        self.takes_validation = patience > 0
+
+    def fit(self, train: View, validation: View | None = None) -> ViT:
+        """Train the network; with patience until the loss on `validation` is least."""
+        import torch
+
+        images, targets = _floats(images_of(train)), torch.as_tensor(train.labels)
+        with seeded(self.seed):
+            net = _network(images.shape[1], images.shape[2], train.n_labels, self)
+            optimiser = torch.optim.AdamW(net.parameters(), lr=self.learning_rate)
+            warm = max(1, len(images) // self.batch)
+            pace = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: min(1.0, (step + 1) / warm))
+            stopper = Stopper(self.patience, None if validation is None else _floats(images_of(validation)))
+            for _ in range(self.epochs):
+                net.train()
+                for rows in torch.split(torch.randperm(len(images)), self.batch):
+                    loss = torch.nn.functional.cross_entropy(net(images[rows]), targets[rows])
+                    optimiser.zero_grad()
+                    loss.backward()  # type: ignore[no-untyped-call]
+                    optimiser.step()
+                    pace.step()
+                if validation is not None and stopper.stops(net, validation.labels):
+                    break
+            stopper.restore(net)
+        self._net = net.eval()
+        return self
+
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels]: softmax of the network's outputs."""
+        import torch
+
+        if not len(test):
+            return np.zeros((0, test.n_labels))
+        with torch.inference_mode(), seeded(self.seed):
+            parts = torch.split(images_of(test), _TOGETHER)
+            said = torch.cat([self._net(_floats(part)).softmax(dim=1) for part in parts])
+        return np.asarray(said, np.float64)
+
+
+def _floats(images: Any) -> Any:
+    """float32 tensor [n, slots, channels, 28, 28], 0 to 1."""
+    return images.float() / 255
+
+
+def _network(slots: int, channels: int, labels: int, options: ViT) -> Any:
+    """A network from images [m, slots, channels, 28, 28] to logits [m, labels]."""
+    import torch
+    from torch import nn
+
+    patches = slots * (SIDE // _PATCH) ** 2
+
+    class Transformer(nn.Module):
+        """Patches, their places, and a token that gathers what decides the label."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            width = options.width
+            self.patch = nn.Conv2d(channels, width, _PATCH, stride=_PATCH)
+            self.place = nn.Parameter(torch.randn(1, patches + 1, width) * 0.02)
+            self.token = nn.Parameter(torch.zeros(1, 1, width))
+            layer = nn.TransformerEncoderLayer(
+                width, _HEADS, 2 * width, options.dropout, "gelu", batch_first=True, norm_first=True
+            )
+            self.layers = nn.TransformerEncoder(layer, options.layers, enable_nested_tensor=False)
+            self.last = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, labels))
+
+        def forward(self, images: Any) -> Any:
+            m = len(images)
+            seen = self.patch(images.flatten(0, 1)).flatten(2).transpose(1, 2).reshape(m, patches, -1)
+            seen = torch.cat([self.token.expand(m, 1, -1), seen], dim=1) + self.place
+            return self.last(self.layers(seen)[:, 0])
+
+    return Transformer()
