@@ -128,7 +128,7 @@ def test_against_strange_images_a_network_sees_no_evidence_in_plain_colours() ->
     found = {}
     for strange in ("none", "fields"):
         sizes = {"kind": "lenet", "dense": 8, "filters": 4, "latent": 4, "coarseness": 1}
-        network = EDLGen(epochs=40, warm=False, strange=strange, **sizes)
+        network = EDLGen(epochs=160, warm=False, strange=strange, **sizes)
         network.fit(lambda rows: images[rows], labels, ("red", "green"))
         right = (network.predict_proba(images).argmax(axis=1) == labels).mean()
         found[strange] = network.uncertainty(plain).max()
