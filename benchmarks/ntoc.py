@@ -231,13 +231,13 @@ def study_page(study: Study, settings: Sequence[str], learners: Sequence[str]) -
     page = [
         "# NTOC on addition and the Tower of Hanoi",
         "Made by `python benchmarks/ntoc.py`. Published numbers are those of table 1 of the NTOC paper (AAAI "
-        f"2023), means and standard deviations over 10 runs. Images are {images}. `seen` tests show images of the "
-        "train sequences.",
+        f"2023), means and standard deviations over 10 runs. Images are {images}. Settings with `seen` test "
+        "on images of the train sequences. Runs that are missing are not counted.",
         f"*Equivalent* means within {MARGIN:g} points by two one-sided tests at 5 % with enough power, "
-        "*different* by Welch's test; otherwise the question is *open*. Errors cover train splits "
-        "and, on both sides, the sampling of test sequences; `--test 6000` makes them smaller. The paper's upper bound, DeepProbLog "
-        "with given rules, stands beside `true_rule`. `true_rule` and `ffnsl` see through a network that was "
-        "trained on many labelled images, the others start from 100 or 500.",
+        "*different* by Welch's test; otherwise the question is *open*. Errors cover train splits and, on "
+        "both sides, the sampling of test sequences; `--test 6000` makes them smaller. The paper's upper "
+        "bound, DeepProbLog with given rules, stands beside `true_rule`. `true_rule` and `ffnsl` see through "
+        "a network that was trained on many labelled images, the others start from 100 or 500.",
         pd.DataFrame(rows).to_markdown(index=False),
     ]
     study.docs.mkdir(parents=True, exist_ok=True)
