@@ -6,28 +6,21 @@ example as one sequence, so that the transformer relates images to each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from nsl_bench.errors import UserError
+from nsl_bench.learners.image_network import ImageNetwork
 from nsl_bench.learners.neuid3.networks import SIDE
-from nsl_bench.learners.neuid3.questions import images_of
-from nsl_bench.learners.neural import Stopper, seeded
-from nsl_bench.learners.view import View
-from nsl_bench.types import Track
 
 __all__ = ["ViT"]
 
 _PATCH = 7
 _HEADS = 4
-_TOGETHER = 256
 
 
-class ViT:
+class ViT(ImageNetwork):
     """A transformer over the patches of an example's images, trained from scratch on labels alone.
 
     Images are reduced to 28 by 28 pixels and cut into 16 patches of 7 by 7.
@@ -45,7 +38,8 @@ class ViT:
     """
 
     version = "1"
-    track: Track = "end_to_end"
+    _name = "vit"
+    _together = 256
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
         {"learning_rate": (1e-4, 3e-4, 1e-3), "layers": (2, 4), "width": (32, 64, 128)}
     )
@@ -66,62 +60,28 @@ class ViT:
         Raises:
             UserError: an option out of range.
         """
-        for name, value in (("width", width), ("layers", layers), ("epochs", epochs), ("batch", batch)):
-            if value < 1:
-                raise UserError(f"vit: {name} must be 1 or more; got {value}.")
+        given = {"epochs": epochs, "batch": batch, "seed": seed, "patience": patience}
+        super().__init__({"width": width, "layers": layers}, learning_rate=learning_rate, **given)
         if width % _HEADS:
             raise UserError(f"vit: width must be a multiple of {_HEADS}; got {width}.")
         if not 0 <= dropout < 1:
             raise UserError(f"vit: dropout must be at least 0 and below 1; got {dropout:g}.")
-        if learning_rate <= 0:
-            raise UserError(f"vit: learning_rate must be above 0; got {learning_rate:g}.")
-        if patience < 0:
-            raise UserError(f"vit: patience must be 0 or more; got {patience}.")
         self.width, self.layers, self.dropout = width, layers, dropout
-        self.epochs, self.learning_rate, self.batch = epochs, learning_rate, batch
-        self.seed, self.patience = seed, patience
-        self.takes_validation = patience > 0
 
-    def fit(self, train: View, validation: View | None = None) -> ViT:
-        """Train the network; with patience until the loss on `validation` is least."""
+    def _network(self, slots: int, channels: int, labels: int) -> Any:
+        return _network(slots, channels, labels, self)
+
+    def _optimised(self, net: Any, batches: int) -> tuple[Any, Callable[[], None]]:
         import torch
 
-        images, targets = _floats(images_of(train)), torch.as_tensor(train.labels)
-        with seeded(self.seed):
-            net = _network(images.shape[1], images.shape[2], train.n_labels, self)
-            optimiser = torch.optim.AdamW(net.parameters(), lr=self.learning_rate)
-            warm = max(1, len(images) // self.batch)
-            pace = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: min(1.0, (step + 1) / warm))
-            stopper = Stopper(self.patience, None if validation is None else _floats(images_of(validation)))
-            for _ in range(self.epochs):
-                net.train()
-                for rows in torch.split(torch.randperm(len(images)), self.batch):
-                    loss = torch.nn.functional.cross_entropy(net(images[rows]), targets[rows])
-                    optimiser.zero_grad()
-                    loss.backward()  # type: ignore[no-untyped-call]
-                    optimiser.step()
-                    pace.step()
-                if validation is not None and stopper.stops(net, validation.labels):
-                    break
-            stopper.restore(net)
-        self._net = net.eval()
-        return self
+        optimiser = torch.optim.AdamW(net.parameters(), lr=self.learning_rate)
+        pace = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: min(1.0, (step + 1) / batches))
+        return optimiser, pace.step
 
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
-        """float64 [n, n_labels]: softmax of the network's outputs."""
-        import torch
-
-        if not len(test):
-            return np.zeros((0, test.n_labels))
-        with torch.inference_mode(), seeded(self.seed):
-            parts = torch.split(images_of(test), _TOGETHER)
-            said = torch.cat([self._net(_floats(part)).softmax(dim=1) for part in parts])
-        return np.asarray(said, np.float64)
-
-
-def _floats(images: Any) -> Any:
-    """float32 tensor [n, slots, channels, 28, 28], 0 to 1."""
-    return images.float() / 255
+    @staticmethod
+    def _read(images: Any) -> Any:
+        """float32 tensor [m, slots, channels, 28, 28], 0 to 1."""
+        return images.float() / 255
 
 
 def _network(slots: int, channels: int, labels: int, options: ViT) -> Any:
