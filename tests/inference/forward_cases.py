@@ -70,6 +70,28 @@ def counted_signals(slots: int, signals: int, seed: int) -> tuple[Query, npt.NDA
     return query, vectors
 
 
+def chain(seed: int, slots: int = 7) -> Query:
+    """Memory passed from slot to slot: rules of each step ask for the step before, some by negation."""
+    rng = np.random.default_rng(seed)
+    choices = tuple(tuple((f"at({s},{v})",) for v in range(2 + s % 2)) for s in range(slots))
+    negations = seed % 3
+    rules = []
+    for t in range(1, slots):
+        for k in range(2):
+            for _ in range(int(rng.integers(1, 3))):
+                body = [f"at({t},{rng.integers(0, 2)})"] if rng.random() < 0.8 else []
+                sign = "not " if negations and rng.random() < 0.3 * negations else ""
+                before = f"m{t - 1}({rng.integers(0, 2)})" if t > 1 else f"at(0,{rng.integers(0, 2)})"
+                rules.append(f"m{t}({k}) :- {', '.join([*body, sign + before])}.")
+        if t > 1 and rng.random() < 0.2:
+            rules.append(f"m{t}(0) :- 2 {{ at({t},1); m{t - 1}(0); m{t - 1}(1) }}.")
+    if rng.random() < 0.3:
+        rules.append(f":- m{slots - 2}(1), at({slots - 1},0).")
+    early = int(rng.integers(2, slots))
+    labels = LabelSpace(("a", "b", "c"), (f"m{slots - 1}(0)", f"m{early}(1)", None))
+    return Query(tuple(rules), "", labels, choices, strict=False)
+
+
 def wide() -> list[tuple[Query, npt.NDArray[np.float64]]]:
     """Queries whose states have more than 64 words, or whose slots have more than 64 candidates."""
     cases = [neighbours(40, 24), neighbours(14, 40, 5), neighbours(5, 90), neighbours(4, 130, 3)]

@@ -11,13 +11,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from inference.enumeration import by_enumeration
-from inference.forward_cases import SMALL, answers, flat, neighbours, wide
+from inference.forward_cases import SMALL, answers, chain, flat, neighbours, wide
 from queries import random_query, random_vectors
 
 from nsl_bench.inference.engines import compiled
+from nsl_bench.inference.forward import dnf
 from nsl_bench.inference.forward.arrays import Limits, Residual
 from nsl_bench.inference.forward.compiled import Space
 from nsl_bench.inference.query import Query, clean_probabilities
+from nsl_bench.types import LabelSpace
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,6 +52,45 @@ def test_intervals_hold_the_value_whatever_the_space(
     assert any(narrow)
     if space != Space():
         assert not all(narrow)
+
+
+def test_what_is_forgotten_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory passed on from slot to slot, with its rules kept as rules: as by enumeration, in few states."""
+    monkeypatch.setattr(dnf, "_FEW_SLOTS", 0)
+    folded = 0
+    for seed in range(80):
+        query = chain(seed)
+        vectors = random_vectors(query, 2, seed)
+        true = by_enumeration(query, clean_probabilities(query, vectors))
+        program = compiled(query)
+        folded += bool((program.forward.outcomes.stands_for >= 0).any())
+        own = program.domains.probabilities(clean_probabilities(query, vectors))
+        exact = program.forward.run(own, budget=0.0, work=1e9, workers=1)
+        np.testing.assert_allclose(exact.low, true, atol=1e-9, err_msg=str(query))
+        for space in SMALL:
+            found = answers(query, vectors, space, seed)
+            high = found.low + found.dropped[:, None]
+            assert (found.low <= true + 1e-9).all() and (true <= high + 1e-9).all(), str(query)
+    assert folded > 40
+
+
+def test_a_sum_of_many_digits_has_few_states() -> None:
+    """A carry is all that is remembered: exact, where all ways to it would be too many."""
+    digits = tuple(tuple((f"at({s},{v})",) for v in range(10)) for s in range(24))
+    rules = (
+        "tens(T) :- at(2*T,A), at(2*T+1,B), A + B > 9.",
+        "nine(T) :- at(2*T,A), at(2*T+1,9-A).",
+        "carry(T+1) :- tens(T).",
+        "carry(T+1) :- nine(T), carry(T).",
+        "odd :- at(22,A), at(23,B), carry(11), (A + B) \\ 2 = 0.",
+        "odd :- at(22,A), at(23,B), not carry(11), (A + B) \\ 2 = 1.",
+    )
+    query = Query(rules, "", LabelSpace(("odd", "even"), ("odd", None)), digits)
+    vectors = np.full((1, 24, 10), 0.1)
+    program = compiled(query)
+    found = program.forward.run(program.domains.probabilities(vectors), budget=0.0, work=7e4, workers=1)
+    np.testing.assert_allclose(found.low[0], [0.5, 0.5, 0, 0], atol=1e-9)
+    assert found.dropped[0] < 1e-9
 
 
 def test_wide_states_lose_no_mass() -> None:

@@ -14,6 +14,7 @@ __all__ = [
     "KEYS",
     "Deciding",
     "Example",
+    "Folds",
     "Limits",
     "Outcomes",
     "Program",
@@ -39,6 +40,12 @@ class Outcomes(NamedTuple):
         components: int64 [components + 1, 2]: first rule, and whether the component is recursive.
         goals: int64 [labels]: the atom of each label, -1 for none, -2 for the label without one.
         n_signals: atoms 0 .. n_signals - 1 are signals.
+        n_read: signals 0 .. n_read - 1 have terms; the others stand for atoms.
+        stands_for: int64 [atoms]: the signal that stands for an atom once its own signals are forgotten; -1
+            for signals, and for atoms with a negation behind them.
+        asked: bool [atoms]: whether it is a goal or `violated`.
+        rank: int64 [signals]: the first component with a rule that asks for the signal, so that what others
+            are defined by is read before them; zeros where nothing can be forgotten.
         violated: the atom that is true if a constraint is violated, or -1.
         lower: uint8 [atoms + 1], scratch: which atoms are true whatever comes.
         upper: uint8 [atoms + 1], scratch: which atoms may still be true.
@@ -50,6 +57,10 @@ class Outcomes(NamedTuple):
     goals: Array
     n_signals: int
     violated: int
+    n_read: int
+    stands_for: Array
+    asked: Array
+    rank: Array
     lower: Array
     upper: Array
 
@@ -180,6 +191,27 @@ class Steps(NamedTuple):
     accept: Array
 
 
+class Folds(NamedTuple):
+    """What may be forgotten once slots are read: signals that say nothing more than a later atom does.
+
+    A signal is *settled* when no slot behind can make it true, and so is an atom that rules derive from
+    settled signals. Of those without negation, only the ones count that some other rule still asks for.
+
+    Attributes:
+        kept: uint64 [slots read + 1, signal words]: the signals that are not forgotten.
+        atoms: int64: the atoms that signals must stand for.
+        start: int64 [slots read + 1]: where the atoms of each place in the order start in `atoms`.
+        here: bool [slots read + 1]: whether more is forgotten there than before.
+        decides: bool [slots read + 1]: whether an outcome can be decided there before all slots are read.
+    """
+
+    kept: Array
+    atoms: Array
+    start: Array
+    here: Array
+    decides: Array
+
+
 class Residual(NamedTuple):
     """The slots of an example's residual program.
 
@@ -263,6 +295,7 @@ class Example(NamedTuple):
         residual: its slots.
         steps: how states change.
         deciding: what need not be followed.
+        folds: what may be forgotten.
         outcomes: what follows from signals.
         states: the states.
     """
@@ -270,5 +303,6 @@ class Example(NamedTuple):
     residual: Residual
     steps: Steps
     deciding: Deciding
+    folds: Folds
     outcomes: Outcomes
     states: States

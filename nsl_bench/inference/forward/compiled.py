@@ -224,10 +224,26 @@ def _outcomes(signals: Signals) -> Outcomes:
         components=np.array(components, np.int64).reshape(-1, 2),
         goals=np.array([_NO_ATOM if g is None else g for g in signals.goals], np.int64),
         n_signals=len(signals.terms),
+        n_read=len(signals.terms) - len(signals.stands_for),
+        stands_for=np.array([signals.stands_for.get(a, -1) for a in range(signals.n_atoms)], np.int64),
+        asked=np.array(
+            [a in signals.goals or a == signals.violated for a in range(signals.n_atoms)], np.bool_
+        ),
         violated=signals.violated,
+        rank=_rank(signals),
         lower=np.zeros(signals.n_atoms + 1, np.uint8),
         upper=np.zeros(signals.n_atoms + 1, np.uint8),
     )
+
+
+def _rank(signals: Signals) -> npt.NDArray[np.int64]:
+    """`Outcomes.rank`."""
+    rank = np.zeros(len(signals.terms), np.int64)
+    if signals.stands_for:
+        rank[:] = len(signals.rules)
+        for number, component in reversed([*enumerate(signals.rules)]):
+            rank[[a for rule in component for a, _ in rule.body if a < len(rank)]] = number
+    return rank
 
 
 def _seeds(probabilities: Floats, seed: int) -> npt.NDArray[np.uint64]:

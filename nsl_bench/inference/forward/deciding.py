@@ -27,7 +27,7 @@ def deciding_signal(residual: Residual, steps: Steps, outcomes: Outcomes) -> Dec
     true, n_slots, n_bits = residual.true, residual.n_slots, steps.bit_start[residual.n_slots]
     signal, outcome = -1, -1
     trial = np.zeros(true.shape[0], np.uint64)
-    for f in range(outcomes.n_signals):
+    for f in range(outcomes.n_read):
         if signal < 0:
             copy(true, trial)
             insert(trial, f)

@@ -7,7 +7,7 @@ program, in the form that the forward dynamic programme works on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nsl_bench.inference.program.domains import Domains
@@ -24,6 +24,9 @@ _MOST = 60_000
 _MOST_NEGATED = 24
 """Nor are more terms than this for a negation, which multiply in every rule that has it."""
 
+_FEW_SLOTS = 6
+"""A conjunction of more slots is no short normal form either if it multiplies the terms that it joins."""
+
 _MERGE = 4_000
 """Above this many terms none are joined, since that takes too long."""
 
@@ -38,6 +41,8 @@ class Signals:
     Attributes:
         terms: for each signal its terms.
         rules: by component, over signals 0..n - 1 and further atoms n, n + 1, ..., definitions first.
+        stands_for: atoms that follow from signals without negation, and the signals that stand for them once
+            theirs are forgotten (`nsl_bench.inference.forward.folds`); these come last and have no terms.
         n_atoms: signals and further atoms.
         goals: for each label its signal or atom, `NEVER`, or None for the label without one.
         violated: likewise.
@@ -45,6 +50,7 @@ class Signals:
 
     terms: tuple[tuple[Term, ...], ...]
     rules: tuple[tuple[GroundRule, ...], ...]
+    stands_for: Mapping[int, int]
     n_atoms: int
     goals: tuple[int | None, ...]
     violated: int
@@ -89,18 +95,27 @@ class _Builder:
             [*(a for a in asked), *(a for rules in kept for rule in rules for a, _ in rule.body)]
         )
         signals = [a for a in used if a not in upper]
-        number = {a: i for i, a in enumerate([*signals, *sorted(upper)])}
+        replaced = sorted(_definite(kept, upper))
+        first = len(signals) + len(replaced)
+        number = {a: i for i, a in enumerate(signals)} | {a: first + i for i, a in enumerate(sorted(upper))}
+        stands_for = {number[a]: len(signals) + i for i, a in enumerate(replaced)}
         renamed = tuple(
             tuple(
                 GroundRule(number[r.head], tuple((number[a], p) for a, p in r.body), r.weights, r.bound)
                 for r in rules
             )
+            + tuple(
+                GroundRule(number[a], ((stands_for[number[a]], True),))
+                for a in dict.fromkeys(r.head for r in rules)
+                if number[a] in stands_for
+            )
             for rules in kept
         )
         return Signals(
-            terms=tuple(self.flat.get(a, ()) for a in signals),
+            terms=tuple(self.flat.get(a, ()) for a in signals) + ((),) * len(replaced),
             rules=renamed,
-            n_atoms=len(number),
+            stands_for=stands_for,
+            n_atoms=first + len(upper),
             goals=tuple(g if g is None or g == NEVER else number[g] for g in self.program.goals),
             violated=self.program.violated
             if self.program.violated == NEVER
@@ -119,8 +134,9 @@ class _Builder:
         for _ in range(len(heads) + 1):
             sums: dict[int, dict[Term, None]] = {head: dict.fromkeys(found[head]) for head in heads}
             for rule in component:
-                product = self._product(rule, found)
-                if product is None:
+                factors = self._factors(rule, found)
+                product = None if factors is None else self._product(factors)
+                if factors is None or product is None or _multiplied(factors, product):
                     return None
                 sums[rule.head].update(dict.fromkeys(product))
                 if len(sums[rule.head]) > _MOST:
@@ -131,17 +147,20 @@ class _Builder:
             found = new
         return found
 
-    def _product(self, rule: GroundRule, own: dict[int, tuple[Term, ...]]) -> list[Term] | None:
+    def _factors(self, rule: GroundRule, own: dict[int, tuple[Term, ...]]) -> list[tuple[Term, ...]] | None:
+        """The terms of each literal of a rule's body; None if a negation has too many."""
+        result = []
+        for atom, positive in rule.body:
+            factor = own.get(atom, self.flat.get(atom, ())) if positive else self._negation(atom)
+            if factor is None:
+                return None
+            result.append(factor)
+        return result
+
+    def _product(self, factors: Sequence[tuple[Term, ...]]) -> list[Term] | None:
         """The terms of a rule's body; None if there are too many."""
         result: list[Term] = [()]
-        for atom, positive in rule.body:
-            if positive:
-                factor = own[atom] if atom in own else self.flat.get(atom, ())
-            else:
-                negated = self._negation(atom)
-                if negated is None:
-                    return None
-                factor = negated
+        for factor in factors:
             if len(result) * len(factor) > _MOST:
                 return None
             result = [c for a in result for b in factor if (c := self._both(a, b)) is not None]
@@ -203,6 +222,26 @@ class _Builder:
             if len(current) == before:
                 break
         return _without_implied(tuple(current))
+
+
+def _definite(kept: Sequence[tuple[GroundRule, ...]], upper: set[int]) -> set[int]:
+    """The atoms of rules that have no negation behind them."""
+    definite: set[int] = set()
+    for rules in kept:
+        heads = {rule.head for rule in rules}
+        behind = {a for rule in rules for a, _ in rule.body} - heads
+        weights = [weight for rule in rules for weight in rule.weights]
+        positive = all(p for rule in rules for _, p in rule.body) and min(weights, default=0) >= 0
+        if positive and behind & upper <= definite:
+            definite |= heads
+    return definite
+
+
+def _multiplied(factors: Sequence[tuple[Term, ...]], product: Sequence[Term]) -> bool:
+    """Whether a conjunction of many slots has far more terms than what it joins."""
+    if len(product) <= 2 * sum(len(factor) for factor in factors):
+        return False
+    return len({slot for factor in factors for term in factor for slot, _ in term}) > _FEW_SLOTS
 
 
 def _without_implied(terms: tuple[Term, ...]) -> tuple[Term, ...]:

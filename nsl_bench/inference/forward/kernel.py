@@ -14,6 +14,7 @@ import numpy as np
 
 from nsl_bench.inference.forward.arrays import Example, Limits, Outcomes, Program, Results, Scratch
 from nsl_bench.inference.forward.deciding import deciding_signal
+from nsl_bench.inference.forward.folds import folds_of
 from nsl_bench.inference.forward.outcomes import merged, outcome_of
 from nsl_bench.inference.forward.residual import new_scratch, read_example, residual_program, steps_of
 from nsl_bench.inference.forward.rollouts import sample_dropped
@@ -43,11 +44,13 @@ def _answer(
     if decided >= 0:
         results.low[i, decided] = 1.0
         return
-    residual, n_suffixes = residual_program(program, true, scratch)
+    live = np.zeros(program.term_signal.shape[0], np.bool_)
+    residual, n_suffixes = residual_program(program, outcomes, true, live, scratch)
     steps = steps_of(program, residual, n_suffixes, scratch, outcomes.n_signals)
     deciding = deciding_signal(residual, steps, outcomes)
     states = new_states(residual, steps.n_words + true.shape[0], limits, scratch)
-    example = Example(residual, steps, deciding, outcomes, states)
+    folds = folds_of(program, residual, outcomes, live, scratch)
+    example = Example(residual, steps, deciding, folds, outcomes, states)
     lost, random = np.zeros(residual.n_slots + 1), np.zeros(1, np.uint64)
     random[0] = seed
     wanted, dropped = 0.0, 0.0
@@ -81,13 +84,13 @@ def _follow(
     low = results.low[i]
     low[:] = 0.0
     # Taken out once: each time costs counting the references to all of their arrays.
-    residual, steps, deciding = example.residual, example.steps, example.deciding
+    residual, steps, deciding, folds = example.residual, example.steps, example.deciding, example.folds
     outcomes, states = example.outcomes, example.states
     first_state(states, residual.true)
     # A plain 1 has a type of its own, for which `expand` would be compiled once more.
     n_states: Any = np.int64(1)
     for t in range(residual.n_slots):
-        n_new = expand(states, n_states, t, residual, steps, outcomes, low)
+        n_new = expand(states, n_states, t, residual, steps, folds, outcomes, low)
         cut, gone = drop(states, n_new, t, budget, residual, steps, deciding, low)
         budget = max(0.0, budget - gone)
         if wanted == 0:

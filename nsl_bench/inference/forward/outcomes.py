@@ -13,7 +13,7 @@ import numpy as np
 
 from nsl_bench.inference.forward.arrays import Outcomes
 
-__all__ = ["copy", "has", "inlined", "insert", "jit", "merged", "outcome_of"]
+__all__ = ["copy", "derive", "has", "inlined", "insert", "jit", "merged", "outcome_of"]
 
 Array = Any
 
@@ -78,8 +78,8 @@ def outcome_of(signals: Array, final: bool, outcomes: Outcomes) -> int:
     for i in range(outcomes.n_signals):
         true = (signals[i >> 6] >> np.uint64(i & 63)) & np.uint64(1)
         lower[i] = true
-        upper[i] = true if final else 1
-    _derive(outcomes)
+        upper[i] = true if final or i >= outcomes.n_read else 1
+    derive(outcomes)
     goals, violated = outcomes.goals, outcomes.violated
     n: int = goals.shape[0]
     if violated >= 0:
@@ -107,7 +107,7 @@ def outcome_of(signals: Array, final: bool, outcomes: Outcomes) -> int:
 
 
 @jit
-def _derive(outcomes: Outcomes) -> None:
+def derive(outcomes: Outcomes) -> None:
     """Bounds of the atoms that rules define, component after component, from those of the signals."""
     rules, bodies, components = outcomes.rules, outcomes.bodies, outcomes.components
     lower, upper = outcomes.lower, outcomes.upper

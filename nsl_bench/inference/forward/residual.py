@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nsl_bench.inference.forward.arrays import KEYS, Program, Residual, Scratch, Steps
+from nsl_bench.inference.forward.arrays import KEYS, Outcomes, Program, Residual, Scratch, Steps
 from nsl_bench.inference.forward.outcomes import has, insert, jit, merged
 
 __all__ = ["new_scratch", "read_example", "residual_program", "steps_of"]
@@ -17,6 +17,8 @@ __all__ = ["new_scratch", "read_example", "residual_program", "steps_of"]
 Array = Any
 
 _FALSE, _TRUE, _OPEN = 0, 1, 2
+
+_UNWANTED = 1 << 40
 
 
 @jit
@@ -88,12 +90,16 @@ def read_example(program: Program, vectors: Array, true: Array, scratch: Scratch
 
 
 @merged
-def residual_program(program: Program, true: Array, scratch: Scratch) -> tuple[Residual, int]:
+def residual_program(
+    program: Program, outcomes: Outcomes, true: Array, live: Array, scratch: Scratch
+) -> tuple[Residual, int]:
     """The slots that matter in an order, and the suffixes of the terms that are open.
 
     Args:
         program: for all examples.
+        outcomes: what follows from signals.
         true: the signals that are true in every world.
+        live: bool [terms], zeros: gets the terms that are open.
         scratch: filled by `read_example`; its other arrays are filled.
 
     Returns:
@@ -101,10 +107,9 @@ def residual_program(program: Program, true: Array, scratch: Scratch) -> tuple[R
     """
     slots = scratch.n_values.shape[0]
     adjacent = np.zeros((slots, slots), np.bool_)
-    wanted = np.zeros(slots, np.bool_)
-    live = np.zeros(program.term_signal.shape[0], np.bool_)
-    _live_terms(program, true, scratch.status, adjacent, wanted, live)
-    n_slots = _order(adjacent, wanted, scratch.order)
+    rank = np.full(slots, _UNWANTED, np.int64)
+    _live_terms(program, outcomes.rank, true, scratch.status, adjacent, rank, live)
+    n_slots = _order(adjacent, rank, scratch.order)
     for t in range(n_slots):
         scratch.position[scratch.order[t]] = t
     n_suffixes = _suffixes(program, live, scratch)
@@ -114,9 +119,15 @@ def residual_program(program: Program, true: Array, scratch: Scratch) -> tuple[R
 
 @jit
 def _live_terms(
-    program: Program, true: Array, status: Array, adjacent: Array, wanted: Array, live: Array
+    program: Program,
+    signal_rank: Array,
+    true: Array,
+    status: Array,
+    adjacent: Array,
+    rank: Array,
+    live: Array,
 ) -> None:
-    """Mark the terms that are open, their slots, and which slots stand together in one."""
+    """Mark the terms that are open, rank their slots, and mark which slots stand together in one."""
     term_start, term_literal, slot = program.term_start, program.term_literal, program.literal_slot
     for c in range(live.shape[0]):
         if has(true, program.term_signal[c]):
@@ -132,7 +143,7 @@ def _live_terms(
         for k in range(term_start[c], term_start[c + 1]):
             if status[term_literal[k]] == _OPEN:
                 s = slot[term_literal[k]]
-                wanted[s] = True
+                rank[s] = min(rank[s], signal_rank[program.term_signal[c]])
                 for h in range(term_start[c], k):
                     if status[term_literal[h]] == _OPEN:
                         adjacent[s, slot[term_literal[h]]] = True
@@ -140,8 +151,9 @@ def _live_terms(
 
 
 @jit
-def _order(adjacent: Array, wanted: Array, order: Array) -> int:
+def _order(adjacent: Array, rank: Array, order: Array) -> int:
     """Put the wanted slots into an order with few slots at once half-way through; how many there are."""
+    wanted = rank < _UNWANTED
     slots = wanted.shape[0]
     done = np.zeros(slots, np.bool_)
     touched = np.zeros(slots, np.bool_)
@@ -149,7 +161,7 @@ def _order(adjacent: Array, wanted: Array, order: Array) -> int:
     for s in range(slots):
         total += wanted[s]
     for t in range(total):
-        best, best_new, best_degree = -1, 1 << 30, 1 << 30
+        best, best_rank, best_new, best_degree = -1, _UNWANTED, 1 << 30, 1 << 30
         inside = False
         for s in range(slots):
             if wanted[s] and not done[s] and touched[s]:
@@ -164,8 +176,10 @@ def _order(adjacent: Array, wanted: Array, order: Array) -> int:
                     degree += 1
                     if not touched[u]:
                         new += 1
-            if new < best_new or (new == best_new and degree < best_degree):
-                best, best_new, best_degree = s, new, degree
+            if rank[s] < best_rank or (
+                rank[s] == best_rank and (new < best_new or (new == best_new and degree < best_degree))
+            ):
+                best, best_rank, best_new, best_degree = s, rank[s], new, degree
         order[t] = best
         done[best] = True
         for u in range(slots):

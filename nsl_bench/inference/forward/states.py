@@ -12,6 +12,7 @@ import numpy as np
 from nsl_bench.inference.forward.arrays import (
     KEYS,
     Deciding,
+    Folds,
     Limits,
     Outcomes,
     Residual,
@@ -20,6 +21,7 @@ from nsl_bench.inference.forward.arrays import (
     Steps,
 )
 from nsl_bench.inference.forward.deciding import escape
+from nsl_bench.inference.forward.folds import fold
 from nsl_bench.inference.forward.outcomes import copy, inlined, jit, outcome_of
 
 __all__ = ["drop", "expand", "first_state", "last_states", "new_states", "step", "survivors"]
@@ -142,7 +144,14 @@ def first_state(states: States, true: Array) -> None:
 
 @inlined
 def expand(
-    states: States, n_states: int, t: int, residual: Residual, steps: Steps, outcomes: Outcomes, low: Array
+    states: States,
+    n_states: int,
+    t: int,
+    residual: Residual,
+    steps: Steps,
+    folds: Folds,
+    outcomes: Outcomes,
+    low: Array,
 ) -> int:
     """Make the successors of all states when slot t is read; equal ones become one, decided ones leave.
 
@@ -152,51 +161,73 @@ def expand(
         t: the slot's place in the order.
         residual: of the example.
         steps: of the example.
+        folds: of the example.
         outcomes: what follows from signals.
         low: float64 [outcomes]: gets the mass of the worlds that are decided.
 
     Returns:
         The number of successors.
     """
-    words, mass, new_words, new_mass = states.words, states.mass, states.new_words, states.new_mass
-    table, place_of, new = states.table, states.place, states.next_word
-    width, n_places, n_new = new.shape[0], 2 * states.capacity, 0
+    words, mass, new = states.words, states.mass, states.next_word
+    table, place_of = states.table, states.place
+    n_new: Any = np.int64(0)
     signals = new[steps.n_words :]
     s = residual.order[t]
     value, chance, n_values = residual.value[s], residual.chance[s], residual.n_values[s]
     for q in range(n_states):
         for j in range(n_values):
             weight = mass[q] * chance[j]
-            if step(words[q], new, t, j, value[j], steps):
+            if step(words[q], new, t, j, value[j], steps) and folds.decides[t]:
                 decided = outcome_of(signals, False, outcomes)
                 if decided >= 0:
                     low[decided] += weight
                     continue
-            place = _place(new, n_places)
-            while table[place] >= 0:
-                other = table[place]
-                same = True
-                for w in range(width):
-                    if new_words[other, w] != new[w]:
-                        same = False
-                        break
-                if same:
-                    break
-                place += 1
-                if place == n_places:
-                    place = 0
-            if table[place] >= 0:
-                new_mass[table[place]] += weight
-            else:
-                table[place] = n_new
-                place_of[n_new] = place
-                for w in range(width):
-                    new_words[n_new, w] = new[w]
-                new_mass[n_new] = weight
-                n_new += 1
+            n_new = _add(states, n_new, weight)
     for q in range(n_new):
         table[place_of[q]] = -1
+    if folds.here[t]:
+        n_new = _folded(states, n_new, t, steps, folds, outcomes)
     return n_new
+
+
+@inlined
+def _add(states: States, n_new: int, weight: float) -> int:
+    """Add mass to the successor in `states.next_word`; how many successors there are then."""
+    table, new_words, new = states.table, states.new_words, states.next_word
+    width, n_places = new.shape[0], 2 * states.capacity
+    place = _place(new, n_places)
+    while table[place] >= 0:
+        other = table[place]
+        same = True
+        for w in range(width):
+            if new_words[other, w] != new[w]:
+                same = False
+                break
+        if same:
+            states.new_mass[other] += weight
+            return n_new
+        place += 1
+        if place == n_places:
+            place = 0
+    table[place] = n_new
+    states.place[n_new] = place
+    for w in range(width):
+        new_words[n_new, w] = new[w]
+    states.new_mass[n_new] = weight
+    return n_new + 1
+
+
+@jit
+def _folded(states: States, n_new: int, t: int, steps: Steps, folds: Folds, outcomes: Outcomes) -> int:
+    """Make successors forget what they need not know; how many different ones are left."""
+    n_left: Any = np.int64(0)
+    for q in range(n_new):
+        copy(states.new_words[q], states.next_word)
+        fold(states.next_word[steps.n_words :], t, folds, outcomes)
+        n_left = _add(states, n_left, states.new_mass[q])
+    for q in range(n_left):
+        states.table[states.place[q]] = -1
+    return n_left
 
 
 @inlined
