@@ -20,6 +20,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.learners.adam import Adam
 from nsl_bench.learners.trees import surrogate
 from nsl_bench.learners.view import View
+from nsl_bench.perception.memory import kept_memory
 from nsl_bench.types import Hypothesis, Track
 
 __all__ = ["CNNLSTM", "FCN", "Stopper", "seeded"]
@@ -274,13 +275,13 @@ class CNNLSTM(_NeuralLearner):
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Torch with its own seed and one thread (faster for small networks); restored afterwards."""
+    """Torch with its own seed, one thread (faster for small networks) and kept memory; restored afterwards."""
     import torch
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with torch.random.fork_rng(devices=[]):
+        with kept_memory(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             yield
     finally:

@@ -25,6 +25,7 @@ from nsl_bench.learners.neuid3.saved import load_tests, save_tests
 from nsl_bench.learners.neuid3.tests import NeuralTest, neural_tests
 from nsl_bench.learners.neuid3.tree import Node, answer, branches, draw, rules_of
 from nsl_bench.learners.view import View
+from nsl_bench.perception.memory import kept_memory
 from nsl_bench.types import Hypothesis, Track, one_hot
 
 __all__ = ["NeuID3"]
@@ -240,6 +241,6 @@ def _seeded(seed: int) -> Iterator[None]:
     """Torch's own randomness is left alone."""
     import torch
 
-    with torch.random.fork_rng(devices=[]):
+    with kept_memory(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
