@@ -275,7 +275,7 @@ class CNNLSTM(_NeuralLearner):
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Torch with its own seed, one thread (faster for small networks) and kept memory; restored afterwards."""
+    """Torch with its own seed, one thread (faster if small) and kept memory; restored afterwards."""
     import torch
 
     threads = torch.get_num_threads()

@@ -104,6 +104,21 @@ def convolved(layers: Any, images: Any) -> Any:
     return seen.float()
 
 
+@dataclass(frozen=True)
+class Pretraining:
+    """How a perceiver learns from a few labelled samples.
+
+    Attributes:
+        passes: over the samples.
+        rate: learning rate of Adam.
+        batch: samples in a minibatch.
+    """
+
+    passes: int
+    rate: float
+    batch: int
+
+
 class SlotPerceiver:
     """One network for the image of every slot; a symbol is what the slot shows.
 
@@ -113,6 +128,7 @@ class SlotPerceiver:
         width: channels of the first convolution; the second has twice as many.
     """
 
+    pretraining = Pretraining(30, 1e-3, 16)
     _CONVOLUTIONS = 6
 
     def __init__(self, channels: int, values: int, width: int = 16) -> None:
@@ -152,7 +168,8 @@ class StatePerceiver:
 
     The network is that of NTOC's code for the Tower of Hanoi: three convolutions with pooling, a code of the
     position, attention by one learned query, and a network with one hidden layer. Any number of columns will
-    do.
+    do. As there, rows have a margin around them and one column more than images, pixels count from 0 to 255,
+    and 200 passes are made over the few labelled samples, of which the canvas is as narrow as they are.
 
     Args:
         channels: of an image.
@@ -160,7 +177,8 @@ class StatePerceiver:
         rows: rows of images.
     """
 
-    _WIDE, _HEAD, _HIDDEN = 64, 32, 64
+    pretraining = Pretraining(200, 1e-4, 32)
+    _WIDE, _HEAD, _HEADS, _HIDDEN, _MARGIN = 64, 32, 2, 64, 4
 
     def __init__(self, channels: int, values: tuple[int, ...], rows: int) -> None:
         import torch
@@ -170,18 +188,19 @@ class StatePerceiver:
         self.net = nn.ModuleDict(
             {
                 "see": nn.Sequential(
-                    nn.Conv2d(channels, 32, 5, padding=2),
+                    nn.Conv2d(channels, 32, 5),
                     nn.MaxPool2d(2),
                     nn.ReLU(),
-                    nn.Conv2d(32, self._WIDE, 3, padding=1),
+                    nn.Conv2d(32, self._WIDE, 3),
                     nn.MaxPool2d(2),
                     nn.ReLU(),
-                    nn.Conv2d(self._WIDE, self._WIDE, 3, padding=1),
-                    nn.MaxPool2d(2),
+                    nn.Conv2d(self._WIDE, self._WIDE, 3),
                     nn.ReLU(),
+                    nn.AvgPool2d(5),
                 ),
-                "key": nn.Linear(self._WIDE, self._HEAD),
-                "value": nn.Linear(self._WIDE, self._HEAD),
+                "key": self._read_out(),
+                "value": self._read_out(),
+                "attend": nn.MultiheadAttention(self._HEAD, self._HEADS, batch_first=True),
                 "say": nn.Sequential(
                     nn.Linear(self._HEAD, self._HIDDEN), nn.ReLU(), nn.Linear(self._HIDDEN, sum(values))
                 ),
@@ -190,6 +209,11 @@ class StatePerceiver:
         self.net.register_parameter("query", nn.Parameter(torch.randn(self._HEAD)))
         self.net.to(memory_format=torch.channels_last)
 
+    def _read_out(self) -> Any:
+        from torch import nn
+
+        return nn.Sequential(nn.Linear(self._WIDE, self._HEAD), nn.ReLU(), nn.Linear(self._HEAD, self._HEAD))
+
     def logits(self, pictures: Pictures) -> list[Any]:
         """For each symbol, a tensor [n, values]."""
         import torch
@@ -197,20 +221,25 @@ class StatePerceiver:
         seen = convolved(self.net["see"], self._canvas(pictures))
         wide, height, width = seen.shape[1:]
         places = (seen + _position_code(wide, height, width)).flatten(2).transpose(1, 2)
-        scores = self.net["key"](places) @ self.net.query / math.sqrt(self._HEAD)
-        found = (scores.softmax(dim=1)[:, :, None] * self.net["value"](places)).sum(dim=1)
-        return list(torch.split(self.net["say"](found), list(self.values), dim=1))
+        query = self.net.query.expand(len(places), 1, -1)
+        found = self.net["attend"](
+            query, self.net["key"](places), self.net["value"](places), need_weights=False
+        )[0]
+        return list(torch.split(self.net["say"](found[:, 0]), list(self.values), dim=1))
 
     def _canvas(self, pictures: Pictures) -> Any:
-        """float32 tensor [n, channels, rows * SIDE, columns * SIDE]; black where nothing is shown."""
-        import torch
-
-        which = pictures.which
+        """float32 tensor [n, channels, height, width]; black where nothing is shown."""
+        which, gap = pictures.which, self._MARGIN
         n, columns = len(which), which.shape[1] // self.rows
-        black = pictures.images.new_zeros((1, *pictures.images.shape[1:]))
-        images = torch.cat([pictures.images, black])[which]
-        laid = images.reshape(n, self.rows, columns, -1, SIDE, SIDE).permute(0, 3, 1, 4, 2, 5)
-        return laid.reshape(n, -1, self.rows * SIDE, columns * SIDE)
+        height, width = self.rows * (SIDE + gap) + gap, (columns + 1) * SIDE
+        canvas = pictures.images.new_zeros((n, pictures.images.shape[1], height, width))
+        rows, slots = (which >= 0).nonzero(as_tuple=True)
+        shown = pictures.images[which[rows, slots]] * 255
+        for slot in slots.unique().tolist():
+            here = slots == slot
+            top, left = gap + slot // columns * (SIDE + gap), slot % columns * SIDE
+            canvas[rows[here], :, top : top + SIDE, left : left + SIDE] = shown[here]
+        return canvas
 
 
 def _position_code(wide: int, height: int, width: int) -> Any:
@@ -257,31 +286,28 @@ def perceiver_for(few: LabelledImages) -> SlotPerceiver | StatePerceiver:
     return StatePerceiver(channels, few.values, places)
 
 
-def pretrain(perceiver: Any, few: LabelledImages, epochs: int, rate: float, columns: int = 1) -> None:
+def pretrain(perceiver: SlotPerceiver | StatePerceiver, few: LabelledImages, passes: int = 0) -> None:
     """Train a perceiver on labelled samples by cross-entropy.
 
     Args:
         perceiver: of `perceiver_for`.
         few: the samples.
-        epochs: passes over them.
-        rate: learning rate of Adam.
-        columns: columns of images in a row of the task; a sample fills the first.
+        passes: over them; 0: as many as the perceiver's `pretraining` says.
     """
     import torch
 
+    how = perceiver.pretraining
     blank = (few.images == 0).all(axis=(2, 3, 4))
-    rows: list[Slots] = []
-    for images, empty in zip(few.images, blank, strict=True):
-        row: Slots = []
-        for image, none in zip(images, empty.tolist(), strict=True):
-            row += [None if none else image, *[None] * (columns - 1)]
-        rows.append(row)
-    pictures = _pictures(rows, few.images.shape[1] * columns)
+    rows: list[Slots] = [
+        [None if none else image for image, none in zip(images, empty.tolist(), strict=True)]
+        for images, empty in zip(few.images, blank, strict=True)
+    ]
+    pictures = _pictures(rows, few.images.shape[1])
     targets = torch.as_tensor(few.targets)
-    optimiser = torch.optim.Adam(perceiver.net.parameters(), lr=rate)
+    optimiser = torch.optim.Adam(perceiver.net.parameters(), lr=how.rate)
     perceiver.net.train()
-    for _ in range(epochs):
-        for rows_now in torch.split(torch.randperm(len(targets)), _FEW_BATCH):
+    for _ in range(passes or how.passes):
+        for rows_now in torch.split(torch.randperm(len(targets)), how.batch):
             said = perceiver.logits(pictures.take(rows_now))
             losses = [
                 torch.nn.functional.cross_entropy(one, targets[rows_now, k]) for k, one in enumerate(said)
@@ -290,6 +316,3 @@ def pretrain(perceiver: Any, few: LabelledImages, epochs: int, rate: float, colu
             sum(losses).backward()  # type: ignore[union-attr]
             optimiser.step()
     perceiver.net.eval()
-
-
-_FEW_BATCH = 16

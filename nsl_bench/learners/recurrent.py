@@ -44,7 +44,7 @@ class _SequenceLearner(ABC):
         epochs_: passes that were made.
     """
 
-    version = "2"
+    version = "3"
     answers_alike = True
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
         {"learning_rate": (3e-4, 1e-3, 3e-3), "hidden": (32, 64, 128)}
@@ -164,7 +164,7 @@ class _OnSymbols(_SequenceLearner):
         batch: int = 64,
         patience: int = 0,
         perceiver: Literal["given", "own"] = "given",
-        pretraining: int = 30,
+        pretraining: int = 0,
         warm: int = 5,
         seed: int = 0,
     ) -> None:
@@ -198,9 +198,7 @@ class _OnSymbols(_SequenceLearner):
         few = train.few_labels
         self._eyes = perceiver_for(few)
         single = isinstance(self._eyes, SlotPerceiver)
-        pretrain(
-            self._eyes, few, self.pretraining, 1e-3, 1 if single else len(train.slots) // few.images.shape[1]
-        )
+        pretrain(self._eyes, few, self.pretraining)
         inputs = sum(few.values) * (len(train.slots) if single else 1)
         self._steps = self._recurrent(inputs + before, train.n_labels)
         return nn.ModuleList([self._steps, self._eyes.net])
@@ -256,7 +254,8 @@ class LSTMLearner(_OnSymbols):
         patience: passes without a smaller validation loss after which training stops; 0 to disable.
         perceiver: ``given``: a pre-trained network's probabilities; ``own``: a perceiver that starts from the
             few labelled images and is trained with the LSTM.
-        pretraining: passes over the few labelled images.
+        pretraining: passes over the few labelled images; 0 for 30, or 200 where symbols are properties of
+            rows.
         warm: passes in which the own perceiver stays as it was pre-trained. Trained from the start with a
             network that knows nothing yet, it forgets what it was taught.
         seed: seed of weights and of the order of sequences.
@@ -284,7 +283,8 @@ class DNCLearner(_OnSymbols):
         patience: passes without a smaller validation loss after which training stops; 0 to disable.
         perceiver: ``given``: a pre-trained network's probabilities; ``own``: a perceiver that starts from the
             few labelled images and is trained with the computer.
-        pretraining: passes over the few labelled images.
+        pretraining: passes over the few labelled images; 0 for 30, or 200 where symbols are properties of
+            rows.
         warm: passes in which the own perceiver stays as it was pre-trained. Trained from the start with a
             network that knows nothing yet, it forgets what it was taught.
         seed: seed of weights and of the order of sequences.
@@ -303,7 +303,7 @@ class DNCLearner(_OnSymbols):
         batch: int = 64,
         patience: int = 0,
         perceiver: Literal["given", "own"] = "given",
-        pretraining: int = 30,
+        pretraining: int = 0,
         warm: int = 5,
         seed: int = 0,
     ) -> None:

@@ -222,8 +222,8 @@ def test_labelled_images_are_in_no_example() -> None:
     ("options", "sentence"),
     [
         ({"epochs": -1}, "ntoc: epochs must be 0 or more; got -1."),
-        ({"batch": 0}, "ntoc: batch must be 1 or more; got 0."),
-        ({"weight_rate": 0.0}, "ntoc: weight_rate must be above 0 and at most 1; got 0."),
+        ({"batch": -1}, "ntoc: batch must be 0 or more; got -1."),
+        ({"weight_rate": 2.0}, "ntoc: weight_rate must be between 0 and 1; got 2."),
         ({"learning_rate": -1.0}, "ntoc: learning_rate must be 0 or more; got -1."),
     ],
 )

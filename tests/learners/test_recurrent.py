@@ -73,7 +73,7 @@ def test_the_own_perceiver_waits_until_the_steps_know_something() -> None:
         weights.append(made._eyes.net[0].weight.detach().clone())
     with seeded(0):
         untouched = perceiver_for(train.few_labels)
-        pretrain(untouched, train.few_labels, 1, 1e-3)
+        pretrain(untouched, train.few_labels, 1)
     assert torch.equal(weights[1], untouched.net[0].weight) and not torch.equal(weights[0], weights[1])
 
 

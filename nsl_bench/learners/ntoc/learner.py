@@ -7,6 +7,7 @@ Liu, Xu, Van den Broeck, Liang: "Out-of-Distribution Generalization by Neural-Sy
 from __future__ import annotations
 
 import math
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,6 +34,20 @@ _TOGETHER = 256
 """Sequences that are answered at once."""
 
 
+@dataclass(frozen=True)
+class _Joint:
+    """Joint training: passes over the sequences, sequences in a minibatch, and the two learning rates."""
+
+    epochs: int
+    batch: int
+    learning_rate: float
+    weight_rate: float
+
+
+_OF_SLOTS, _OF_ROWS = _Joint(70, 256, 1e-3, 0.02), _Joint(30, 64, 1e-4, 0.01)
+"""As the published code trains on addition, where symbols are what slots show, and on the Tower of Hanoi."""
+
+
 class NTOC:
     """Learns symbols of images and a circuit over them together, from labels and a few labelled images.
 
@@ -46,11 +61,12 @@ class NTOC:
         memory: values of the memory; 0 for 2, or the number of labels where sequences are told the label
             before their first step.
         epochs: passes over the sequences; 0 for 70, or 30 where symbols are properties of whole rows.
-        batch: sequences in a minibatch.
+        batch: sequences in a minibatch; 0 for 256, or 64 where symbols are properties of rows.
         learning_rate: Adam's, of the perceiver; 0 for 0.001, or 0.0001 where symbols are properties of rows.
-        weight_rate: of expectation maximisation.
+        weight_rate: of expectation maximisation; 0 for 0.02, or 0.01 where symbols are properties of rows.
         memory_rate: learning rate of Adam for the latent memory.
-        pretraining: passes over the few labelled images.
+        pretraining: passes over the few labelled images; 0 for 30, or 200 where symbols are properties of
+            rows.
         search: False: the table of all worlds, as the published code. True: Algorithm 1 of the paper, which
             searches the worlds that the circuit allows, in rounds with joint training.
         rounds: searches of ``search=True``; the epochs are shared out among them.
@@ -63,7 +79,7 @@ class NTOC:
         epochs_: passes that were made.
     """
 
-    version = "2"
+    version = "3"
     answers_alike = True
     fixed_size = ("labels",)
 
@@ -72,11 +88,11 @@ class NTOC:
         perceiver: Literal["own", "given"] = "own",
         memory: int = 0,
         epochs: int = 0,
-        batch: int = 256,
+        batch: int = 0,
         learning_rate: float = 0.0,
-        weight_rate: float = 0.02,
+        weight_rate: float = 0.0,
         memory_rate: float = 0.01,
-        pretraining: int = 30,
+        pretraining: int = 0,
         search: bool = False,
         rounds: int = 3,
         checkpoint: Path | None = None,
@@ -87,18 +103,18 @@ class NTOC:
         Raises:
             UserError: an option out of range.
         """
-        for name, count in (("memory", memory), ("epochs", epochs), ("pretraining", pretraining)):
+        counts = {"memory": memory, "epochs": epochs, "batch": batch, "pretraining": pretraining}
+        for name, count in counts.items():
             if count < 0:
                 raise UserError(f"ntoc: {name} must be 0 or more; got {count}.")
-        if batch < 1:
-            raise UserError(f"ntoc: batch must be 1 or more; got {batch}.")
         if rounds < 1:
             raise UserError(f"ntoc: rounds must be 1 or more; got {rounds}.")
         if learning_rate < 0:
             raise UserError(f"ntoc: learning_rate must be 0 or more; got {learning_rate:g}.")
-        for name, rate in (("weight_rate", weight_rate), ("memory_rate", memory_rate)):
-            if not 0 < rate <= 1:
-                raise UserError(f"ntoc: {name} must be above 0 and at most 1; got {rate:g}.")
+        if not 0 <= weight_rate <= 1:
+            raise UserError(f"ntoc: weight_rate must be between 0 and 1; got {weight_rate:g}.")
+        if not 0 < memory_rate <= 1:
+            raise UserError(f"ntoc: memory_rate must be above 0 and at most 1; got {memory_rate:g}.")
         self.perceiver, self.memory, self.epochs, self.batch = perceiver, memory, epochs, batch
         self.learning_rate, self.weight_rate, self.memory_rate = learning_rate, weight_rate, memory_rate
         self.pretraining, self.checkpoint, self.seed = pretraining, checkpoint, seed
@@ -141,8 +157,7 @@ class NTOC:
             return None, (len(train.concept_space),) * len(train.slots)
         few = train.few_labels
         net = perceiver_for(few)
-        columns = 1 if isinstance(net, SlotPerceiver) else len(train.slots) // few.images.shape[1]
-        pretrain(net, few, self.pretraining, 1e-3, columns)
+        pretrain(net, few, self.pretraining)
         return net, few.values * (len(train.slots) if isinstance(net, SlotPerceiver) else 1)
 
     @property
@@ -155,34 +170,44 @@ class NTOC:
         import torch
         from tqdm import tqdm
 
-        epochs = self.epochs or (70 if self._of_slots else 30)
-        rate = self.learning_rate or (1e-3 if self._of_slots else 1e-4)
+        how = self._joint()
         seen = self._seen(train)
         first = self._first(train, places)
         parts: dict[str, Any] = {"circuit": self.circuit_, "traces": self._traces}
         optimiser = None
         if self._net is not None:
-            optimiser = torch.optim.Adam(self._net.net.parameters(), lr=rate)
+            optimiser = torch.optim.Adam(self._net.net.parameters(), lr=how.learning_rate)
             parts |= {"perceiver": self._net.net, "optimiser": optimiser}
         order = np.random.default_rng(self.seed)
-        kept = self._checkpoint(train, epochs, rate)
+        kept = self._checkpoint(train, how)
         start = kept.read(parts, order)
-        for epoch in tqdm(range(start, epochs), "ntoc", initial=start, total=epochs, disable=None):
-            if isinstance(self.circuit_, SearchedCircuit) and epoch in search_epochs(epochs, self.rounds):
+        for epoch in tqdm(range(start, how.epochs), "ntoc", initial=start, total=how.epochs, disable=None):
+            if isinstance(self.circuit_, SearchedCircuit) and epoch in search_epochs(how.epochs, self.rounds):
                 self._search(self.circuit_, places, labels, first, seen)
-            for rows in np.array_split(order.permutation(len(places)), math.ceil(len(places) / self.batch)):
-                self._learn(places[rows], labels[rows], first[rows], torch.as_tensor(rows), seen, optimiser)
+            for rows in np.array_split(order.permutation(len(places)), math.ceil(len(places) / how.batch)):
+                some = (places[rows], labels[rows], first[rows], torch.as_tensor(rows))
+                self._learn(*some, seen, optimiser, how.weight_rate)
             self.epochs_ = epoch + 1
             kept.write(epoch + 1, parts, order)
         kept.remove()
 
-    def _checkpoint(self, train: View, epochs: int, rate: float) -> Checkpoint:
+    def _joint(self) -> _Joint:
+        """How joint training goes."""
+        usual = _OF_SLOTS if self._of_slots else _OF_ROWS
+        return _Joint(
+            self.epochs or usual.epochs,
+            self.batch or usual.batch,
+            self.learning_rate or usual.learning_rate,
+            self.weight_rate or usual.weight_rate,
+        )
+
+    def _checkpoint(self, train: View, how: _Joint) -> Checkpoint:
         """The file of this training, if there is to be one."""
         if self.checkpoint is None:
             return Checkpoint(None, "")
-        told = (train.benchmark_name, cache.key(train.labels.tolist()), epochs, rate, self.weight_rate)
+        told = (train.benchmark_name, cache.key(train.labels.tolist()), *astuple(how))
         searched = (self.rounds,) if self.search else ()
-        told = (*told, self.memory_rate, self.batch, self.perceiver, self.seed, *searched)
+        told = (*told, self.memory_rate, self.perceiver, self.seed, *searched)
         identity = cache.key(self.version, *told)
         try:
             self.checkpoint.mkdir(parents=True, exist_ok=True)
@@ -192,7 +217,9 @@ class NTOC:
             ) from error
         return Checkpoint(self.checkpoint / f"ntoc-{identity}.safetensors", identity)
 
-    def _learn(self, places: Any, labels: Any, first: Any, rows: Any, seen: Any, optimiser: Any) -> None:
+    def _learn(
+        self, places: Any, labels: Any, first: Any, rows: Any, seen: Any, optimiser: Any, weight_rate: float
+    ) -> None:
         """One minibatch: weights, latent memory and perceiver each take a step."""
         steps = places.shape[1]
         worlds = self._worlds(seen, places.reshape(-1))
@@ -207,7 +234,7 @@ class NTOC:
             optimiser.step()
         if steps > 1:
             self._traces.move(rows, latent.grad)
-        self.circuit_.learn(passed.flow, self.weight_rate)
+        self.circuit_.learn(passed.flow, weight_rate)
 
     @staticmethod
     def _ends(first: Any, latent: Any) -> tuple[Any, Any]:
