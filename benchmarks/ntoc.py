@@ -54,17 +54,19 @@ class Setting:
         task: that learners are trained on, with large train sets.
         tests: members of its family that they are tested on; results are averaged over them.
         published: setting in the table of published numbers.
+        test: number of test sequences of each test task.
     """
 
     task: str
     tests: tuple[str, ...]
     published: str
+    test: int
 
 
 def _addition(preset: str, images: str, last: str = "") -> dict[str, Setting]:
     """A setting for each test task of a preset."""
     return {
-        f"addition_{n}{last}": Setting("addition", (test,), f"length_3_to_{n}_{images}_images")
+        f"addition_{n}{last}": Setting("addition", (test,), f"length_3_to_{n}_{images}_images", 6000)
         for n, test in zip((5, 10, 20), Addition.test_presets[preset], strict=True)
     }
 
@@ -77,9 +79,9 @@ def _with(spec: str, option: str) -> str:
 SETTINGS: Mapping[str, Setting] = {
     **_addition("longer", "test"),
     **_addition("longer-seen-images", "train", "_seen"),
-    "hanoi_1": Setting("hanoi", Hanoi.test_presets["more-disks"], "disks_5_to_7_or_9"),
-    "hanoi_2": Setting("hanoi", Hanoi.test_presets["longer"], "sequence_length_3_to_5"),
-    "hanoi_3": Setting("hanoi", Hanoi.test_presets["more-disks-longer"], "disks_and_sequence_length"),
+    "hanoi_1": Setting("hanoi", Hanoi.test_presets["more-disks"], "disks_5_to_7_or_9", 3000),
+    "hanoi_2": Setting("hanoi", Hanoi.test_presets["longer"], "sequence_length_3_to_5", 3000),
+    "hanoi_3": Setting("hanoi", Hanoi.test_presets["more-disks-longer"], "disks_and_sequence_length", 3000),
 }
 """The paper's settings; ``seen`` tests show images of the train sequences."""
 
@@ -105,7 +107,7 @@ class Study:
     Attributes:
         repeats: train splits.
         size: of train sets; None for the paper's.
-        test: number of test sequences; None for the tasks' defaults.
+        test: number of test sequences; None for the settings'.
         epochs: of learners that have epochs; None for their defaults.
         mnist: folder of MNIST; None for scikit-learn's digits.
         results: folder of results.
@@ -136,7 +138,7 @@ class Study:
 
     def tests(self, setting: Setting) -> list[str]:
         """The specs of a setting's test tasks."""
-        return [_with(one, f"test={self.test}") if self.test else one for one in setting.tests]
+        return [_with(one, f"test={self.test or setting.test}") for one in setting.tests]
 
     def test_sizes(self, setting: Setting) -> list[int]:
         """The number of test sequences of each of a setting's test tasks."""
@@ -235,7 +237,7 @@ def study_page(study: Study, settings: Sequence[str], learners: Sequence[str]) -
         "on images of the train sequences. Runs that are missing are not counted.",
         f"*Equivalent* means within {MARGIN:g} points by two one-sided tests at 5 % with enough power, "
         "*different* by Welch's test; otherwise the question is *open*. Errors cover train splits and, on "
-        "both sides, the sampling of test sequences; `--test 6000` makes them smaller. The paper's upper "
+        "both sides, the sampling of test sequences. The paper's upper "
         "bound, DeepProbLog with given rules, stands beside `true_rule`. `true_rule` and `ffnsl` see through "
         "a network that was trained on many labelled images, the others start from 100 or 500.",
         pd.DataFrame(rows).to_markdown(index=False),
