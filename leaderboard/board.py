@@ -102,6 +102,10 @@ class Board:
         spread = entry.spreads.get((contest.name, metric))
         return Area(float(values.mean()), error if spread is None else spread.std_err, spread)
 
+    def kept_out(self, contest: Contest) -> list[Entry]:
+        """The entries that say that the contest is not applicable to them."""
+        return [entry for entry in self.entries if contest.name in entry.manifest.not_applicable]
+
     def front(self, contest: Contest, track: str) -> list[tuple[Entry, bool]]:
         """The entries that have all metrics of the Pareto front, and whether each is on it; best first.
 

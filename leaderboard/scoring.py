@@ -19,7 +19,7 @@ import numpy as np
 
 from nsl_bench import registry
 from nsl_bench.declared import quoted
-from nsl_bench.errors import unknown
+from nsl_bench.errors import did_you_mean, unknown
 from nsl_bench.guarded.call import RULES, Advice, Allowance, Ended, guarded
 from nsl_bench.guarded.worker import stage
 from nsl_bench.run.job import Job
@@ -32,7 +32,7 @@ from .rounds.model import By, Round
 from .rules import check_rules, judge_rules, listed
 from .safe_files import LIMITS, Limits, Rejected, opened
 from .score_report import ScoredRun, ScoreReport, Spread
-from .submission import PREDICTIONS, Manifest
+from .submission import MANIFEST, PREDICTIONS, Manifest
 from .truth import PARTS, hashes_of, truth
 
 __all__ = ["score"]
@@ -204,7 +204,7 @@ def check(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits:
         notes.append(f"{outside} runs belong to no contest of the board and are left out.")
     entered = [run for run in runs if run.id in places]
     problems = _duplicates(entered, places)
-    problems += _not_applicable(entered, places)
+    problems += _not_applicable(entered, places, manifest.not_applicable, contests)
     lines = ((places[run.id][0], run.job.network or "", places[run.id][1]) for run in entered)
     problems += incomplete(lines, manifest.track)
     problems += _wrong_hashes(entered, places)
@@ -221,10 +221,29 @@ def _duplicates(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]])
     return [f"{len(twice)} runs are given more than once: {listed(twice)}."] if twice else []
 
 
-def _not_applicable(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]]) -> list[str]:
+def _not_applicable(
+    runs: Sequence[Run],
+    places: Mapping[str, tuple[Contest, Cell]],
+    named: Sequence[str],
+    contests: Sequence[Contest],
+) -> list[str]:
     """Contests that a learner cannot be in, because its sizes are fixed."""
     found = sorted({places[run.id][0].name for run in runs if run.status == "not_applicable"})
-    return [f"The contest {name} is not applicable to this learner; leave its runs out." for name in found]
+    entered = {places[run.id][0].name for run in runs}
+    known = [contest.name for contest in contests]
+    return [
+        *(f"The contest {name} is not applicable to this learner; leave its runs out." for name in found),
+        *(
+            f"{MANIFEST}: not_applicable names the contest {name}, of which there are runs; leave out one."
+            for name in named
+            if name in entered
+        ),
+        *(
+            f"{MANIFEST}: not_applicable names {quoted(name)}, no contest here.{did_you_mean(name, known)}"
+            for name in named
+            if name not in known
+        ),
+    ]
 
 
 def _wrong_hashes(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]]) -> list[str]:

@@ -96,6 +96,8 @@ class Manifest(Open):
         round: name of the sealed round; empty for the board's public contests.
         tuning_trials: number of settings tried when tuning the learner; 0 if it was not tuned.
         told_the_answer: whether the learner was given part of the true rule; it is shown, but not ranked.
+        not_applicable: names of contests that the learner cannot enter, such as one whose test task has more
+            slots than its inputs; the board lists it there.
         files: SHA-256 of each file, by name.
         schema: version of the format.
     """
@@ -117,6 +119,7 @@ class Manifest(Open):
     round: Annotated[str, _line(30)] = ""
     tuning_trials: Annotated[int, Is("a whole number between 0 and 1,000,000", least=0, most=1_000_000)] = 0
     told_the_answer: bool = False
+    not_applicable: tuple[Annotated[str, _line(80, 1)], ...] = ()
     files: Mapping[str, Annotated[str, Is("64 hexadecimal digits", test=_SHA256.fullmatch)]] = field(
         default_factory=dict
     )
@@ -187,20 +190,20 @@ def write_submission(
         UserError: no matching runs, runs of several learners or tracks, invalid values in the manifest, or a
             folder that is not empty or cannot be created.
     """
-    # A failure of the harness ("failed") is none of the learner's; those of the learner count. A learner does
-    # not enter contests whose test task has other sizes than its own.
-    left_out = ("failed", "not_applicable")
-    records = [record for record in store.latest().values() if record.status not in left_out]
+    # A failure of the harness ("failed") is none of the learner's; those of the learner count.
+    records = [record for record in store.latest().values() if record.status != "failed"]
     records = _choose(records, "learner", learner)
     records = _choose(records, "track", track)
     places = [(record, contest_of(contests, record.job)) for record in records]
+    lacking = {place[0].name for record, place in places if place and record.status == "not_applicable"}
+    places = [(record, place) for record, place in places if record.status != "not_applicable"]
     # Of runs of the same cell, by several versions of a learner, the last counts.
     inside = [(record, *place) for record, place in places if place is not None]
     chosen = list({(item[1].name, item[2], item[0].job.network): item for item in inside}.values())
     outside = len(places) - len(inside)
     if not chosen:
         raise UserError(
-            f"None of the {len(records)} finished runs in {store.folder} belongs to a contest; "
+            f"None of the {len(places)} finished runs in {store.folder} belongs to a contest; "
             "`nsl-bench leaderboard contests` prints the commands for contest runs."
         )
     for sentence in incomplete(
@@ -220,6 +223,7 @@ def write_submission(
         "track": job.track,
         "round": sealed_round,
         "tuning_trials": tuning_trials,
+        "not_applicable": sorted(lacking - {contest.name for _, contest, _ in chosen}),
         "told_the_answer": any(told_the_answer(record.job.learner_version) for record, _, _ in chosen),
     }
     chosen.sort(key=lambda item: (item[1].name, item[0].job.network or "", item[2]))

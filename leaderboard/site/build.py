@@ -171,6 +171,7 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
             task=registry.create("benchmark", contest.task),
             tested=registry.create("benchmark", contest.tested),
             tracks=[_track(board, contest, track) for track in board.tracks(contest)],
+            kept_out=board.kept_out(contest),
             curves=curves,
             curve_files=pictures,
             pictures=write_pictures(contest, out / "pictures"),

@@ -221,10 +221,9 @@ class StatePerceiver:
         seen = convolved(self.net["see"], self._canvas(pictures))
         wide, height, width = seen.shape[1:]
         places = (seen + _position_code(wide, height, width)).flatten(2).transpose(1, 2)
-        query = self.net.query.expand(len(places), 1, -1)
-        found = self.net["attend"](
-            query, self.net["key"](places), self.net["value"](places), need_weights=False
-        )[0]
+        net: Any = self.net
+        query = net.query.expand(len(places), 1, -1)
+        found = net["attend"](query, net["key"](places), net["value"](places), need_weights=False)[0]
         return list(torch.split(self.net["say"](found[:, 0]), list(self.values), dim=1))
 
     def _canvas(self, pictures: Pictures) -> Any:

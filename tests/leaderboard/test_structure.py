@@ -18,7 +18,7 @@ from nsl_bench.leaderboard.safe_files import LIMITS
 from nsl_bench.leaderboard.score_report import SCORES, ScoreReport, write_scores
 from nsl_bench.leaderboard.scoring import _scored_here
 from nsl_bench.leaderboard.site.build import build_site
-from nsl_bench.leaderboard.submission import PREDICTIONS, RUNS, write_submission
+from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, write_submission
 
 from nsl_bench.errors import UserError
 from nsl_bench.run.evaluate import Bench
@@ -46,6 +46,8 @@ percents = [0]
 repeats = 2
 test_task = "parity:length=5"
 """
+
+LONGER = "parity:length=5"
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +83,41 @@ def test_a_learner_is_scored_on_longer_sequences(tmp_path: Path) -> None:
     build_site(read_board(tmp_path / "accepted", board), tmp_path / "site")
     page = (tmp_path / "site" / "benchmark" / "more_bits.html").read_text(encoding="utf-8")
     assert "20 examples of parity:length=5" in page
+
+
+def test_a_contest_that_is_not_applicable_is_said(
+    tmp_path: Path, resign: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = tmp_path / "board.toml"
+    board.write_text(BOARD, encoding="utf-8")
+    contests = read_contests(board)
+    monkeypatch.setattr(
+        "nsl_bench.run.evaluate.changed_sizes",
+        lambda task, tested, fixed: ["more bits"] * (task != tested and bool(fixed)),
+    )
+    learners = ["majority", "random_forest"]
+    results = Store(tmp_path / "results")
+    jobs = plan("parity", learners, symbolic=True, repeats=[1, 2], test_tasks=["parity", LONGER])
+    sweep(jobs, results, Bench(limits=None))
+    for learner in learners:
+        folder = tmp_path / "accepted" / learner
+        manifest, counts, _ = write_submission(
+            results, folder, contests, name=learner, licence="MIT", learner=learner
+        )
+        report = ScoreReport.from_plain(_scored_here(folder, contests, LIMITS, (), "code"))
+        assert report.accepted, report.problems
+        write_scores(report, folder / SCORES)
+    assert manifest.not_applicable == ("more_bits",) and counts == {"bits": 2}
+    build_site(read_board(tmp_path / "accepted", board), tmp_path / "site")
+    pages = tmp_path / "site" / "benchmark"
+    assert "Not applicable to: random_forest." in (pages / "more_bits.html").read_text(encoding="utf-8")
+    assert "Not applicable" not in (pages / "bits.html").read_text(encoding="utf-8")
+    told = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    for name, said in (("bits", "of which there are runs"), ("more_bit", "Did you mean 'more_bits'?")):
+        (folder / MANIFEST).write_text(json.dumps({**told, "not_applicable": [name]}), encoding="utf-8")
+        resign(folder)
+        report = ScoreReport.from_plain(_scored_here(folder, contests, LIMITS, (), "code"))
+        assert len(report.problems) == 1 and said in report.problems[0]
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def expand(
         table[place_of[q]] = -1
     if folds.here[t]:
         n_new = _folded(states, n_new, t, steps, folds, outcomes)
-    return n_new
+    return int(n_new)
 
 
 @inlined
@@ -227,7 +227,7 @@ def _folded(states: States, n_new: int, t: int, steps: Steps, folds: Folds, outc
         n_left = _add(states, n_left, states.new_mass[q])
     for q in range(n_left):
         states.table[states.place[q]] = -1
-    return n_left
+    return int(n_left)
 
 
 @inlined
