@@ -2,6 +2,7 @@
 
     python benchmarks/ntoc.py --only circuit
     python benchmarks/ntoc.py --only search
+    python benchmarks/ntoc.py --only redrawn --mnist FOLDER --repeats 1
     python benchmarks/ntoc.py --only choose --mnist FOLDER
     python benchmarks/ntoc.py --repeats 10
     python benchmarks/ntoc.py --mnist FOLDER --repeats 10
@@ -9,9 +10,10 @@
 
 `--only circuit` trains the table circuit alone on simulated digits, of which 90 % are right, and needs no
 image; `--only search` lets the rule search shape it. `--only choose` compares options of the recurrent
-networks, which the paper does not publish, on validation sequences. Results are kept in results/ntoc; a
-second call does only what is missing. `--size`, `--test` and `--epochs` make a small try. A sequence counts
-as right if all its steps are.
+networks, which the paper does not publish, on validation sequences. `--only redrawn` trains NTOC on the
+Tower of Hanoi as the published code does: every pass shows the same windows in other digits and images.
+Results are kept in results/ntoc; a second call does only what is missing. `--size`, `--test` and `--epochs`
+make a small try. A sequence counts as right if all its steps are.
 """
 
 from __future__ import annotations
@@ -35,12 +37,14 @@ from nsl_bench.leaderboard.published import table as published_table
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
+from nsl_bench.learners.ntoc.learner import NTOC
 from nsl_bench.learners.ntoc.search import SearchedCircuit, facts_of, search_epochs
 from nsl_bench.learners.view import View
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
+from nsl_bench.sequences import grid
 
 MARGIN = 3.0
 """Percentage points within which two means count as equal."""
@@ -272,6 +276,62 @@ def choose(study: Study, settings: Sequence[str], learners: Sequence[str], epoch
     print(pd.DataFrame(rows).to_markdown(index=False))
 
 
+class ManyComparisons(Hanoi):
+    """The Tower of Hanoi with as many samples for pre-training as 200 passes show if all are drawn anew."""
+
+    samples = 100_000
+
+
+class Redrawn(NTOC):
+    """NTOC to which every pass shows the same windows in other digits and other images of them.
+
+    The train set holds the windows of all passes. What its first sequences are is kept.
+    """
+
+    def __init__(self, sequences: int, passes: int, seed: int) -> None:
+        super().__init__(epochs=passes, pretraining=1, seed=seed)
+        self._n = sequences
+
+    def _sequences(self, train: View) -> Any:
+        import torch
+
+        rows = grid(train.steps)
+        before = np.asarray(train.metadata["previous"])
+        blank = np.array([[image is None for image in images] for images in train.images])
+        windows = [(*train.labels[r].tolist(), *before[r].tolist(), blank[r].tobytes()) for r in rows]
+        alike: dict[tuple[Any, ...], list[int]] = {}
+        for number, window in enumerate(windows):
+            alike.setdefault(window, []).append(number)
+        rng = np.random.default_rng(self.seed)
+        drawn = [rng.choice(alike[window], self.epochs) for window in windows[: self._n]]
+        return torch.as_tensor(rows[np.stack(drawn, axis=1)])
+
+
+def redrawn(study: Study, settings: Sequence[str], passes: int = 30) -> None:
+    """Print the sequence accuracy of NTOC on the Tower of Hanoi with digits that are drawn anew."""
+    rows = []
+    for repeat in range(1, study.repeats + 1):
+        clock = time.process_time()
+        task, n = ManyComparisons(), int(study.size or Hanoi.sizes["large"])
+        source = make_source(task, study.source)
+        train = View(
+            make_split(task, source, "train", str(n * passes), repeat), task, "few_labels", source=source
+        )
+        learner = Redrawn(n, study.epochs or passes, repeat).fit(train)
+        spent = (time.process_time() - clock) / 60
+        for name in settings:
+            for spec in study.tests(SETTINGS[name]):
+                tested = registry.create("benchmark", spec)
+                split = make_split(tested, source, "test", study.size or "large", repeat)
+                view = View(split, tested, "few_labels", source=source, labelled=False)
+                right = learner.predict_proba(view).argmax(axis=1) == split.labels
+                whole = right.reshape(split.n_sequences, -1).all(axis=1)
+                found = {"steps": right.mean(), "sequences": whole.mean()}
+                rows.append({"setting": name, "test": spec, "repeat": repeat, **found, "CPU min": spent})
+                print(rows[-1], flush=True)
+    print(pd.DataFrame(rows).to_markdown(index=False))
+
+
 def simulated(n: int, steps: int, right: float, seed: int) -> tuple[Any, Any]:
     """Probabilities [n, steps, 2, 10] of digits of which a share is right, and labels [n, steps]."""
     import torch
@@ -347,7 +407,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", choices=["circuit", "search", "choose"], help="one part; see above")
+    parser.add_argument(
+        "--only", choices=["circuit", "search", "choose", "redrawn"], help="one part; see above"
+    )
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, help="all unless given")
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=[*LEARNERS])
     parser.add_argument("--repeats", type=int, default=3)
@@ -365,6 +427,8 @@ def main() -> None:
         circuit(study.epochs or 40, rounds=3 if only == "search" else 0)
     elif only == "choose":
         choose(study, settings or [*SETTINGS], learners)
+    elif only == "redrawn":
+        redrawn(study, [name for name in settings or SETTINGS if SETTINGS[name].task == "hanoi"])
     else:
         study_page(study, settings or [*SETTINGS], learners)
 

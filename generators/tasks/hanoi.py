@@ -37,9 +37,6 @@ _DISKS, _WINDOW, _TEST = 5, 3, 1000
 _PAIRS = ((0, 1), (0, 2), (1, 2))
 """The pegs whose upper disks are compared."""
 
-_FEW = 500
-"""Samples of comparisons for pre-training, as in the paper."""
-
 _BACKGROUND = """\
 peg(0..2).
 step(T) :- disk(T,_,_,_).
@@ -134,6 +131,9 @@ class Hanoi(Benchmark):
     sources = ("sklearn_digits", "mnist", "mnist_train")
     named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
     sequential = True
+    samples = 500
+    """Samples of comparisons for pre-training, as in the paper."""
+
     test_presets: Mapping[str, tuple[str, ...]] = MappingProxyType(
         {
             "more-disks": ("hanoi:disks=7", "hanoi:disks=9"),
@@ -233,8 +233,9 @@ class Hanoi(Benchmark):
 
         An empty peg counts as one with the largest disk; two empty pegs are not told apart.
         """
-        sizes = rng.permuted(np.tile(np.arange(len(_SIZES)), (_FEW, 1)), axis=1)[:, :PEGS].astype(np.int16)
-        sizes[rng.random((_FEW, PEGS)) < 1 / (PEGS + 1)] = BLANK
+        n = self.samples
+        sizes = rng.permuted(np.tile(np.arange(len(_SIZES)), (n, 1)), axis=1)[:, :PEGS].astype(np.int16)
+        sizes[rng.random((n, PEGS)) < 1 / (PEGS + 1)] = BLANK
         told = np.where(sizes == BLANK, len(_SIZES), sizes)
         smaller = np.stack([told[:, p] < told[:, q] for p, q in _PAIRS], axis=1)
         return FewLabels(sizes, smaller.astype(np.int64), (2,) * len(_PAIRS))

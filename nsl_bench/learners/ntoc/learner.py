@@ -129,7 +129,8 @@ class NTOC:
         """
         import torch
 
-        places = torch.as_tensor(grid(train.steps))
+        sequences = self._sequences(train)
+        places = sequences[0]
         labels = torch.as_tensor(train.labels)[places]
         with seeded(self.seed):
             self._net, values = self._perceiver(train, places.shape[1])
@@ -142,9 +143,15 @@ class NTOC:
             circuit = SearchedCircuit if self.search else TableCircuit
             self.circuit_ = circuit(values, train.n_labels, memory, self.seed)
             self._traces = Traces(len(places), places.shape[1] - 1, memory, self.memory_rate, self.seed)
-            self._train(train, places, labels)
+            self._train(train, sequences, labels)
         self._rules = program(self.circuit_.theta.numpy(), values, train)
         return self
+
+    def _sequences(self, train: View) -> Any:
+        """Tensor [passes, sequences, steps]: the rows of each sequence, in each pass; then from the start."""
+        import torch
+
+        return torch.as_tensor(grid(train.steps))[None]
 
     def _perceiver(self, train: View, steps: int) -> tuple[Any, tuple[int, ...]]:
         """The pre-trained perceiver, None if it is given, and the number of values of each symbol."""
@@ -165,14 +172,14 @@ class NTOC:
         """Whether a symbol is what a slot shows."""
         return self._net is None or isinstance(self._net, SlotPerceiver)
 
-    def _train(self, train: View, places: Any, labels: Any) -> None:
+    def _train(self, train: View, sequences: Any, labels: Any) -> None:
         """Joint training."""
         import torch
         from tqdm import tqdm
 
         how = self._joint()
         seen = self._seen(train)
-        first = self._first(train, places)
+        first = self._first(train, sequences[0])
         parts: dict[str, Any] = {"circuit": self.circuit_, "traces": self._traces}
         optimiser = None
         if self._net is not None:
@@ -182,6 +189,7 @@ class NTOC:
         kept = self._checkpoint(train, how)
         start = kept.read(parts, order)
         for epoch in tqdm(range(start, how.epochs), "ntoc", initial=start, total=how.epochs, disable=None):
+            places = sequences[epoch % len(sequences)]
             if isinstance(self.circuit_, SearchedCircuit) and epoch in search_epochs(how.epochs, self.rounds):
                 self._search(self.circuit_, places, labels, first, seen)
             for rows in np.array_split(order.permutation(len(places)), math.ceil(len(places) / how.batch)):
