@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from nsl_bench.inference.forward.arrays import Folds, Outcomes, Program, Residual, Scratch
-from nsl_bench.inference.forward.outcomes import insert, jit, outcome_of
+from nsl_bench.inference.forward.outcomes import copy, insert, jit, outcome_of
+from nsl_bench.inference.forward.residual import OPEN
 
 __all__ = ["fold", "folds_of"]
 
@@ -40,10 +41,10 @@ def folds_of(
     kept = np.full((n_slots + 1, residual.true.shape[0]), np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64)
     here = np.zeros(n_slots + 1, np.bool_)
     atoms, start = np.zeros(n_slots * (n_signals - n_read) + 1, np.int64), np.zeros(n_slots + 1, np.int64)
-    when = _settled(program, outcomes, live, scratch)
     folds = Folds(kept, atoms, start, here, _decides(program, residual, outcomes, live, scratch))
     if n_read == n_signals:
         return folds
+    when = _settled(program, outcomes, live, scratch)
     asked = np.zeros(stands_for.shape[0], np.bool_)
     for t in range(n_slots):
         _asked_behind(t, when, outcomes, asked)
@@ -91,7 +92,7 @@ def _last_slot(program: Program, c: int, scratch: Scratch) -> int:
     last = -1
     for k in range(program.term_start[c], program.term_start[c + 1]):
         literal = program.term_literal[k]
-        if scratch.status[literal] == 2:
+        if scratch.status[literal] == OPEN:
             last = max(last, scratch.position[program.literal_slot[literal]])
     return last
 
@@ -126,7 +127,7 @@ def _settled(program: Program, outcomes: Outcomes, live: Array, scratch: Scratch
 def _asked_behind(t: int, when: Array, outcomes: Outcomes, asked: Array) -> None:
     """Mark the atoms that labels, or rules of atoms that are not settled after slot t, ask for."""
     rules, bodies = outcomes.rules, outcomes.bodies
-    asked[:] = outcomes.asked
+    copy(outcomes.asked, asked)
     for r in range(rules.shape[0]):
         if when[rules[r, 0]] > t:
             for k in range(rules[r, 2], rules[r, 3]):

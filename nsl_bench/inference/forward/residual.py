@@ -12,11 +12,11 @@ import numpy as np
 from nsl_bench.inference.forward.arrays import KEYS, Outcomes, Program, Residual, Scratch, Steps
 from nsl_bench.inference.forward.outcomes import has, insert, jit, merged
 
-__all__ = ["new_scratch", "read_example", "residual_program", "steps_of"]
+__all__ = ["OPEN", "new_scratch", "read_example", "residual_program", "steps_of"]
 
 Array = Any
 
-_FALSE, _TRUE, _OPEN = 0, 1, 2
+_FALSE, _TRUE, OPEN = 0, 1, 2
 
 _UNWANTED = 1 << 40
 
@@ -78,7 +78,7 @@ def read_example(program: Program, vectors: Array, true: Array, scratch: Scratch
                 some = True
             else:
                 every = False
-        status[literal] = _TRUE if every else (_OPEN if some else _FALSE)
+        status[literal] = _TRUE if every else (OPEN if some else _FALSE)
     for c in range(program.term_signal.shape[0]):
         holds = True
         for k in range(program.term_start[c], program.term_start[c + 1]):
@@ -141,11 +141,11 @@ def _live_terms(
             continue
         live[c] = True
         for k in range(term_start[c], term_start[c + 1]):
-            if status[term_literal[k]] == _OPEN:
+            if status[term_literal[k]] == OPEN:
                 s = slot[term_literal[k]]
                 rank[s] = min(rank[s], signal_rank[program.term_signal[c]])
                 for h in range(term_start[c], k):
-                    if status[term_literal[h]] == _OPEN:
+                    if status[term_literal[h]] == OPEN:
                         adjacent[s, slot[term_literal[h]]] = True
                         adjacent[slot[term_literal[h]], s] = True
 
@@ -232,7 +232,7 @@ def _open_literals(term: Array, status: Array, position: Array, slot: Array, ord
     """Put the open literals of a term into the order of their slots; how many they are."""
     length = 0
     for literal in term:
-        if status[literal] == _OPEN:
+        if status[literal] == OPEN:
             j = length
             while j > 0 and position[slot[ordered[j - 1]]] > position[slot[literal]]:
                 ordered[j] = ordered[j - 1]
