@@ -177,6 +177,7 @@ class Steps(NamedTuple):
         after: `Scratch.after`.
         bit: `Scratch.bit`.
         accept: `Program.accept`.
+        decides: bool [slots read + 1]: whether a slot can decide an outcome before all are read.
     """
 
     keep: Array
@@ -189,6 +190,7 @@ class Steps(NamedTuple):
     after: Array
     bit: Array
     accept: Array
+    decides: Array
 
 
 class Folds(NamedTuple):
@@ -202,14 +204,12 @@ class Folds(NamedTuple):
         atoms: int64: the atoms that signals must stand for.
         start: int64 [slots read + 1]: where the atoms of each place in the order start in `atoms`.
         here: bool [slots read + 1]: whether more is forgotten there than before.
-        decides: bool [slots read + 1]: whether an outcome can be decided there before all slots are read.
     """
 
     kept: Array
     atoms: Array
     start: Array
     here: Array
-    decides: Array
 
 
 class Residual(NamedTuple):

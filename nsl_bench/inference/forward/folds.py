@@ -16,7 +16,7 @@ from nsl_bench.inference.forward.arrays import Folds, Outcomes, Program, Residua
 from nsl_bench.inference.forward.outcomes import copy, insert, jit, outcome_of
 from nsl_bench.inference.forward.residual import OPEN
 
-__all__ = ["fold", "folds_of"]
+__all__ = ["decides_of", "fold", "folds_of"]
 
 Array = Any
 
@@ -41,7 +41,7 @@ def folds_of(
     kept = np.full((n_slots + 1, residual.true.shape[0]), np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64)
     here = np.zeros(n_slots + 1, np.bool_)
     atoms, start = np.zeros(n_slots * (n_signals - n_read) + 1, np.int64), np.zeros(n_slots + 1, np.int64)
-    folds = Folds(kept, atoms, start, here, _decides(program, residual, outcomes, live, scratch))
+    folds = Folds(kept, atoms, start, here)
     if n_read == n_signals:
         return folds
     when = _settled(program, outcomes, live, scratch)
@@ -64,10 +64,10 @@ def folds_of(
 
 
 @jit
-def _decides(
+def decides_of(
     program: Program, residual: Residual, outcomes: Outcomes, live: Array, scratch: Scratch
 ) -> Array:
-    """bool [slots read + 1]: whether any signals that can be true after a slot decide the outcome.
+    """`Steps.decides`: whether any signals that can be true after a slot decide the outcome.
 
     The more signals are known to be true, the more follows; so if all together decide nothing, none do.
     """

@@ -14,7 +14,7 @@ import numpy as np
 
 from nsl_bench.inference.forward.arrays import Example, Limits, Outcomes, Program, Results, Scratch
 from nsl_bench.inference.forward.deciding import deciding_signal
-from nsl_bench.inference.forward.folds import folds_of
+from nsl_bench.inference.forward.folds import decides_of, folds_of
 from nsl_bench.inference.forward.outcomes import merged, outcome_of
 from nsl_bench.inference.forward.residual import new_scratch, read_example, residual_program, steps_of
 from nsl_bench.inference.forward.rollouts import sample_dropped
@@ -46,7 +46,8 @@ def _answer(
         return
     live = np.zeros(program.term_signal.shape[0], np.bool_)
     residual, n_suffixes = residual_program(program, outcomes, true, live, scratch)
-    steps = steps_of(program, residual, n_suffixes, scratch, outcomes.n_signals)
+    decides = decides_of(program, residual, outcomes, live, scratch)
+    steps = steps_of(program, residual, n_suffixes, scratch, outcomes.n_signals, decides)
     deciding = deciding_signal(residual, steps, outcomes)
     states = new_states(residual, steps.n_words + true.shape[0], limits, scratch)
     folds = folds_of(program, residual, outcomes, live, scratch)

@@ -244,7 +244,7 @@ def _open_literals(term: Array, status: Array, position: Array, slot: Array, ord
 
 @merged
 def steps_of(
-    program: Program, residual: Residual, n_suffixes: int, scratch: Scratch, n_signals: int
+    program: Program, residual: Residual, n_suffixes: int, scratch: Scratch, n_signals: int, decides: Array
 ) -> Steps:
     """How states change from slot to slot.
 
@@ -281,7 +281,9 @@ def steps_of(
             keep[t, b >> 6] &= ~(np.uint64(1) << np.uint64(b & 63))
     gain = np.zeros((n_slots + 1, most_values, n_words + signal_words), np.uint64)
     _fill_gain(program, residual, n_suffixes, scratch, n_words, gain)
-    return Steps(keep, gain, bit_start, suffix, own, n_words, literal, scratch.after, bit, program.accept)
+    return Steps(
+        keep, gain, bit_start, suffix, own, n_words, literal, scratch.after, bit, program.accept, decides
+    )
 
 
 @jit

@@ -72,7 +72,7 @@ def sample_dropped(
 def _sample_world(example: Example, t: int, random: Array) -> int:
     """The outcome of a random world of the state in `states.next_word`, slots up to t being read."""
     residual, steps, killed = example.residual, example.steps, example.deciding.killed
-    state, before, decides = example.states.next_word, example.states.word, example.folds.decides
+    state, before = example.states.next_word, example.states.word
     for u in range(t + 1, residual.n_slots):
         s, left = residual.order[u], 0.0
         for j in range(residual.n_values[s]):
@@ -86,7 +86,7 @@ def _sample_world(example: Example, t: int, random: Array) -> int:
                 if r < 0:
                     break
         copy(state, before)
-        if step(before, state, u, chosen, residual.value[s, chosen], steps) and decides[u]:
+        if step(before, state, u, chosen, residual.value[s, chosen], steps) and steps.decides[u]:
             outcome = outcome_of(state[steps.n_words :], False, example.outcomes)
             if outcome >= 0:
                 return int(outcome)

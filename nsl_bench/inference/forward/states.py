@@ -168,8 +168,8 @@ def expand(
     Returns:
         The number of successors.
     """
-    words, mass, new = states.words, states.mass, states.next_word
-    table, place_of = states.table, states.place
+    words, mass, new_words, new_mass = states.words, states.mass, states.new_words, states.new_mass
+    table, place_of, new, decides = states.table, states.place, states.next_word, steps.decides[t]
     n_new: Any = np.int64(0)
     signals = new[steps.n_words :]
     s = residual.order[t]
@@ -177,12 +177,12 @@ def expand(
     for q in range(n_states):
         for j in range(n_values):
             weight = mass[q] * chance[j]
-            if step(words[q], new, t, j, value[j], steps) and folds.decides[t]:
+            if step(words[q], new, t, j, value[j], steps) and decides:
                 decided = outcome_of(signals, False, outcomes)
                 if decided >= 0:
                     low[decided] += weight
                     continue
-            n_new = _add(states, n_new, weight)
+            n_new = _add(new, new_words, new_mass, table, place_of, n_new, weight)
     for q in range(n_new):
         table[place_of[q]] = -1
     if folds.here[t]:
@@ -191,10 +191,18 @@ def expand(
 
 
 @inlined
-def _add(states: States, n_new: int, weight: float) -> int:
-    """Add mass to the successor in `states.next_word`; how many successors there are then."""
-    table, new_words, new = states.table, states.new_words, states.next_word
-    width, n_places = new.shape[0], 2 * states.capacity
+def _add(
+    new: Array, new_words: Array, new_mass: Array, table: Array, place_of: Array, n_new: int, weight: float
+) -> int:
+    """Add mass to a successor; how many there are then.
+
+    Args:
+        new: uint64 [width]: the successor.
+        new_words: `States.new_words`, as are the three arrays behind it those of `States`.
+        n_new: how many successors there are.
+        weight: the mass.
+    """
+    width, n_places = new.shape[0], table.shape[0]
     place = _place(new, n_places)
     while table[place] >= 0:
         other = table[place]
@@ -204,29 +212,31 @@ def _add(states: States, n_new: int, weight: float) -> int:
                 same = False
                 break
         if same:
-            states.new_mass[other] += weight
+            new_mass[other] += weight
             return n_new
         place += 1
         if place == n_places:
             place = 0
     table[place] = n_new
-    states.place[n_new] = place
+    place_of[n_new] = place
     for w in range(width):
         new_words[n_new, w] = new[w]
-    states.new_mass[n_new] = weight
+    new_mass[n_new] = weight
     return n_new + 1
 
 
 @jit
 def _folded(states: States, n_new: int, t: int, steps: Steps, folds: Folds, outcomes: Outcomes) -> int:
     """Make successors forget what they need not know; how many different ones are left."""
+    new, new_words, new_mass = states.next_word, states.new_words, states.new_mass
+    table, place_of = states.table, states.place
     n_left: Any = np.int64(0)
     for q in range(n_new):
-        copy(states.new_words[q], states.next_word)
-        fold(states.next_word[steps.n_words :], t, folds, outcomes)
-        n_left = _add(states, n_left, states.new_mass[q])
+        copy(new_words[q], new)
+        fold(new[steps.n_words :], t, folds, outcomes)
+        n_left = _add(new, new_words, new_mass, table, place_of, n_left, new_mass[q])
     for q in range(n_left):
-        states.table[states.place[q]] = -1
+        table[place_of[q]] = -1
     return int(n_left)
 
 
