@@ -282,8 +282,8 @@ def _redrawn_words(study: Study) -> list[str]:
     return [
         "## Digits drawn anew in every pass",
         "The code that the NTOC authors published draws digits and images of the Tower of Hanoi anew "
-        "whenever a sample is read: in pre-training (500 samples, 200 passes) and in training (1,000 windows, "
-        "30 passes). The settings above keep 500 samples and 1,000 windows. "
+        "whenever a sample is read: in pre-training (500 samples, 200 passes) and in training (1,000 "
+        "windows, 30 passes). The settings above keep 500 samples and 1,000 windows. "
         "`python benchmarks/ntoc.py --only redrawn` trains NTOC as the code does "
         f"({found['repeat'].nunique()} train splits): {words}. Our test images are none of the train images; "
         "those of the published code are drawn from the same images.",
