@@ -35,7 +35,8 @@ __all__ = [
 SIDE = 28
 """Height and width of the images that perceivers see."""
 
-_TOGETHER = 1024
+_CANVASES = 128
+"""Whole rows of images that are seen at once where nothing is trained."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +219,14 @@ class StatePerceiver:
         """For each symbol, a tensor [n, values]."""
         import torch
 
-        seen = convolved(self.net["see"], self._canvas(pictures))
+        if torch.is_grad_enabled():
+            seen = convolved(self.net["see"], self._canvas(pictures))
+        else:
+            # A canvas is large, and what is not trained keeps no memory of earlier ones.
+            parts = torch.split(torch.arange(len(pictures)), _CANVASES)
+            seen = torch.cat(
+                [convolved(self.net["see"], self._canvas(pictures.take(rows))) for rows in parts]
+            )
         wide, height, width = seen.shape[1:]
         places = (seen + _position_code(wide, height, width)).flatten(2).transpose(1, 2)
         net: Any = self.net

@@ -13,6 +13,7 @@ from nsl_bench import registry
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.inference.crisp import crisp_labels
+from nsl_bench.learners import perceivers
 from nsl_bench.learners.base import hypothesis_of
 from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
 from nsl_bench.learners.ntoc.learner import NTOC
@@ -164,7 +165,7 @@ def test_it_trains_a_perceiver_and_answers_longer_numbers() -> None:
 
 
 def test_hanoi_is_seen_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hanoi, "_FEW", 16)
+    monkeypatch.setattr(hanoi.Hanoi, "samples", 16)
     learner = NTOC(epochs=1, pretraining=1)
     learner.fit(seen("hanoi:test=4", "train", "8"))
     assert learner.circuit_.theta.shape == (8, 6, 6, 6)
@@ -173,6 +174,9 @@ def test_hanoi_is_seen_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         assert learner.predict_proba(test).shape == (len(test), 6)
         assert learner.predict_proba(seen(name, "test", truth=True)).shape == (len(test), 6)
     assert learner.predict_concepts(test) is None
+    whole = learner.predict_proba(test)
+    monkeypatch.setattr(perceivers, "_CANVASES", 3)
+    np.testing.assert_allclose(learner.predict_proba(test), whole, atol=1e-3)
 
 
 def test_an_interrupted_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
