@@ -122,6 +122,8 @@ class ScoreReport:
     def from_plain(cls, values: Mapping[str, Any]) -> ScoreReport:
         """Make a report from the values of `asdict`, with lists for tuples."""
         manifest = values["manifest"]
+        if manifest is not None:
+            manifest = {**manifest, "not_applicable": tuple(manifest["not_applicable"])}
         return cls(
             values["name"],
             tuple(values["problems"]),

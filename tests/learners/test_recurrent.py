@@ -51,7 +51,7 @@ SMALL = "hidden=8,epochs=1,batch=8"
 @pytest.mark.parametrize("learner", ["lstm", "dnc", "cnn_transformer"])
 @pytest.mark.parametrize("task", ["addition", "hanoi"])
 def test_longer_sequences_are_answered(learner: str, task: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hanoi, "_FEW", 16)
+    monkeypatch.setattr(hanoi.Hanoi, "samples", 16)
     track = "end_to_end" if learner == "cnn_transformer" else "few_labels"
     own = "" if track == "end_to_end" else ",perceiver=own,pretraining=1"
     made = registry.create("learner", f"{learner}:{SMALL}{own}", seed=0)
