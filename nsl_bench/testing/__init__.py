@@ -1,7 +1,8 @@
 """Tests that every part passes: derive a class, say what the part is, and run pytest.
 
 Each kind of part that a package can add has a class here: `TaskTests`, `SourceTests`, `ShiftTests`,
-`NetworkTests`, `LearnerTests`. The parts of nsl-bench pass the same tests. A whole test module for a task::
+`NetworkTests`, `LearnerTests`, and `EntrantTests` for learners with an environment of their own. The parts of
+nsl-bench pass the same tests. A whole test module for a task::
 
     from nsl_bench.testing import TaskTests
 
@@ -29,15 +30,17 @@ except ModuleNotFoundError:
     ) from None
 
 if TYPE_CHECKING:
+    from nsl_bench.testing.entrants import EntrantTests
     from nsl_bench.testing.learners import LearnerTests
     from nsl_bench.testing.networks import NetworkTests
     from nsl_bench.testing.shifts import ShiftTests
     from nsl_bench.testing.sources import SourceTests
     from nsl_bench.testing.tasks import TaskTests
 
-__all__ = ["LearnerTests", "NetworkTests", "ShiftTests", "SourceTests", "TaskTests"]
+__all__ = ["EntrantTests", "LearnerTests", "NetworkTests", "ShiftTests", "SourceTests", "TaskTests"]
 
 _MODULES = {
+    "EntrantTests": "nsl_bench.testing.entrants",
     "LearnerTests": "nsl_bench.testing.learners",
     "NetworkTests": "nsl_bench.testing.networks",
     "ShiftTests": "nsl_bench.testing.shifts",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -18,9 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nsl_bench import cache, environments
+from nsl_bench import cache
 from nsl_bench.code_files import comes_with_us
-from nsl_bench.environments import entrant, entrants
+from nsl_bench.environments import entrant
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import building
 from nsl_bench.isolation.host import IsolatedLearner, about
@@ -365,30 +364,3 @@ def test_a_dask_cluster_gives_the_same_results(folder: Path, tmp_path: Path) -> 
             assert sweep(jobs, store, Bench(limits=LIMITS), executor=executor).failed == 0
             found.append({key: r.metrics["hypothesis_accuracy"] for key, r in store.latest().items()})
     assert found[0] == found[1] and len(found[0]) == 2
-
-
-def test_entrants_of_the_repository() -> None:
-    names = [
-        name for name in entrants() if (Path(environments.__file__).parents[1] / "entrants" / name).is_dir()
-    ]
-    known_rules = {"abl", "deepproblog", "ltn"}
-    assert {"ebm", "figs", "len", "ripper", "streed", "xgboost"} | known_rules <= set(names)
-    for name in names:
-        found = entrant(f"env:{name}")
-        assert any(line.startswith("numpy==") for line in found.requirements)
-        assert len((found.folder / "adapter.py").read_text().splitlines()) < 150
-        assert (found.track == "known_rules") == (name in known_rules)
-        compile((found.folder / "adapter.py").read_text(), name, "exec")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", entrants())
-def test_an_entrant_learns(name: str) -> None:
-    """Each in an environment made from the package index, on two tasks or, told the rule, on one."""
-    known = entrant(f"env:{name}").track == "known_rules"
-    for task in ("crop_yield",) if known else ("crop_yield", "follow_suit"):
-        (job,) = plan(task, [f"env:{name}"], symbolic=not known, describe=lambda spec: about(spec, LIMITS))
-        record: Any = Bench(limits=LIMITS).run(job).record
-        assert record.status == "ok", json.dumps([record.message, record.output])
-        assert record.metrics["framework_accuracy" if known else "hypothesis_accuracy"] > 0.3
-        assert ("learner_concept_accuracy" in record.metrics) == known
