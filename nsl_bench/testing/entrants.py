@@ -1,0 +1,63 @@
+"""`EntrantTests`, tests of a learner with a Python environment of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from nsl_bench.environments import entrant
+from nsl_bench.isolation.limits import Limits
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import plan
+from nsl_bench.testing.cases import Tests
+
+__all__ = ["EntrantTests"]
+
+_LIMITS = Limits(time=300)
+_LINES = 150
+
+
+class EntrantTests(Tests):
+    """Tests of a folder with `adapter.py`, `requirements.txt` and `learner.toml`::
+
+        class TestMyMethod(EntrantTests):
+            folder = Path(__file__).parent
+            tasks = ("crop_yield",)
+
+    Those that learn make the environment first, from the package index; they are marked as slow.
+
+    Attributes:
+        folder: the entrant's.
+        tasks: that it learns, each better than the majority class.
+        symbolic: whether it learns from true concepts here.
+        exact: whether its rules are ASP and give its answers on all test examples.
+    """
+
+    __test__ = False
+
+    folder: ClassVar[Path]
+    tasks: ClassVar[Sequence[str]] = ("crop_yield", "follow_suit")
+    symbolic: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
+
+    def test_is_small_and_pinned(self) -> None:
+        found = entrant(f"env:{self.folder}")
+        lines = (self.folder / "adapter.py").read_text(encoding="utf-8").splitlines()
+        assert len(lines) < _LINES
+        assert any(line.startswith("numpy==") for line in found.requirements)
+
+    @pytest.mark.slow
+    def test_learns_more_than_the_majority(self, subtests: Any) -> None:
+        for task in self.tasks:
+            with subtests.test(task=task):
+                jobs = plan(task, [f"env:{self.folder}", "majority"], symbolic=self.symbolic)
+                mine, majority = (Bench(limits=_LIMITS).run(job).record for job in jobs)
+                assert mine.status == "ok", json.dumps([mine.message, mine.output])
+                column = "hypothesis_accuracy" if self.symbolic else "framework_accuracy"
+                assert mine.metrics[column] > majority.metrics[column]
+                if self.exact:
+                    assert mine.metrics["agreement"] == 1
