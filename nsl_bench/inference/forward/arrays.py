@@ -40,15 +40,16 @@ class Outcomes(NamedTuple):
         components: int64 [components + 1, 2]: first rule, and whether the component is recursive.
         goals: int64 [labels]: the atom of each label, -1 for none, -2 for the label without one.
         n_signals: atoms 0 .. n_signals - 1 are signals.
-        n_read: signals 0 .. n_read - 1 have terms; the others stand for atoms.
-        stands_for: int64 [atoms]: the signal that stands for an atom once its own signals are forgotten; -1
-            for signals, and for atoms with a negation behind them.
+        remembered: int64: atoms with rules whose truth a state has once their signals are forgotten.
+        bit: int64 [atoms]: the place of signals and remembered atoms in the words of a state; -1 for others.
         asked: bool [atoms]: whether it is a goal or `violated`.
         rank: int64 [signals]: the first component with a rule that asks for the signal, so that what others
             are defined by is read before them; zeros where nothing can be forgotten.
         violated: the atom that is true if a constraint is violated, or -1.
         lower: uint8 [atoms + 1], scratch: which atoms are true whatever comes.
         upper: uint8 [atoms + 1], scratch: which atoms may still be true.
+        frozen: int64 [components + 1], scratch: the place of the slot behind which what a component defines
+            is remembered, and not derived any more.
     """
 
     rules: Array
@@ -57,12 +58,13 @@ class Outcomes(NamedTuple):
     goals: Array
     n_signals: int
     violated: int
-    n_read: int
-    stands_for: Array
+    remembered: Array
+    bit: Array
     asked: Array
     rank: Array
     lower: Array
     upper: Array
+    frozen: Array
 
 
 class Program(NamedTuple):
@@ -171,7 +173,7 @@ class Steps(NamedTuple):
         gain: uint64 [slots read, candidates, width]: what whole terms add.
         bit_start: int64 [slots read + 1]: the bits of the suffixes that begin with each slot.
         suffix: int64 [bits + 1]: the suffix of a bit.
-        own: uint64 [signals + 1, suffix words + 1]: the suffixes of a signal, dead once it is true.
+        own: uint64 [bits of signal words, suffix words + 1]: the suffixes of a signal, dead once it is true.
         n_words: words of suffixes; those of signals come behind them.
         literal: `Scratch.literal`.
         after: `Scratch.after`.
@@ -197,17 +199,18 @@ class Folds(NamedTuple):
     """What may be forgotten once slots are read: signals that say nothing more than a later atom does.
 
     A signal is *settled* when no slot behind can make it true, and so is an atom that rules derive from
-    settled signals. Of those without negation, only the ones count that some other rule still asks for.
+    settled atoms. Of those, only the ones count that a label or a rule of an atom that is not settled asks
+    for.
 
     Attributes:
-        kept: uint64 [slots read + 1, signal words]: the signals that are not forgotten.
-        atoms: int64: the atoms that signals must stand for.
-        start: int64 [slots read + 1]: where the atoms of each place in the order start in `atoms`.
+        kept: uint64 [slots read + 1, signal words]: the signals and remembered atoms that are not forgotten.
+        settled: int64: components, in the order in which they are settled.
+        start: int64 [slots read + 1]: where those that each slot settles start in `settled`.
         here: bool [slots read + 1]: whether more is forgotten there than before.
     """
 
     kept: Array
-    atoms: Array
+    settled: Array
     start: Array
     here: Array
 
@@ -221,7 +224,7 @@ class Residual(NamedTuple):
         value: `Scratch.value`.
         chance: `Scratch.chance`.
         n_values: `Scratch.n_values`.
-        true: uint64 [signal words]: the signals that are true in every world.
+        true: uint64 [signal words]: the signals that are true in every world; room for remembered atoms.
     """
 
     n_slots: int

@@ -143,8 +143,8 @@ class Forward:
         forward = _kernel()
 
         def part(k: int) -> None:
-            scratch = (np.zeros_like(self.outcomes.lower), np.zeros_like(self.outcomes.upper))
-            own = self.outcomes._replace(lower=scratch[0], upper=scratch[1])
+            scratch = {name: getattr(self.outcomes, name).copy() for name in ("lower", "upper", "frozen")}
+            own = self.outcomes._replace(**scratch)
             forward(self.program, own, vectors, seeds, np.arange(k, n, threads), limits, results)
 
         with _in_words():
@@ -218,14 +218,15 @@ def _outcomes(signals: Signals) -> Outcomes:
             bodies += [(a, int(p), w) for (a, p), w in zip(rule.body, weights, strict=True)]
             rules.append((rule.head, rule.bound if rule.weights else len(rule.body), start, len(bodies)))
     components.append((len(rules), 0))
+    bits = {a: k for k, a in enumerate([*range(len(signals.terms)), *signals.remembered])}
     return Outcomes(
         rules=np.array(rules, np.int64).reshape(-1, 4),
         bodies=np.array(bodies, np.int64).reshape(-1, 3),
         components=np.array(components, np.int64).reshape(-1, 2),
         goals=np.array([_NO_ATOM if g is None else g for g in signals.goals], np.int64),
         n_signals=len(signals.terms),
-        n_read=len(signals.terms) - len(signals.stands_for),
-        stands_for=np.array([signals.stands_for.get(a, -1) for a in range(signals.n_atoms)], np.int64),
+        remembered=np.array(signals.remembered, np.int64),
+        bit=np.array([bits.get(a, -1) for a in range(signals.n_atoms)], np.int64),
         asked=np.array(
             [a in signals.goals or a == signals.violated for a in range(signals.n_atoms)], np.bool_
         ),
@@ -233,13 +234,14 @@ def _outcomes(signals: Signals) -> Outcomes:
         rank=_rank(signals),
         lower=np.zeros(signals.n_atoms + 1, np.uint8),
         upper=np.zeros(signals.n_atoms + 1, np.uint8),
+        frozen=np.zeros(len(signals.rules) + 1, np.int64),
     )
 
 
 def _rank(signals: Signals) -> npt.NDArray[np.int64]:
     """`Outcomes.rank`."""
     rank = np.zeros(len(signals.terms), np.int64)
-    if signals.stands_for:
+    if signals.remembered:
         rank[:] = len(signals.rules)
         for number, component in reversed([*enumerate(signals.rules)]):
             rank[[a for rule in component for a, _ in rule.body if a < len(rank)]] = number

@@ -27,11 +27,11 @@ def deciding_signal(residual: Residual, steps: Steps, outcomes: Outcomes) -> Dec
     true, n_slots, n_bits = residual.true, residual.n_slots, steps.bit_start[residual.n_slots]
     signal, outcome = -1, -1
     trial = np.zeros(true.shape[0], np.uint64)
-    for f in range(outcomes.n_read):
+    for f in range(outcomes.n_signals):
         if signal < 0:
             copy(true, trial)
             insert(trial, f)
-            outcome = outcome_of(trial, False, outcomes)
+            outcome = outcome_of(trial, False, -1, outcomes)
             if outcome >= 0:
                 signal = f
     kills, always = np.zeros(n_bits + 1, np.uint64), np.zeros(n_slots + 1, np.uint64)

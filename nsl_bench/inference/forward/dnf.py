@@ -7,7 +7,7 @@ program, in the form that the forward dynamic programme works on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nsl_bench.inference.program.domains import Domains
@@ -41,8 +41,9 @@ class Signals:
     Attributes:
         terms: for each signal its terms.
         rules: by component, over signals 0..n - 1 and further atoms n, n + 1, ..., definitions first.
-        stands_for: atoms that follow from signals without negation, and the signals that stand for them once
-            theirs are forgotten (`nsl_bench.inference.forward.folds`); these come last and have no terms.
+        remembered: atoms with rules whose truth is kept once their signals are forgotten
+            (`nsl_bench.inference.forward.folds`): those that other rules ask for, and goals; none if no
+            rules ask for any.
         n_atoms: signals and further atoms.
         goals: for each label its signal or atom, `NEVER`, or None for the label without one.
         violated: likewise.
@@ -50,7 +51,7 @@ class Signals:
 
     terms: tuple[tuple[Term, ...], ...]
     rules: tuple[tuple[GroundRule, ...], ...]
-    stands_for: Mapping[int, int]
+    remembered: tuple[int, ...]
     n_atoms: int
     goals: tuple[int | None, ...]
     violated: int
@@ -95,27 +96,21 @@ class _Builder:
             [*(a for a in asked), *(a for rules in kept for rule in rules for a, _ in rule.body)]
         )
         signals = [a for a in used if a not in upper]
-        replaced = sorted(_definite(kept, upper))
-        first = len(signals) + len(replaced)
-        number = {a: i for i, a in enumerate(signals)} | {a: first + i for i, a in enumerate(sorted(upper))}
-        stands_for = {number[a]: len(signals) + i for i, a in enumerate(replaced)}
+        number = {a: i for i, a in enumerate([*signals, *sorted(upper)])}
+        between = _between(kept)
+        remembered = sorted(number[a] for a in between | (upper & set(asked))) if between else []
         renamed = tuple(
             tuple(
                 GroundRule(number[r.head], tuple((number[a], p) for a, p in r.body), r.weights, r.bound)
                 for r in rules
             )
-            + tuple(
-                GroundRule(number[a], ((stands_for[number[a]], True),))
-                for a in dict.fromkeys(r.head for r in rules)
-                if number[a] in stands_for
-            )
             for rules in kept
         )
         return Signals(
-            terms=tuple(self.flat.get(a, ()) for a in signals) + ((),) * len(replaced),
+            terms=tuple(self.flat.get(a, ()) for a in signals),
             rules=renamed,
-            stands_for=stands_for,
-            n_atoms=first + len(upper),
+            remembered=tuple(remembered),
+            n_atoms=len(number),
             goals=tuple(g if g is None or g == NEVER else number[g] for g in self.program.goals),
             violated=self.program.violated
             if self.program.violated == NEVER
@@ -224,17 +219,14 @@ class _Builder:
         return _without_implied(tuple(current))
 
 
-def _definite(kept: Sequence[tuple[GroundRule, ...]], upper: set[int]) -> set[int]:
-    """The atoms of rules that have no negation behind them."""
-    definite: set[int] = set()
+def _between(kept: Sequence[tuple[GroundRule, ...]]) -> set[int]:
+    """The atoms of rules that rules of other components ask for."""
+    defined: set[int] = set()
+    asked: set[int] = set()
     for rules in kept:
-        heads = {rule.head for rule in rules}
-        behind = {a for rule in rules for a, _ in rule.body} - heads
-        weights = [weight for rule in rules for weight in rule.weights]
-        positive = all(p for rule in rules for _, p in rule.body) and min(weights, default=0) >= 0
-        if positive and behind & upper <= definite:
-            definite |= heads
-    return definite
+        asked |= {a for rule in rules for a, _ in rule.body} & defined
+        defined |= {rule.head for rule in rules}
+    return asked
 
 
 def _multiplied(factors: Sequence[tuple[Term, ...]], product: Sequence[Term]) -> bool:

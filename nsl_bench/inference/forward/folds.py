@@ -13,21 +13,21 @@ from typing import Any
 import numpy as np
 
 from nsl_bench.inference.forward.arrays import Folds, Outcomes, Program, Residual, Scratch
-from nsl_bench.inference.forward.outcomes import copy, insert, jit, outcome_of
+from nsl_bench.inference.forward.outcomes import copy, derive, insert, jit, load, outcome_of
 from nsl_bench.inference.forward.residual import OPEN
 
-__all__ = ["decides_of", "fold", "folds_of"]
+__all__ = ["NEVER", "decides_of", "fold", "folds_of"]
 
 Array = Any
 
-_NEVER = 1 << 40
+NEVER = 1 << 40
 
 
 @jit
 def folds_of(
     program: Program, residual: Residual, outcomes: Outcomes, live: Array, scratch: Scratch
 ) -> Folds:
-    """What an example's states forget after each slot.
+    """What an example's states forget after each slot; fills `outcomes.frozen`.
 
     Args:
         program: the terms.
@@ -36,28 +36,28 @@ def folds_of(
         live: bool [terms]: the terms that are open.
         scratch: filled by `residual_program`.
     """
-    n_slots, n_read, n_signals = residual.n_slots, outcomes.n_read, outcomes.n_signals
-    stands_for = outcomes.stands_for
+    n_slots, n_components, frozen = residual.n_slots, outcomes.frozen.shape[0] - 1, outcomes.frozen
     kept = np.full((n_slots + 1, residual.true.shape[0]), np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64)
-    here = np.zeros(n_slots + 1, np.bool_)
-    atoms, start = np.zeros(n_slots * (n_signals - n_read) + 1, np.int64), np.zeros(n_slots + 1, np.int64)
-    folds = Folds(kept, atoms, start, here)
-    if n_read == n_signals:
+    here, start = np.zeros(n_slots + 1, np.bool_), np.zeros(n_slots + 1, np.int64)
+    folds = Folds(kept, np.zeros(n_components + 1, np.int64), start, here)
+    if outcomes.remembered.shape[0] == 0:
         return folds
     when = _settled(program, outcomes, live, scratch)
-    asked = np.zeros(stands_for.shape[0], np.bool_)
+    for c in range(n_components):
+        frozen[c] = max(when[outcomes.rules[outcomes.components[c, 0], 0]], 0)
+    asked = np.zeros(when.shape[0], np.bool_)
     for t in range(n_slots):
-        _asked_behind(t, when, outcomes, asked)
         start[t + 1] = start[t]
-        for a in range(stands_for.shape[0]):
-            if when[a] > t or n_read <= a < n_signals:
-                continue
-            signal = a if a < n_read else stands_for[a]
-            if asked[a] and a >= n_signals:
-                atoms[start[t + 1]] = a
+        for c in range(n_components):
+            if frozen[c] == t:
+                folds.settled[start[t + 1]] = c
                 start[t + 1] += 1
-            elif not asked[a] and signal >= 0:
-                kept[t, signal >> 6] &= ~(np.uint64(1) << np.uint64(signal & 63))
+        _asked_behind(t, when, outcomes, asked)
+        for a in range(when.shape[0]):
+            bit = outcomes.bit[a]
+            if bit >= 0 and when[a] <= t and not asked[a]:
+                kept[t, bit >> 6] &= ~(np.uint64(1) << np.uint64(bit & 63))
+        here[t] = start[t + 1] > start[t]
         for w in range(kept.shape[1]):
             here[t] |= kept[t, w] != (kept[t - 1, w] if t else np.uint64(0xFFFFFFFFFFFFFFFF))
     return folds
@@ -80,9 +80,9 @@ def decides_of(
     known = residual.true.copy()
     for t in range(residual.n_slots):
         for f in range(outcomes.n_signals):
-            if first[f] == t or f >= outcomes.n_read:
+            if first[f] == t:
                 insert(known, f)
-        decides[t] = outcome_of(known, False, outcomes) >= 0
+        decides[t] = outcome_of(known, False, -1, outcomes) >= 0
     return decides
 
 
@@ -99,19 +99,13 @@ def _last_slot(program: Program, c: int, scratch: Scratch) -> int:
 
 @jit
 def _settled(program: Program, outcomes: Outcomes, live: Array, scratch: Scratch) -> Array:
-    """int64 [atoms]: the place of the slot after which an atom's truth is known; -1 if it always is.
-
-    It is never known of atoms with a negation behind them, whose signals are not forgotten.
-    """
+    """int64 [atoms]: the place of the slot after which an atom's truth is known; -1 if it always is."""
     rules, bodies, components = outcomes.rules, outcomes.bodies, outcomes.components
-    when = np.full(outcomes.stands_for.shape[0], -1, np.int64)
+    when = np.full(outcomes.bit.shape[0], -1, np.int64)
     for c in range(live.shape[0]):
         if live[c]:
             signal = program.term_signal[c]
             when[signal] = max(when[signal], _last_slot(program, c, scratch))
-    for a in range(outcomes.n_signals, when.shape[0]):
-        if outcomes.stands_for[a] < 0:
-            when[a] = _NEVER
     for c in range(components.shape[0] - 1):
         latest = -1
         for r in range(components[c, 0], components[c + 1, 0]):
@@ -139,14 +133,19 @@ def fold(signals: Array, t: int, folds: Folds, outcomes: Outcomes) -> None:
     """Forget what a state need not know behind slot t.
 
     Args:
-        signals: uint64 words: the state's true signals; changed.
+        signals: uint64 words: the state's true signals and remembered atoms; changed.
         t: the slot's place in the order.
         folds: of the example.
         outcomes: what follows from signals.
     """
-    outcome_of(signals, False, outcomes)
+    rules, components = outcomes.rules, outcomes.components
+    load(signals, True, outcomes)
     for k in range(folds.start[t], folds.start[t + 1]):
-        if outcomes.lower[folds.atoms[k]]:
-            insert(signals, outcomes.stands_for[folds.atoms[k]])
+        c = folds.settled[k]
+        derive(c, outcomes)
+        for r in range(components[c, 0], components[c + 1, 0]):
+            head = rules[r, 0]
+            if outcomes.lower[head] and outcomes.bit[head] >= 0:
+                insert(signals, outcomes.bit[head])
     for w in range(signals.shape[0]):
         signals[w] &= folds.kept[t, w]

@@ -14,7 +14,7 @@ import numpy as np
 
 from nsl_bench.inference.forward.arrays import Example, Limits, Outcomes, Program, Results, Scratch
 from nsl_bench.inference.forward.deciding import deciding_signal
-from nsl_bench.inference.forward.folds import decides_of, folds_of
+from nsl_bench.inference.forward.folds import NEVER, decides_of, folds_of
 from nsl_bench.inference.forward.outcomes import merged, outcome_of
 from nsl_bench.inference.forward.residual import new_scratch, read_example, residual_program, steps_of
 from nsl_bench.inference.forward.rollouts import sample_dropped
@@ -38,16 +38,18 @@ def _answer(
     results: Results, i: int,
 ) -> None:  # fmt: skip
     """Answer example i, whose probabilities are `vectors`, float64 [slots, values]."""
-    true = np.zeros(max(1, (outcomes.n_signals + 63) >> 6), np.uint64)
+    n_bits = outcomes.n_signals + outcomes.remembered.shape[0]
+    true = np.zeros(max(1, (n_bits + 63) >> 6), np.uint64)
+    outcomes.frozen[:] = NEVER
     read_example(program, vectors, true, scratch)
-    decided = outcome_of(true, False, outcomes)
+    decided = outcome_of(true, False, -1, outcomes)
     if decided >= 0:
         results.low[i, decided] = 1.0
         return
     live = np.zeros(program.term_signal.shape[0], np.bool_)
     residual, n_suffixes = residual_program(program, outcomes, true, live, scratch)
     decides = decides_of(program, residual, outcomes, live, scratch)
-    steps = steps_of(program, residual, n_suffixes, scratch, outcomes.n_signals, decides)
+    steps = steps_of(program, residual, n_suffixes, scratch, decides)
     deciding = deciding_signal(residual, steps, outcomes)
     states = new_states(residual, steps.n_words + true.shape[0], limits, scratch)
     folds = folds_of(program, residual, outcomes, live, scratch)
@@ -108,7 +110,7 @@ def _follow(
         n_states = survivors(states, n_new, cut)
         if n_states == 0:
             break
-    last_states(states, n_states, outcomes, low)
+    last_states(states, n_states, residual, steps, outcomes, low)
 
 
 def _compiled() -> Any:

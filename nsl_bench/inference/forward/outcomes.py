@@ -13,7 +13,7 @@ import numpy as np
 
 from nsl_bench.inference.forward.arrays import Outcomes
 
-__all__ = ["copy", "derive", "has", "inlined", "insert", "jit", "merged", "outcome_of"]
+__all__ = ["copy", "derive", "has", "inlined", "insert", "jit", "load", "merged", "outcome_of"]
 
 Array = Any
 
@@ -63,23 +63,23 @@ def copy(words: Array, to: Array) -> None:
 
 
 @jit
-def outcome_of(signals: Array, final: bool, outcomes: Outcomes) -> int:
+def outcome_of(signals: Array, final: bool, t: int, outcomes: Outcomes) -> int:
     """The outcome of a world; -1 if it is still open.
 
     Args:
-        signals: uint64 words: the signals that are known to be true.
-        final: whether all others are known to be false.
+        signals: uint64 words: the signals that are known to be true, and the remembered atoms that are.
+        final: whether all other signals are known to be false.
+        t: the place of the last slot behind which a state has forgotten (`fold`); -1 for none.
         outcomes: what follows from signals.
 
     Returns:
         A label's number, then `undecided`, then `ambiguous`.
     """
-    lower, upper = outcomes.lower, outcomes.upper
-    for i in range(outcomes.n_signals):
-        true = (signals[i >> 6] >> np.uint64(i & 63)) & np.uint64(1)
-        lower[i] = true
-        upper[i] = true if final or i >= outcomes.n_read else 1
-    derive(outcomes)
+    lower, upper, frozen = outcomes.lower, outcomes.upper, outcomes.frozen
+    load(signals, final, outcomes)
+    for c in range(frozen.shape[0] - 1):
+        if frozen[c] > t:
+            derive(c, outcomes)
     goals, violated = outcomes.goals, outcomes.violated
     n: int = goals.shape[0]
     if violated >= 0:
@@ -107,34 +107,48 @@ def outcome_of(signals: Array, final: bool, outcomes: Outcomes) -> int:
 
 
 @jit
-def derive(outcomes: Outcomes) -> None:
-    """Bounds of the atoms that rules define, component after component, from those of the signals."""
+def load(signals: Array, final: bool, outcomes: Outcomes) -> None:
+    """Bounds of the signals and of the remembered atoms."""
+    lower, upper, n = outcomes.lower, outcomes.upper, outcomes.n_signals
+    for i in range(n):
+        true = (signals[i >> 6] >> np.uint64(i & 63)) & np.uint64(1)
+        lower[i] = true
+        upper[i] = true if final else 1
+    for k in range(outcomes.remembered.shape[0]):
+        i = n + k
+        true = (signals[i >> 6] >> np.uint64(i & 63)) & np.uint64(1)
+        lower[outcomes.remembered[k]] = true
+        upper[outcomes.remembered[k]] = true
+
+
+@jit
+def derive(c: int, outcomes: Outcomes) -> None:
+    """Bounds of the atoms that a component's rules define, from those of what it asks for."""
     rules, bodies, components = outcomes.rules, outcomes.bodies, outcomes.components
     lower, upper = outcomes.lower, outcomes.upper
-    for c in range(components.shape[0] - 1):
+    for r in range(components[c, 0], components[c + 1, 0]):
+        lower[rules[r, 0]] = 0
+        upper[rules[r, 0]] = 0
+    changed = True
+    while changed:
+        changed = False
         for r in range(components[c, 0], components[c + 1, 0]):
-            lower[rules[r, 0]] = 0
-            upper[rules[r, 0]] = 0
-        changed = True
-        while changed:
-            changed = False
-            for r in range(components[c, 0], components[c + 1, 0]):
-                head = rules[r, 0]
-                if lower[head]:
-                    continue
-                sure, possible = 0, 0
-                for k in range(rules[r, 2], rules[r, 3]):
-                    atom, weight = bodies[k, 0], bodies[k, 2]
-                    if bodies[k, 1]:
-                        sure += weight * lower[atom]
-                        possible += weight * upper[atom]
-                    else:
-                        sure += weight * (1 - upper[atom])
-                        possible += weight * (1 - lower[atom])
-                if sure >= rules[r, 1]:
-                    lower[head] = 1
-                    changed = True
-                if possible >= rules[r, 1] and not upper[head]:
-                    upper[head] = 1
-                    changed = True
-            changed = changed and components[c, 1] == 1
+            head = rules[r, 0]
+            if lower[head]:
+                continue
+            sure, possible = 0, 0
+            for k in range(rules[r, 2], rules[r, 3]):
+                atom, weight = bodies[k, 0], bodies[k, 2]
+                if bodies[k, 1]:
+                    sure += weight * lower[atom]
+                    possible += weight * upper[atom]
+                else:
+                    sure += weight * (1 - upper[atom])
+                    possible += weight * (1 - lower[atom])
+            if sure >= rules[r, 1]:
+                lower[head] = 1
+                changed = True
+            if possible >= rules[r, 1] and not upper[head]:
+                upper[head] = 1
+                changed = True
+        changed = changed and components[c, 1] == 1

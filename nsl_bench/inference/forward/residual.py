@@ -244,7 +244,7 @@ def _open_literals(term: Array, status: Array, position: Array, slot: Array, ord
 
 @merged
 def steps_of(
-    program: Program, residual: Residual, n_suffixes: int, scratch: Scratch, n_signals: int, decides: Array
+    program: Program, residual: Residual, n_suffixes: int, scratch: Scratch, decides: Array
 ) -> Steps:
     """How states change from slot to slot.
 
@@ -270,7 +270,7 @@ def steps_of(
             suffix[free[t]] = k
             free[t] += 1
     n_words = (n_bits + 63) >> 6
-    own = np.zeros((n_signals + 1, n_words + 1), np.uint64)
+    own = np.zeros((64 * signal_words, n_words + 1), np.uint64)
     for b in range(n_bits):
         insert(own[scratch.signal[suffix[b]]], b)
     keep = np.full((n_slots + 1, n_words + signal_words), np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64)

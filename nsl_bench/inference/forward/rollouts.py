@@ -87,7 +87,7 @@ def _sample_world(example: Example, t: int, random: Array) -> int:
                     break
         copy(state, before)
         if step(before, state, u, chosen, residual.value[s, chosen], steps) and steps.decides[u]:
-            outcome = outcome_of(state[steps.n_words :], False, example.outcomes)
+            outcome = outcome_of(state[steps.n_words :], False, t, example.outcomes)
             if outcome >= 0:
                 return int(outcome)
-    return int(outcome_of(state[steps.n_words :], True, example.outcomes))
+    return int(outcome_of(state[steps.n_words :], True, t, example.outcomes))

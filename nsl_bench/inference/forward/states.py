@@ -178,7 +178,7 @@ def expand(
         for j in range(n_values):
             weight = mass[q] * chance[j]
             if step(words[q], new, t, j, value[j], steps) and decides:
-                decided = outcome_of(signals, False, outcomes)
+                decided = outcome_of(signals, False, t - 1, outcomes)
                 if decided >= 0:
                     low[decided] += weight
                     continue
@@ -341,9 +341,10 @@ def survivors(states: States, n_new: int, cut: int) -> int:
 
 
 @jit
-def last_states(states: States, n_states: int, outcomes: Outcomes, low: Array) -> None:
+def last_states(
+    states: States, n_states: int, residual: Residual, steps: Steps, outcomes: Outcomes, low: Array
+) -> None:
     """Give the mass of the states in which all slots are read to their outcomes."""
     words, mass = states.words, states.mass
-    n_words = words.shape[1] - max(1, (outcomes.n_signals + 63) >> 6)
     for q in range(n_states):
-        low[outcome_of(words[q, n_words:], True, outcomes)] += mass[q]
+        low[outcome_of(words[q, steps.n_words :], True, residual.n_slots - 1, outcomes)] += mass[q]
