@@ -1,10 +1,14 @@
-"""The board's reference submissions: the project's own learners in every contest, scored like anybody's.
+"""The board's entries: the project's own learners and its rivals in every contest, scored like anybody's.
 
     python benchmarks/reference.py --out results/reference
+    python benchmarks/reference.py --only ffnsl ripper ripper-tuned
 
-Runs are done contest by contest, kept and resumed; then each learner's runs become a submission, which is
-scored and, if accepted, put into leaderboard/submissions in place of the one that was there. With `--contest`
-the runs of that contest are done and nothing is submitted. `make reference` calls it and builds the site.
+Rivals are learners of other packages (`entrants/`), each in its own environment, with its package's defaults,
+and tuned on validation examples with a budget of 8 trials. Runs are done contest by contest, kept and
+resumed; then each learner's runs become a submission, which is scored and, if accepted, put into
+leaderboard/submissions in place of the one that was there. With `--contest` the runs of that contest are done
+and nothing is submitted. `make reference` calls it and builds the site; `benchmarks/rivals.py` writes what
+was found.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.submission import slug, write_submission
 
+from nsl_bench.environments import entrant
+from nsl_bench.isolation.limits import Limits
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
 from nsl_bench.run.store import Store
@@ -43,6 +49,7 @@ class Reference:
         contests: which it enters; all by default.
         track: in which it runs.
         networks: whose predictions it learns from, each an entry of its own.
+        package: that a rival comes from, with its version; empty for ours.
     """
 
     learner: str
@@ -51,6 +58,7 @@ class Reference:
     contests: tuple[str, ...] = ()
     track: Track = "pretrained"
     networks: tuple[str, ...] = ("softmax",)
+    package: str = ""
 
 
 FFNSL = "ffnsl:time_limit=30"
@@ -90,8 +98,54 @@ REFERENCES = (
         "A convolutional and recurrent network on the predicted digits.",
         ("sudoku_4x4", "sudoku_9x9"),
     ),
+    Reference("slot_cnn", "CNN", "A convolutional network from images to labels.", track="end_to_end"),
+    Reference("vit", "Vision transformer", "A small one, from images to labels.", track="end_to_end"),
+    Reference(
+        "semantic_loss",
+        "Semantic loss",
+        "Perception trained by the label's probability under the known rule.",
+        track="known_rules",
+    ),
     Reference("majority", "Majority", "The most frequent label of the train set."),
 )
+
+TRIALS = 8
+"""Budget of a tuned rival: settings that are tried on validation examples."""
+
+
+def rival(name: str, words: str, *, tuned: bool = True) -> Iterator[Reference]:
+    """An entrant with its package's defaults, and tuned."""
+    found = entrant(f"env:{name}")
+    package = f"{found.licence}; {found.citation}"
+    yield Reference(f"env:{name}", words, found.description, track=found.track, package=package)
+    if tuned:
+        yield Reference(
+            f"tuned:env:{name},trials={TRIALS}",
+            f"{words}, tuned",
+            f"{found.description} The best of {TRIALS} settings on validation examples.",
+            track=found.track,
+            package=package,
+        )
+
+
+RIVALS = (
+    *rival("ripper", "RIPPER"),
+    *rival("figs", "FIGS"),
+    *rival("streed", "STreeD"),
+    *rival("xgboost", "XGBoost"),
+    *rival("ebm", "EBM"),
+    *rival("len", "LEN"),
+    *rival("dcr", "DCR", tuned=False),
+    *rival("efficientnet", "EfficientNet", tuned=False),
+    *rival("ltn", "LTN", tuned=False),
+    *rival("abl", "ABLkit", tuned=False),
+    *rival("deepproblog", "DeepProbLog", tuned=False),
+)
+
+ENTRIES = (*REFERENCES, *RIVALS)
+
+SECONDS = 600.0
+"""Time limit of learning, and of answering."""
 
 
 def jobs_of(reference: Reference, contest: Contest) -> Iterator[Job]:
@@ -133,7 +187,7 @@ def publish(reference: Reference, store: Store, contests: Sequence[Contest], sub
         licence="MIT",
         learner=reference.learner,
         track=reference.track,
-        authors="The nsl-bench authors",
+        authors="The nsl-bench authors" + (f", with: {reference.package}" if reference.package else ""),
         description=reference.description,
         date=datetime.now(UTC).date().isoformat(),
     )
@@ -153,15 +207,18 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("results/reference"))
     parser.add_argument("--board", type=Path, default=BOARD)
     parser.add_argument("--submissions", type=Path, default=SUBMISSIONS)
+    names = [slug(one.name) for one in ENTRIES]
+    parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=", ".join(names))
     parser.add_argument("--contest", action="append", help="repeatable; do its runs and stop there")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     clock = time.perf_counter()
     everything = read_contests(options.board)
     contests = [c for c in everything if not options.contest or c.name in options.contest]
-    store, bench, failed = Store(options.out), Bench(), 0
+    entries = [one for one in ENTRIES if not options.only or slug(one.name) in options.only]
+    store, bench, failed = Store(options.out), Bench(limits=Limits(time=SECONDS)), 0
     for contest in contests:
-        jobs = sorted((job for r in REFERENCES for job in jobs_of(r, contest)), key=data_of)
+        jobs = sorted((job for r in entries for job in jobs_of(r, contest)), key=data_of)
         tally = sweep(
             jobs,
             store,
@@ -174,7 +231,7 @@ def main() -> int:
         print(f"{contest.name}: {tally}; {took:.0f} s", flush=True)
     if options.contest:
         return 1 if failed else 0
-    accepted = [publish(reference, store, contests, options.submissions) for reference in REFERENCES]
+    accepted = [publish(reference, store, contests, options.submissions) for reference in entries]
     print(f"{sum(accepted)} of {len(accepted)} accepted in {time.perf_counter() - clock:.0f} s.")
     return 0 if all(accepted) and not failed else 1
 

@@ -60,6 +60,8 @@ class NeuID3:
         trees_: the trees by the index of their label.
     """
 
+    answers_alike = True
+
     def __init__(
         self,
         tests: Literal["nf", "union", "bad", "optimal", "facts"] = "union",

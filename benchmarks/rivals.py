@@ -1,0 +1,185 @@
+"""Where FFNSL loses on the board, to whom, and where it wins, as docs/results/rivals.md.
+
+    python benchmarks/rivals.py
+
+Reads the accepted submissions, which `benchmarks/reference.py` makes. Every number is a mean over the shares
+of shifted data; differences are paired by train split. An interval that does not contain 0 counts as a
+difference, of many that are looked at: the board corrects for that, this page does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from nsl_bench.leaderboard.board import SUBMISSIONS, Board, read_board
+from nsl_bench.leaderboard.contests import BOARD, Contest
+from nsl_bench.leaderboard.entries import Entry
+
+from nsl_bench.metrics import METRICS
+from nsl_bench.run.statistics import paired_interval
+
+COMPARED = {
+    "framework_accuracy": "accuracy on images",
+    "hypothesis_accuracy": "accuracy on true concepts",
+    "brier_score": "Brier score",
+    "atoms": "atoms",
+    "learning_time": "seconds of learning",
+}
+FFNSL = "ffnsl"
+SHOWN = (0.0, 50.0, 90.0)
+"""Shares whose rules are shown."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """FFNSL against another entry, in a metric of a contest.
+
+    Attributes:
+        contest: its name.
+        metric: its name.
+        entry: the other one.
+        ffnsl: mean of FFNSL.
+        other: mean of the other.
+        low: lower end of the 95 % interval of FFNSL's advantage; above 0 where FFNSL is better.
+        high: its upper end.
+    """
+
+    contest: str
+    metric: str
+    entry: Entry
+    ffnsl: float
+    other: float
+    low: float
+    high: float
+
+    @property
+    def wins(self) -> bool:
+        """Whether FFNSL is better."""
+        return self.low > 0
+
+    @property
+    def loses(self) -> bool:
+        """Whether the other is better."""
+        return self.high < 0
+
+    def __str__(self) -> str:
+        advantage = f"{(self.low + self.high) / 2:+.3g} [{self.low:+.3g}, {self.high:+.3g}]"
+        return (
+            f"{self.entry.title} ({self.entry.track}) {self.other:.3g}, FFNSL {self.ffnsl:.3g}: {advantage}"
+        )
+
+
+def differences(board: Board, contest: Contest, ours: Entry) -> Iterator[Difference]:
+    """All other entries of a contest against FFNSL; those of a metric that either lacks are left out."""
+    for metric in COMPARED:
+        mine = ours.repeats(contest, metric)
+        for entry in board.of(contest):
+            theirs = entry.repeats(contest, metric) if entry.whole(contest) else np.empty(0)
+            if not _is_rival(entry, metric) or len(theirs) != len(mine) or not len(mine):
+                continue
+            better = mine - theirs if METRICS[metric].higher_is_better else theirs - mine
+            low, high = paired_interval(better)
+            yield Difference(contest.name, metric, entry, float(mine.mean()), float(theirs.mean()), low, high)
+
+
+def _is_rival(entry: Entry, metric: str) -> bool:
+    learner = entry.manifest.learner.partition(":")[0]
+    learns = learner != "majority" or metric not in ("atoms", "learning_time")
+    return learner != "ffnsl" and learns and not entry.manifest.told_the_answer
+
+
+def listed(found: list[Difference], what: str) -> str:
+    """A list, contest by contest and metric by metric."""
+    lines = []
+    for (contest, metric), group in _grouped(found).items():
+        lines.append(f"* **{contest}, {COMPARED[metric]}**: " + "; ".join(map(str, group)) + ".")
+    return "\n".join(lines) or f"No entry {what}."
+
+
+def _grouped(found: list[Difference]) -> dict[tuple[str, str], list[Difference]]:
+    groups: dict[tuple[str, str], list[Difference]] = {}
+    for one in found:
+        groups.setdefault((one.contest, one.metric), []).append(one)
+    return groups
+
+
+def means(board: Board, contest: Contest) -> pd.DataFrame:
+    """A row for each entry of a contest, with its means."""
+    rows = []
+    for entry in board.of(contest):
+        row: dict[str, object] = {"learner": entry.title, "track": entry.track}
+        for metric, words in COMPARED.items():
+            values = entry.repeats(contest, metric)
+            row[words] = f"{values.mean():.3g}" if len(values) else ""
+        row["failed runs"] = entry.failures(contest)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def rules(board: Board, contest: Contest) -> str:
+    """What entries learned from the first train split at some shares: atoms, equivalence, first rules."""
+    rows = []
+    for entry in board.of(contest):
+        submitted = entry.submitted()
+        for cell, record in entry.records(contest, submitted):
+            if cell.repeat != 1 or cell.percent not in SHOWN or cell.shift != contest.shifts[0]:
+                continue
+            if not record["rules"]:
+                continue
+            text = " ".join(" ".join(record["rules"]).split()).replace("|", r"\|")
+            rows.append(
+                {
+                    "learner": entry.title,
+                    "share (%)": cell.percent,
+                    "atoms": record["metrics"].get("atoms", ""),
+                    "equivalent": {1.0: "yes", 0.0: "no"}.get(record["metrics"].get("equivalent"), ""),
+                    "begins with": f"`{text[:100]}`",
+                }
+            )
+    return pd.DataFrame(rows).to_markdown(index=False) if rows else "No entry has rules."
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--submissions", type=Path, default=SUBMISSIONS)
+    parser.add_argument("--board", type=Path, default=BOARD)
+    parser.add_argument("--docs", type=Path, default=Path("docs/results"))
+    options = parser.parse_args()
+    board = read_board(options.submissions, options.board)
+    found: list[Difference] = []
+    for contest in board.contests:
+        ours = [
+            e for e in board.of(contest, "pretrained") if e.folder.name == FFNSL and e.network == "softmax"
+        ]
+        found += [one for entry in ours for one in differences(board, contest, entry)]
+    pages = [
+        "# What we found: FFNSL and its rivals",
+        "Made by `python benchmarks/rivals.py` from the board's entries. FFNSL learns from the Softmax "
+        "network. Numbers are means over shifts and shares of shifted data. In brackets: the 95 % interval "
+        "of FFNSL's advantage, paired by train split, positive where FFNSL is better. FFNSL with other "
+        "perception, and the majority class's rules and time, are not compared.",
+        "## Where FFNSL loses",
+        listed([one for one in found if one.loses], "is better than FFNSL"),
+        "## Where FFNSL wins",
+        listed([one for one in found if one.wins], "is worse than FFNSL"),
+        "## Where the intervals contain 0",
+        listed([one for one in found if not one.wins and not one.loses], "is close to FFNSL"),
+    ]
+    for contest in board.contests:
+        pages += [f"## {contest.name}", means(board, contest).to_markdown(index=False)]
+        kept_out = ", ".join(entry.title for entry in board.kept_out(contest))
+        pages += [f"Not applicable: {kept_out}."] if kept_out else []
+        pages += [f"Rules of the first train split, {contest.shifts[0]}:", rules(board, contest)]
+    options.docs.mkdir(parents=True, exist_ok=True)
+    (options.docs / "rivals.md").write_text("\n\n".join(pages) + "\n", encoding="utf-8")
+    print(options.docs / "rivals.md")
+
+
+if __name__ == "__main__":
+    main()
