@@ -3,8 +3,9 @@
     python benchmarks/reference.py --out results/reference
     python benchmarks/reference.py --only ffnsl ripper ripper-tuned
 
-Rivals are learners of other packages (`entrants/`), each in its own environment, with its package's defaults,
-and tuned on validation examples with a budget of 8 trials. Runs are done contest by contest, kept and
+FFNSL with FastLAS or ILASP is an entry where the program is installed. Rivals are learners of other packages
+(`entrants/`), each in its own environment, with its package's defaults, and tuned on validation examples with
+a budget of 8 trials. Runs are done contest by contest, kept and
 resumed; then each learner's runs become a submission, which is scored and, if accepted, put into
 leaderboard/submissions in place of the one that was there. With `--contest` the runs of that contest are done
 and nothing is submitted. `make reference` calls it and builds the site; `benchmarks/rivals.py` writes what
@@ -31,6 +32,7 @@ from nsl_bench.leaderboard.submission import slug, write_submission
 
 from nsl_bench.environments import entrant
 from nsl_bench.isolation.limits import Limits
+from nsl_bench.las.adapters.programs import PROGRAMS, find
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
 from nsl_bench.run.store import Store
@@ -78,6 +80,15 @@ REFERENCES = (
         "FFNSL on true concepts",
         "The same learner without perception: the upper bound.",
         track="symbolic",
+    ),
+    *(
+        Reference(
+            f"{FFNSL},rule_learner={name}",
+            f"FFNSL with {program.name}",
+            f"FFNSL with {program.name} as its rule learner; 30 seconds at most.",
+        )
+        for name, program in PROGRAMS.items()
+        if find(program)
     ),
     Reference("random_forest", "Random forest", "100 trees on the predicted concepts."),
     Reference(
