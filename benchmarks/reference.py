@@ -31,6 +31,7 @@ from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.submission import slug, write_submission
 
 from nsl_bench.environments import entrant
+from nsl_bench.errors import UserError
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.las.adapters.programs import PROGRAMS, find
 from nsl_bench.run.evaluate import Bench
@@ -242,7 +243,13 @@ def main() -> int:
         print(f"{contest.name}: {tally}; {took:.0f} s", flush=True)
     if options.contest:
         return 1 if failed else 0
-    accepted = [publish(reference, store, contests, options.submissions) for reference in entries]
+    accepted = []
+    for reference in entries:
+        try:
+            accepted.append(publish(reference, store, contests, options.submissions))
+        except UserError as error:  # the other entries go on
+            print(f"{reference.name}: {error}", file=sys.stderr)
+            accepted.append(False)
     print(f"{sum(accepted)} of {len(accepted)} accepted in {time.perf_counter() - clock:.0f} s.")
     return 0 if all(accepted) and not failed else 1
 

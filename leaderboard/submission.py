@@ -192,7 +192,7 @@ def write_submission(
     """
     # A failure of the harness ("failed") is none of the learner's; those of the learner count.
     records = [record for record in store.latest().values() if record.status != "failed"]
-    records = _choose(records, "learner", learner)
+    records = _choose(records, "learner", None if learner is None else registry.canonical(learner))
     records = _choose(records, "track", track)
     places = [(record, contest_of(contests, record.job)) for record in records]
     lacking = {place[0].name for record, place in places if place and record.status == "not_applicable"}

@@ -158,6 +158,16 @@ def test_several_learners_need_a_choice(
         write_submission(results, tmp_path / "out", contests, name="x", licence="MIT", learner="majorety")
 
 
+def test_an_option_that_has_its_default_names_the_same_learner(
+    results: Store, contests: tuple[Contest, ...], tmp_path: Path
+) -> None:
+    spec = "ffnsl:rule_learner=exact"
+    manifest, *_ = write_submission(
+        results, tmp_path / "out", contests, name="x", licence="MIT", learner=spec
+    )
+    assert manifest.learner == "ffnsl"
+
+
 # What is hostile or broken.
 
 
