@@ -27,10 +27,11 @@ import numpy as np
 import pandas as pd
 from nsl_bench.generators.tasks.eleusis import CONCEPTS
 from nsl_bench.generators.tasks.uci_sets import SETS
+from nsl_bench.leaderboard.equivalence import Mean, compare_means
 from nsl_bench.leaderboard.published import table as published_table
 
 from nsl_bench import registry
-from nsl_bench.data.splits import make_source, make_split
+from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.learners.neuid3.learner import NeuID3
 from nsl_bench.learners.view import View
@@ -53,6 +54,19 @@ OTHER_NAMES = {
 
 CLASSES = {"violated": "positive", "fulfilled": "negative"}
 """The paper's class for each label: its positive class is the one in which the formula is false."""
+
+MARGIN = 0.03
+"""Difference within which two means count as equal, as on the page of NTOC."""
+
+UNSTATED = 7
+"""Repeats of a published number without any: as many as the paper's other tables on Eleusis have."""
+
+EQUIVALENT = (
+    f"*Equivalent* means within {MARGIN:g} by two one-sided tests at 5 % with enough power, *different* by "
+    "Welch's test; otherwise the question is *open*. Errors cover train splits and, on both sides, the "
+    f"sampling of test examples. Where the paper does not say how often it repeated, {UNSTATED} times are "
+    "assumed."
+)
 
 ON_IMAGES = ("car", "congressional", "iris", "wine", "zoo")
 
@@ -108,15 +122,44 @@ def told(values: Sequence[float] | pd.Series) -> str:
     return f"{found.mean():.3f}{spread}" if len(found) else ""
 
 
-def published(table: int, dataset: str, **where: str) -> str:
-    """A number of the paper with its standard deviation; empty if it has none."""
+def published(table: int, dataset: str, **where: str) -> Mean | None:
+    """A number of the paper; None if it has none."""
     rows = published_table("neuid3")
     rows = rows[
         (rows["table"].astype(str) == str(table)) & (rows["dataset"] == OTHER_NAMES.get(dataset, dataset))
     ]
     for column, value in where.items():
         rows = rows[rows[column].fillna("") == value]
-    return f"{rows['mean'].iloc[0]:.3f} ± {rows['std'].iloc[0]:.3f}" if len(rows) else ""
+    if not len(rows):
+        return None
+    mean, std, n = (float(rows[column].iloc[0]) for column in ("mean", "std", "n_repeats"))
+    repeats = UNSTATED if np.isnan(n) else int(n)
+    return Mean(mean, std / repeats**0.5, repeats)
+
+
+def beside(
+    name: str, values: Sequence[float] | pd.Series, theirs: Mean | None, tested: int
+) -> dict[str, str]:
+    """Columns of a table: our number, the paper's, and whether they are equivalent.
+
+    Args:
+        name: of the first column.
+        values: ours, one a train split.
+        theirs: the paper's.
+        tested: test examples that the number is about; their sampling error counts on both sides.
+    """
+    columns = {name: told(values), f"{name}, paper": "", f"{name}, verdict": ""}
+    found = np.asarray(values, np.float64)
+    if theirs is None or not len(found):
+        return columns
+    columns[f"{name}, paper"] = f"{theirs.value:.3f} ± {theirs.std_err * theirs.repeats**0.5:.3f}"
+    if len(found) < 2:
+        return {**columns, f"{name}, verdict": "too few runs"}
+    share = min(max(float(found.mean()), 0.0), 1.0)
+    sampling = (2 * share * (1 - share) / tested) ** 0.5
+    compared = compare_means(Mean.of(found.tolist()), theirs, MARGIN, sampling)
+    words = "equivalent" if compared.equivalent else "different" if compared.different else "open"
+    return {**columns, f"{name}, verdict": f"{words} ({compared.difference:+.3f})"}
 
 
 def verdict(study: Study, runs: pd.DataFrame, name: str) -> str:
@@ -159,21 +202,19 @@ def eleusis(study: Study) -> None:
         runs = study.run("eleusis", jobs)
         frames.append(runs)
         for name, spec in {**trees, **others}.items():
-            mine = runs[runs["learner"] == spec]
+            mine = runs[runs["learner"] == registry.canonical(spec)]
             row: dict[str, object] = {
                 "concept": concept,
                 "learner": f"neuid3, {name}" if name in trees else name,
             }
-            for label, theirs in CLASSES.items():
-                row[f"F1 {label}"] = told(mine[f"f1_{label}"])
+            for label, (theirs, examples) in zip(CLASSES, counted(concept), strict=True):
                 known = {"class": theirs, "metric": "f1"}
-                row[f"paper, {theirs}"] = (
-                    published(5, concept, tests=TESTS[name], **known)
-                    if name in trees
-                    else published(3, concept, method="neural_baseline", **known)
-                    if name == "slot_cnn"
-                    else ""
-                )
+                paper = None
+                if name in trees:
+                    paper = published(5, concept, tests=TESTS[name], **known)
+                elif name == "slot_cnn":
+                    paper = published(3, concept, method="neural_baseline", **known)
+                row |= beside(f"F1 {label}", mine[f"f1_{label}"], paper, examples)
             row["accuracy"] = told(mine["framework_accuracy"])
             row["rules equivalent"] = verdict(study, mine, "eleusis") if name != "slot_cnn" else ""
             rows.append(row)
@@ -186,10 +227,19 @@ def eleusis(study: Study) -> None:
         "The paper's class *positive* is the one in which the formula is false, `violated` here. The tests "
         "`optimal` tell the learner the answer, so it is not ranked. `ffnsl` and `cart` see through a "
         "perceiver that was trained on concepts. A tree's rules are read with that perceiver's names.",
+        EQUIVALENT,
         table.to_markdown(index=False),
         *claims(table),
         effort(pd.concat(frames)),
     )
+
+
+def counted(concept: str) -> list[tuple[str, int]]:
+    """The paper's name of each class, and its test examples."""
+    benchmark = registry.create("benchmark", f"eleusis:concept={concept}")
+    labels = symbolic_split(benchmark, "test").labels
+    names = benchmark.labels.names
+    return [(theirs, int((labels == names.index(label)).sum())) for label, theirs in CLASSES.items()]
 
 
 def claims(table: pd.DataFrame) -> list[str]:
@@ -206,8 +256,9 @@ def claims(table: pd.DataFrame) -> list[str]:
     for tests in ("union", "nf", "bad"):
         ratios = [
             f"{(means[label][f'neuid3, {tests}'] / means[label]['neuid3, optimal']).mean():.3f} ({label}; "
-            f"paper {published(4, 'average', tests=TESTS[tests], **{'class': theirs})})"
+            f"paper {paper.value:.2f})"
             for label, theirs in CLASSES.items()
+            if (paper := published(4, "average", tests=TESTS[tests], **{"class": theirs}))
         ]
         lines.append(f"* Mean ratio of the F1 of `{tests}` to that of `optimal`: {' and '.join(ratios)}.")
     return ["\n".join(lines)]
@@ -242,10 +293,12 @@ def uci(study: Study) -> None:
             frames.append(runs)
             column = "hypothesis_accuracy" if kind == "one_hot" else "framework_accuracy"
             row: dict[str, object] = {"set": name, "input": "bits" if kind == "one_hot" else "images"}
+            examples = registry.create("benchmark", task).test_size * len(folds)
             for method, spec in learners.items():
-                row[method] = told(runs[runs["learner"] == spec][column])
+                mine = runs[runs["learner"] == registry.canonical(spec)][column]
                 theirs = "" if method == "default" else kind
-                row[f"paper: {method}"] = published(2, name, method=method, input=theirs, metric="accuracy")
+                paper = published(2, name, method=method, input=theirs, metric="accuracy")
+                row |= beside(method, mine, paper, examples)
             rows.append(row)
     study.write(
         "uci",
@@ -254,7 +307,11 @@ def uci(study: Study) -> None:
         "the validation fold; on images `slot_cnn`, stopped by the validation fold. The paper's `mlp` on "
         "images is at the majority class on almost every set. The rule behind a table is unknown, so "
         "equivalence cannot be decided.",
-        pd.DataFrame(rows).fillna("").drop(columns="paper: cart", errors="ignore").to_markdown(index=False),
+        EQUIVALENT,
+        pd.DataFrame(rows)
+        .fillna("")
+        .drop(columns=["cart, paper", "cart, verdict"], errors="ignore")
+        .to_markdown(index=False),
         effort(pd.concat(frames)),
     )
 
@@ -295,9 +352,13 @@ def reuse(study: Study) -> None:
     rows = [
         {
             "tests": words,
-            "F1 violated": told([v for v, _ in scores]),
+            **beside(
+                "F1 violated",
+                [v for v, _ in scores],
+                published(6, "hidden_order", tests=words, metric="f1"),
+                counted("hidden_order")[0][1],
+            ),
             "F1 fulfilled": told([f for _, f in scores]),
-            "paper, class unstated": published(6, "hidden_order", tests=words, metric="f1"),
         }
         for words, scores in found.items()
     ]
@@ -305,7 +366,9 @@ def reuse(study: Study) -> None:
         "reuse",
         "NeuID3: trained tests in another tree",
         f"`hidden_order` with the tests of `suit_order` and `rank_order`, as trained there and frozen, or "
-        f"anew; {study.repeats} seeds, {study.size} examples.",
+        f"anew; {study.repeats} seeds, {study.size} examples. The paper does not say which class its F1 is "
+        "of; it stands beside that of its class *positive*, `violated` here.",
+        EQUIVALENT,
         pd.DataFrame(rows).to_markdown(index=False),
     )
 

@@ -228,6 +228,14 @@ def test_one_tree_against_the_rest_for_each_label() -> None:
     assert any(rule.startswith("yield(2) :- ") for rule in learner.rules().rules)
 
 
+@pytest.mark.parametrize("least", [0.55, 0.99])
+def test_paths_that_no_example_follows_end_in_leaves(least: float) -> None:
+    learner = NeuID3("nf", depth=3, epochs=1, least_gain=0, least_probability=least)
+    learner.fit(seen(SUITS, "train", 24), seen(SUITS, "validation", 12))
+    given = probabilities_of(learner, seen(SUITS, "test", 8))
+    assert np.isfinite(given).all() and given.sum(axis=1) == pytest.approx(np.ones(8))
+
+
 def test_late_trees_end_in_leaves() -> None:
     train = view(patches(), "pretrained")
     train.time_limit = 1e-9

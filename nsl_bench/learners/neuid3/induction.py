@@ -119,7 +119,8 @@ class Grower:
         share = float((here.weights * self.positive[0][here.rows]).sum()) / reach if reach else above
         node = Node(share, reach)
         uncertain = float(entropy(torch.tensor(share, dtype=torch.float64))) >= self.limits.least_gain
-        if len(path) >= self.limits.depth or not uncertain or not (tests or ready) or self._is_late():
+        ends = len(path) >= self.limits.depth or not len(here.rows) or not uncertain
+        if ends or not (tests or ready) or self._is_late():
             return node
         questions = [*self._trained(at, path, tests), *ready]
         holds = [

@@ -169,9 +169,11 @@ class Networks:
         """float32 tensor [tests, m]: P(test | example) of some examples, a chunk at a time."""
         import torch
 
+        if not len(rows):
+            return torch.zeros(len(self.tests), 0)
         with torch.inference_mode():
             parts = [self.probabilities(images[part]) for part in torch.split(rows, _ASKED)]
-        return torch.cat(parts, dim=1) if parts else torch.zeros(len(self.tests), 0)
+        return torch.cat(parts, dim=1)
 
     def train(
         self, examples: tuple[Examples, Examples], at: tuple[Batch, Batch], how: Training, seed: int
