@@ -395,7 +395,7 @@ def circuit(epochs: int, n: int = 10_000, right: float = 0.9, rounds: int = 0) -
     torch.set_num_threads(1)
     seen, labels = simulated(n, 3, right, 0)
     table = (SearchedCircuit if rounds else TableCircuit)((10, 10), 10, 2)
-    traces = Traces(n, 2, 2, 0.01, 0)
+    traces = Traces(torch.arange(2 * n).reshape(n, 2), 2, 0.01, 0)
     worlds = _worlds(table, seen)
     order = torch.Generator().manual_seed(0)
     clock = time.perf_counter()

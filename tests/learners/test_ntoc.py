@@ -106,7 +106,10 @@ def test_the_circuit_finds_addition_in_noisy_digits() -> None:
     """90 % of the digits are right, and the carry is in no example; each likeliest entry is a sum."""
     n = 1000
     seen, answers = simulated(n, 3, 0.9)
-    circuit, traces = TableCircuit((BASE, BASE), BASE, 2), Traces(n, 2, 2, 0.02, 0)
+    circuit, traces = (
+        TableCircuit((BASE, BASE), BASE, 2),
+        Traces(torch.arange(2 * n).reshape(n, 2), 2, 0.02, 0),
+    )
     worlds = circuit.worlds_of([literals(seen[:, :, k].flatten(0, 1)) for k in (0, 1)]).reshape(n, 3, -1)
     order = torch.Generator().manual_seed(0)
     for _ in range(35):

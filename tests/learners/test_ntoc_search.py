@@ -75,7 +75,7 @@ def learned(
     n, steps, symbols, values = seen.shape
     memory = first.shape[1]
     circuit = SearchedCircuit((values,) * symbols, n_answers, memory)
-    traces = Traces(n, steps - 1, memory, 0.02, 0)
+    traces = Traces(torch.arange(n * (steps - 1)).reshape(n, -1), memory, 0.02, 0)
     worlds = circuit.worlds_of([literals(seen[:, :, k].flatten(0, 1)) for k in range(symbols)])
     worlds = worlds.reshape(n, steps, -1)
     order, found = torch.Generator().manual_seed(0), []

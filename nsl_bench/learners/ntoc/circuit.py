@@ -180,11 +180,10 @@ class TableCircuit:
 
 
 class Traces:
-    """What each train sequence remembers between its steps: free probabilities, followed by Adam.
+    """What train sequences remember between their steps: free probabilities, followed by Adam.
 
     Args:
-        n: number of sequences.
-        steps: number of steps of each.
+        shared: int64 [sequences, steps - 1]: the number of each memory; those with one number are one.
         memory: number of values of the memory.
         rate: learning rate of Adam.
         seed: seed of the first probabilities, which are nearly uniform.
@@ -193,12 +192,13 @@ class Traces:
         state: the tensors that training changes, by name.
     """
 
-    def __init__(self, n: int, steps: int, memory: int, rate: float, seed: int) -> None:
+    def __init__(self, shared: Any, memory: int, rate: float, seed: int) -> None:
         import torch
 
-        self.rate = rate
+        self.shared, self.rate = shared, rate
         draw = torch.Generator().manual_seed(seed)
-        shape = (n, steps, memory)
+        n = int(shared.max()) + 1 if shared.numel() else 0
+        shape = (n, memory)
         start = 1 / memory + 0.01 * (torch.rand(shape, generator=draw) - 0.5)
         self.state = {
             "value": start,
@@ -216,17 +216,41 @@ class Traces:
         self.state = dict(state)
 
     def take(self, rows: Any) -> Any:
-        """Tensor [m, steps, memory] of these sequences, which collects a gradient."""
-        return self.state["value"][rows].requires_grad_()
+        """Tensor [m, steps - 1, memory] of these sequences, which collects a gradient."""
+        return self.state["value"][self.shared[rows]].requires_grad_()
 
     def move(self, rows: Any, gradient: Any) -> None:
-        """One step of Adam for these sequences, against the gradient; probabilities stay in their bounds."""
+        """Steps of Adam for these sequences, against the gradient; probabilities stay in their bounds.
+
+        A memory that several sequences share takes a step for each.
+        """
+        numbers, gradients = self.shared[rows].flatten(), gradient.flatten(0, 1)
+        turn = _turns(numbers)
+        for k in range(int(turn.max()) + 1):
+            mine = turn == k
+            self._step(numbers[mine], gradients[mine])
+
+    def _step(self, rows: Any, gradient: Any) -> None:
+        """One step of Adam for different memories."""
         first, second, state = 0.9, 0.999, self.state
         state["times"][rows] += 1
         state["mean"][rows] = first * state["mean"][rows] + (1 - first) * gradient
         state["square"][rows] = second * state["square"][rows] + (1 - second) * gradient**2
-        times = state["times"][rows][:, None, None]
+        times = state["times"][rows][:, None]
         mean = state["mean"][rows] / (1 - first**times)
         square = state["square"][rows] / (1 - second**times)
         moved = state["value"][rows] - self.rate * mean / (square.sqrt() + 1e-8)
         state["value"][rows] = moved.clamp(CLIP, 1 - CLIP)
+
+
+def _turns(numbers: Any) -> Any:
+    """int64 [m]: how often each number has been there before."""
+    import torch
+
+    order = numbers.argsort(stable=True)
+    ordered = numbers[order]
+    places = torch.arange(len(numbers))
+    starts = torch.cat([torch.ones(1, dtype=torch.bool), ordered[1:] != ordered[:-1]])
+    turns = torch.empty_like(places)
+    turns[order] = places - torch.where(starts, places, 0).cummax(dim=0).values
+    return turns

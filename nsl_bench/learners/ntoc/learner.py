@@ -53,7 +53,8 @@ class NTOC:
 
     A step's symbols and memory decide its answer and the memory of the next step. The circuit's weights
     follow expectation maximisation, the memory between the steps of each train sequence is latent, and the
-    circuit's gradient trains the perceiver.
+    circuit's gradient trains the perceiver. Where symbols are properties of whole rows, steps that look alike
+    share their memory.
 
     Args:
         perceiver: ``own``: trained on the few labelled images, then together with the circuit; ``given``: the
@@ -79,7 +80,7 @@ class NTOC:
         epochs_: passes that were made.
     """
 
-    version = "3"
+    version = "4"
     answers_alike = True
     fixed_size = ("labels",)
 
@@ -142,8 +143,9 @@ class NTOC:
                 )
             circuit = SearchedCircuit if self.search else TableCircuit
             self.circuit_ = circuit(values, train.n_labels, memory, self.seed)
-            self._traces = Traces(len(places), places.shape[1] - 1, memory, self.memory_rate, self.seed)
-            self._train(train, sequences, labels)
+            seen = self._seen(train)
+            self._traces = Traces(self._shared(train, seen, places), memory, self.memory_rate, self.seed)
+            self._train(train, seen, sequences, labels)
         self._rules = program(self.circuit_.theta.numpy(), values, train)
         return self
 
@@ -172,13 +174,29 @@ class NTOC:
         """Whether a symbol is what a slot shows."""
         return self._net is None or isinstance(self._net, SlotPerceiver)
 
-    def _train(self, train: View, sequences: Any, labels: Any) -> None:
+    def _shared(self, train: View, seen: Any, places: Any) -> Any:
+        """int64 tensor [sequences, steps - 1]: which memory enters each step but the first.
+
+        Where symbols are properties of whole rows, steps share it that have the same blank slots, label, and
+        label before. There are few such states, and the published code keeps a memory for each.
+        """
+        import torch
+
+        behind, before = places[:, 1:], places[:, :-1]
+        if self._of_slots or not behind.numel():
+            return torch.arange(behind.numel()).reshape(behind.shape)
+        labels = np.asarray(train.labels, np.int64)[:, None]
+        rows, last = behind.flatten().numpy(), before.flatten().numpy()
+        looks = np.hstack([seen.which.numpy()[rows] >= 0, labels[rows], labels[last]])
+        numbers = np.unique(looks, axis=0, return_inverse=True)[1]
+        return torch.as_tensor(numbers).reshape(behind.shape)
+
+    def _train(self, train: View, seen: Any, sequences: Any, labels: Any) -> None:
         """Joint training."""
         import torch
         from tqdm import tqdm
 
         how = self._joint()
-        seen = self._seen(train)
         first = self._first(train, sequences[0])
         parts: dict[str, Any] = {"circuit": self.circuit_, "traces": self._traces}
         optimiser = None
