@@ -167,6 +167,33 @@ def test_it_trains_a_perceiver_and_answers_longer_numbers() -> None:
     assert hypothesis_of(learner) is not None
 
 
+def test_a_shared_memory_takes_a_step_for_each_sequence() -> None:
+    """As one Adam after the other, with the gradients that all sequences have of the memory they share."""
+    shared = torch.tensor([[0, 1], [2, 1], [0, 1], [0, 3]])
+    gradients = torch.rand((4, 2, 2), generator=torch.Generator().manual_seed(3)) - 0.5
+    traces = Traces(shared, 2, 0.05, 0)
+    start = traces.take(torch.arange(4)).detach().clone()
+    assert torch.equal(start[0, 0], start[2, 0]) and not torch.equal(start[0, 0], start[1, 0])
+    traces.move(torch.arange(4), gradients)
+    moved = traces.take(torch.arange(4)).detach()
+    for number in range(4):
+        row, step = (shared == number).nonzero()[0].tolist()
+        value = start[row, step].clone().requires_grad_()
+        adam = torch.optim.Adam([value], lr=0.05)
+        for r, t in (shared == number).nonzero().tolist():
+            value.grad = gradients[r, t]
+            adam.step()
+        torch.testing.assert_close(moved[row, step], value.detach())
+
+
+def test_steps_of_a_tower_that_look_alike_share_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hanoi.Hanoi, "samples", 8)
+    learner = NTOC(epochs=1, pretraining=1)
+    learner.fit(seen("hanoi", "train", "200"))
+    shared = learner._traces.shared
+    assert shared.shape == (200, 2) and 20 <= int(shared.max()) + 1 <= 31  # of the tower's 31 states
+
+
 def test_hanoi_is_seen_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hanoi.Hanoi, "samples", 16)
     learner = NTOC(epochs=1, pretraining=1)

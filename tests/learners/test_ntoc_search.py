@@ -81,7 +81,7 @@ def learned(
     order, found = torch.Generator().manual_seed(0), []
     for epoch in range(epochs):
         if epoch in search_epochs(epochs, rounds):
-            ends = NTOC._ends(first, traces.state["value"])
+            ends = NTOC._ends(first, traces.take(torch.arange(n)).detach())
             found.append(circuit.search(facts_of(worlds.flatten(0, 1), ends[0], answers.flatten(), ends[1])))
         for rows in torch.randperm(n, generator=order).split(50):
             latent = traces.take(rows)
