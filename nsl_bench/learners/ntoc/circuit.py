@@ -43,12 +43,14 @@ class Pass:
     Attributes:
         joint: tensor [n], log-probability of symbols, memory and answer together.
         symbols: tensor [n], log-probability of the symbols and of the memory that comes in.
+        unanswered: tensor [n], log-probability of all but the answer.
         flow: tensor [worlds, memory in, answers, memory out]: share of each weight in `joint`, summed over
             the examples; None if it was not asked for.
     """
 
     joint: Any
     symbols: Any
+    unanswered: Any
     flow: Any
 
 
@@ -63,19 +65,24 @@ class TableCircuit:
         answers: number of answers.
         memory: number of values of the memory.
         seed: seed of the first weights, which are nearly uniform.
+        apart: whether answer and memory out are independent, given world and memory in.
 
     Attributes:
         theta: float64 tensor [worlds, memory in, answers, memory out], normalised over the last two.
     """
 
-    def __init__(self, values: tuple[int, ...], answers: int, memory: int, seed: int = 0) -> None:
+    def __init__(
+        self, values: tuple[int, ...], answers: int, memory: int, seed: int = 0, *, apart: bool = False
+    ) -> None:
         import torch
 
-        self.values, self.answers, self.memory = values, answers, memory
+        self.values, self.answers, self.memory, self.apart = values, answers, memory, apart
         self.worlds = math.prod(values)
         draw = torch.Generator().manual_seed(seed)
         shape = (self.worlds, memory, answers, memory)
         self.theta = self._normalised(1 + 0.1 * torch.rand(shape, generator=draw, dtype=torch.float64))
+        if apart:
+            self.theta = self._product(self.theta)
 
     def state_dict(self) -> dict[str, Any]:
         """The weights, for a checkpoint."""
@@ -88,6 +95,11 @@ class TableCircuit:
     @staticmethod
     def _normalised(weights: Any) -> Any:
         return weights / weights.sum(dim=(2, 3), keepdim=True).clamp_min(_LEAST)
+
+    @staticmethod
+    def _product(theta: Any) -> Any:
+        """The product of a table's marginals of answer and of memory out."""
+        return theta.sum(dim=3, keepdim=True) * theta.sum(dim=2, keepdim=True)
 
     def worlds_of(self, symbols: list[Any]) -> Any:
         """Tensor [n, worlds]: log-probability of each world.
@@ -124,11 +136,16 @@ class TableCircuit:
         total = ((evidence @ table.T) * shown).sum(dim=1).clamp_min(_LEAST)
         joint = total.log() + sum(tops).squeeze(1)
         symbols = torch.logsumexp(worlds, dim=1) + torch.logsumexp(came, dim=1)
+        unanswered = symbols
+        if self.apart:
+            goes = (entered[:, :, None] * left[:, None, :]).flatten(1)
+            rest = self.theta.to(worlds.dtype).sum(dim=2).flatten(1)
+            unanswered = ((goes @ rest.T) * shown).sum(dim=1).clamp_min(_LEAST).log() + sum(tops).squeeze(1)
         found = None
         if flow:
             with torch.no_grad():
                 found = (table * ((shown / total[:, None]).T @ evidence)).reshape(self.theta.shape)
-        return Pass(joint, symbols, found)
+        return Pass(joint, symbols, unanswered, found)
 
     def learn(self, flow: Any, rate: float) -> None:
         """One step of expectation maximisation: ``theta <- (1 - rate) theta + rate * normalised flow``.
@@ -141,6 +158,8 @@ class TableCircuit:
         reached = flow.sum(dim=(2, 3), keepdim=True) > 0
         target = torch.where(reached, self._normalised(flow), self.theta)
         self.theta = (1 - rate) * self.theta + rate * target
+        if self.apart:  # marginals of a mixture are the mixture of marginals
+            self.theta = self._product(self.theta)
 
     def answer(self, worlds: Any, came: Any) -> tuple[Any, Any]:
         """What follows for one step.
@@ -150,17 +169,21 @@ class TableCircuit:
             came: tensor [n, memory], distribution of the memory that comes in.
 
         Returns:
-            Distributions of the answer [n, answers] and of the memory that goes out [n, memory].
+            Distributions of the answer [n, answers] and of the memory that goes out [n, memory]; if they are
+            independent in each world, the memory is the most likely one.
         """
         import torch
 
         shown = (worlds - torch.logsumexp(worlds, dim=1, keepdim=True)).exp().to(self.theta.dtype)
         joint = torch.einsum("nw,ni,wiyo->nyo", shown, came.to(self.theta.dtype), self.theta)
         joint = joint / joint.sum(dim=(1, 2), keepdim=True).clamp_min(_LEAST)
-        return joint.sum(dim=2), joint.sum(dim=1)
+        answer, memory = joint.sum(dim=2), joint.sum(dim=1)
+        if self.apart:
+            memory = torch.nn.functional.one_hot(memory.argmax(dim=1), self.memory).to(memory.dtype)
+        return answer, memory
 
     def run(self, worlds: Any, first: Any) -> Any:
-        """The answers of whole sequences, the memory passed on softly.
+        """The answers of whole sequences, the memory passed on.
 
         Args:
             worlds: tensor [n, steps, worlds].
@@ -186,7 +209,7 @@ class Traces:
         shared: int64 [sequences, steps - 1]: the number of each memory; those with one number are one.
         memory: number of values of the memory.
         rate: learning rate of Adam.
-        seed: seed of the first probabilities, which are nearly uniform.
+        seed: seed of the first probabilities, which are nearly one half.
 
     Attributes:
         state: the tensors that training changes, by name.
@@ -199,7 +222,7 @@ class Traces:
         draw = torch.Generator().manual_seed(seed)
         n = int(shared.max()) + 1 if shared.numel() else 0
         shape = (n, memory)
-        start = 1 / memory + 0.01 * (torch.rand(shape, generator=draw) - 0.5)
+        start = 0.5 + 0.01 * (torch.rand(shape, generator=draw) - 0.5)
         self.state = {
             "value": start,
             "mean": torch.zeros(shape),

@@ -53,8 +53,9 @@ class NTOC:
 
     A step's symbols and memory decide its answer and the memory of the next step. The circuit's weights
     follow expectation maximisation, the memory between the steps of each train sequence is latent, and the
-    circuit's gradient trains the perceiver. Where symbols are properties of whole rows, steps that look alike
-    share their memory.
+    circuit's gradient trains the perceiver. Where symbols are properties of whole rows, all goes as in the
+    published code for the Tower of Hanoi: steps that look alike share their memory, it follows the answers
+    alone, and answer and memory out are independent in each product of the circuit.
 
     Args:
         perceiver: ``own``: trained on the few labelled images, then together with the circuit; ``given``: the
@@ -141,8 +142,10 @@ class NTOC:
                     f"ntoc: the table of {train.benchmark_name} would have more than {_MOST_WEIGHTS:,} "
                     f"weights ({len(values)} symbols of {max(values)} values); use a task with fewer images."
                 )
-            circuit = SearchedCircuit if self.search else TableCircuit
-            self.circuit_ = circuit(values, train.n_labels, memory, self.seed)
+            sizes = (values, train.n_labels, memory, self.seed)
+            self.circuit_: TableCircuit = (
+                SearchedCircuit(*sizes) if self.search else TableCircuit(*sizes, apart=not self._of_slots)
+            )
             seen = self._seen(train)
             self._traces = Traces(self._shared(train, seen, places), memory, self.memory_rate, self.seed)
             self._train(train, seen, sequences, labels)
@@ -247,19 +250,28 @@ class NTOC:
         self, places: Any, labels: Any, first: Any, rows: Any, seen: Any, optimiser: Any, weight_rate: float
     ) -> None:
         """One minibatch: weights, latent memory and perceiver each take a step."""
+        import torch
+
         steps = places.shape[1]
         worlds = self._worlds(seen, places.reshape(-1))
         latent = self._traces.take(rows)
         came, went = self._ends(first, latent)
+        apart = self.circuit_.apart
+        if apart:  # a memory follows what the step that it enters answers, and nothing else
+            went = went.detach()
         passed = self.circuit_.explain(worlds, came, labels.reshape(-1), went, flow=True)
         loss = (passed.symbols - passed.joint).mean()
+        gradient = None
+        if steps > 1 and apart:
+            told = (passed.unanswered - passed.joint).mean()
+            gradient = torch.autograd.grad(told, latent, retain_graph=True)[0]
         if optimiser is not None:
             optimiser.zero_grad()
         loss.backward()
         if optimiser is not None:
             optimiser.step()
         if steps > 1:
-            self._traces.move(rows, latent.grad)
+            self._traces.move(rows, gradient if apart else latent.grad)
         self.circuit_.learn(passed.flow, weight_rate)
 
     @staticmethod
@@ -308,7 +320,7 @@ class NTOC:
         return torch.nn.functional.one_hot(values, self.circuit_.memory).float()
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
-        """float64 [n, n_labels]: the circuit's answers, its memory passed on softly.
+        """float64 [n, n_labels]: the circuit's answers, its memory passed on.
 
         Where true concepts are shown in place of images, and symbols are not concepts, the rules answer.
         """
