@@ -96,10 +96,10 @@ class TableCircuit:
     def _normalised(weights: Any) -> Any:
         return weights / weights.sum(dim=(2, 3), keepdim=True).clamp_min(_LEAST)
 
-    @staticmethod
-    def _product(theta: Any) -> Any:
+    @classmethod
+    def _product(cls, theta: Any) -> Any:
         """The product of a table's marginals of answer and of memory out."""
-        return theta.sum(dim=3, keepdim=True) * theta.sum(dim=2, keepdim=True)
+        return cls._normalised(theta.sum(dim=3, keepdim=True) * theta.sum(dim=2, keepdim=True))
 
     def worlds_of(self, symbols: list[Any]) -> Any:
         """Tensor [n, worlds]: log-probability of each world.
