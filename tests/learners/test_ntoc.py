@@ -167,6 +167,26 @@ def test_it_trains_a_perceiver_and_answers_longer_numbers() -> None:
     assert hypothesis_of(learner) is not None
 
 
+def test_answer_and_memory_can_be_independent() -> None:
+    """Weights stay normalised products; all but the answer is as likely as all answers together."""
+    circuit = TableCircuit((3, 2), 4, 3, seed=1, apart=True)
+    draw = torch.Generator().manual_seed(0)
+    p, q, came, went = (torch.rand((6, k), generator=draw, dtype=torch.float64) for k in (3, 2, 3, 3))
+    worlds = circuit.worlds_of([literals(p), literals(q)])
+    ends = literals(came), literals(went)
+    for _ in range(300):
+        answer = torch.randint(0, 4, (6,), generator=draw)
+        passed = circuit.explain(worlds, ends[0], answer, ends[1], flow=True)
+        circuit.learn(passed.flow, 0.1)
+    theta = circuit.theta
+    torch.testing.assert_close(theta.sum(dim=(2, 3)), torch.ones(6, 3, dtype=theta.dtype))
+    product = theta.sum(dim=3, keepdim=True) * theta.sum(dim=2, keepdim=True)
+    torch.testing.assert_close(theta, product)
+    answers = [circuit.explain(worlds, ends[0], torch.full((6,), k), ends[1]) for k in range(4)]
+    together = torch.stack([one.joint for one in answers]).logsumexp(dim=0)
+    torch.testing.assert_close(answers[0].unanswered, together)
+
+
 def test_a_shared_memory_takes_a_step_for_each_sequence() -> None:
     """As one Adam after the other, with the gradients that all sequences have of the memory they share."""
     shared = torch.tensor([[0, 1], [2, 1], [0, 1], [0, 3]])
