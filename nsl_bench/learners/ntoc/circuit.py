@@ -65,7 +65,8 @@ class TableCircuit:
         answers: number of answers.
         memory: number of values of the memory.
         seed: seed of the first weights, which are nearly uniform.
-        apart: whether answer and memory out are independent, given world and memory in.
+        apart: whether answer and memory out are independent, given world and memory in. The first weights are
+            then uniform: what is told of the memory before the first step breaks the symmetry.
 
     Attributes:
         theta: float64 tensor [worlds, memory in, answers, memory out], normalised over the last two.
@@ -82,7 +83,7 @@ class TableCircuit:
         shape = (self.worlds, memory, answers, memory)
         self.theta = self._normalised(1 + 0.1 * torch.rand(shape, generator=draw, dtype=torch.float64))
         if apart:
-            self.theta = self._product(self.theta)
+            self.theta = self._normalised(torch.ones_like(self.theta))
 
     def state_dict(self) -> dict[str, Any]:
         """The weights, for a checkpoint."""
@@ -209,20 +210,22 @@ class Traces:
         shared: int64 [sequences, steps - 1]: the number of each memory; those with one number are one.
         memory: number of values of the memory.
         rate: learning rate of Adam.
-        seed: seed of the first probabilities, which are nearly one half.
+        seed: seed of the first probabilities, which are nearly one half; None: they are one half.
 
     Attributes:
         state: the tensors that training changes, by name.
     """
 
-    def __init__(self, shared: Any, memory: int, rate: float, seed: int) -> None:
+    def __init__(self, shared: Any, memory: int, rate: float, seed: int | None) -> None:
         import torch
 
         self.shared, self.rate = shared, rate
-        draw = torch.Generator().manual_seed(seed)
         n = int(shared.max()) + 1 if shared.numel() else 0
         shape = (n, memory)
-        start = 0.5 + 0.01 * (torch.rand(shape, generator=draw) - 0.5)
+        start = torch.full(shape, 0.5)
+        if seed is not None:
+            draw = torch.Generator().manual_seed(seed)
+            start = 0.5 + 0.01 * (torch.rand(shape, generator=draw) - 0.5)
         self.state = {
             "value": start,
             "mean": torch.zeros(shape),

@@ -147,7 +147,9 @@ class NTOC:
                 SearchedCircuit(*sizes) if self.search else TableCircuit(*sizes, apart=not self._of_slots)
             )
             seen = self._seen(train)
-            self._traces = Traces(self._shared(train, seen, places), memory, self.memory_rate, self.seed)
+            shared = self._shared(train, seen, places)
+            start = None if self.circuit_.apart else self.seed
+            self._traces = Traces(shared, memory, self.memory_rate, start)
             self._train(train, seen, sequences, labels)
         self._rules = program(self.circuit_.theta.numpy(), values, train)
         return self
