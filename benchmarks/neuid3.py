@@ -158,8 +158,7 @@ def beside(
     share = min(max(float(found.mean()), 0.0), 1.0)
     sampling = (2 * share * (1 - share) / tested) ** 0.5
     compared = compare_means(Mean.of(found.tolist()), theirs, MARGIN, sampling)
-    words = "equivalent" if compared.equivalent else "different" if compared.different else "open"
-    return {**columns, f"{name}, verdict": f"{words} ({compared.difference:+.3f})"}
+    return {**columns, f"{name}, verdict": f"{compared.word} ({compared.difference:+.3f})"}
 
 
 def verdict(study: Study, runs: pd.DataFrame, name: str) -> str:
@@ -201,13 +200,14 @@ def eleusis(study: Study) -> None:
         )
         runs = study.run("eleusis", jobs)
         frames.append(runs)
+        classes = counted(concept)
         for name, spec in {**trees, **others}.items():
             mine = runs[runs["learner"] == registry.canonical(spec)]
             row: dict[str, object] = {
                 "concept": concept,
                 "learner": f"neuid3, {name}" if name in trees else name,
             }
-            for label, (theirs, examples) in zip(CLASSES, counted(concept), strict=True):
+            for label, (theirs, examples) in zip(CLASSES, classes, strict=True):
                 known = {"class": theirs, "metric": "f1"}
                 paper = None
                 if name in trees:
@@ -349,6 +349,7 @@ def reuse(study: Study) -> None:
             words = f"rank_order {rank}; suit_order {suit}"
             violated, fulfilled = f1_scores(said, labels, 2)
             found.setdefault(words, []).append((float(violated), float(fulfilled)))
+    violations = counted("hidden_order")[0][1]
     rows = [
         {
             "tests": words,
@@ -356,7 +357,7 @@ def reuse(study: Study) -> None:
                 "F1 violated",
                 [v for v, _ in scores],
                 published(6, "hidden_order", tests=words, metric="f1"),
-                counted("hidden_order")[0][1],
+                violations,
             ),
             "F1 fulfilled": told([f for _, f in scores]),
         }

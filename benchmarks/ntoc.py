@@ -182,12 +182,17 @@ class Study:
         return {name: found[found["key"].isin(own)] for name, own in keys.items()}
 
 
+def percents(mine: pd.DataFrame) -> Any:
+    """float64 [train splits]: sequence accuracies in percent, means over test tasks."""
+    return 100 * mine.groupby("repeat")["sequence_accuracy"].mean().to_numpy(np.float64)
+
+
 def row(study: Study, name: str, learner: str, mine: pd.DataFrame) -> dict[str, object]:
     """A row of the page: measured and published sequence accuracy, and whether they are equivalent."""
     rows = published_table("ntoc")
     rows = rows[(rows["setting"] == SETTINGS[name].published) & (rows["method"] == LEARNERS[learner][1])]
     rows = rows.dropna(subset=["mean"])
-    values = 100 * mine.groupby("repeat")["sequence_accuracy"].mean().to_numpy(np.float64)
+    values = percents(mine)
     failed = int((mine.groupby("repeat")["status"].agg(set) != {"ok"}).sum())
     runs = f"{len(values)} ({failed} failed)" if failed else str(len(values))
     told: dict[str, object] = {"setting": name, "learner": learner, "runs": runs}
@@ -200,8 +205,7 @@ def row(study: Study, name: str, learner: str, mine: pd.DataFrame) -> dict[str, 
         return {**told, "verdict": "too few runs", **_more(mine)}
     shared = _sampling_error(float(values.mean()), sum(study.test_sizes(SETTINGS[name])))
     found = compare_means(Mean.of(values.tolist()), Mean(mean, std / n**0.5, int(n)), MARGIN, shared)
-    words = "equivalent" if found.equivalent else "different" if found.different else "open"
-    return {**told, "verdict": f"{words} ({found.difference:+.1f})", **_more(mine)}
+    return {**told, "verdict": f"{found.word} ({found.difference:+.1f})", **_more(mine)}
 
 
 def _sampling_error(percent: float, sequences: int) -> float:
@@ -241,7 +245,7 @@ def study_page(study: Study, settings: Sequence[str], learners: Sequence[str]) -
             mine = runs[runs["learner"] == registry.canonical(study.spec(learner))]
             if len(mine):
                 rows.append(row(study, name, learner, mine))
-                means[learner] = 100 * float(mine.groupby("repeat")["sequence_accuracy"].mean().mean())
+                means[learner] = float(percents(mine).mean())
         ahead += _ahead_of_ffnsl(name, means)
     images = "MNIST" if study.mnist else "scikit-learn's digits, where the paper has MNIST"
     page = [

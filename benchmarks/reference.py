@@ -5,11 +5,10 @@
 
 FFNSL with FastLAS or ILASP is an entry where the program is installed. Rivals are learners of other packages
 (`entrants/`), each in its own environment, with its package's defaults, and tuned on validation examples with
-a budget of 8 trials. Runs are done contest by contest, kept and
-resumed; then each learner's runs become a submission, which is scored and, if accepted, put into
-leaderboard/submissions in place of the one that was there. With `--contest` the runs of that contest are done
-and nothing is submitted. `make reference` calls it and builds the site; `benchmarks/rivals.py` writes what
-was found.
+a budget of 8 trials. Runs are done contest by contest, kept and resumed; then each learner's runs become a
+submission, which is scored and, if accepted, put into leaderboard/submissions in place of the one that was
+there. With `--contest` the runs of that contest are done and nothing is submitted. `make reference` calls it
+and builds the site; `benchmarks/rivals.py` writes what was found.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Reference:
         contests: which it enters; all by default.
         track: in which it runs.
         networks: whose predictions it learns from, each an entry of its own.
-        package: that a rival comes from, with its version; empty for ours.
+        package: licence and citation of the package that a rival comes from; empty for ours.
     """
 
     learner: str

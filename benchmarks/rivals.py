@@ -10,6 +10,7 @@ difference, of many that are looked at: the board corrects for that, this page d
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,16 +97,9 @@ def _is_rival(entry: Entry, metric: str) -> bool:
 def listed(found: list[Difference], what: str) -> str:
     """A list, contest by contest and metric by metric."""
     lines = []
-    for (contest, metric), group in _grouped(found).items():
+    for (contest, metric), group in itertools.groupby(found, key=lambda one: (one.contest, one.metric)):
         lines.append(f"* **{contest}, {COMPARED[metric]}**: " + "; ".join(map(str, group)) + ".")
     return "\n".join(lines) or f"No entry {what}."
-
-
-def _grouped(found: list[Difference]) -> dict[tuple[str, str], list[Difference]]:
-    groups: dict[tuple[str, str], list[Difference]] = {}
-    for one in found:
-        groups.setdefault((one.contest, one.metric), []).append(one)
-    return groups
 
 
 def means(board: Board, contest: Contest) -> pd.DataFrame:

@@ -81,6 +81,11 @@ class Comparison:
         """Whether a difference is shown."""
         return self.p_different < LEVEL
 
+    @property
+    def word(self) -> str:
+        """``"equivalent"``, ``"different"``, or ``"open"`` where neither is shown."""
+        return "equivalent" if self.equivalent else "different" if self.different else "open"
+
 
 def compare_means(first: Mean, second: Mean, margin: float, known_std_err: float = 0.0) -> Comparison:
     """Compare two independent means.

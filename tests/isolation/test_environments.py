@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nsl_bench import cache
+from nsl_bench import cache, environments
 from nsl_bench.code_files import comes_with_us
-from nsl_bench.environments import entrant
+from nsl_bench.environments import entrant, entrants
 from nsl_bench.errors import UserError
 from nsl_bench.isolation import building
 from nsl_bench.isolation.host import IsolatedLearner, about
@@ -364,3 +364,12 @@ def test_a_dask_cluster_gives_the_same_results(folder: Path, tmp_path: Path) -> 
             assert sweep(jobs, store, Bench(limits=LIMITS), executor=executor).failed == 0
             found.append({key: r.metrics["hypothesis_accuracy"] for key, r in store.latest().items()})
     assert found[0] == found[1] and len(found[0]) == 2
+
+
+def test_entrants_of_the_repository() -> None:
+    here = Path(environments.__file__).parents[1] / "entrants"
+    tracks = {name: entrant(f"env:{name}").track for name in entrants() if (here / name).is_dir()}
+    tables = {"ebm", "figs", "len", "ripper", "streed", "xgboost"}
+    assert tables | {"abl", "deepproblog", "ltn"} <= set(tracks)
+    assert {name for name, track in tracks.items() if track == "known_rules"} == {"abl", "deepproblog", "ltn"}
+    assert all((here / name / "test_adapter.py").is_file() for name in tracks)

@@ -81,9 +81,8 @@ class TableCircuit:
         self.worlds = math.prod(values)
         draw = torch.Generator().manual_seed(seed)
         shape = (self.worlds, memory, answers, memory)
-        self.theta = self._normalised(1 + 0.1 * torch.rand(shape, generator=draw, dtype=torch.float64))
-        if apart:
-            self.theta = self._normalised(torch.ones_like(self.theta))
+        noise = torch.rand(shape, generator=draw, dtype=torch.float64)
+        self.theta = self._normalised(torch.ones_like(noise) if apart else 1 + 0.1 * noise)
 
     def state_dict(self) -> dict[str, Any]:
         """The weights, for a checkpoint."""
@@ -225,7 +224,7 @@ class Traces:
         start = torch.full(shape, 0.5)
         if seed is not None:
             draw = torch.Generator().manual_seed(seed)
-            start = 0.5 + 0.01 * (torch.rand(shape, generator=draw) - 0.5)
+            start += 0.01 * (torch.rand(shape, generator=draw) - 0.5)
         self.state = {
             "value": start,
             "mean": torch.zeros(shape),

@@ -263,17 +263,16 @@ class NTOC:
             went = went.detach()
         passed = self.circuit_.explain(worlds, came, labels.reshape(-1), went, flow=True)
         loss = (passed.symbols - passed.joint).mean()
-        gradient = None
         if steps > 1 and apart:
             told = (passed.unanswered - passed.joint).mean()
-            gradient = torch.autograd.grad(told, latent, retain_graph=True)[0]
+            moved = torch.autograd.grad(told, latent, retain_graph=True)[0]
         if optimiser is not None:
             optimiser.zero_grad()
         loss.backward()
         if optimiser is not None:
             optimiser.step()
         if steps > 1:
-            self._traces.move(rows, gradient if apart else latent.grad)
+            self._traces.move(rows, moved if apart else latent.grad)
         self.circuit_.learn(passed.flow, weight_rate)
 
     @staticmethod
