@@ -1,4 +1,4 @@
-"""NTOC and the baselines on addition and Hanoi beside table 1 of the paper, as docs/results/ntoc.md.
+"""NTOC and the baselines on addition and Hanoi beside table 1 of the paper, a page of docs/results for each.
 
     python benchmarks/ntoc.py --only circuit
     python benchmarks/ntoc.py --only search
@@ -12,8 +12,9 @@
 image; `--only search` lets the rule search shape it. `--only choose` compares options of the recurrent
 networks, which the paper does not publish, on validation sequences. `--only redrawn` trains NTOC on the
 Tower of Hanoi as the published code does: every pass shows the same windows in other digits and images.
-Results are kept in results/ntoc; a second call does only what is missing. `--size`, `--test` and `--epochs`
-make a small try. A sequence counts as right if all its steps are.
+Results are kept in results/ntoc, their records in docs/results/runs/ntoc, too; a second call does only what
+is missing, and pages show all that is there. `--size`, `--test` and `--epochs` make a small try, which needs
+folders of its own (`--results`, `--docs`). A sequence counts as right if all its steps are.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from kept import keep, take
 from nsl_bench.generators.tasks.addition import Addition, sums
 from nsl_bench.generators.tasks.hanoi import Hanoi
 from nsl_bench.leaderboard.equivalence import Mean, compare_means
@@ -41,10 +43,13 @@ from nsl_bench.learners.ntoc.learner import NTOC
 from nsl_bench.learners.ntoc.search import SearchedCircuit, facts_of, search_epochs
 from nsl_bench.learners.view import View
 from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.job import Job, plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
 from nsl_bench.sequences import grid
+
+MOST_REPEATS = 10
+"""Train splits of the paper's table."""
 
 MARGIN = 3.0
 """Percentage points within which two means count as equal."""
@@ -89,6 +94,10 @@ SETTINGS: Mapping[str, Setting] = {
 }
 """The paper's settings; ``seen`` tests show images of the train sequences."""
 
+TITLES = {"addition": "addition", "hanoi": "the Tower of Hanoi"}
+
+NOTES = {"addition": " Settings with `seen` test on images of the train sequences.", "hanoi": ""}
+
 LEARNERS: Mapping[str, tuple[str, str]] = {
     "ntoc": ("ntoc", "ntoc"),
     "ntoc_search": ("ntoc:search=true", "ntoc"),
@@ -102,6 +111,9 @@ LEARNERS: Mapping[str, tuple[str, str]] = {
 
 The learning rates of LSTM and DNC are the better of `--only choose` on addition with MNIST's digits.
 """
+
+RATES = ((1e-3, 1e-3), (3e-3, 3e-3), (1e-3, 1e-4), (3e-3, 1e-4))
+"""Learning rates of a recurrent network and of its perceiver that `--only choose` compares."""
 
 
 @dataclass(frozen=True)
@@ -153,33 +165,44 @@ class Study:
         """The number of test sequences of each of a setting's test tasks."""
         return [registry.create("benchmark", one).test_size for one in self.tests(setting)]
 
-    def runs(self, settings: Sequence[str], learners: Sequence[str]) -> dict[str, pd.DataFrame]:
-        """The runs of each setting, those that are missing done now; a learner is trained once for all."""
+    @property
+    def kept(self) -> Path:
+        """The folder of the records that the repository keeps."""
+        return self.docs / "runs" / "ntoc"
+
+    def jobs(self, settings: Sequence[str], learners: Sequence[str], repeats: int) -> list[Job]:
+        """The runs of some settings of a task, ordered by train split; a learner is trained once for all."""
+        task = SETTINGS[settings[0]].task
+        return [
+            job
+            for repeat in range(1, repeats + 1)
+            for job in plan(
+                task,
+                [self.spec(learner) for learner in learners],
+                repeats=(repeat,),
+                sizes=(self.size or "large",),
+                source=self.source,
+                test_tasks=[one for name in settings for one in self.tests(SETTINGS[name])],
+            )
+        ]
+
+    def runs(self, task: str, settings: Sequence[str], learners: Sequence[str]) -> dict[str, pd.DataFrame]:
+        """The runs that there are of each setting of a task; what is asked for and missing is done now."""
         store = Store(self.results)
-        keys: dict[str, set[str]] = {name: set() for name in settings}
-        for task in dict.fromkeys(SETTINGS[name].task for name in settings):
-            mine = [name for name in settings if SETTINGS[name].task == task]
-            for repeat in range(1, self.repeats + 1):
-                jobs = plan(
-                    task,
-                    [self.spec(learner) for learner in learners],
-                    repeats=(repeat,),
-                    sizes=(self.size or "large",),
-                    source=self.source,
-                    test_tasks=[one for name in mine for one in self.tests(SETTINGS[name])],
-                )
-                if not self.page:
-                    sweep(
-                        jobs,
-                        store,
-                        Bench(),
-                        lambda record: print(record.job, record.message, file=sys.stderr),
-                    )
-                for name in mine:
-                    tests = {registry.create("benchmark", one).spec for one in self.tests(SETTINGS[name])}
-                    keys[name] |= {job.key() for job in jobs if job.test_task in tests}
+        take(self.kept, store)
+        if not self.page:
+            jobs = self.jobs(settings, learners, self.repeats)
+            sweep(jobs, store, Bench(), lambda record: print(record.job, record.message, file=sys.stderr))
+        every = [name for name, setting in SETTINGS.items() if setting.task == task]
+        jobs = self.jobs(every, [*LEARNERS], max(self.repeats, MOST_REPEATS))
+        keep(store, {job.key() for job in jobs}, self.kept)
         found = store.frame()
-        return {name: found[found["key"].isin(own)] for name, own in keys.items()}
+        result = {}
+        for name in every:
+            tests = {registry.create("benchmark", one).spec for one in self.tests(SETTINGS[name])}
+            keys = {job.key() for job in jobs if job.test_task in tests}
+            result[name] = found[found["key"].isin(keys)] if len(found) else found
+        return result
 
 
 def percents(mine: pd.DataFrame) -> Any:
@@ -201,7 +224,7 @@ def row(study: Study, name: str, learner: str, mine: pd.DataFrame) -> dict[str, 
         return {**told, "paper (%)": "", "verdict": "not in the paper", **_more(mine)}
     mean, std, n = (float(rows[column].iloc[0]) for column in ("mean", "std", "n_repeats"))
     told["paper (%)"] = f"{mean:.2f} ± {std:.2f}"
-    if len(values) < 2:
+    if len(values) < 2 and learner != "true_rule":
         return {**told, "verdict": "too few runs", **_more(mine)}
     shared = _sampling_error(float(values.mean()), sum(study.test_sizes(SETTINGS[name])))
     found = compare_means(Mean.of(values.tolist()), Mean(mean, std / n**0.5, int(n)), MARGIN, shared)
@@ -236,35 +259,45 @@ def _spread(values: Sequence[float] | Any) -> str:
     return f"{np.mean(values):.2f}{deviation}"
 
 
-def study_page(study: Study, settings: Sequence[str], learners: Sequence[str]) -> None:
-    """Run the study and write its page."""
+def study_pages(study: Study, settings: Sequence[str], learners: Sequence[str]) -> None:
+    """Run the study and write a page for each task of the settings."""
+    for task in dict.fromkeys(SETTINGS[name].task for name in settings):
+        mine = [name for name in settings if SETTINGS[name].task == task]
+        write_page(study, task, study.runs(task, mine, learners))
+
+
+def write_page(study: Study, task: str, runs: Mapping[str, pd.DataFrame]) -> None:
+    """Write the page of a task."""
     rows, ahead = [], []
-    for name, runs in study.runs(settings, learners).items():
+    for name, found in runs.items():
         means: dict[str, float] = {}
-        for learner in learners:
-            mine = runs[runs["learner"] == registry.canonical(study.spec(learner))]
+        for learner in LEARNERS:
+            spec = registry.canonical(study.spec(learner))
+            mine = found[found["learner"] == spec] if len(found) else found
             if len(mine):
                 rows.append(row(study, name, learner, mine))
                 means[learner] = float(percents(mine).mean())
         ahead += _ahead_of_ffnsl(name, means)
     images = "MNIST" if study.mnist else "scikit-learn's digits, where the paper has MNIST"
     page = [
-        "# NTOC on addition and the Tower of Hanoi",
+        f"# NTOC on {TITLES[task]}",
         "\n".join(ahead) or "FFNSL has not run yet.",
         "Made by `python benchmarks/ntoc.py`. Published numbers are those of table 1 of the NTOC paper (AAAI "
-        f"2023), means and standard deviations over 10 runs. Images are {images}. Settings with `seen` test "
-        "on images of the train sequences. Runs that are missing are not counted.",
+        f"2023), means and standard deviations over 10 runs. Images are {images}.{NOTES[task]} Runs that are "
+        "missing are not counted.",
         f"*Equivalent* means within {MARGIN:g} points by two one-sided tests at 5 % with enough power, "
         "*different* by Welch's test; otherwise the question is *open*. Errors cover train splits and, on "
         "both sides, the sampling of test sequences. A failed run counts as the majority class. The paper's "
-        "upper bound, DeepProbLog with given rules, stands beside `true_rule`. `true_rule` and `ffnsl` see "
-        "through a network that was trained on many labelled images, the others start from 100 or 500.",
+        "upper bound, DeepProbLog with given rules, stands beside `true_rule`, which learns nothing: one run "
+        "is enough. `true_rule` and `ffnsl` see through a network that was trained on many labelled images, "
+        "the others start from 100 or 500.",
         pd.DataFrame(rows).to_markdown(index=False),
-        *_redrawn_words(study),
+        *(_redrawn_words(study) if task == "hanoi" else []),
     ]
-    study.docs.mkdir(parents=True, exist_ok=True)
-    (study.docs / "ntoc.md").write_text("\n\n".join(page) + "\n", encoding="utf-8")
-    print(study.docs / "ntoc.md")
+    path = study.docs / f"ntoc_{task}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n\n".join(page) + "\n", encoding="utf-8")
+    print(path)
 
 
 def _ahead_of_ffnsl(name: str, means: Mapping[str, float]) -> list[str]:
@@ -299,7 +332,7 @@ def choose(study: Study, settings: Sequence[str], learners: Sequence[str], epoch
     rows = []
     tasks = dict.fromkeys(SETTINGS[name].task for name in settings)
     recurrent = [learner for learner in learners if learner in ("lstm", "dnc")]
-    for task, learner, rate in itertools.product(tasks, recurrent, (1e-3, 3e-3)):
+    for task, learner, (rate, perceiver) in itertools.product(tasks, recurrent, RATES):
         clock = time.process_time()
         benchmark = registry.create("benchmark", task)
         source = make_source(benchmark, study.source)
@@ -309,7 +342,7 @@ def choose(study: Study, settings: Sequence[str], learners: Sequence[str], epoch
             View(split, benchmark, "few_labels", source=source, labelled=split is not held_out)
             for split in (make_split(benchmark, source, "train", size, 1), held_out)
         )
-        options = f"epochs={study.epochs or epochs},learning_rate={rate:g}"
+        options = f"epochs={study.epochs or epochs},learning_rate={rate:g},perceiver_rate={perceiver:g}"
         made = registry.create("learner", f"{learner}:perceiver=own,{options}", seed=1)
         right = made.fit(train).predict_proba(validation).argmax(axis=1) == held_out.labels
         whole = right.reshape(held_out.n_sequences, -1).all(axis=1)
@@ -477,7 +510,7 @@ def main() -> None:
     elif only == "redrawn":
         redrawn(study, [name for name in settings or SETTINGS if SETTINGS[name].task == "hanoi"])
     else:
-        study_page(study, settings or [*SETTINGS], learners)
+        study_pages(study, settings or [*SETTINGS], learners)
 
 
 if __name__ == "__main__":

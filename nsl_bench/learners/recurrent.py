@@ -71,6 +71,10 @@ class _SequenceLearner(ABC):
     def _start(self, train: View) -> Any:
         """Make the network; a module."""
 
+    def _rates(self, net: Any) -> list[dict[str, Any]]:
+        """The network's parameters in groups, some with a learning rate of their own."""
+        return [{"params": list(net.parameters())}]
+
     @abstractmethod
     def _read(self, view: View) -> Any:
         """What the network sees of a view."""
@@ -95,7 +99,7 @@ class _SequenceLearner(ABC):
             seen = self._read(train)
             first = self._before_training(seen) if self._warm else seen
             held_out = None if validation is None else (self._read(validation), validation)
-            optimiser = torch.optim.Adam(net.parameters(), lr=self.learning_rate)
+            optimiser = torch.optim.Adam(self._rates(net), lr=self.learning_rate)
             best, since, weights = math.inf, 0, None
             for epoch in range(self.epochs):
                 self.epochs_ = epoch + 1
@@ -156,6 +160,8 @@ class _SequenceLearner(ABC):
 class _OnSymbols(_SequenceLearner):
     """A recurrent network on what a perceiver sees."""
 
+    version = "4"
+
     def __init__(
         self,
         hidden: int = 64,
@@ -166,6 +172,7 @@ class _OnSymbols(_SequenceLearner):
         perceiver: Literal["given", "own"] = "given",
         pretraining: int = 0,
         warm: int = 5,
+        perceiver_rate: float = 0.0,
         seed: int = 0,
     ) -> None:
         """Set up the learner.
@@ -174,10 +181,13 @@ class _OnSymbols(_SequenceLearner):
             UserError: an option out of range.
         """
         super().__init__(hidden, epochs, learning_rate, batch, patience, seed)
+        if perceiver_rate < 0:
+            raise UserError(f"{self._name}: perceiver_rate must be 0 or more; got {perceiver_rate:g}.")
         for name, count in (("pretraining", pretraining), ("warm", warm)):
             if count < 0:
                 raise UserError(f"{self._name}: {name} must be 0 or more; got {count}.")
         self.perceiver, self.pretraining, self.warm = perceiver, pretraining, warm
+        self.perceiver_rate = perceiver_rate
         self._warm = warm if perceiver == "own" else 0
         self.track: Track = "pretrained" if perceiver == "given" else "few_labels"
         self.fixed_size: bool | tuple[str, ...] = perceiver == "given" or ("labels",)
@@ -202,6 +212,16 @@ class _OnSymbols(_SequenceLearner):
         inputs = sum(few.values) * (len(train.slots) if single else 1)
         self._steps = self._recurrent(inputs + before, train.n_labels)
         return nn.ModuleList([self._steps, self._eyes.net])
+
+    def _rates(self, net: Any) -> list[dict[str, Any]]:
+        """The steps' network, and the own perceiver at its own rate."""
+        if self._eyes is None:
+            return super()._rates(net)
+        usual = self.learning_rate if isinstance(self._eyes, SlotPerceiver) else self._eyes.pretraining.rate
+        return [
+            {"params": list(self._steps.parameters())},
+            {"params": list(self._eyes.net.parameters()), "lr": self.perceiver_rate or usual},
+        ]
 
     def _read(self, view: View) -> Any:
         import torch
@@ -258,6 +278,8 @@ class LSTMLearner(_OnSymbols):
             rows.
         warm: passes in which the own perceiver stays as it was pre-trained. Trained from the start with a
             network that knows nothing yet, it forgets what it was taught.
+        perceiver_rate: learning rate of the own perceiver; 0 for `learning_rate`, or 0.0001, that of its
+            pre-training, where symbols are properties of rows.
         seed: seed of weights and of the order of sequences.
     """
 
@@ -287,6 +309,8 @@ class DNCLearner(_OnSymbols):
             rows.
         warm: passes in which the own perceiver stays as it was pre-trained. Trained from the start with a
             network that knows nothing yet, it forgets what it was taught.
+        perceiver_rate: learning rate of the own perceiver; 0 for `learning_rate`, or 0.0001, that of its
+            pre-training, where symbols are properties of rows.
         seed: seed of weights and of the order of sequences.
     """
 
@@ -305,6 +329,7 @@ class DNCLearner(_OnSymbols):
         perceiver: Literal["given", "own"] = "given",
         pretraining: int = 0,
         warm: int = 5,
+        perceiver_rate: float = 0.0,
         seed: int = 0,
     ) -> None:
         """Set up the learner.
@@ -312,7 +337,8 @@ class DNCLearner(_OnSymbols):
         Raises:
             UserError: an option out of range.
         """
-        super().__init__(hidden, epochs, learning_rate, batch, patience, perceiver, pretraining, warm, seed)
+        told = (perceiver, pretraining, warm, perceiver_rate)
+        super().__init__(hidden, epochs, learning_rate, batch, patience, *told, seed)
         for name, count in (("places", places), ("width", width), ("heads", heads)):
             if count < 1:
                 raise UserError(f"dnc: {name} must be 1 or more; got {count}.")

@@ -187,6 +187,19 @@ def test_answer_and_memory_can_be_independent() -> None:
     torch.testing.assert_close(answers[0].unanswered, together)
 
 
+def test_what_few_examples_reach_explains_nothing_where_answer_and_memory_are_independent() -> None:
+    """A product's marginals follow its flow and a pseudocount of 0.1, as in the published code."""
+    circuit = TableCircuit((2,), 2, 4, apart=True)
+    flow = torch.zeros(2, 4, 2, 4, dtype=torch.float64)
+    flow[0, 0, 1, 2] = 100.0
+    flow[1, 3, 1, 2] = 0.001
+    circuit.learn(flow, 1.0)
+    expected = torch.tensor([0.05, 100.05], dtype=torch.float64) / 100.1
+    torch.testing.assert_close(circuit.theta[0, 0].sum(dim=1), expected)
+    rare = torch.tensor([0.025, 0.025, 0.026, 0.025], dtype=torch.float64) / 0.101
+    torch.testing.assert_close(circuit.theta[1, 3].sum(dim=0), rare)
+
+
 def test_a_shared_memory_takes_a_step_for_each_sequence() -> None:
     """As one Adam after the other, with the gradients that all sequences have of the memory they share."""
     shared = torch.tensor([[0, 1], [2, 1], [0, 1], [0, 3]])

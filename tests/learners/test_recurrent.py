@@ -77,6 +77,19 @@ def test_the_own_perceiver_waits_until_the_steps_know_something() -> None:
     assert torch.equal(weights[1], untouched.net[0].weight) and not torch.equal(weights[0], weights[1])
 
 
+@pytest.mark.parametrize(("task", "rate"), [("addition:test=4", 0.01), ("hanoi:disks=3,test=4", 1e-4)])
+def test_the_own_perceiver_of_whole_rows_goes_on_at_the_rate_of_its_pre_training(
+    task: str, rate: float
+) -> None:
+    train = seen(task, "train", "4")
+    options = f"{SMALL},perceiver=own,pretraining=1,warm=0,learning_rate=0.01"
+    weights = []
+    for given in (0, rate, 10 * rate):
+        made = registry.create("learner", f"lstm:{options},perceiver_rate={given:g}", seed=0).fit(train)
+        weights.append(torch.cat([one.detach().flatten() for one in made._eyes.net.parameters()]))
+    assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
+
+
 def test_true_symbols_of_hanoi_compare_the_upper_disks() -> None:
     task = registry.create("benchmark", "hanoi:test=6")
     split = symbolic_split(task, "test", "16", 1)
@@ -187,6 +200,7 @@ def test_all_parts_of_the_dnc_learn() -> None:
         ("lstm:hidden=0", "lstm: hidden must be 1 or more; got 0."),
         ("lstm:learning_rate=0", "lstm: learning_rate must be above 0; got 0."),
         ("lstm:warm=-1", "lstm: warm must be 0 or more; got -1."),
+        ("dnc:perceiver_rate=-1", "dnc: perceiver_rate must be 0 or more; got -1."),
         ("lstm:patience=-1", "lstm: patience must be 0 or more; got -1."),
         ("dnc:places=0", "dnc: places must be 1 or more; got 0."),
         ("dnc:pretraining=-1", "dnc: pretraining must be 0 or more; got -1."),

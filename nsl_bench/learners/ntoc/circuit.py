@@ -21,6 +21,9 @@ CLIP = 1e-6
 _LEAST = 1e-37
 """What a probability is at least before its logarithm is taken."""
 
+_PSEUDOCOUNT = 0.1
+"""What a product's flow counts at least, spread evenly: `full_batch_em` of the published code for Hanoi."""
+
 
 def literals(probabilities: Any) -> Any:
     """Log-probability of each value of a symbol: ``p_c * prod over i != c of (1 - p_i)``.
@@ -150,11 +153,15 @@ class TableCircuit:
     def learn(self, flow: Any, rate: float) -> None:
         """One step of expectation maximisation: ``theta <- (1 - rate) theta + rate * normalised flow``.
 
-        A product that no example reached keeps its weights.
+        A product that no example reached keeps its weights. Where answer and memory out are independent, each
+        product has a pseudocount: what few examples reach stays near uniform, so that a symbol which is seen
+        wrongly now and then explains no answer.
         """
         import torch
 
         flow = flow.to(self.theta.dtype)
+        if self.apart:
+            flow = flow + _PSEUDOCOUNT / (self.answers * self.memory)
         reached = flow.sum(dim=(2, 3), keepdim=True) > 0
         target = torch.where(reached, self._normalised(flow), self.theta)
         self.theta = (1 - rate) * self.theta + rate * target

@@ -81,7 +81,7 @@ class NTOC:
         epochs_: passes that were made.
     """
 
-    version = "4"
+    version = "5"
     answers_alike = True
     fixed_size = ("labels",)
 

@@ -1,0 +1,46 @@
+"""Runs of long studies that the repository keeps, so that a clone makes their pages without repeating them.
+
+docs/results/runs/NAME is a results folder with records only: no predictions, no logs. A study starts from it
+and does what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from nsl_bench.run.store import Store
+
+__all__ = ["keep", "take"]
+
+
+def take(kept: Path, store: Store) -> None:
+    """Copy the kept records that a results folder lacks into it."""
+    if not kept.is_dir():
+        return
+    there = store.statuses()
+    for key, record in Store(kept, must_exist=True).latest().items():
+        if key not in there:
+            store.add(record)
+
+
+def keep(store: Store, keys: Collection[str], kept: Path) -> int:
+    """Add the records of some runs to the kept ones.
+
+    Args:
+        store: the results folder of a study.
+        keys: of the runs.
+        kept: folder of the kept records.
+
+    Returns:
+        The number of added records.
+    """
+    folder = Store(kept)
+    there = folder.statuses()
+    new = [record for key, record in store.latest().items() if key in keys and key not in there]
+    for record in new:
+        folder.add(record)
+    folder.compact()
+    for name in (folder.records_file, kept / ".records.jsonl.lock"):
+        name.unlink(missing_ok=True)
+    return len(new)
