@@ -14,7 +14,7 @@ from nsl_bench import registry
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of, track_of
-from nsl_bench.learners.neuid3.induction import entropy, gains
+from nsl_bench.learners.neuid3.induction import chance, entropy, gains
 from nsl_bench.learners.neuid3.learner import NeuID3
 from nsl_bench.learners.neuid3.networks import (
     Batch,
@@ -255,6 +255,7 @@ def test_tracks_follow_from_options() -> None:
     [
         ("neuid3:depth=0", "depth must be 1 or more; got 0"),
         ("neuid3:learning_rate=0", "learning_rate must be above 0; got 0"),
+        ("neuid3:significance=0", "significance must be above 0 and at most 1; got 0"),
         ("neuid3:least_gain=1", "least_gain must be 0 or more and below 1; got 1"),
         ("neuid3:tests=best", "must be one of nf, union, bad, optimal, facts; got 'best'"),
         ("neuid3:tests=facts,named=true", "tests=facts has no networks"),
@@ -273,3 +274,24 @@ def test_the_answer_is_known_for_eleusis_only() -> None:
 def test_a_missing_file_of_tests() -> None:
     with pytest.raises(UserError, match=r"the file none\.pt of trained tests does not exist"):
         NeuID3(reuse="none.pt").fit(seen(SUITS, "train", 4))
+
+
+@pytest.mark.parametrize("questions", [1, 12])
+def test_questions_that_tell_nothing_are_rarely_asked(questions: int) -> None:
+    """Of nodes with 200 examples and labels that are noise, at most 5 % have a gain above `chance`."""
+    draw = torch.Generator().manual_seed(questions)
+    asked, asked_before = 0, 0
+    for _ in range(1000):
+        holds = torch.randint(0, 2, (questions, 200), generator=draw).float()
+        positive = torch.randint(0, 2, (200,), generator=draw).float()
+        gain = float(gains(holds, torch.ones(200), positive).max())
+        asked += gain >= chance(200, questions, 0.05)
+        asked_before += gain >= 1e-3
+    assert asked <= 70 < 500 <= asked_before
+    assert chance(200, questions, 1.0) == 0.0
+
+
+def test_a_clear_question_is_more_than_chance() -> None:
+    positive = torch.tensor([0.0, 1.0]).repeat(10)
+    gain = gains(positive[None], torch.ones(20), positive)
+    assert float(gain[0]) == pytest.approx(1.0) and chance(20, 12, 0.05) < 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from nsl_bench.learners.neuid3.tests import NeuralTest
 from nsl_bench.learners.neuid3.tree import Node
 from nsl_bench.seeding import stable_hash
 
-__all__ = ["Grower", "Limits", "entropy", "gains"]
+__all__ = ["Grower", "Limits", "chance", "entropy", "gains"]
 
 _LEAST_CHECKED = 5.0
 """Sum of P(path | example) over the validation examples below which the train examples judge a test.
@@ -29,12 +30,14 @@ class Limits:
     Attributes:
         depth: most questions on a path.
         least_gain: least information gain of a question, in bits.
+        significance: level of the test whether a question's gain is more than chance (`chance`).
         least_probability: P(path | example) below which an example does not follow a path.
         deadline: time (`time.monotonic`) after which only leaves are made; None for no limit.
     """
 
     depth: int = 4
     least_gain: float = 1e-3
+    significance: float = 0.05
     least_probability: float = 0.05
     deadline: float | None = None
 
@@ -64,6 +67,25 @@ def gains(holds: Any, weights: Any, positive: Any) -> Any:
         reach = side @ weights
         gain = gain - reach / total * entropy((side @ (weights * positive)) / reach.clamp_min(1e-12))
     return gain
+
+
+def chance(examples: float, questions: int, significance: float) -> float:
+    """Information gain in bits that the best of some questions reaches by chance alone.
+
+    ``2 n ln 2`` times the gain of a question that tells nothing follows a chi-squared distribution with one
+    degree of freedom (the G test, with which Quinlan 1986 stops ID3). The level is divided by the number of
+    questions.
+
+    Args:
+        examples: sum of P(path | example) over the examples that judge.
+        questions: number of questions at the node.
+        significance: level of the test; 1 for no test.
+    """
+    from scipy.special import chdtri
+
+    if significance >= 1 or examples <= 0:
+        return 0.0
+    return float(chdtri(1, significance / questions)) / (2 * math.log(2) * examples)
 
 
 class Grower:
@@ -130,7 +152,8 @@ class Grower:
         judge = 1 if tests and float(checked.weights.sum()) >= _LEAST_CHECKED else 0
         gain = gains(holds[judge], at[judge].weights, self.positive[judge][at[judge].rows])
         best = int(gain.argmax())
-        if float(gain[best]) < self.limits.least_gain:
+        by_chance = chance(float(at[judge].weights.sum()), len(questions), self.limits.significance)
+        if float(gain[best]) < max(self.limits.least_gain, by_chance):
             return node
         node.question, node.gain = questions[best], float(gain[best])
         left_tests = [test for k, test in enumerate(tests) if k != best]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,6 +51,7 @@ class NeuID3:
         learning_rate: learning rate of Adam.
         batch: examples in a minibatch.
         least_gain: information gain in bits below which a node becomes a leaf.
+        significance: level of a G test; a node whose best gain may be chance becomes a leaf. 1 for no test.
         least_probability: examples go down a path while its probability is at least this.
         named: whether a perceiver names what networks see, so that rules are ASP.
         reuse: file of `save`, or several joined by "+"; its tests replace those of the same name, frozen.
@@ -70,6 +72,7 @@ class NeuID3:
         learning_rate: float = 1e-3,
         batch: int = 32,
         least_gain: float = 1e-3,
+        significance: float = 0.05,
         least_probability: float = 0.05,
         named: bool = False,
         reuse: str | None = None,
@@ -89,15 +92,17 @@ class NeuID3:
         for name, share in (("least_gain", least_gain), ("least_probability", least_probability)):
             if not 0 <= share < 1:
                 raise UserError(f"neuid3: {name} must be 0 or more and below 1; got {share:g}.")
+        if not 0 < significance <= 1:
+            raise UserError(f"neuid3: significance must be above 0 and at most 1; got {significance:g}.")
         if tests == "facts" and (named or reuse):
             raise UserError("neuid3: tests=facts has no networks, so named and reuse cannot be used with it.")
-        self.tests, self.depth, self.named, self.reuse = tests, depth, named, reuse
-        self.least_gain, self.least_probability = least_gain, least_probability
+        self.tests, self.named, self.reuse = tests, named, reuse
+        self.limits = Limits(depth, least_gain, significance, least_probability)
         self.training = Training(epochs, learning_rate, batch)
         self.together, self.seed = together, seed
         self.facts = tests == "facts"
         self.track: Track = "pretrained" if self.facts or named else "label_only"
-        self.version = f"2+{TOLD_THE_ANSWER}" if tests == "optimal" else "2"
+        self.version = f"3+{TOLD_THE_ANSWER}" if tests == "optimal" else "3"
 
     def fit(self, train: View, validation: View | None = None) -> NeuID3:
         """Grow the trees.
@@ -107,7 +112,7 @@ class NeuID3:
         """
         started = time.monotonic()
         deadline = None if train.time_limit is None else started + _SHARE * train.time_limit
-        limits = Limits(self.depth, self.least_gain, self.least_probability, deadline)
+        limits = replace(self.limits, deadline=deadline)
         tests, ready = self._questions(train)
         self._labels, self._space = train.labels, train.label_space
         data, labels = self._parts(train, validation)
