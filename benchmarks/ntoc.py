@@ -112,6 +112,9 @@ LEARNERS: Mapping[str, tuple[str, str]] = {
 The learning rates of LSTM and DNC are the better of `--only choose` on addition with MNIST's digits.
 """
 
+ROWS = {"lstm": ",epochs=30", "dnc": ",epochs=30"}
+"""Options on the Tower of Hanoi besides: as many passes as NTOC makes there."""
+
 RATES = ((1e-3, 1e-3), (3e-3, 3e-3), (1e-3, 1e-4), (3e-3, 1e-4))
 """Learning rates of a recurrent network and of its perceiver that `--only choose` compares."""
 
@@ -140,9 +143,11 @@ class Study:
     docs: Path
     page: bool = False
 
-    def spec(self, learner: str) -> str:
-        """A learner's spec with the number of epochs that is asked for."""
+    def spec(self, learner: str, task: str) -> str:
+        """A learner's spec on a task, with the number of epochs that is asked for."""
         spec = LEARNERS[learner][0]
+        if self.epochs is None and task == "hanoi":
+            return spec + ROWS.get(learner, "")
         if self.epochs is None or learner in ("true_rule", "ffnsl"):
             return spec
         return _with(spec, f"epochs={self.epochs}")
@@ -178,7 +183,7 @@ class Study:
             for repeat in range(1, repeats + 1)
             for job in plan(
                 task,
-                [self.spec(learner) for learner in learners],
+                [self.spec(learner, task) for learner in learners],
                 repeats=(repeat,),
                 sizes=(self.size or "large",),
                 source=self.source,
@@ -272,7 +277,7 @@ def write_page(study: Study, task: str, runs: Mapping[str, pd.DataFrame]) -> Non
     for name, found in runs.items():
         means: dict[str, float] = {}
         for learner in LEARNERS:
-            spec = registry.canonical(study.spec(learner))
+            spec = registry.canonical(study.spec(learner, task))
             mine = found[found["learner"] == spec] if len(found) else found
             if len(mine):
                 rows.append(row(study, name, learner, mine))

@@ -295,3 +295,30 @@ def test_a_clear_question_is_more_than_chance() -> None:
     positive = torch.tensor([0.0, 1.0]).repeat(10)
     gain = gains(positive[None], torch.ones(20), positive)
     assert float(gain[0]) == pytest.approx(1.0) and chance(20, 12, 0.05) < 0.5
+
+
+def test_tests_start_as_they_were_left_at_the_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`T := train_tests(E, T, N)` of algorithm 1: what is trained at a node goes on in both children."""
+    from nsl_bench.learners.neuid3 import induction
+
+    started: list[tuple[set[str], float]] = []
+
+    class Watched(Networks):
+        def __init__(self, tests: list[NeuralTest], channels: int, *key: object, trained: dict) -> None:  # type: ignore[type-arg]
+            super().__init__(tests, channels, *key, trained=trained)
+            same = [
+                torch.equal(self.only(t).ask(images, rows), trained[test.name].ask(images, rows))
+                for t, test in enumerate(tests)
+                if test.name in trained
+            ]
+            assert all(same)
+            started.append((set(trained), len(same)))
+
+    train = seen(SUITS, "train", 40)
+    learner = NeuID3("nf", depth=2, epochs=1, least_gain=0, significance=1.0)
+    images, rows = learner._parts(train, None)[0][0].images, torch.arange(8)
+    monkeypatch.setattr(induction, "Networks", Watched)
+    learner.fit(train)
+    names = {test.name for test in neural_tests(train, "nf")}
+    assert started[0] == (set(), 0) and len(started) == 3
+    assert all(kept == names and count == len(names) - 1 for kept, count in started[1:])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from nsl_bench.learners.neuid3.networks import Batch, Examples, Networks, Training
@@ -118,7 +119,7 @@ class Grower:
         """The tree.
 
         Args:
-            tests: neural tests, trained anew at every node.
+            tests: neural tests, trained at every node, from the state in which its parent left them.
             ready: questions that need no training, and tests of other trees, which stay as they are.
         """
         import torch
@@ -133,6 +134,7 @@ class Grower:
         tests: list[NeuralTest],
         ready: list[Question],
         above: float = 0.5,
+        state: Mapping[str, Networks] = MappingProxyType({}),
     ) -> Node:
         import torch
 
@@ -144,7 +146,8 @@ class Grower:
         ends = len(path) >= self.limits.depth or not len(here.rows) or not uncertain
         if ends or not (tests or ready) or self._is_late():
             return node
-        questions = [*self._trained(at, path, tests), *ready]
+        trained = self._trained(at, path, tests, state)
+        questions: list[Question] = [*trained, *ready]
         holds = [
             torch.stack([q.given(data, part.rows, path) for q in questions])
             for data, part in zip(self.data, at, strict=True)
@@ -156,6 +159,7 @@ class Grower:
         if float(gain[best]) < max(self.limits.least_gain, by_chance):
             return node
         node.question, node.gain = questions[best], float(gain[best])
+        state = {question.name: question.networks for question in trained}
         left_tests = [test for k, test in enumerate(tests) if k != best]
         left_ready = [q for k, q in enumerate(ready) if k + len(tests) != best]
         node.yes, node.no = (
@@ -165,6 +169,7 @@ class Grower:
                 left_tests,
                 left_ready,
                 share,
+                state,
             )
             for side in (True, False)
         )
@@ -175,17 +180,19 @@ class Grower:
         self.late = self.late or (deadline is not None and time.monotonic() > deadline)
         return self.late
 
-    def _trained(self, at: tuple[Batch, Batch], path: Path, tests: list[NeuralTest]) -> list[Question]:
-        """The neural tests, trained at a node."""
+    def _trained(
+        self, at: tuple[Batch, Batch], path: Path, tests: list[NeuralTest], state: Mapping[str, Networks]
+    ) -> list[Trained]:
+        """The neural tests, trained at a node; they start as they were at its parent (algorithm 1)."""
         if not tests:
             return []
         data = self.data
         examples = Examples(data[0].images, self.positive[0]), Examples(data[1].images, self.positive[1])
         place = [f"{question.name}={holds}" for question, holds in path]
         seed = stable_hash("order", *self.key, *place) % 2**63
-        found: list[Question] = []
+        found: list[Trained] = []
         for group in [tests] if self.together else [[test] for test in tests]:
-            networks = Networks(group, data[0].images.shape[2], *self.key, *place)
+            networks = Networks(group, data[0].images.shape[2], *self.key, *place, trained=state)
             networks.train(examples, at, self.training, seed)
             found += [Trained(networks.only(k)) for k in range(len(group))]
         return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from nsl_bench.learners.neuid3.tests import FEATURES, NeuralTest
@@ -78,9 +79,16 @@ class Networks:
         tests: the tests, all on pairs of slots or all on single ones.
         channels: of the images.
         key: decides the first weights, by the test's name.
+        trained: networks of one test each, by its name, whose weights are the first ones in place of those.
     """
 
-    def __init__(self, tests: Sequence[NeuralTest], channels: int, *key: object) -> None:
+    def __init__(
+        self,
+        tests: Sequence[NeuralTest],
+        channels: int,
+        *key: object,
+        trained: Mapping[str, Networks] = MappingProxyType({}),
+    ) -> None:
         import torch
 
         # Tests on the same slots stand side by side, as many in each group.
@@ -105,7 +113,20 @@ class Networks:
                 (whole[..., : tests[t].values] if name in _LAST else whole).copy_(weight)
         heads = [_first_head(stable_hash("neuid3", *key, test.name, "head")) for test in tests]
         self.weights |= {name: torch.stack([head[name] for head in heads]) for name in heads[0]}
+        for t, test in enumerate(tests):
+            if test.name in trained:
+                self._copy(t, trained[test.name])
         self._constants(outputs)
+
+    def _copy(self, test: int, one: Networks) -> None:
+        """Take a test's weights from networks of that test alone."""
+        for name, weight in one.weights.items():
+            if name.startswith("head"):
+                self.weights[name][test] = weight[0]
+                continue
+            for (_, k), place in one._places.items():
+                mine = self.weights[name][self._places[test, k]]
+                (mine[..., : weight.shape[-1]] if name in _LAST else mine).copy_(weight[place])
 
     def _constants(self, outputs: int) -> None:
         import torch
@@ -180,7 +201,8 @@ class Networks:
     ) -> None:
         """Train every test by the weighted cross-entropy of its truth with the class (section 4).
 
-        Each test keeps the weights of the epoch with its least loss on the validation examples.
+        Each test keeps the weights with its least loss on the validation examples: the first ones or those
+        after an epoch.
 
         Args:
             examples: train and validation examples.
@@ -198,15 +220,10 @@ class Networks:
         optimiser = torch.optim.Adam(self.weights.values(), lr=how.learning_rate)
         importance = class_weights(here.weights, train.positive[here.rows])
         order = torch.Generator().manual_seed(seed)
-        for _ in range(how.epochs):
-            shuffled = torch.randperm(len(here.rows), generator=order)
-            for part in torch.split(shuffled, how.batch):
-                rows = here.rows[part]
-                holds = self.probabilities(train.images[rows])
-                losses = cross_entropy(holds, train.positive[rows], importance[part]) / len(part)
-                optimiser.zero_grad()
-                losses.sum().backward()
-                optimiser.step()
+        for epoch in range(how.epochs + 1):
+            if epoch:
+                shuffled = torch.randperm(len(here.rows), generator=order)
+                self._learn(train, here.rows, importance, torch.split(shuffled, how.batch), optimiser)
             # Where the validation examples do not reach the node, its own examples judge.
             judge, judged = (validation, checked) if len(checked.rows) else (train, here)
             positive = judge.positive[judged.rows]
@@ -216,6 +233,18 @@ class Networks:
             best = torch.where(better, losses, best)
             self._keep(kept, better)
         self.weights = kept
+
+    def _learn(
+        self, train: Examples, rows: Any, importance: Any, parts: Sequence[Any], optimiser: Any
+    ) -> None:
+        """One pass over the examples at a node; `parts` are its minibatches, indices into `rows`."""
+        for part in parts:
+            positive = train.positive[rows[part]]
+            holds = self.probabilities(train.images[rows[part]])
+            losses = cross_entropy(holds, positive, importance[part]) / len(part)
+            optimiser.zero_grad()
+            losses.sum().backward()
+            optimiser.step()
 
     def _keep(self, kept: Weights, better: Any) -> None:
         """Copy the weights of the tests that became better."""
