@@ -373,3 +373,31 @@ def test_entrants_of_the_repository() -> None:
     assert tables | {"abl", "deepproblog", "ltn"} <= set(tracks)
     assert {name for name, track in tracks.items() if track == "known_rules"} == {"abl", "deepproblog", "ltn"}
     assert all((here / name / "test_adapter.py").is_file() for name in tracks)
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (
+            [
+                "ERROR: Ignored the following versions that require a different python version: 2.5.0",
+                "ERROR: Could not find a version that satisfies the requirement numpy==99 (from versions: 1.3)",
+                "ERROR: No matching distribution found for numpy==99",
+            ],
+            "Could not find a version that satisfies the requirement numpy==99",
+        ),
+        (
+            [
+                "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(...)'",
+                "ERROR: Could not find a version that satisfies the requirement numpy==2.1.1",
+            ],
+            "Could not find a version that satisfies the requirement numpy==2.1.1 "
+            "(the package index cannot be reached)",
+        ),
+        (["error: no such option: --x"], "error: no such option: --x"),
+        (["Killed."], "Killed"),
+        ([], "no reason was printed"),
+    ],
+)
+def test_the_reason_is_the_one_that_the_reader_can_mend(lines: list[str], reason: str) -> None:
+    assert building._reason(lines) == reason
