@@ -39,7 +39,8 @@ _NO_REASONS = ("Ignored the following", "ResolutionImpossible")
 """What pip prints as errors beside the reason: versions for other Pythons, and a link to its pages."""
 _OFFERED = re.compile(r" \(from versions: [^)]*\)")
 _NO_CONNECTION = re.compile(
-    r"connection broken by|NewConnectionError|Temporary failure in name resolution|dns error|error sending request"
+    r"connection broken by|NewConnectionError|Temporary failure in name resolution|dns error|"
+    r"error sending request"
 )
 _VERSION = "import sys; print('%d.%d' % sys.version_info[:2], '%d.%d.%d' % sys.version_info[:3])"
 _PACKAGES = """

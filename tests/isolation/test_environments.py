@@ -381,10 +381,10 @@ def test_entrants_of_the_repository() -> None:
         (
             [
                 "ERROR: Ignored the following versions that require a different python version: 2.5.0",
-                "ERROR: Could not find a version that satisfies the requirement numpy==99 (from versions: 1.3)",
-                "ERROR: No matching distribution found for numpy==99",
+                "ERROR: Could not find a version that satisfies the requirement a==99 (from versions: 1.3)",
+                "ERROR: No matching distribution found for a==99",
             ],
-            "Could not find a version that satisfies the requirement numpy==99",
+            "Could not find a version that satisfies the requirement a==99",
         ),
         (
             [
