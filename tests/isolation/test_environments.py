@@ -279,6 +279,25 @@ def test_an_adapter_is_tuned(folder: Path, tmp_path: Path) -> None:
     assert record.environment["libraries"]["tiny"] == "1.0"
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_worker_processes_of_an_adapter_import_what_it_imports(
+    method: str, wheels: Path, tmp_path: Path
+) -> None:
+    code = ADAPTER.replace(
+        "import tiny\n",
+        "import tiny\nimport multiprocessing\nfrom nsl_bench.learners.asp_rules import additive\n"
+        "def double(number):\n    return 2 * number\n",
+    ).replace(
+        "        print(",
+        f"        with multiprocessing.get_context('{method}').Pool(1) as pool:\n"
+        "            assert pool.map(double, [1, 2]) == [2, 4]\n        print(",
+    )
+    place = made(tmp_path / "several", wheels, adapter=code)
+    building.built(entrant(f"env:{place}"))
+    with closing(IsolatedLearner(f"env:{place}", 0, LIMITS)) as learner:
+        learner.fit(view(patches()))
+
+
 def test_a_time_limit_holds(wheels: Path, tmp_path: Path) -> None:
     code = ADAPTER.replace("        print(", "        import time\n        time.sleep(60)\n        print(")
     place = made(tmp_path / "late", wheels, adapter=code)
