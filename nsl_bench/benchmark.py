@@ -220,6 +220,13 @@ class Benchmark(ABC):
         """
         raise UserError(f"{self.name} has no knowledge features.")
 
+    def knowledge_bodies(self) -> tuple[str, ...]:
+        """For each column of `knowledge_features`, the ASP body that holds where it is 1; else it is 0.
+
+        Empty where rules over these features cannot be written as ASP.
+        """
+        return ()
+
     def few_labels(self, rng: np.random.Generator) -> FewLabels:
         """The labelled samples that learners of the track ``few_labels`` start from.
 

@@ -160,8 +160,11 @@ def canonical(text: str) -> str:
             if len(args) > len(known) or not is_default(name, value):
                 break
             args.pop()
-        if (len(args), len(kwargs)) != (len(spec.args), len(spec.kwargs)):
-            return str(replace(spec, args=tuple(args), kwargs=kwargs))
+        if spec.name == "tuned" and args:
+            args[0] = canonical(args[0])
+        told = replace(spec, args=tuple(args), kwargs=kwargs)
+        if told != spec or text.strip().endswith(":"):
+            return str(told)
     return text
 
 
@@ -368,7 +371,9 @@ def _from_code(name: str) -> Any | None:
     if module is None:
         return None
     if not hasattr(module, attribute):
-        raise UserError(f"{place} has no '{attribute}'.{did_you_mean(attribute, vars(module))}")
+        defined = [name for name, value in vars(module).items() if inspect.isclass(value) and name[0] != "_"]
+        known = did_you_mean(attribute, defined) if defined else " It defines no class."
+        raise UserError(f"{place} has no '{attribute}'.{known}")
     return getattr(module, attribute)
 
 
@@ -458,7 +463,7 @@ def _execute(load: Callable[[], Any], text: str) -> Any:
     """Import a user's code, which may raise anything."""
     try:
         return load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(
             f"The learner '{text}' cannot be imported: {type(error).__name__}: {error}."
         ) from error

@@ -73,6 +73,8 @@ def test_a_learner_comes_from_a_file(tmp_path: Path) -> None:
     assert registry.create("learner", f"{file}:Mine", seed=7).seed == 7
     with pytest.raises(UserError, match=r"has no 'Min'\. Did you mean 'Mine'"):
         registry.create("learner", f"{file}:Min")
+    with pytest.raises(UserError, match=r"has no 'Other'\. Known: Mine\.$"):
+        registry.create("learner", f"{file}:Other")
     with pytest.raises(UserError, match=r"the file .*other\.py does not exist"):
         registry.create("learner", f"{tmp_path / 'other.py'}:Mine")
 
@@ -202,6 +204,9 @@ def test_a_learner_comes_from_a_module(tmp_path: Path, monkeypatch: pytest.Monke
         ("random_forest:seed=0", "random_forest:seed=0"),
         ("random_forest:tree=100", "random_forest:tree=100"),
         ("tuned:random_forest,trials=8", "tuned:random_forest"),
+        ("tuned:random_forest:trees=100,trials=3", "tuned:random_forest,trials=3"),
+        ("tuned:env:mine:alpha=1", "tuned:env:mine:alpha=1"),
+        ("cart:", "cart"),
         ("rules:rules.lp", "rules:rules.lp"),
         ("mine.py:Mine:alpha=1", "mine.py:Mine:alpha=1"),
         ("env:mine:alpha=1", "env:mine:alpha=1"),
@@ -216,3 +221,17 @@ def test_an_option_with_its_default_is_no_other_run() -> None:
     given = ["random_forest", "random_forest:trees=100", "random_forest:100"]
     (job,) = plan("follow_suit", given, symbolic=True)
     assert job.learner == "random_forest"
+
+
+def test_a_file_that_ends_the_program_is_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "leaves.py"
+    file.write_text("import sys\nsys.exit(3)\n")
+    with pytest.raises(UserError, match=r"cannot be imported: SystemExit: 3\.$"):
+        registry.create("learner", f"{file}:Leaves")
+
+
+def test_a_file_without_classes_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "bare.py"
+    file.write_text("import math\n")
+    with pytest.raises(UserError, match=r"has no 'Bare'\. It defines no class\.$"):
+        registry.create("learner", f"{file}:Bare")

@@ -291,6 +291,10 @@ class Sudoku(Benchmark):
                 repeats[:, k] |= ((view == digit).sum(axis=2) > 1).any(axis=1)
         return repeats.astype(np.float32)
 
+    def knowledge_bodies(self) -> tuple[str, ...]:
+        """The bodies of the true rule: it is these three features together."""
+        return tuple(rule.partition(" :- ")[2].rstrip(".") for rule in self.true_rule.splitlines())
+
     def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
         return ("same_row", "same_column", "same_block") if knowledge else self.slots
 

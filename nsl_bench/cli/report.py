@@ -13,6 +13,8 @@ from nsl_bench.cli.grid import percentages
 from nsl_bench.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from nsl_bench.api.results import Format, PictureFormat, Results
 
 __all__ = ["command"]
@@ -130,9 +132,12 @@ def command(results: tuple[Path, ...], names: dict[str, str], shares: list[float
         where["share"] = shares
     if where and len(found):
         found = found.where(**where)
-    if found.frame.empty or not (found.frame["status"] == "ok").any():
+    listed = options.pop("runs")
+    if found.frame.empty or not (listed or (found.frame["status"] == "ok").any()):
         click.echo(f"No finished runs in {' and '.join(map(str, results))}.", err=True)
-    elif options.pop("runs"):
+        if not found.frame.empty:
+            _say_what_counts(found)
+    elif listed:
         click.echo(_listed(found), nl=False)
     else:
         _report(found, **options)
@@ -195,12 +200,19 @@ def _say_what_counts(found: Results) -> None:
     from nsl_bench.report.tables import superseded
 
     runs = found.frame
-    failed = runs.loc[~runs["status"].isin(["ok", "not_applicable"]), "status"].value_counts()
+    failed_rows = ~runs["status"].isin(["ok", "not_applicable"])
+    failed = runs.loc[failed_rows, "status"].value_counts()
     if len(failed):
         kinds = ", ".join(f"{count} {status}" for status, count in failed.items())
-        click.echo(f"{failed.sum()} runs failed and count as majority-class predictions: {kinds}.", err=True)
-    if lacking := int((runs["status"] == "not_applicable").sum()):
-        click.echo(f"{lacking} runs are not applicable: the learner's sizes are fixed.", err=True)
+        whose = _learners(runs.loc[failed_rows])
+        click.echo(
+            f"{failed.sum()} runs failed and count as majority-class predictions: {kinds} ({whose}).",
+            err=True,
+        )
+    lacking = runs["status"] == "not_applicable"
+    if lacking.any():
+        whose = _learners(runs[lacking])
+        click.echo(f"{lacking.sum()} runs are not applicable to their learners ({whose}).", err=True)
     if others := superseded(runs):
         click.echo(f"{others} runs of other versions of a learner or network are left out.", err=True)
     if late := int(runs["timed_out"].sum()):
@@ -276,3 +288,9 @@ def _more_pictures(found: Results, folder: Path) -> list[Path]:
     with contextlib.suppress(UserError):  # runs of older versions say nothing of their errors' causes
         drawn += analysis.draw_errors(analysis.error_shares(found), folder)
     return drawn
+
+
+def _learners(runs: pd.DataFrame) -> str:
+    """The learners of runs, each with their number."""
+    counts = runs["learner"].value_counts(sort=False)
+    return ", ".join(f"{learner}: {count}" for learner, count in counts.items())

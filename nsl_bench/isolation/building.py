@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -33,6 +34,14 @@ KIND = "environments"
 _FAILURES_KEPT_SECONDS = 600.0
 _START_SECONDS = 60.0
 _LINES = 10
+_LONGEST_LINE = 1000
+_NO_REASONS = ("Ignored the following", "ResolutionImpossible")
+"""What pip prints as errors beside the reason: versions for other Pythons, and a link to its pages."""
+_OFFERED = re.compile(r" \(from versions: [^)]*\)")
+_NO_CONNECTION = re.compile(
+    r"connection broken by|NewConnectionError|Temporary failure in name resolution|dns error|"
+    r"error sending request"
+)
 _VERSION = "import sys; print('%d.%d' % sys.version_info[:2], '%d.%d.%d' % sys.version_info[:3])"
 _PACKAGES = """
 import json, platform
@@ -250,13 +259,21 @@ def _do(entrant: Entrant, words: Sequence[str], *, logged: bool = True) -> str:
         raise
     if process.returncode:
         lines = [line for line in (errors or told).splitlines() if line.strip()][-_LINES:]
-        why = next(
-            (line for line in lines if line.startswith(("ERROR:", "error:"))), lines[-1] if lines else ""
-        )
-        reason = " ".join(why.removeprefix("ERROR:").split())[:300].rstrip(".") or "no reason was printed"
-        message = f"The environment of {entrant.name} cannot be created: {reason}."
-        raise Failure("failed", message, "\n".join(lines))
+        message = f"The environment of {entrant.name} cannot be created: {_reason(lines)}."
+        raise Failure("failed", message, "\n".join(line[:_LONGEST_LINE] for line in lines))
     return told
+
+
+def _reason(lines: Sequence[str]) -> str:
+    """Why an installer failed, from its last lines, without a full stop."""
+    errors = [line for line in lines if line.startswith(("ERROR:", "error:"))]
+    telling = [line for line in errors if not any(words in line for words in _NO_REASONS)]
+    why = next(iter(telling or errors or lines[-1:]), "")
+    why = _OFFERED.sub("", " ".join(why.removeprefix("ERROR:").split()))
+    reason = why[:300].rstrip(".") or "no reason was printed"
+    if any(_NO_CONNECTION.search(line) for line in lines):
+        reason += " (the package index cannot be reached)"
+    return reason
 
 
 def _surroundings() -> dict[str, str]:

@@ -34,6 +34,7 @@ from nsl_bench.code_files import modules_used, specs_in
 from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.guarded import call, wire
 from nsl_bench.isolation import denied, sandbox
+from nsl_bench.learners.asp_rules import FeatureTest
 from nsl_bench.learners.base import fixed_sizes, takes_validation, tuning_of, version_of
 from nsl_bench.learners.known_rule import KnownRule
 from nsl_bench.learners.view import Images, LabelledImages, Slots, TrackError, View
@@ -217,6 +218,12 @@ class RemoteView(View):
     def _ask_the_rule(self, form: str, *given: Any) -> Any:
         told = {"concepts": given[0], "rows": given[1]} if given else {}
         return self._channel.ask("true_rule", view=self._id, form=form, **told)
+
+    def feature_test(self, column: int, threshold: float, *, knowledge: bool = False) -> FeatureTest:
+        """As the harness writes it."""
+        asked = {"column": int(column), "threshold": float(threshold), "knowledge": bool(knowledge)}
+        told = self._channel.ask("feature_test", view=self._id, **asked)
+        return FeatureTest(told["atom"], tuple(told["rules"]))
 
     @cached_property
     def literals(self) -> npt.NDArray[np.bool_]:

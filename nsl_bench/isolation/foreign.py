@@ -8,6 +8,7 @@ the channel, the scratch folder, and the seed.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -15,8 +16,12 @@ from pathlib import Path
 __all__ = ["main"]
 
 
-def _borrow(package: Path) -> None:
-    """Make a package importable from its folder, and nothing that lies beside it."""
+def _borrow(package: Path, scratch: Path) -> None:
+    """Make a package importable from its folder, and nothing that lies beside it.
+
+    Processes that the learner starts afresh (``spawn``, ``forkserver``, loky) get `sys.path` from this one.
+    Its last entry is therefore a folder that holds nothing but a link to the package.
+    """
     spec = spec_from_file_location(
         package.name, package / "__init__.py", submodule_search_locations=[str(package)]
     )
@@ -24,11 +29,16 @@ def _borrow(package: Path) -> None:
     module = module_from_spec(spec)
     sys.modules[package.name] = module
     spec.loader.exec_module(module)
+    with contextlib.suppress(OSError):
+        beside = scratch / ".borrowed"
+        beside.mkdir()
+        (beside / package.name).symlink_to(package, target_is_directory=True)
+        sys.path.append(str(beside))
 
 
 def main(channel: int, scratch: Path, seed: int) -> None:
     """Serve the harness's requests until it sends no more."""
-    _borrow(Path(__file__).resolve().parents[1])
+    _borrow(Path(__file__).resolve().parents[1], scratch)
     from nsl_bench.guarded import call
     from nsl_bench.isolation import child
 

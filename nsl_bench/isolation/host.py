@@ -394,6 +394,9 @@ def _answer(view: View, question: dict[str, Any]) -> Any:
         return [[view.facts(slot, concept) for concept in concepts] for slot in range(len(view.slots))]
     if what == "feature_names":
         return view.feature_names(knowledge=bool(question["knowledge"]))
+    if what == "feature_test":
+        column, threshold = int(question["column"]), float(question["threshold"])
+        return asdict(view.feature_test(column, threshold, knowledge=bool(question["knowledge"])))
     if what == "images":
         return _images(view, [int(row) for row in question["rows"]])
     if what == "report":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from nsl_bench.types import LabelSpace
 
 __all__ = [
     "Conjunction",
+    "FeatureTest",
     "additive",
     "binarised",
     "deciding",
@@ -33,6 +35,19 @@ Conjunction = Mapping[int, bool]
 _TOKEN = re.compile(r'"[^"]*"|\b[VW]\b')
 _MOST_WEIGHT = 1 << 20
 """Greatest sum of absolute weights of an additive rule; clingo's sums are 32-bit."""
+
+
+@dataclass(frozen=True)
+class FeatureTest:
+    """A test on a feature, from a view's `feature_test`.
+
+    Attributes:
+        atom: holds exactly where the feature is greater than the threshold.
+        rules: ASP rules that derive it.
+    """
+
+    atom: str
+    rules: tuple[str, ...]
 
 
 class _Writer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
-from nsl_bench.learners.trees import tree_rules
+from nsl_bench.learners.trees import tree_as_asp, tree_rules
 from nsl_bench.learners.view import View
 from nsl_bench.types import Hypothesis, Track
 
@@ -24,6 +25,9 @@ class Cart:
         depth: maximum depth; 0 for no limit.
         leaf: minimum number of train examples in a leaf.
         seed: seed that breaks ties between features.
+        knowledge: learn from `knowledge_features`.
+        asp: give the tree's branches as ASP, which is judged like other learners' rules, where ASP says them
+            exactly.
     """
 
     version = "1"
@@ -32,11 +36,14 @@ class Cart:
         {"depth": (0, 2, 4, 6, 8), "leaf": (1, 2, 5, 10)}
     )
 
-    def __init__(self, depth: int = 0, leaf: int = 1, seed: int = 0) -> None:
+    def __init__(
+        self, depth: int = 0, leaf: int = 1, seed: int = 0, knowledge: bool = False, asp: bool = False
+    ) -> None:
         for name, value, least in (("depth", depth, 0), ("leaf", leaf, 1)):
             if value < least:
                 raise UserError(f"cart: {name} must be {least} or more; got {value}.")
         self.depth, self.leaf, self.seed = depth, leaf, seed
+        self.knowledge, self.asp = knowledge, asp
 
     def fit(self, train: View) -> Cart:
         """Fit the tree."""
@@ -45,18 +52,25 @@ class Cart:
         self._tree: Any = DecisionTreeClassifier(
             max_depth=self.depth or None, min_samples_leaf=self.leaf, random_state=self.seed
         )
-        self._tree.fit(train.features, train.labels)
-        self._features, self._labels = train.feature_names(), train.label_names
+        self._tree.fit(self._inputs(train), train.labels)
+        self._features, self._labels = train.feature_names(knowledge=self.knowledge), train.label_names
+        self._train = train if self.asp else None
         return self
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, n_labels]: shares of the labels in the leaf; 0 for labels not in the train set."""
         result = np.zeros((len(test), test.n_labels))
         if len(test):
-            result[:, self._tree.classes_] = self._tree.predict_proba(test.features)
+            result[:, self._tree.classes_] = self._tree.predict_proba(self._inputs(test))
         return result
 
-    def rules(self) -> Hypothesis:
-        """The tree's branches."""
+    def _inputs(self, view: View) -> npt.NDArray[np.float32]:
+        return view.knowledge_features if self.knowledge else view.features
+
+    def rules(self) -> Hypothesis | list[str]:
+        """The tree's branches, as ASP where that was asked for and is exact."""
+        if self._train is not None:
+            with contextlib.suppress(UserError):
+                return tree_as_asp(self._tree, self._train, knowledge=self.knowledge)
         classes = [self._labels[int(c)] for c in self._tree.classes_]
         return tree_rules(self._tree, self._features, classes)

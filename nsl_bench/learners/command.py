@@ -28,6 +28,10 @@ def spec_of(text: str) -> str:
         words, rest = [], text
     tracks = [word for word in words if word in get_args(Track)] or ["pretrained"]
     forms = [word for word in words if word in FORMATS[1:]]
+    if len(tracks) > 1 or sum(word in FORMATS for word in words) > 1:
+        raise UserError(
+            f"--learner-command takes one track and one format before the command; got '{before}='."
+        )
     spec = f"{_OPENING}{','.join([*tracks, *forms])}]:{rest.strip()}"
     command_of(spec)
     return spec

@@ -7,14 +7,18 @@ tree that is fitted to the learner's predictions on its train set.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.learners.asp_rules import decision_list, tree_leaves
 from nsl_bench.types import Hypothesis
 
-__all__ = ["surrogate", "tree_rules"]
+if TYPE_CHECKING:
+    from nsl_bench.learners.view import View
+
+__all__ = ["surrogate", "tree_as_asp", "tree_rules"]
 
 
 def tree_rules(
@@ -50,6 +54,30 @@ def tree_rules(
         open_.append((right[node], (*tests, f"{name} > {threshold}")))
         open_.append((left[node], (*tests, f"{name} <= {threshold}")))
     return Hypothesis(tuple(rules), max(atoms, 1), language="tree", fidelity=fidelity)
+
+
+def tree_as_asp(tree: Any, train: View, *, knowledge: bool = False) -> list[str]:
+    """The branches of a fitted scikit-learn decision tree as ASP rules, without loss.
+
+    Args:
+        tree: a `DecisionTreeClassifier` on the view's `features`; its classes are numbers of labels.
+        train: the view that it was fitted to.
+        knowledge: it was fitted to `knowledge_features`.
+
+    Raises:
+        UserError: a test of the tree cannot be written as ASP (`View.feature_test`).
+    """
+    nodes = tree.tree_
+    left, right = nodes.children_left.tolist(), nodes.children_right.tolist()
+    asked = list(zip(nodes.feature.tolist(), nodes.threshold.tolist(), strict=True))
+    tests = list(dict.fromkeys(test for test, child in zip(asked, left, strict=True) if child >= 0))
+    number = {test: k for k, test in enumerate(tests)}
+    leaves = tree_leaves(left, right, [number.get(test, 0) for test in asked], nodes.value[:, 0, :])
+    branches = [(path, int(tree.classes_[shares.argmax()])) for path, shares in leaves]
+    default = int(tree.classes_[nodes.value[0, 0].argmax()])
+    told = [train.feature_test(column, threshold, knowledge=knowledge) for column, threshold in tests]
+    written = decision_list(branches, default, [(test.atom,) for test in told], train.label_space)
+    return [*written, *(rule for test in told for rule in test.rules)]
 
 
 def surrogate(

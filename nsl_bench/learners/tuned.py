@@ -64,8 +64,9 @@ class Tuned:
             if accuracy > best:
                 best, self._made = accuracy, made
                 self.tuning_ = {"trials": self.trials, "chosen": options, "validation_accuracy": accuracy}
-        if hasattr(self._made, "predict"):
-            self.predict = self._made.predict
+        for name in ("predict", "predict_concepts"):
+            if hasattr(self._made, name):
+                setattr(self, name, getattr(self._made, name))
         return self
 
     def _drawn(self) -> list[dict[str, str]]:

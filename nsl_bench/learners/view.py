@@ -44,6 +44,8 @@ from nsl_bench.source import ImageSource
 from nsl_bench.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Predictions, Split, Track
 
 if TYPE_CHECKING:
+    from nsl_bench.learners.asp_rules import FeatureTest
+    from nsl_bench.learners.feature_tests import FeatureTests
     from nsl_bench.learners.literals import Literals
 
 __all__ = ["Images", "LabelledImages", "Slots", "TrackError", "View"]
@@ -347,6 +349,23 @@ class View:
         count = (self.knowledge_features if knowledge else self.features).shape[1]
         names = self._benchmark.feature_names(knowledge=knowledge)
         return names if len(names) == count else tuple(f"x{i + 1}" for i in range(count))
+
+    def feature_test(self, column: int, threshold: float, *, knowledge: bool = False) -> FeatureTest:
+        """ASP for "this column of `features` (or `knowledge_features`) is greater than the threshold".
+
+        Raises:
+            TrackError: the track has no concepts.
+            UserError: no ASP says it exactly, e.g. for steps of sequences.
+        """
+        self._known("features")
+        with self._giving():
+            return self._feature_tests.test(column, threshold, knowledge=knowledge)
+
+    @cached_property
+    def _feature_tests(self) -> FeatureTests:
+        from nsl_bench.learners.feature_tests import FeatureTests
+
+        return FeatureTests(self._benchmark, self._metadata)
 
     @cached_property
     def literals(self) -> npt.NDArray[np.bool_]:

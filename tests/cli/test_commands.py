@@ -222,3 +222,23 @@ def test_generate_writes_a_whole_folder_and_verify_says_so(tmp_path: Path) -> No
     (out / "manifest.json").write_text("{")
     spoiled = nsl_bench("verify", out)
     assert spoiled.returncode == 2 and "Traceback" not in spoiled.stderr
+
+
+def test_the_report_names_learners_whose_runs_failed(tmp_path: Path) -> None:
+    from nsl_bench import evaluate
+    from nsl_bench.cli.report import command as report
+
+    file = tmp_path / "bad.py"
+    file.write_text(
+        "from nsl_bench.errors import NotApplicable\n"
+        "class Fails:\n    def fit(self, train): raise ValueError('no')\n"
+        "    def predict_proba(self, test): return []\n"
+        "class Declines(Fails):\n    def fit(self, train): raise NotApplicable('no')\n"
+    )
+    learners = [f"{file}:Fails", f"{file}:Declines"]
+    results = str(tmp_path / "results")
+    evaluate(learners, "sudoku_4x4", symbolic=True, repeats=1, out=results)
+    said = CliRunner().invoke(report, [results])
+    assert f"1 crashed ({learners[0]}: 1)" in said.output and "No finished runs" in said.output
+    assert f"1 runs are not applicable to their learners ({learners[1]}: 1)" in said.output
+    assert "crashed" in CliRunner().invoke(report, [results, "--runs"]).output

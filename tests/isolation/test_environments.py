@@ -279,6 +279,25 @@ def test_an_adapter_is_tuned(folder: Path, tmp_path: Path) -> None:
     assert record.environment["libraries"]["tiny"] == "1.0"
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_worker_processes_of_an_adapter_import_what_it_imports(
+    method: str, wheels: Path, tmp_path: Path
+) -> None:
+    code = ADAPTER.replace(
+        "import tiny\n",
+        "import tiny\nimport multiprocessing\nfrom nsl_bench.learners.asp_rules import additive\n"
+        "def double(number):\n    return 2 * number\n",
+    ).replace(
+        "        print(",
+        f"        with multiprocessing.get_context('{method}').Pool(1) as pool:\n"
+        "            assert pool.map(double, [1, 2]) == [2, 4]\n        print(",
+    )
+    place = made(tmp_path / "several", wheels, adapter=code)
+    building.built(entrant(f"env:{place}"))
+    with closing(IsolatedLearner(f"env:{place}", 0, LIMITS)) as learner:
+        learner.fit(view(patches()))
+
+
 def test_a_time_limit_holds(wheels: Path, tmp_path: Path) -> None:
     code = ADAPTER.replace("        print(", "        import time\n        time.sleep(60)\n        print(")
     place = made(tmp_path / "late", wheels, adapter=code)
@@ -373,3 +392,31 @@ def test_entrants_of_the_repository() -> None:
     assert tables | {"abl", "deepproblog", "ltn"} <= set(tracks)
     assert {name for name, track in tracks.items() if track == "known_rules"} == {"abl", "deepproblog", "ltn"}
     assert all((here / name / "test_adapter.py").is_file() for name in tracks)
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (
+            [
+                "ERROR: Ignored the following versions that require a different python version: 2.5.0",
+                "ERROR: Could not find a version that satisfies the requirement a==99 (from versions: 1.3)",
+                "ERROR: No matching distribution found for a==99",
+            ],
+            "Could not find a version that satisfies the requirement a==99",
+        ),
+        (
+            [
+                "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(...)'",
+                "ERROR: Could not find a version that satisfies the requirement numpy==2.1.1",
+            ],
+            "Could not find a version that satisfies the requirement numpy==2.1.1 "
+            "(the package index cannot be reached)",
+        ),
+        (["error: no such option: --x"], "error: no such option: --x"),
+        (["Killed."], "Killed"),
+        ([], "no reason was printed"),
+    ],
+)
+def test_the_reason_is_the_one_that_the_reader_can_mend(lines: list[str], reason: str) -> None:
+    assert building._reason(lines) == reason

@@ -107,6 +107,11 @@ def test_specs_say_track_and_format() -> None:
     assert spec_of("parquet=x y") == spec_of("x y")
     with pytest.raises(UserError, match="is not a learner command"):
         command_of("command[pretrained,xml]:x")
+    for text in ("csv,json=x", "symbolic,label_only=x"):
+        with pytest.raises(
+            UserError, match=f"one track and one format before the command; got '{text[:-1]}'"
+        ):
+            spec_of(text)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")

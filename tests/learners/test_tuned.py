@@ -74,3 +74,24 @@ def test_options_that_do_not_fit(spec: str, words: str) -> None:
     with pytest.raises(UserError) as error:
         registry.create("learner", spec, seed=0)
     assert words in str(error.value)
+
+
+def test_the_concepts_of_a_tuned_learner_are_scored(tmp_path: Path) -> None:
+    file = tmp_path / "sees.py"
+    file.write_text(
+        "import numpy as np\n"
+        "class Sees:\n"
+        "    track = 'label_only'\n"
+        "    search_space = {'a': (1, 2)}\n"
+        "    def __init__(self, a=0): pass\n"
+        "    def fit(self, train): return self\n"
+        "    def predict_proba(self, test): return np.full((len(test), test.n_labels), 1 / test.n_labels)\n"
+        "    def predict_concepts(self, test):\n"
+        "        n = len(test.concept_space)\n"
+        "        return np.full((len(test), len(test.slots), n), 1 / n)\n"
+    )
+    for limits in (None, Limits(time=120.0)):
+        (job,) = plan("sudoku_4x4", [f"tuned:{file}:Sees,trials=2"])
+        record = Bench("cpu", limits=limits).run(job).record
+        assert record.status == "ok", record.message
+        assert 0 <= record.metrics["learner_concept_accuracy"] <= 1
