@@ -100,6 +100,9 @@ def _installed(
     import nsl_bench
 
     readable = [*_SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix, *nsl_bench.__path__]
+    tasks = importlib.util.find_spec("nsl_bench.generators")  # an editable install has them elsewhere
+    if tasks is not None and tasks.submodule_search_locations is not None:
+        readable += tasks.submodule_search_locations
     listable: list[Path] = []
     for folder in map(Path, filter(None, programs.split(os.pathsep))):
         if folder.is_absolute() and folder.name in ("bin", "sbin"):
