@@ -19,6 +19,7 @@ from safetensors.torch import save_file
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.errors import UserError
+from nsl_bench.isolation.sandbox import files_named
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of, track_of
 from nsl_bench.learners.neuid3.induction import entropy, gains
 from nsl_bench.learners.neuid3.learner import NeuID3
@@ -203,6 +204,12 @@ def test_trees_have_pictures(suit_order: NeuID3, tmp_path: Path) -> None:
     assert (tmp_path / "tree.png").stat().st_size > 5000
 
 
+def suits_again(file: Path) -> Path:
+    again = file.with_name("again.tests")
+    again.write_bytes(file.read_bytes())
+    return again
+
+
 def test_trained_tests_are_reused_as_they_are(suit_order: NeuID3, tmp_path: Path) -> None:
     file = tmp_path / "suits.tests"
     suit_order.save(file)
@@ -219,7 +226,12 @@ def test_trained_tests_are_reused_as_they_are(suit_order: NeuID3, tmp_path: Path
         assert torch.equal(weight, root.question.networks.weights[name])
     with pytest.raises(UserError, match=r"smaller_suit looks at 'suit_0', which this task lacks; its slots"):
         NeuID3(reuse=str(file)).fit(view(patches(), "label_only"))
+    version = NeuID3("optimal", reuse=str(file)).version
     file.write_bytes(b"nothing")
+    assert version.startswith("2+told_the_answer+")
+    assert version != NeuID3("optimal", reuse=str(file)).version != NeuID3("optimal").version
+    spec = f"neuid3:reuse={file}+{suits_again(file)}"
+    assert [named.name for named in files_named(spec)] == ["suits.tests", "again.tests"]
     with pytest.raises(UserError, match="is not a file of trained tests"):
         NeuID3(reuse=str(file)).fit(train)
 

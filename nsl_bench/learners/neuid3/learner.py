@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench import cache
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import TOLD_THE_ANSWER
 from nsl_bench.learners.neuid3.asp import program, tables
@@ -98,6 +99,9 @@ class NeuID3:
         self.facts = tests == "facts"
         self.track: Track = "pretrained" if self.facts or named else "label_only"
         self.version = f"2+{TOLD_THE_ANSWER}" if tests == "optimal" else "2"
+        kept = [file for file in map(Path, reuse.split("+") if reuse else ()) if file.is_file()]
+        if kept:  # other trained tests make another learner
+            self.version = f"{self.version}+{cache.content_key(*kept)}"
 
     def fit(self, train: View, validation: View | None = None) -> NeuID3:
         """Grow the trees.
