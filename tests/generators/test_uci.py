@@ -16,6 +16,7 @@ from nsl_bench import registry
 from nsl_bench.data.splits import symbolic_split, task_of_split
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import hypothesis_of, labels_of
+from nsl_bench.run.job import plan
 from nsl_bench.run.true_rule import example_quality, is_true_rule
 from nsl_bench.testing import TaskTests
 from nsl_bench.testing.toy import view
@@ -225,3 +226,11 @@ def test_rules_are_learned_and_nobody_knows_the_true_one(learner: str) -> None:
     with pytest.raises(UserError, match="rule that labels the data of uci is unknown"):
         is_true_rule(learned.rules, task)
     assert example_quality(getattr(fitted, "examples_", []), task) == {}
+
+
+def test_too_many_train_splits_are_refused_before_anything_runs() -> None:
+    assert len(plan("uci", ["majority"], repeats=range(1, 11))) == 10
+    with pytest.raises(UserError, match="uci has 10 folds, one a train split; got train split 11"):
+        plan("uci", ["majority"], repeats=range(1, 12))
+    with pytest.raises(UserError, match="got train split 6"):
+        plan("zoo", ["majority"], repeats=range(1, 7))
