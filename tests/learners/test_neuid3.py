@@ -243,7 +243,7 @@ Change = Callable[[dict[str, Any], dict[str, torch.Tensor]], object]
     ("change", "said"),
     [
         (lambda test, _: test.update(values=10**12), "values and 3 channels"),
-        (lambda test, _: test.update(name="Rank), {evil"), "no name of a predicate"),
+        (lambda test, _: test.update(name="Rank), {evil"), "must be a name of a predicate"),
         (lambda test, _: test.update(slots=["suit_0"]), "must have two slots"),
         (lambda test, _: test.update(relation=[[5.0] * 4] * 4), "relation of 4 x 4 zeros and ones"),
         (lambda test, _: test.update(relation=[[1.0]]), "relation of 4 x 4 zeros and ones"),

@@ -97,7 +97,7 @@ def _test(kept: dict[str, Any], slots: Sequence[str]) -> tuple[NeuralTest, int]:
     """
     name, values, channels = kept["name"], kept["values"], kept["channels"]
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ValueError("a name of a test is no name of a predicate")
+        raise ValueError("the name of a test must be a name of a predicate")
     if len(kept["slots"]) != 2:
         raise ValueError(f"{name} must have two slots")
     missing = [slot for slot in kept["slots"] if slot not in slots]
