@@ -85,3 +85,12 @@ def test_what_comes_with_us_has_versions_and_others_hashes(
     assert comes_with_us("tuned:random_forest,trials=3") and not code_files("tuned:random_forest,trials=3")
     assert not comes_with_us("tuned:theirs") and not comes_with_us("tuned:learner=theirs")
     assert code_files("tuned:theirs") == ()  # the version of `tuned` has the hash of the other
+
+
+def test_a_file_of_rules_is_part_of_the_version(tmp_path: Path) -> None:
+    file = tmp_path / "rules.lp"
+    versions = []
+    for text in ("larger.", "larger :- digit(left,2).", "larger."):
+        file.write_text(text)
+        versions.append(version_of(registry.create("learner", f"rules:{file}"), f"rules:{file}"))
+    assert versions[0] == versions[2] != versions[1] and versions[0].startswith("1+")

@@ -65,7 +65,7 @@ class Uci(Benchmark):
         """Set up the task.
 
         Raises:
-            UserError: an unknown or missing set, or bins out of range.
+            UserError: an unknown, missing or too small set, or bins out of range.
         """
         if not _BINS[0] <= bins <= _BINS[1]:
             raise UserError(f"uci: bins must be between {_BINS[0]} and {_BINS[1]}; got {bins}.")
@@ -78,6 +78,11 @@ class Uci(Benchmark):
         self.name = str(Spec("uci", (), options))
         self._table = load_table(set, folder)
         count = Counter(self._table.classes)
+        if len(self._table.classes) < FOLDS or len(count) < 2:
+            raise UserError(
+                f"{self.name}: the table must have {FOLDS} complete rows or more, of two classes or "
+                f"more; got {len(self._table.classes)} rows of {len(count)}."
+            )
         most = max(count, key=lambda name: count[name])
         others = sorted(name for name in count if name != most)
         names = (_named(others[0]) if len(others) == 1 else "other", _named(most))

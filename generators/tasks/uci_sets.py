@@ -27,6 +27,9 @@ FOLDER_VARIABLE = "NSL_BENCH_UCI"
 
 _MISSING = ("?", "")
 
+_MISSING_IN_CSV = ("na", "n/a", "nan", "null")
+"""What programs that write CSV call a missing value, in small letters."""
+
 
 @dataclass(frozen=True)
 class UciSet:
@@ -78,6 +81,7 @@ class Table:
         numeric: for each column whether it holds numbers.
         classes: class of each row.
         dropped: rows with missing values, which were left out.
+        unused: columns of words that were left out, because most of their values differ.
     """
 
     attributes: tuple[str, ...]
@@ -85,6 +89,7 @@ class Table:
     numeric: tuple[bool, ...]
     classes: tuple[str, ...]
     dropped: int = 0
+    unused: tuple[str, ...] = ()
 
 
 def load_table(name: str, folder: Path | None = None) -> Table:
@@ -96,7 +101,8 @@ def load_table(name: str, folder: Path | None = None) -> Table:
             ``uci`` in the cache.
 
     Raises:
-        UserError: an unknown table, a missing or damaged file, or an unknown class.
+        UserError: an unknown table, a missing or damaged file, an unknown class, or no column to learn
+            from.
     """
     if name not in SETS:
         raise unknown("set of uci", name, SETS)
@@ -115,6 +121,9 @@ def load_table(name: str, folder: Path | None = None) -> Table:
     table = _checked(_read_arff(path) if path.suffix == ".arff" else _read_csv(path), one, path)
     if table.dropped:
         say(f"{path}: {table.dropped} rows with missing values are left out; {len(table.values)} remain.")
+    if table.unused:
+        columns = ", ".join(f"'{column}'" for column in table.unused)
+        say(f"{path}: left out, because most of their values differ: {columns}.")
     return table
 
 
@@ -158,12 +167,17 @@ def _checked(raw: _Raw, one: UciSet, path: Path) -> Table:
     for k in kept:
         if numeric[k] and not _numbers(columns[k]):
             raise UserError(f"{path}: the column '{raw.attributes[k]}' must hold numbers.")
+    if not kept:
+        raise UserError(f"{path} has no column that can tell classes apart: all are constant or name rows.")
     return Table(
         tuple(raw.attributes[k] for k in kept),
         tuple(tuple(row[k] for k in kept) for row in complete),
         tuple(numeric[k] for k in kept),
         tuple(row[-1] for row in complete),
         len(raw.rows) - len(complete),
+        tuple(
+            name for k, name in enumerate(raw.attributes[:-1]) if k not in kept and len(set(columns[k])) > 1
+        ),
     )
 
 
@@ -186,7 +200,9 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line.strip()
 
 
-_ATTRIBUTE = re.compile(r"""@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.+)""", re.IGNORECASE)
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{]+)(?:\s+|(?=\{{))(.+)", re.IGNORECASE)
+_CELL = re.compile(rf"\s*({_QUOTED}|(?!['\"])[^,]*?)\s*(,|$)")
 
 
 def _read_arff(path: Path) -> _Raw:
@@ -196,28 +212,54 @@ def _read_arff(path: Path) -> _Raw:
     rows: list[list[str]] = []
     data = False
     for number, line in _lines(path):
+        if data and line.startswith("{"):
+            raise UserError(
+                f"{path}, line {number}: sparse rows cannot be read; write all values of each row."
+            )
         if data:
-            rows.append(_row(line, len(attributes), path, number))
+            rows.append(_checked_row(_cells(line), len(attributes), path, number))
         elif line.lower().startswith("@data"):
             data = True
         elif line.lower().startswith("@attribute"):
             found = _ATTRIBUTE.match(line)
             if not found:
                 raise UserError(f"{path}, line {number}: an attribute must have a name and a type.")
-            attributes.append(found[1].strip("'\""))
+            attributes.append(_plain(found[1]))
             numeric.append(not found[2].lstrip().startswith("{"))
     if not data or len(attributes) < 2:
         raise UserError(f"{path} must be an ARFF file with attributes and @data.")
     return _Raw(attributes, numeric[:-1], rows)
 
 
-def _row(line: str, n: int, path: Path, number: int) -> list[str]:
-    quoted = '"' if '"' in line else "'"
-    cells = next(csv.reader([line], skipinitialspace=True, quotechar=quoted))
-    row = [cell.strip().strip("'\"") for cell in cells]
+def _cells(line: str) -> list[str]:
+    """The values of a row of ARFF."""
+    found, at = [], 0
+    while match := _CELL.match(line, at):
+        found.append(_plain(match[1]))
+        at = match.end()
+        if not match[2]:
+            return found
+    return []  # a quotation that does not end
+
+
+def _plain(text: str) -> str:
+    """A word of ARFF without its quotation marks."""
+    quoted = text[:1] in ("'", '"') and text[-1:] == text[:1]
+    return re.sub(r"\\(.)", r"\1", text[1:-1]).strip() if quoted else text
+
+
+def _checked_row(row: list[str], n: int, path: Path, number: int) -> list[str]:
     if len(row) != n:
         raise UserError(f"{path}, line {number}: the row must have {n} values; got {len(row)}.")
     return row
+
+
+def _csv_cells(line: str) -> list[str]:
+    """The values of a row of CSV."""
+    quoted = '"' if '"' in line else "'"
+    cells = next(csv.reader([line], skipinitialspace=True, quotechar=quoted))
+    row = [cell.strip().strip("'\"") for cell in cells]
+    return [_MISSING[0] if cell.lower() in _MISSING_IN_CSV else cell for cell in row]
 
 
 def _read_csv(path: Path) -> _Raw:
@@ -226,7 +268,7 @@ def _read_csv(path: Path) -> _Raw:
     if len(lines) < 2:
         raise UserError(f"{path} must have a header and rows.")
     header = [cell.strip() for cell in next(csv.reader([lines[0][1]]))]
-    rows = [_row(line, len(header), path, number) for number, line in lines[1:]]
+    rows = [_checked_row(_csv_cells(line), len(header), path, number) for number, line in lines[1:]]
     places = [k for k, name in enumerate(header) if name.lower() in ("class", "target", "label")]
     last = places[0] if places else len(header) - 1
     order = [*(k for k in range(len(header)) if k != last), last]

@@ -100,6 +100,9 @@ def _installed(
     import nsl_bench
 
     readable = [*_SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix, *nsl_bench.__path__]
+    tasks = importlib.util.find_spec("nsl_bench.generators")  # an editable install has them elsewhere
+    if tasks is not None and tasks.submodule_search_locations is not None:
+        readable += tasks.submodule_search_locations
     listable: list[Path] = []
     for folder in map(Path, filter(None, programs.split(os.pathsep))):
         if folder.is_absolute() and folder.name in ("bin", "sbin"):
@@ -159,12 +162,13 @@ def code_places(learner: str) -> list[Path]:
 
 
 def files_named(learner: str) -> list[Path]:
-    """The files named by the options of a built-in learner, e.g. ``rules:FILE``."""
+    """The files named by the options of a built-in learner: ``rules:FILE``, ``neuid3:reuse=FILE+FILE``."""
     if not comes_with_us(learner):
         return []
     specs = map(registry.learner_spec, specs_in(learner))
-    values = (value for spec in specs for value in (*spec.args, *spec.kwargs.values()))
-    return [Path(value).resolve() for value in values if os.path.isfile(value)]  # noqa: PTH113
+    values = [value for spec in specs for value in (*spec.args, *spec.kwargs.values())]
+    words = [word for value in values for word in (value, *value.split("+"))]
+    return [Path(word).resolve() for word in dict.fromkeys(words) if os.path.isfile(word)]  # noqa: PTH113
 
 
 def _code_place(name: str) -> Path | None:

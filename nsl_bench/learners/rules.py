@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench import cache
 from nsl_bench.asp.text import read_text
 from nsl_bench.errors import UserError
 from nsl_bench.guarded.rules import crisp, one_by_one
@@ -20,7 +21,7 @@ class Rules:
     """Predicts with the rules of a file; learns nothing.
 
     Args:
-        path: file of ASP rules.
+        path: file of ASP rules; its content is part of the version, so other rules are other runs.
     """
 
     version = "1"
@@ -31,6 +32,7 @@ class Rules:
         if not path.is_file():
             raise UserError(f"rules: the file {path} does not exist; give a file of ASP rules.")
         self._text = read_text(path)
+        self.version = f"{self.version}+{cache.content_key(path)}"
 
     def fit(self, train: View) -> Rules:
         """Check the rules."""

@@ -8,6 +8,7 @@ never interrupted.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -56,12 +57,13 @@ class Checkpoint:
             "order": order.bit_generator.state,
             "state": _flatten({"parts": state, "generators": generators}, "", tensors),
         }
+        header["digest"] = _digest(header, tensors)
         data = save(tensors, metadata={"nsl_bench_training": json.dumps(header)})
         with cache.replacing(self.path) as temporary:
             temporary.write_bytes(data)
 
     def read(self, parts: Mapping[str, Any], order: np.random.Generator) -> int:
-        """Restore the state from the file; returns the number of epochs done, 0 if no file fits."""
+        """Restore the state from the file; returns the epochs done, 0 if no file fits or is whole."""
         if self.path is None or not self.path.is_file():
             return 0
         import torch
@@ -73,7 +75,9 @@ class Checkpoint:
                 if header.get("identity") != self.identity:
                     return 0
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError, ValueError):
+            if header.pop("digest", None) != _digest(header, tensors):
+                return 0
+        except (SafetensorError, OSError, ValueError, AttributeError):
             return 0
         state = _restore(header["state"], tensors)
         for name, part in parts.items():
@@ -89,6 +93,17 @@ class Checkpoint:
         """Delete the file once the training has finished."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
+
+
+def _digest(header: Mapping[str, Any], tensors: Mapping[str, Any]) -> str:
+    """Hash of everything in a file, by which damage is seen."""
+    import torch
+
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _flatten(value: Any, name: str, tensors: dict[str, Any]) -> Any:

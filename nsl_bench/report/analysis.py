@@ -16,6 +16,7 @@ import pandas as pd
 
 from nsl_bench.errors import UserError
 from nsl_bench.report.completed import Runs
+from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.report.style import heading, legend, save, subplots, wrapped
 from nsl_bench.report.tables import file_name, short_names, with_standard
 from nsl_bench.run.record import Record
@@ -51,6 +52,8 @@ _WORDS = {
     "error_either": "corrected by either",
     "error_both": "corrected by both only",
 }
+_PICTURE = ["benchmark", "test_task", "size"]
+_PANEL = ["shift", "learner", "network", "source"]
 _BY = ["benchmark", "test_task", "source", "size", "network", "learner", "shift", "percent"]
 
 
@@ -112,8 +115,8 @@ def rule_shares(results: Runs, predicates: Sequence[str]) -> pd.DataFrame:
 
     runs = _frame(results, {p: value(p) for p in predicates})
     runs = runs.dropna(subset=list(predicates))
-    grouped = runs.groupby(_BY, sort=True)
-    return grouped[list(predicates)].mean().assign(n=grouped.size()).reset_index()
+    grouped = runs.groupby(_BY)
+    return sorted_rows(grouped[list(predicates)].mean().assign(n=grouped.size()).reset_index(), _BY)
 
 
 def perceived_shares(results: Runs, part: str = "train") -> pd.DataFrame:
@@ -127,9 +130,9 @@ def perceived_shares(results: Runs, part: str = "train") -> pd.DataFrame:
     """
     by = ["benchmark", "test_task", "source", "size", "network", "shift", "percent"]
     runs = _frame(results, {"seen": lambda record: record.perception.get(part)})
-    runs = runs.dropna(subset="seen").drop_duplicates([*by, "repeat"])
+    runs = sorted_rows(runs.dropna(subset="seen").drop_duplicates([*by, "repeat"]), by)
     rows = []
-    for place, group in runs.groupby(by, sort=True):
+    for place, group in runs.groupby(by, sort=False):
         total = pd.DataFrame([seen["concepts"] for seen in group["seen"]]).sum()
         for concept, share in (total / max(1, total.sum())).items():
             rows.append([*place, concept, share])
@@ -151,7 +154,7 @@ def frequent_shares(shares: pd.DataFrame, most: int = 8) -> pd.DataFrame:
     """
     by = ["benchmark", "test_task", "source", "size", "network", "shift"]
     pieces = []
-    for place, group in shares.groupby(by, sort=True):
+    for place, group in sorted_rows(shares, by).groupby(by, sort=False):
         wide = group.pivot(index="percent", columns="concept", values="share").fillna(0.0)
         kept = wide.mean().sort_values(ascending=False, kind="stable").index[:most]
         entropy = -(wide * np.log2(wide.where(wide > 0, 1.0))).sum(axis=1)
@@ -174,7 +177,7 @@ def error_shares(results: Runs) -> pd.DataFrame:
     if ERRORS[0] not in runs:
         raise UserError(f"The runs in {results.folder} have no data on the causes of errors.")
     runs = runs.dropna(subset=list(ERRORS))
-    return runs.groupby(_BY, sort=True)[[*ERRORS, "error_inference"]].mean().reset_index()
+    return sorted_rows(runs.groupby(_BY)[[*ERRORS, "error_inference"]].mean().reset_index(), _BY)
 
 
 def draw_errors(shares: pd.DataFrame, folder: Path) -> list[Path]:
@@ -244,9 +247,10 @@ def _panels(
 ) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for (trained, tested, size), task in shares.groupby(["benchmark", "test_task", "size"], sort=True):
+    shares = sorted_rows(shares, [*_PICTURE, *_PANEL])
+    for (trained, tested, size), task in shares.groupby(_PICTURE, sort=False):
         benchmark = f"{trained} -> {tested}" if tested else trained
-        parts = list(task.groupby(["shift", "learner", "network", "source"], sort=True))
+        parts = list(task.groupby(_PANEL, sort=False))
         columns = min(4, len(parts))
         down = -(-len(parts) // columns)
         figure, axes = subplots(down, columns, figsize=(1 + 3.2 * columns, 1.2 + 2.6 * down))

@@ -8,6 +8,7 @@ import numpy as np
 
 from nsl_bench.errors import UserError
 from nsl_bench.metrics import METRICS
+from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.report.tables import SETTING, with_standard
 
 if TYPE_CHECKING:
@@ -72,4 +73,4 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, metric: str, level: float 
     table = pd.DataFrame(rows)
     known = table["p_value"].notna()
     table.loc[known, "p_value"] = holm(table.loc[known, "p_value"].to_numpy(np.float64))
-    return table.sort_values(by, kind="stable", ignore_index=True)
+    return sorted_rows(table, by)

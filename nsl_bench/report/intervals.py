@@ -18,6 +18,7 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.errors import UserError
 from nsl_bench.report.completed import Runs
+from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.report.tables import SETTING, with_standard
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
@@ -58,7 +59,7 @@ def intervals(results: Runs) -> pd.DataFrame:
             rows.append({**{name: about[name] for name in _SHOWN}, **found})
     if not rows:
         raise UserError(f"{results.folder} contains no runs with predictions.")
-    table = pd.DataFrame(rows)
+    table = sorted_rows(pd.DataFrame(rows), list(_SHOWN))
     first = [*_SHOWN, "accuracy", "low", "high", "std_err", "runs"]
     return table[[*first, *(column for column in table if column not in first)]]
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
 from nsl_bench.metrics import METRICS
 from nsl_bench.report.curves import draw_lines
+from nsl_bench.report.ordering import in_order
 from nsl_bench.report.tables import (
     DEFAULT_METRICS,
     NOT_APPLICABLE,
@@ -25,7 +23,7 @@ from nsl_bench.report.tables import (
     summarise,
 )
 
-__all__ = ["draw_structure", "in_order", "over_members", "render_structure"]
+__all__ = ["draw_structure", "over_members", "render_structure"]
 
 _GROUP = [name for name in SETTING if name != "test_task"]
 _LINE = ["learner", "track", "network"]
@@ -53,18 +51,12 @@ def over_members(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -
     return table[several].reset_index(drop=True)
 
 
-def in_order(tasks: Iterable[str]) -> list[str]:
-    """Tasks in the order in which their family names its members, then others by name."""
-    return sorted(set(tasks), key=lambda task: (_place(task), len(task), task))
-
-
-@cache
-def _place(task: str) -> int:
-    try:
-        family = registry.create("benchmark", task).family
-    except UserError:  # a task of a package that is not installed
-        return 1 << 16
-    return family.members.index(task) if family is not None and task in family.members else 1 << 16
+def _unshifted_once(table: pd.DataFrame) -> pd.DataFrame:
+    """Runs without shift lie on the curves of all shifts; here they are shown once."""
+    if table.empty:
+        return table
+    again = table.duplicated([*_GROUP, "tested", *_LINE, "percent", "metric"])
+    return table[~(again & (table["percent"] == 0))].reset_index(drop=True)
 
 
 def render_structure(
@@ -82,7 +74,7 @@ def render_structure(
     Returns:
         Empty if all runs are tested on the task that they are trained on.
     """
-    table = over_members(runs, metrics)
+    table = _unshifted_once(over_members(runs, metrics))
     pieces = []
     by = [*_GROUP, "shift", "percent", "metric"]
     for place, part in table.groupby(by, sort=False) if len(table) else ():
@@ -129,7 +121,7 @@ def draw_structure(
     Returns:
         The files written; none if all runs are tested on the task that they are trained on.
     """
-    table = over_members(runs, metrics)
+    table = _unshifted_once(over_members(runs, metrics))
     table = table[table["mean"].notna()] if len(table) else table
     written = []
     for place, part in table.groupby(_GROUP, sort=False) if len(table) else ():

@@ -21,6 +21,7 @@ import pandas as pd
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.metrics import METRICS
 from nsl_bench.registry import Spec, create, pinned
+from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.run.job import PROTOCOL, source_identity
 from nsl_bench.shift import STANDARD
 
@@ -204,9 +205,7 @@ def summarise(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> p
     done = with_standard(runs)
     present = [metric for metric in metrics if metric in done]
     table = _mean_and_error(done, [*SETTING, *ROW], present)
-    return table.sort_values(
-        [*SETTING, "shift", "percent", "learner", "metric"], kind="stable", ignore_index=True
-    )
+    return sorted_rows(table, [*SETTING, "shift", "percent", "learner", "metric"])
 
 
 def not_defined(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
@@ -277,7 +276,7 @@ def interventions(runs: pd.DataFrame) -> pd.DataFrame:
         raise UserError("No run has interventions; use `nsl-bench run --interventions 1,2`.")
     done = with_standard(runs).dropna(subset=given, how="all")
     by = ["benchmark", "test_task", "source", "size", "network", "learner", "shift", "percent"]
-    table = done.groupby(by, sort=True)[["framework_accuracy", *given]].mean().reset_index()
+    table = sorted_rows(done.groupby(by)[["framework_accuracy", *given]].mean().reset_index(), by)
     titles = {name: f"{name.removeprefix(_GIVEN)} given" for name in given}
     return table.rename(columns={"framework_accuracy": "0 given", **titles})
 

@@ -243,8 +243,9 @@ def plan(
         test_tasks: members of the task's family to test on; empty for the task itself.
 
     Raises:
-        UserError: an unknown name, a share out of range, a test task that is not in the family, or a folder
-            of splits together with a secret seed or another test task.
+        UserError: an unknown name, a share out of range, more train splits than the task has folds, a test
+            task that is not in the family, or a folder of splits together with a secret seed or another test
+            task.
     """
     if sealed and splits is not None:
         raise UserError(f"The splits in {splits} are fixed, so a secret data seed does not apply to them.")
@@ -257,6 +258,8 @@ def plan(
     named = dict.fromkeys(_named(one, task, images) for one in asked)
     for size in sizes:
         task.size(size)
+    if splits is None and task.own_tests:
+        task.for_split(max(repeats, default=1), seed)
     factory = registry.factory("network", registry.Spec.parse(network).name)
     version_for = getattr(factory, "version_for", None)
     version = None if version_for is None else version_for(images.shape)

@@ -16,6 +16,7 @@ from nsl_bench import registry
 from nsl_bench.data.splits import symbolic_split, task_of_split
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import hypothesis_of, labels_of
+from nsl_bench.run.job import plan
 from nsl_bench.run.true_rule import example_quality, is_true_rule
 from nsl_bench.testing import TaskTests
 from nsl_bench.testing.toy import view
@@ -66,10 +67,44 @@ def test_csv(tmp_path: Path) -> None:
     assert table.classes == ("unacc", "acc", "unacc") and table.dropped == 1
 
 
-def test_columns_that_tell_nothing_are_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("word", ["NA", "nan", "NaN", "N/A", "null", "?"])
+def test_csv_has_several_words_for_missing_values(
+    tmp_path: Path, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"{k / 7:.2f},{'acc' if k % 3 else 'unacc'}\n" for k in range(12))
+    (tmp_path / "car.csv").write_text(f"weight,class\n{rows}{word},acc\n1.5,{word}\n", encoding="utf-8")
+    table = load_table("car", tmp_path)
+    assert table.numeric == (True,) and len(table.values) == 12 and table.dropped == 2
+    assert "2 rows with missing values are left out; 12 remain" in capsys.readouterr().err
+
+
+def test_names_of_arff_may_be_quoted_and_stand_before_a_brace(tmp_path: Path) -> None:
+    text = ARFF.replace("colour {", "colour{").replace("'ford t'", "'ford\\'s, t'")
+    (tmp_path / "car.arff").write_text(text.replace("'maker name'", '"maker\'s name"'), encoding="utf-8")
+    table = load_table("car", tmp_path)
+    assert table.attributes == ("maker's name", "doors", "colour") and table.numeric == (False, True, False)
+    assert table.values[0] == ("ford's, t", "2", "red")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("a,acc\nb,unacc\n" * 4, "must have 10 complete rows or more, .* got 8 rows of 2"),
+        ("a,acc\nb,acc\n" * 9, "of two classes or more; got 18 rows of 1"),
+        ("a,acc\na,unacc\n" * 9, "has no column that can tell classes apart"),
+    ],
+)
+def test_a_table_must_have_something_to_learn(tmp_path: Path, rows: str, words: str) -> None:
+    (tmp_path / "car.csv").write_text(f"letter,class\n{rows}", encoding="utf-8")
+    with pytest.raises(UserError, match=words):
+        registry.create("benchmark", f"uci:set=car,folder={tmp_path}")
+
+
+def test_columns_that_tell_nothing_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = "".join(f"name{k},same,{'ab'[k % 2]},{'acc' if k % 3 else 'unacc'}\n" for k in range(12))
     (tmp_path / "car.csv").write_text(f"id,kind,letter,class\n{rows}", encoding="utf-8")
     assert load_table("car", tmp_path).attributes == ("letter",)
+    assert "left out, because most of their values differ: 'id'." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -81,6 +116,8 @@ def test_columns_that_tell_nothing_are_left_out(tmp_path: Path) -> None:
         ),
         (ARFF.replace("fiat,4,green,acc", "fiat,green,acc"), "line 9: the row must have 4 values; got 3"),
         (ARFF.replace("'ford t', 2", "'ford t', two"), "the column 'doors' must hold numbers"),
+        (ARFF.replace("fiat,4,green,acc", "{0 fiat, 1 4}"), "line 9: sparse rows cannot be read"),
+        (ARFF.replace("fiat,4,green,acc", "'fiat,4,green,acc"), "line 9: the row must have 4 values; got 0"),
         (ARFF.split("@DATA")[0], "must be an ARFF file with attributes and @data"),
         (ARFF.split("'ford t', 2")[0], "has no complete rows"),
     ],
@@ -189,3 +226,11 @@ def test_rules_are_learned_and_nobody_knows_the_true_one(learner: str) -> None:
     with pytest.raises(UserError, match="rule that labels the data of uci is unknown"):
         is_true_rule(learned.rules, task)
     assert example_quality(getattr(fitted, "examples_", []), task) == {}
+
+
+def test_too_many_train_splits_are_refused_before_anything_runs() -> None:
+    assert len(plan("uci", ["majority"], repeats=range(1, 11))) == 10
+    with pytest.raises(UserError, match="uci has 10 folds, one a train split; got train split 11"):
+        plan("uci", ["majority"], repeats=range(1, 12))
+    with pytest.raises(UserError, match="got train split 6"):
+        plan("zoo", ["majority"], repeats=range(1, 7))

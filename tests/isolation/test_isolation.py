@@ -19,6 +19,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.isolation import kernel
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import GIB, Failure, Limits, memory_size
+from nsl_bench.isolation.sandbox import reach_of
 from nsl_bench.learners.base import InvalidOutput, hypothesis_of, labels_of, probabilities_of
 from nsl_bench.testing.toy import PatchSource, patches, view
 
@@ -344,3 +345,11 @@ def test_ffnsl_stops_in_time_and_says_so(tmp_path: Path) -> None:
     _, labels, hypothesis, learner = outcome(f"{tmp_path}/slow.py:Slow", Limits(time=120))
     assert learner.timed_out_ and hypothesis.status == "feasible" and hypothesis.score == 9
     assert np.array_equal(labels, patches("test").labels)
+
+
+def test_the_tasks_of_an_editable_install_can_be_read(tmp_path: Path) -> None:
+    import nsl_bench.generators
+
+    readable = reach_of(ROOMY, tmp_path).readable
+    (place,) = nsl_bench.generators.__path__
+    assert any(Path(place).is_relative_to(path) for path in readable)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+import pickle
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.errors import UserError
+from nsl_bench.isolation.sandbox import files_named
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of, track_of
 from nsl_bench.learners.neuid3.induction import chance, entropy, gains
 from nsl_bench.learners.neuid3.learner import NeuID3
@@ -25,6 +32,7 @@ from nsl_bench.learners.neuid3.networks import (
     cross_entropy,
 )
 from nsl_bench.learners.neuid3.questions import Data, Fact
+from nsl_bench.learners.neuid3.saved import load_tests
 from nsl_bench.learners.neuid3.tests import CLASSES, NeuralTest, neural_tests
 from nsl_bench.learners.neuid3.tree import Node, answer, branches, nodes
 from nsl_bench.learners.view import View
@@ -196,8 +204,14 @@ def test_trees_have_pictures(suit_order: NeuID3, tmp_path: Path) -> None:
     assert (tmp_path / "tree.png").stat().st_size > 5000
 
 
+def suits_again(file: Path) -> Path:
+    again = file.with_name("again.tests")
+    again.write_bytes(file.read_bytes())
+    return again
+
+
 def test_trained_tests_are_reused_as_they_are(suit_order: NeuID3, tmp_path: Path) -> None:
-    file = tmp_path / "suits.pt"
+    file = tmp_path / "suits.tests"
     suit_order.save(file)
     task = "eleusis:concept=hidden_order"
     learner = NeuID3("optimal", depth=1, epochs=1, reuse=str(file))
@@ -212,9 +226,75 @@ def test_trained_tests_are_reused_as_they_are(suit_order: NeuID3, tmp_path: Path
         assert torch.equal(weight, root.question.networks.weights[name])
     with pytest.raises(UserError, match=r"smaller_suit looks at 'suit_0', which this task lacks; its slots"):
         NeuID3(reuse=str(file)).fit(view(patches(), "label_only"))
+    version = NeuID3("optimal", reuse=str(file)).version
     file.write_bytes(b"nothing")
+    assert version.startswith("2+told_the_answer+")
+    assert version != NeuID3("optimal", reuse=str(file)).version != NeuID3("optimal").version
+    spec = f"neuid3:reuse={file}+{suits_again(file)}"
+    assert [named.name for named in files_named(spec)] == ["suits.tests", "again.tests"]
     with pytest.raises(UserError, match="is not a file of trained tests"):
         NeuID3(reuse=str(file)).fit(train)
+
+
+Change = Callable[[dict[str, Any], dict[str, torch.Tensor]], object]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda test, _: test.update(values=10**12), "values and 3 channels"),
+        (lambda test, _: test.update(name="Rank), {evil"), "must be a name of a predicate"),
+        (lambda test, _: test.update(slots=["suit_0"]), "must have two slots"),
+        (lambda test, _: test.update(relation=[[5.0] * 4] * 4), "relation of 4 x 4 zeros and ones"),
+        (lambda test, _: test.update(relation=[[1.0]]), "relation of 4 x 4 zeros and ones"),
+        (lambda test, _: test.update(relation=None), "has 4 values instead of 16"),
+        (lambda test, _: test.pop("words"), "no 'words'"),
+        (lambda _, weights: weights["smaller_suit/bias1"].fill_(torch.nan), "bias1 must be finite"),
+        (
+            lambda _, weights: weights.update({"smaller_suit/bias1": torch.zeros(3)}),
+            "bias1 has the wrong shape",
+        ),
+        (lambda _, weights: weights.pop("smaller_suit/bias1"), "is not a file of trained tests"),
+    ],
+)
+def test_damaged_files_of_tests_are_refused(
+    suit_order: NeuID3, tmp_path: Path, change: Change, said: str
+) -> None:
+    file = tmp_path / "suits.tests"
+    suit_order.save(file)
+    with safe_open(str(file), framework="pt") as kept:
+        weights = {name: kept.get_tensor(name) for name in kept.keys()}  # noqa: SIM118
+        header = json.loads(kept.metadata()["neuid3"])
+    change(header["tests"][0], weights)
+    save_file(weights, str(file), metadata={"neuid3": json.dumps(header)})
+    with pytest.raises(UserError, match=said):
+        load_tests(file, ("suit_0", "rank_0", "suit_1", "rank_1"))
+
+
+def test_files_of_tests_run_no_code(tmp_path: Path) -> None:
+    file, sign = tmp_path / "evil.tests", tmp_path / "sign"
+
+    class Evil:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return Path.touch, (sign,)
+
+    for write in (torch.save, lambda one, path: path.write_bytes(pickle.dumps(one))):
+        write({"neuid3": 2, "tests": [Evil()]}, file)
+        with pytest.raises(UserError, match="is not a file of trained tests"):
+            load_tests(file, ("suit_0",))
+    assert not sign.exists()
+
+
+def test_trained_tests_fit_the_images(suit_order: NeuID3, tmp_path: Path) -> None:
+    file = tmp_path / "suits.tests"
+    suit_order.save(file)
+    train = seen(SUITS, "train", 24)
+    grey = [[image[..., :1] for image in example] for example in train.images]
+    with pytest.raises(
+        UserError, match="smaller_suit requires images of 3 channels; those of this task have 1"
+    ):
+        train._images = grey
+        NeuID3("nf", epochs=1, reuse=str(file)).fit(train)
 
 
 def test_one_tree_against_the_rest_for_each_label() -> None:

@@ -242,7 +242,10 @@ def test_hanoi_is_seen_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(learner.predict_proba(test), whole, atol=1e-3)
 
 
-def test_an_interrupted_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("damaged", [False, True])
+def test_an_interrupted_training_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: bool
+) -> None:
     train, test = seen("addition", "train"), seen("addition:test=20", "test")
     options = {"epochs": 3, "batch": 16, "pretraining": 1}
     whole = NTOC(**options).fit(train).predict_proba(test)  # type: ignore[arg-type]
@@ -259,6 +262,12 @@ def test_an_interrupted_training_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
         NTOC(**options, checkpoint=tmp_path).fit(train)  # type: ignore[arg-type]
     assert len(list(tmp_path.glob("*.safetensors"))) == 1
     monkeypatch.setattr(NTOC, "_learn", learn)
+    if damaged:  # then it begins again
+        (file,) = tmp_path.glob("ntoc-*.safetensors")
+        content = bytearray(file.read_bytes())
+        for place in range(len(content) // 2, len(content), 97):
+            content[place] ^= 16
+        file.write_bytes(content)
     resumed = NTOC(**options, checkpoint=tmp_path).fit(train)  # type: ignore[arg-type]
     assert np.array_equal(resumed.predict_proba(test), whole)
     assert not list(tmp_path.glob("*.safetensors"))

@@ -17,6 +17,8 @@ from nsl_bench.api.results import Results
 from nsl_bench.errors import UserError
 from nsl_bench.report.curves import draw
 from nsl_bench.report.intervals import intervals
+from nsl_bench.report.ordering import in_order
+from nsl_bench.report.structure import render_structure
 from nsl_bench.report.tables import area_under_shift, render, short_names, summarise
 from nsl_bench.run.dials import Dials, combinations
 from nsl_bench.run.evaluate import Bench
@@ -180,3 +182,59 @@ def test_short_names_stay_different() -> None:
         "softmax:epochs=2": "softmax:epochs=2",
         "softmax": "softmax",
     }
+
+
+def test_numbers_in_names_count_as_numbers_and_test_tasks_go_by_size(tmp_path: Path) -> None:
+    kept = Store(tmp_path)
+    tasks = [
+        "",
+        "hanoi:disks=9",
+        "hanoi:disks=3",
+        "hanoi:window=5",
+        "hanoi:test=50,disks=7",
+        "hanoi:window=1",
+    ]
+    for test_task in tasks:
+        for size in ("1000", "200"):
+            one = job("ffnsl", Dials(), 1, test_task=test_task, size=size)
+            kept.add(Record(one, "ok", {"framework_accuracy": 0.5}))
+    table = summarise(kept.frame(), ["framework_accuracy"])
+    ordered = ["", *(f"hanoi:{o}" for o in ("disks=3", "window=1", "window=5", "test=50,disks=7", "disks=9"))]
+    assert list(dict.fromkeys(table["test_task"])) == ordered
+    assert table["size"].tolist() == ["200", "1000"] * len(tasks)
+
+
+@pytest.mark.parametrize(
+    "ordered",
+    [
+        [
+            "addition:digits=2",
+            "addition",
+            "addition:digits=5",
+            "addition:digits=10,test=9",
+            "addition:digits=20",
+        ],
+        ["addition", "addition:digits=5", "addition:digits=10", "addition:digits=20"],
+        ["follow_suit:players=2", "follow_suit:players=3", "follow_suit", "follow_suit:players=10"],
+        ["sudoku_4x4", "sudoku:block_rows=2,block_columns=3", "sudoku_9x9"],
+        ["eleusis:ranks=6", "eleusis:ranks=7", "eleusis", "eleusis:ranks=10"],
+        ["gone:size=5", "gone:size=10", "gone:size=10,x=0.25", "gone:size=10,x=0.5"],
+    ],
+)
+def test_the_order_of_test_tasks(ordered: list[str]) -> None:
+    assert in_order(reversed(ordered)) == ordered
+
+
+def test_runs_without_shift_have_one_table_over_test_tasks(tmp_path: Path) -> None:
+    kept = Store(tmp_path)
+    for test_task in ("", "hanoi:disks=7"):
+        for dials in combinations(["noir", "comic"], [0, 50]):
+            one = job("ffnsl", dials, 1, test_task=test_task)
+            kept.add(Record(one, "ok", {"framework_accuracy": 0.5}))
+    text = render_structure(kept.frame(), ["framework_accuracy"])
+    titles = [line.rpartition(", ")[2] for line in text.splitlines() if line.startswith("##")]
+    assert sorted(titles) == [
+        "framework accuracy by test task",
+        "shift comic 50 %",
+        "shift noir 50 %",
+    ]

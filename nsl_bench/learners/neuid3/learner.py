@@ -16,12 +16,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench import cache
 from nsl_bench.errors import UserError
 from nsl_bench.learners.base import TOLD_THE_ANSWER
 from nsl_bench.learners.neuid3.asp import program, tables
 from nsl_bench.learners.neuid3.induction import Grower, Limits
 from nsl_bench.learners.neuid3.networks import Training
-from nsl_bench.learners.neuid3.questions import Data, Question, has_images, known_questions, read
+from nsl_bench.learners.neuid3.questions import Data, Question, Trained, has_images, known_questions, read
 from nsl_bench.learners.neuid3.saved import load_tests, save_tests
 from nsl_bench.learners.neuid3.tests import NeuralTest, neural_tests
 from nsl_bench.learners.neuid3.tree import Node, answer, branches, draw, rules_of
@@ -103,6 +104,9 @@ class NeuID3:
         self.facts = tests == "facts"
         self.track: Track = "pretrained" if self.facts or named else "label_only"
         self.version = f"3+{TOLD_THE_ANSWER}" if tests == "optimal" else "3"
+        kept = [file for file in map(Path, reuse.split("+") if reuse else ()) if file.is_file()]
+        if kept:  # other trained tests make another learner
+            self.version = f"{self.version}+{cache.content_key(*kept)}"
 
     def fit(self, train: View, validation: View | None = None) -> NeuID3:
         """Grow the trees.
@@ -116,6 +120,7 @@ class NeuID3:
         tests, ready = self._questions(train)
         self._labels, self._space = train.labels, train.label_space
         data, labels = self._parts(train, validation)
+        _check_channels(ready, data[0])
         self.trees_: dict[int, Node] = {}
         self.timed_out_ = False
         with _seeded(self.seed):
@@ -230,6 +235,20 @@ class NeuID3:
     def save(self, path: str | Path) -> None:
         """Keep the trained tests in a file for another tree's option `reuse`."""
         save_tests(Path(path), list(self.trees_.values()), self._slots)
+
+
+def _check_channels(ready: list[Question], data: Data) -> None:
+    """Refuse trained tests of images with another number of channels.
+
+    Raises:
+        UserError: there are such tests.
+    """
+    for one in ready:
+        if isinstance(one, Trained) and one.networks.channels != data.images.shape[2]:
+            raise UserError(
+                f"neuid3: the trained test {one.name} requires images of {one.networks.channels} channels; "
+                f"those of this task have {data.images.shape[2]}."
+            )
 
 
 def _taken(data: Data, rows: npt.NDArray[np.int64]) -> Data:

@@ -1,0 +1,92 @@
+"""The order of rows and columns in tables: numbers in names count as numbers, test tasks go by their size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import pandas as pd
+
+from nsl_bench import registry
+from nsl_bench.benchmark import Benchmark
+from nsl_bench.errors import UserError
+
+__all__ = ["in_order", "natural", "sorted_rows"]
+
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)")
+
+
+def natural(text: str) -> tuple[str | float, ...]:
+    """Key by which ``digits=5`` comes before ``digits=10``."""
+    pieces = _NUMBER.split(text)
+    return tuple(float(piece) if k % 2 else piece for k, piece in enumerate(pieces))
+
+
+def in_order(tasks: Iterable[str]) -> list[str]:
+    """Test tasks in the order of their family, then the others by name.
+
+    A family's order is that in which it names its members. If a task is not among those, all tasks of the
+    family go by size: number of slots, then the values of their options, defaults included.
+    """
+    tasks = set(tasks)
+    named = {name for name in map(_family_of, tasks) if all(map(_is_named, _of_family(tasks, name)))}
+    return sorted(tasks, key=lambda task: _place(task, _family_of(task) in named))
+
+
+def sorted_rows(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The rows of a table, sorted by some of its columns, with a new index."""
+    return table.sort_values(list(by), kind="stable", ignore_index=True, key=_places)
+
+
+def _places(column: pd.Series) -> pd.Series:
+    if pd.api.types.is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
+        return column
+    words = {str(value) for value in column.unique()}
+    ordered = in_order(words) if column.name == "test_task" else sorted(words, key=natural)
+    places = {word: place for place, word in enumerate(ordered)}
+    return column.map(lambda value: places[str(value)])
+
+
+@cache
+def _task(name: str) -> Benchmark | None:
+    """The task; None if it has no family, or is of a package that is not installed."""
+    try:
+        task: Benchmark = registry.create("benchmark", name)
+    except UserError:
+        return None
+    return task if task.family is not None else None
+
+
+def _family_of(name: str) -> str:
+    task = _task(name) if name else None
+    return "" if task is None or task.family is None else task.family.name
+
+
+def _of_family(tasks: Iterable[str], family: str) -> list[str]:
+    return [task for task in tasks if _family_of(task) == family]
+
+
+def _is_named(name: str) -> bool:
+    task = _task(name) if name else None
+    return task is not None and task.family is not None and name in task.family.members
+
+
+def _place(name: str, named: bool) -> tuple[object, ...]:
+    """Key of a task; with `named`, its family names all tasks that are sorted."""
+    task = _task(name) if name else None
+    if task is None or task.family is None:
+        return (bool(name), "", 0, (), natural(name))
+    place = task.family.members.index(name) if named else len(task.slots)
+    return (True, task.family.name, place, () if named else _options(name), natural(name))
+
+
+def _options(name: str) -> tuple[tuple[str | float, ...], ...]:
+    """The values of a task's options, in the order of its parameters, with defaults."""
+    spec = registry.Spec.parse(name)
+    known = registry.options(registry.factory("benchmark", spec.name.partition("@")[0]))
+    given = {
+        **{p.name: p.default for p in known},
+        **dict(zip((p.name for p in known), spec.args, strict=False)),
+    }
+    return tuple(natural(str(value)) for value in {**given, **spec.kwargs}.values())
