@@ -65,6 +65,11 @@ results: $(SETUP)
 	$(BIN)/python benchmarks/framework.py --shared $(SHARED)
 	$(BIN)/python benchmarks/nsl.py --shared $(SHARED)
 	$(BIN)/python benchmarks/structure.py --repeats 3
+	$(BIN)/python benchmarks/ntoc.py --mnist $(SHARED)/data/mnist
+	$(BIN)/python benchmarks/neuid3.py eleusis reuse speed
+	$(BIN)/python benchmarks/neuid3.py eleusis --source emnist:$(SHARED)/data/mnist,letters=drawn
+	NSL_BENCH_UCI=$(SHARED)/data/uci $(BIN)/python benchmarks/neuid3.py uci --repeats 10 \
+		--source mnist:$(SHARED)/data/mnist
 	$(BIN)/nsl-bench reproduce ffnsl2023 --data $(SHARED)/data --out results/ffnsl2023
 	cp results/ffnsl2023/report.md docs/results/ffnsl2023.md
 

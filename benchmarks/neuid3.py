@@ -379,7 +379,7 @@ def reuse(study: Study) -> None:
             task = f"eleusis:concept={concept}"
             tree = NeuID3("optimal", epochs=study.epochs, seed=repeat)
             tree.fit(seen(task, "train", repeat, study), seen(task, "validation", repeat, study))
-            files[concept] = study.results / "reuse" / f"{concept}_{repeat}.pt"
+            files[concept] = study.results / "reuse" / f"{concept}_{repeat}.tests"
             files[concept].parent.mkdir(parents=True, exist_ok=True)
             tree.save(files[concept])
         task = "eleusis:concept=hidden_order"

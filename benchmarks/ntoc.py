@@ -155,7 +155,7 @@ class Study:
     @property
     def redrawn(self) -> Path:
         """The file with what `redrawn` found."""
-        return self.results / "redrawn.csv"
+        return self.docs / "runs" / "ntoc_redrawn.csv"
 
     @property
     def source(self) -> str | None:
@@ -412,7 +412,7 @@ def redrawn(study: Study, settings: Sequence[str], passes: int = 30) -> None:
                     found[f"sequences{images}"] = right.reshape(split.n_sequences, -1).all(axis=1).mean()
                 rows.append({**found, "CPU min": spent})
                 print(rows[-1], flush=True)
-                study.results.mkdir(parents=True, exist_ok=True)
+                study.redrawn.parent.mkdir(parents=True, exist_ok=True)
                 pd.DataFrame(rows).to_csv(study.redrawn, index=False)
     print(pd.DataFrame(rows).to_markdown(index=False))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +14,16 @@ from nsl_bench.learners.neuid3.tests import NeuralTest
 from nsl_bench.learners.neuid3.tree import Node
 from nsl_bench.seeding import stable_hash
 
-__all__ = ["Grower", "Limits", "chance", "entropy", "gains"]
+__all__ = ["Grower", "Limits", "entropy", "gains", "held_out_gain"]
 
 _LEAST_CHECKED = 5.0
 """Sum of P(path | example) over the validation examples below which the train examples judge a test.
 
 They also judge where nothing is trained.
 """
+
+_LEAST_EXAMPLES = 1.0
+"""Examples of each class that every leaf counts besides its own (Laplace's rule of succession)."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +32,13 @@ class Limits:
 
     Attributes:
         depth: most questions on a path.
-        least_gain: least information gain of a question, in bits.
-        significance: level of the test whether a question's gain is more than chance (`chance`).
+        least_gain: least information gain of a question in bits, and least gain on held-out examples.
         least_probability: P(path | example) below which an example does not follow a path.
         deadline: time (`time.monotonic`) after which only leaves are made; None for no limit.
     """
 
     depth: int = 4
     least_gain: float = 1e-3
-    significance: float = 0.05
     least_probability: float = 0.05
     deadline: float | None = None
 
@@ -70,23 +70,32 @@ def gains(holds: Any, weights: Any, positive: Any) -> Any:
     return gain
 
 
-def chance(examples: float, questions: int, significance: float) -> float:
-    """Information gain in bits that the best of some questions reaches by chance alone.
-
-    ``2 n ln 2`` times the gain of a question that tells nothing follows a chi-squared distribution with one
-    degree of freedom (the G test, with which Quinlan 1986 stops ID3). The level is divided by the number of
-    questions.
+def held_out_gain(
+    seen: tuple[Any, Any, Any], held_out: tuple[Any, Any, Any], least: float = _LEAST_EXAMPLES
+) -> float:
+    """By how much a question lowers the log-loss of examples that its leaves' shares were not counted on.
 
     Args:
-        examples: sum of P(path | example) over the examples that judge.
-        questions: number of questions at the node.
-        significance: level of the test; 1 for no test.
-    """
-    from scipy.special import chdtri
+        seen: of the train examples at a node, tensors [m]: P(test | path, example), P(path | example), and 1
+            for examples of the positive class.
+        held_out: the same of the validation examples.
+        least: examples of each class that are added to each leaf, so that no share is 0 or 1.
 
-    if significance >= 1 or examples <= 0:
-        return 0.0
-    return float(chdtri(1, significance / questions)) / (2 * math.log(2) * examples)
+    Returns:
+        Bits an example; below 0 if the question makes them less likely.
+    """
+    import torch
+
+    holds, weights, positive = seen
+    shares = []
+    for side in (holds, 1 - holds, torch.ones_like(holds)):
+        reach = side * weights
+        shares.append(((reach * positive).sum() + least) / (reach.sum() + 2 * least))
+    holds, weights, positive = held_out
+    said = holds * shares[0] + (1 - holds) * shares[1]
+    right = positive * said + (1 - positive) * (1 - said)
+    before = positive * shares[2] + (1 - positive) * (1 - shares[2])
+    return float((weights * (right / before).log2()).sum() / weights.sum().clamp_min(1e-12))
 
 
 class Grower:
@@ -155,9 +164,15 @@ class Grower:
         judge = 1 if tests and float(checked.weights.sum()) >= _LEAST_CHECKED else 0
         gain = gains(holds[judge], at[judge].weights, self.positive[judge][at[judge].rows])
         best = int(gain.argmax())
-        by_chance = chance(float(at[judge].weights.sum()), len(questions), self.limits.significance)
-        if float(gain[best]) < max(self.limits.least_gain, by_chance):
+        if float(gain[best]) < self.limits.least_gain:
             return node
+        if judge:  # on noise, too, some question has a gain; what it learned must hold on other examples
+            counted, others = (
+                (told[best], part.weights, positive[part.rows])
+                for told, part, positive in zip(holds, at, self.positive, strict=True)
+            )
+            if held_out_gain(counted, others) < self.limits.least_gain:
+                return node
         node.question, node.gain = questions[best], float(gain[best])
         state = {question.name: question.networks for question in trained}
         left_tests = [test for k, test in enumerate(tests) if k != best]

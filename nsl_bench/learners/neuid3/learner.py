@@ -51,8 +51,8 @@ class NeuID3:
         epochs: passes over the examples for each test, at each node.
         learning_rate: learning rate of Adam.
         batch: examples in a minibatch.
-        least_gain: information gain in bits below which a node becomes a leaf.
-        significance: level of a G test; a node whose best gain may be chance becomes a leaf. 1 for no test.
+        least_gain: bits below which a node becomes a leaf: of information gain, and of what the best test
+            takes from the log-loss of the validation examples.
         least_probability: examples go down a path while its probability is at least this.
         named: whether a perceiver names what networks see, so that rules are ASP.
         reuse: file of `save`, or several joined by "+"; its tests replace those of the same name, frozen.
@@ -73,7 +73,6 @@ class NeuID3:
         learning_rate: float = 1e-3,
         batch: int = 32,
         least_gain: float = 1e-3,
-        significance: float = 0.05,
         least_probability: float = 0.05,
         named: bool = False,
         reuse: str | None = None,
@@ -93,12 +92,10 @@ class NeuID3:
         for name, share in (("least_gain", least_gain), ("least_probability", least_probability)):
             if not 0 <= share < 1:
                 raise UserError(f"neuid3: {name} must be 0 or more and below 1; got {share:g}.")
-        if not 0 < significance <= 1:
-            raise UserError(f"neuid3: significance must be above 0 and at most 1; got {significance:g}.")
         if tests == "facts" and (named or reuse):
             raise UserError("neuid3: tests=facts has no networks, so named and reuse cannot be used with it.")
         self.tests, self.named, self.reuse = tests, named, reuse
-        self.limits = Limits(depth, least_gain, significance, least_probability)
+        self.limits = Limits(depth, least_gain, least_probability)
         self.training = Training(epochs, learning_rate, batch)
         self.together, self.seed = together, seed
         self.facts = tests == "facts"
