@@ -24,7 +24,7 @@ import itertools
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 from kept import keep, take
 from nsl_bench.generators.tasks.addition import Addition, sums
-from nsl_bench.generators.tasks.hanoi import Hanoi
+from nsl_bench.generators.tasks.hanoi import PEGS, Hanoi
 from nsl_bench.leaderboard.equivalence import Mean, compare_means
 from nsl_bench.leaderboard.published import table as published_table
 
@@ -47,6 +47,7 @@ from nsl_bench.run.job import Job, plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
 from nsl_bench.sequences import grid
+from nsl_bench.types import BLANK, FewLabels, Part, Split
 
 MOST_REPEATS = 10
 """Train splits of the paper's table."""
@@ -357,10 +358,46 @@ def choose(study: Study, settings: Sequence[str], learners: Sequence[str], epoch
     print(pd.DataFrame(rows).to_markdown(index=False))
 
 
-class ManyComparisons(Hanoi):
-    """The Tower of Hanoi with as many samples for pre-training as 200 passes show if all are drawn anew."""
+class AsPublished(Hanoi):
+    """The Tower of Hanoi as the published code draws train sets by default.
+
+    Samples for pre-training are as many as 200 passes show if all are drawn anew. In half of them a peg is
+    empty, never two. Windows are those of towers of 3 and of 5 disks, as many of each as it has states.
+    """
 
     samples = 100_000
+    _FEW = 3
+
+    def generate(
+        self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
+    ) -> Split:
+        """Windows of both towers; a tower of 3 disks has blank slots above them."""
+        whole = super().generate(part, size, repeat, rng, exclude)
+        if part != "train":
+            return whole
+        few = Hanoi(self._FEW, self.window).generate(part, size, repeat, rng)
+        states = [2**disks - 1 for disks in (self._FEW, self.disks)]
+        of_few = rng.random(whole.n_sequences)[whole.sequences] < states[0] / sum(states)
+        concepts = np.full((len(few), PEGS, self.disks), BLANK, np.int16)
+        concepts[:, :, : self._FEW] = few.concepts.reshape(len(few), PEGS, self._FEW)
+        return replace(
+            whole,
+            concepts=np.where(of_few[:, None], concepts.reshape(len(few), -1), whole.concepts),
+            labels=np.where(of_few, few.labels, whole.labels),
+            metadata={
+                name: np.where(of_few, few.metadata[name], own) for name, own in whole.metadata.items()
+            },
+        )
+
+    def few_labels(self, rng: np.random.Generator) -> FewLabels:
+        """Three disks on the pegs, or two of them and an empty peg."""
+        drawn = rng.permuted(np.tile(np.arange(9, dtype=np.int16), (self.samples, 1)), axis=1)[:, :PEGS]
+        empty = rng.integers(0, PEGS, self.samples)
+        rows = np.flatnonzero(rng.random(self.samples) < 0.5)
+        drawn[rows, empty[rows]] = BLANK
+        told = np.where(drawn == BLANK, 9, drawn)
+        smaller = np.stack([told[:, p] < told[:, q] for p, q in ((0, 1), (0, 2), (1, 2))], axis=1)
+        return FewLabels(drawn, smaller.astype(np.int64), (2, 2, 2))
 
 
 class Redrawn(NTOC):
@@ -393,7 +430,7 @@ def redrawn(study: Study, settings: Sequence[str], passes: int = 30) -> None:
     rows = []
     for repeat in range(1, study.repeats + 1):
         clock = time.process_time()
-        task, n = ManyComparisons(), int(study.size or Hanoi.sizes["large"])
+        task, n = AsPublished(), int(study.size or Hanoi.sizes["large"])
         source = make_source(task, study.source)
         train = View(
             make_split(task, source, "train", str(n * passes), repeat), task, "few_labels", source=source
