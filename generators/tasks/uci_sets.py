@@ -160,11 +160,11 @@ def _of_openml(name: str, home: Path) -> tuple[_Raw, UciSet, Path]:
     path = root / (urlparse(str(told["url"])).path.lstrip("/") + ".gz")
     raw = _read_arff(path)
     aside = {c["name"] for c in columns if "true" in (c.get("is_ignore"), c.get("is_row_identifier"))}
-    target = next((c["name"] for c in columns if c.get("is_target") == "true"), None)
+    target: str = next((c["name"] for c in columns if c.get("is_target") == "true"), "")
     if target not in raw.attributes:
         raise UserError(f"{path} has no column '{target}', which its description names as the class.")
     numbers = {column["name"] for column in columns if column.get("data_type") == "numeric"}
-    names = [*(name for name in raw.attributes if name not in aside | {target}), target]
+    names: list[str] = [*(name for name in raw.attributes if name not in aside | {target}), target]
     order = [raw.attributes.index(name) for name in names]
     rows = [[row[k] for k in order] for row in raw.rows]
     return _Raw(names, [name in numbers for name in names[:-1]], rows), one, path
