@@ -30,7 +30,7 @@ class Declines:
     [
         ("follow_suit", "random_forest_knowledge", "follow_suit has no knowledge features."),
         ("follow_suit", "cart:knowledge=true", "follow_suit has no knowledge features."),
-        ("zoo", "true_rule", "the rule that labels the data of zoo is unknown."),
+        ("zoo", "true_rule", "the rule that labels the data of zoo"),
     ],
 )
 def test_what_a_task_lacks_is_no_failure(task: str, learner: str, said: str) -> None:
