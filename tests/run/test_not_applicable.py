@@ -40,20 +40,18 @@ def test_what_a_task_lacks_is_no_failure(task: str, learner: str, said: str) -> 
     assert outcome.predictions is None and not outcome.record.metrics
 
 
-@pytest.mark.parametrize("against", ["majority", "random_forest_knowledge"])
-def test_a_report_compares_the_others(tmp_path: Path, against: str) -> None:
+def test_a_report_leaves_it_out_of_comparisons(tmp_path: Path) -> None:
     nsl_bench.evaluate(
-        ["random_forest_knowledge", "majority", "cart"],
+        ["random_forest_knowledge", "majority"],
         "follow_suit",
         repeats=1,
         symbolic=True,
         out=tmp_path / "out",
         options=Options(limits=None, jobs=1),
     )
-    words = [str(tmp_path / "out"), "--against", against, "--no-curves"]
+    words = [str(tmp_path / "out"), "--against", "random_forest_knowledge", "--no-curves"]
     done = CliRunner().invoke(report_command, words, catch_exceptions=False)
     assert done.exit_code == 0 and "not applicable" in done.output
-    assert ("cart minus majority" in done.output) == (against == "majority")
     assert "have no run in common that is applicable to both" in done.output
 
 
