@@ -227,7 +227,7 @@ def _not_applicable(
     named: Sequence[str],
     contests: Sequence[Contest],
 ) -> list[str]:
-    """Contests that a learner cannot be in, because its sizes are fixed."""
+    """Contests that a learner cannot be in, because it cannot take their tasks."""
     found = sorted({places[run.id][0].name for run in runs if run.status == "not_applicable"})
     entered = {places[run.id][0].name for run in runs}
     known = [contest.name for contest in contests]

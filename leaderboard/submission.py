@@ -201,6 +201,10 @@ def write_submission(
     inside = [(record, *place) for record, place in places if place is not None]
     chosen = list({(item[1].name, item[2], item[0].job.network): item for item in inside}.values())
     outside = len(places) - len(inside)
+    if not chosen and lacking:
+        raise UserError(
+            f"{store.folder} has no run to submit: the learner cannot take {', '.join(sorted(lacking))}."
+        )
     if not chosen:
         raise UserError(
             f"None of the {len(places)} finished runs in {store.folder} belongs to a contest; "

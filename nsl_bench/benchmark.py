@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError, unknown
+from nsl_bench.errors import NotApplicable, UserError, unknown
 from nsl_bench.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Split
 
 __all__ = ["Benchmark", "Family", "Layout"]
@@ -216,9 +216,9 @@ class Benchmark(ABC):
         """float32 [n, features]: input features that contain part of the solution.
 
         Raises:
-            UserError: this benchmark defines none.
+            NotApplicable: this benchmark defines none.
         """
-        raise UserError(f"{self.name} has no knowledge features.")
+        raise NotApplicable(f"{self.name} has no knowledge features.")
 
     def knowledge_bodies(self) -> tuple[str, ...]:
         """For each column of `knowledge_features`, the ASP body that holds where it is 1; else it is 0.

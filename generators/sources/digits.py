@@ -247,10 +247,15 @@ _FILES = {
 
 
 class Mnist(DigitPool):
-    """MNIST, from torchvision's folder (``ROOT/MNIST/raw``) or a folder with the four files."""
+    """MNIST, from torchvision's folder (``ROOT/MNIST/raw``) or a folder with the four files.
+
+    Attributes:
+        instead: the option that does without the folder, as messages name it.
+    """
 
     name = "mnist"
     version = "1"
+    instead = "download=true"
     licence = "CC BY-SA 3.0"
     citation = "Y. LeCun, C. Cortes and C. J. C. Burges: The MNIST database of handwritten digits, 1998."
 
@@ -301,7 +306,7 @@ class Mnist(DigitPool):
             state = "is a file" if self.root.exists() else "does not exist"
         raise UserError(
             f"The MNIST folder {self.root} {state}. Put {', '.join(_FILES.values())} (or .gz) there or "
-            f"in {Path('MNIST') / 'raw'} below it, or use the option download=true."
+            f"in {Path('MNIST') / 'raw'} below it, or use the option {self.instead}."
         )
 
     def _parts(self) -> dict[PoolPart, Digits]:

@@ -49,6 +49,7 @@ class Uci(Benchmark):
         set: the table, e.g. ``iris``, ``wine``, ``car``, ``mushroom``.
         bins: most bins of a numeric column, 2 to 4.
         folder: folder of the tables' ARFF or CSV files.
+        openml: ``data_home`` of `sklearn.datasets.fetch_openml`, whose cache is read instead.
     """
 
     version = "1.0.0"
@@ -61,7 +62,13 @@ class Uci(Benchmark):
     repeats = FOLDS
     true_rule = ""
 
-    def __init__(self, set: str = "iris", bins: int = _DEFAULT_BINS, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        set: str = "iris",
+        bins: int = _DEFAULT_BINS,
+        folder: Path | None = None,
+        openml: Path | None = None,
+    ) -> None:
         """Set up the task.
 
         Raises:
@@ -75,8 +82,10 @@ class Uci(Benchmark):
             options["bins"] = str(bins)
         if folder is not None:
             options["folder"] = str(folder)
+        if openml is not None:
+            options["openml"] = str(openml)
         self.name = str(Spec("uci", (), options))
-        self._table = load_table(set, folder)
+        self._table = load_table(set, folder, openml)
         count = Counter(self._table.classes)
         if len(self._table.classes) < FOLDS or len(count) < 2:
             raise UserError(

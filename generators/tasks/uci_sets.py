@@ -1,17 +1,23 @@
 """Tables of the UCI repository: which there are, and how their files are read.
 
-scikit-learn ships three of them. The others are read from ARFF or CSV files in a folder, because their
-licence asks for attribution but their files are not part of this package.
+scikit-learn ships three of them. The others are read from ARFF or CSV files in a folder, or from what
+`sklearn.datasets.fetch_openml` has kept on disk, because their licence asks for attribution but their files
+are not part of this package.
 """
 
 from __future__ import annotations
 
 import csv
+import gzip
+import json
 import os
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
 
 import numpy as np
 
@@ -92,23 +98,30 @@ class Table:
     unused: tuple[str, ...] = ()
 
 
-def load_table(name: str, folder: Path | None = None) -> Table:
+def load_table(name: str, folder: Path | None = None, openml: Path | None = None) -> Table:
     """Read a table.
 
     Args:
         name: a key of `SETS`.
         folder: folder of ARFF or CSV files; by default that of the environment variable `NSL_BENCH_UCI`, or
             ``uci`` in the cache.
+        openml: read the cache of `sklearn.datasets.fetch_openml` instead: its ``data_home``, which by default
+            is ``~/scikit_learn_data``. Nothing is downloaded.
 
     Raises:
-        UserError: an unknown table, a missing or damaged file, an unknown class, or no column to learn
-            from.
+        UserError: both places, an unknown table, a missing or damaged file, an unknown class, or no column to
+            learn from.
     """
     if name not in SETS:
         raise unknown("set of uci", name, SETS)
     one = SETS[name]
     if one.embedded:
         return _of_sklearn(one)
+    if openml is not None:
+        if folder is not None:
+            raise UserError("uci: folder and openml exclude each other; leave out one.")
+        raw, one, path = _of_openml(name, openml)
+        return _told(_checked(raw, one, path), path)
     given = os.environ.get(FOLDER_VARIABLE)
     place = folder or (Path(given) if given else cache.folder("uci"))
     files = [place / f"{stem}{ending}" for stem in one.files for ending in (".arff", ".csv")]
@@ -118,13 +131,51 @@ def load_table(name: str, folder: Path | None = None) -> Table:
             f"uci: the folder {place} lacks the set '{name}'; put {one.files[0]}.arff or {one.files[0]}.csv "
             f"there, or name another folder with the option folder or the variable {FOLDER_VARIABLE}."
         )
-    table = _checked(_read_arff(path) if path.suffix == ".arff" else _read_csv(path), one, path)
+    return _told(_checked(_read_arff(path) if path.suffix == ".arff" else _read_csv(path), one, path), path)
+
+
+def _told(table: Table, path: Path) -> Table:
+    """The table, after saying what was left out of its file."""
     if table.dropped:
         say(f"{path}: {table.dropped} rows with missing values are left out; {len(table.values)} remain.")
     if table.unused:
         columns = ", ".join(f"'{column}'" for column in table.unused)
         say(f"{path}: left out, because most of their values differ: {columns}.")
     return table
+
+
+def _of_openml(name: str, home: Path) -> tuple[_Raw, UciSet, Path]:
+    """The file of a table in the cache of `fetch_openml`; of several versions, the first one."""
+    one, root = SETS[name], home.expanduser() / "openml" / "openml.org"
+    api = root / "api" / "v1" / "json" / "data"
+    described = [_json(path, "data_set_description") for path in api.glob("*.gz")]
+    versions = {int(told["version"]): told for told in described if str(told["name"]).lower() in one.files}
+    if not versions:
+        raise UserError(
+            f"uci: the cache of fetch_openml in {home} lacks the set '{name}'; load it once with "
+            f"sklearn.datasets.fetch_openml('{one.files[-1]}', data_home='{home}')."
+        )
+    told = versions[min(versions)]
+    columns = _json(api / "features" / f"{told['id']}.gz", "data_features")["feature"]
+    path = root / (urlparse(str(told["url"])).path.lstrip("/") + ".gz")
+    raw = _read_arff(path)
+    aside = {c["name"] for c in columns if "true" in (c.get("is_ignore"), c.get("is_row_identifier"))}
+    target: str = next((c["name"] for c in columns if c.get("is_target") == "true"), "")
+    if target not in raw.attributes:
+        raise UserError(f"{path} has no column '{target}', which its description names as the class.")
+    numbers = {column["name"] for column in columns if column.get("data_type") == "numeric"}
+    names: list[str] = [*(name for name in raw.attributes if name not in aside | {target}), target]
+    order = [raw.attributes.index(name) for name in names]
+    rows = [[row[k] for k in order] for row in raw.rows]
+    return _Raw(names, [name in numbers for name in names[:-1]], rows), one, path
+
+
+def _json(path: Path, what: str) -> Any:
+    """An answer of OpenML in the cache of `fetch_openml`."""
+    try:
+        return json.loads(_text(path))[what]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is not an answer of OpenML; remove it and load the set again.") from error
 
 
 def _of_sklearn(one: UciSet) -> Table:
@@ -188,14 +239,22 @@ def _numbers(column: Sequence[str]) -> bool:
         return False
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _text(path: Path) -> str:
+    """The text of a file, which may be compressed."""
     try:
-        text = path.read_text(encoding="utf-8-sig", errors="strict")
+        content = path.read_bytes()
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}).") from error
+    try:
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        text = path.read_text(encoding="latin-1")
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}).") from error
-    for number, line in enumerate(text.splitlines(), 1):
+        return content.decode("latin-1")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(_text(path).splitlines(), 1):
         if line.strip() and not line.lstrip().startswith("%"):
             yield number, line.strip()
 

@@ -251,6 +251,9 @@ def _differences(found: Results, against: str, metrics: tuple[str, ...], form: F
             continue
         where = {"network": network} if network else {}
         first, second = (found.where(learner=one, **where) for one in (learner, spec))
+        if not all((side.frame["status"] != "not_applicable").any() for side in (first, second) if len(side)):
+            click.echo(f"{learner} and {spec} have no run in common that is applicable to both.", err=True)
+            continue
         for metric in metrics or (None,):
             table = compare(first, second, metric=metric)
             shown = found.names.get(learner, learner)

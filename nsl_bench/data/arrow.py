@@ -45,6 +45,17 @@ class About:
         return f"{self.description} Content hash: {self.content_hash}"
 
 
+def said_steps(steps: int) -> str:
+    """What a description says about the length of sequences; nothing where rows are no steps."""
+    return f" Steps in each sequence: {steps}." if steps > 1 else ""
+
+
+def stated_steps(description: str) -> int | None:
+    """The length of sequences that a description states; None if it states none, or several."""
+    stated = set(re.findall(r"Steps in each sequence: (\d+)\.", description or ""))
+    return int(stated.pop()) if len(stated) == 1 else None
+
+
 def schema(features: Features, about: About) -> pa.Schema:
     """The columns with decoded images, and what the data set is, which stands in their meta-data."""
     columns = features.arrow_schema

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench import cache
-from nsl_bench.data.arrow import COLUMNS, About, kept, save, schema, streamed
+from nsl_bench.data.arrow import COLUMNS, About, kept, said_steps, save, schema, streamed
 from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.rows import example_features, example_references
 from nsl_bench.data.splits import no_shift
@@ -56,7 +56,7 @@ def from_folder(
     source = manifest.source
     about = About(
         f"{manifest.benchmark} {manifest.version}: {manifest.description} "
-        f"Images: {source['name']} {source['version']}.",
+        f"Images: {source['name']} {source['version']}.{said_steps(manifest.steps)}",
         source["licence"],
         source["citation"],
     )

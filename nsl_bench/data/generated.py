@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from nsl_bench import cache
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.data.arrow import COLUMNS, About, kept, save, schema, streamed
+from nsl_bench.data.arrow import COLUMNS, About, kept, said_steps, save, schema, streamed
 from nsl_bench.data.content import DIGEST_BYTES, content_hash
 from nsl_bench.data.images import blank, chunks, encode, render
 from nsl_bench.data.recipe import config_name
@@ -73,11 +73,17 @@ class Generated:
             example_references(self.config),
         )
 
+    @property
+    def _steps(self) -> int:
+        """Rows of each sequence; 1 where rows are no steps."""
+        return int(self.examples.steps.max(initial=1))
+
     def about(self, digests: npt.NDArray[np.uint8] | None = None) -> About:
         """What the data set is, with its content hash if the images' digests are known."""
         task, source = self.task, self.source
         return About(
-            f"{task.name} {task.version}: {task.description} Images: {source.name} {source.version}.",
+            f"{task.name} {task.version}: {task.description} Images: {source.name} {source.version}."
+            f"{said_steps(self._steps)}",
             source.licence,
             source.citation,
             None if digests is None else content_hash(self.examples, task, digests),
@@ -97,6 +103,7 @@ class Generated:
             self.config,
             content_hash(self.examples, self.task),
             cache.key(self.examples.images.tobytes().hex(), self.examples.ranks.tolist()),
+            *([said_steps(self._steps)] if self._steps > 1 else []),
         )
 
         def write(path: Path) -> None:

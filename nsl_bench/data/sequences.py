@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nsl_bench.data.arrow import stated_steps
 from nsl_bench.data.rows import SEQUENCE_COLUMNS
 from nsl_bench.errors import UserError
 from nsl_bench.sequences import check_sequences, first_rows
@@ -45,7 +46,7 @@ def as_sequences(dataset: Dataset) -> Dataset:
     except ValueError as error:
         raise UserError(f"The sequences of the data set cannot be used: {error}.") from error
     starts = first_rows(steps)
-    _check_ends(given[starts], np.diff([*starts, len(steps)]))
+    _check_ends(given[starts], np.diff([*starts, len(steps)]), stated_steps(dataset.info.description))
     offsets = pa.array([*starts, len(steps)], pa.int32())
     columns: dict[str, Any] = {"sequence": pa.array(given[starts])}
     features: dict[str, Any] = {"sequence": dataset.features["sequence"]}
@@ -62,8 +63,8 @@ def as_sequences(dataset: Dataset) -> Dataset:
     return datasets.Dataset(made, info=info, split=dataset.split)
 
 
-def _check_ends(sequences: Any, lengths: Any) -> None:
-    """Refuse sequences that are shorter than the others: all sequences of a data set have one length.
+def _check_ends(sequences: Any, lengths: Any, stated: int | None) -> None:
+    """Refuse sequences that are shorter than others, or than the data set's description states.
 
     Raises:
         UserError: a sequence is cut.
@@ -73,4 +74,9 @@ def _check_ends(sequences: Any, lengths: Any) -> None:
         raise UserError(
             f"Sequence {sequences[at]} of the data set is cut: it has {lengths[at]} steps, and others have "
             f"{lengths.max()}; select whole sequences."
+        )
+    if stated is not None and len(lengths) and lengths[0] < stated:
+        raise UserError(
+            f"All sequences of the data set are cut: they have {lengths[0]} steps instead of {stated}; "
+            "select whole sequences."
         )

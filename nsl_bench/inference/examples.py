@@ -200,10 +200,11 @@ def _check_columns(
     benchmark: Benchmark, path: Path, table: pd.DataFrame, wanted: Sequence[str], given: Mapping[str, str]
 ) -> None:
     there = [str(column) for column in table.columns]
+    step = "step, " if benchmark.sequential else ""
     for column in wanted:
         if column not in there:
             raise UserError(
-                f"{path} lacks the column '{column}'; it needs example, slot, one for each of the "
+                f"{path} lacks the column '{column}'; it needs example, {step}slot, one for each of the "
                 f"{len(benchmark.concept_space)} concepts"
                 f"{' and ' + ', '.join(benchmark.metadata) if benchmark.metadata else ''}."
                 f"{did_you_mean(column, there)}"

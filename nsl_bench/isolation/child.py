@@ -82,7 +82,7 @@ class _Channel:
             wire.send(self.socket, {"ask": what, **given})
             reply = wire.receive(self.socket, self.decoder)
         if "error" in reply:
-            kinds = {"track": TrackError, "user": UserError}
+            kinds = {"track": TrackError, "user": UserError, "not_applicable": NotApplicable}
             raise kinds.get(reply["kind"], RuntimeError)(reply["error"])
         return reply["answer"]
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from nsl_bench.code_files import comes_with_us
 from nsl_bench.environments import adapter_spec, entrant, is_environment, tuning
-from nsl_bench.errors import UserError
+from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.adapter import adapter_process
 from nsl_bench.isolation.child import PRELOADED
@@ -372,6 +372,8 @@ def answer(view: View, question: dict[str, Any]) -> dict[str, Any]:
         return {"answer": _answer(view, question)}
     except TrackError as error:
         return {"error": str(error), "kind": "track"}
+    except NotApplicable as error:
+        return {"error": str(error), "kind": "not_applicable"}
     except UserError as error:
         return {"error": str(error), "kind": "user"}
     except Exception as error:  # the question may be anything

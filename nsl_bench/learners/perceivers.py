@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
+from nsl_bench.errors import NotApplicable
 from nsl_bench.learners.view import LabelledImages, Slots, View
 from nsl_bench.perception.training import is_fast_in_bfloat16
 from nsl_bench.types import LabelSpace
@@ -80,7 +80,7 @@ def _pictures(rows: Sequence[Slots], slots: int) -> Pictures:
                 different.append(_sized(image))
             which[row, slot] = known[key]
     if len({image.shape for image in different}) > 1:
-        raise UserError("All images of a task must have the same number of channels.")
+        raise NotApplicable("All images of a task must have the same number of channels.")
     stacked = np.stack(different) if different else np.zeros((0, SIDE, SIDE, 1), np.uint8)
     images = torch.as_tensor(np.ascontiguousarray(np.moveaxis(stacked, 3, 1)))
     return Pictures(torch.as_tensor(which), images.float() / 255)

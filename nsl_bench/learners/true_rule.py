@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError
+from nsl_bench.errors import NotApplicable
 from nsl_bench.guarded.rules import crisp
 from nsl_bench.inference.engines import infer
 from nsl_bench.inference.query import Query
@@ -48,7 +48,7 @@ class TrueRule:
         """Look the rule up.
 
         Raises:
-            UserError: the task has no true rule, or one of its own for each train split.
+            NotApplicable: the task has no true rule, or one of its own for each train split.
         """
         self._rules = (_task(train).true_rule,)
         return self
@@ -81,9 +81,9 @@ class TrueRule:
 def _task(view: View) -> Benchmark:
     task: Benchmark = registry.create("benchmark", view.benchmark_name)
     if not task.true_rule:
-        raise UserError(f"true_rule: the rule that labels the data of {view.benchmark_name} is unknown.")
+        raise NotApplicable(f"true_rule: the rule that labels the data of {view.benchmark_name} is unknown.")
     if task.for_split(1).true_rule != task.for_split(2).true_rule:
-        raise UserError(f"true_rule: {view.benchmark_name} has another rule in each train split.")
+        raise NotApplicable(f"true_rule: {view.benchmark_name} has another rule in each train split.")
     return task
 
 

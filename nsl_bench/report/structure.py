@@ -38,7 +38,7 @@ def over_members(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -
 
     Returns:
         The rows of `summarise` with the column ``tested``: the test task, or the train task itself. Where a
-        learner's sizes are fixed, ``mean`` is NaN.
+        learner cannot take the task, ``mean`` is NaN.
     """
     table = summarise(runs, metrics)
     lacking = not_applicable(runs, [name for name in metrics if name in runs])

@@ -61,7 +61,7 @@ NOT_DEFINED = "not defined"
 """What tables show of a metric that compares with a true rule, where the task has none."""
 
 NOT_APPLICABLE = "not applicable"
-"""What tables show where a learner's sizes are fixed and the test task has others."""
+"""What tables show where a learner cannot take the task."""
 
 _VERSIONS = ("learner_version", "network_version")
 _NOT_APPLICABLE = "not_applicable"
@@ -230,7 +230,7 @@ def not_defined(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) ->
 
 
 def not_applicable(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
-    """The rows of `summarise` that there are not, because a learner's sizes are not those of the test task.
+    """The rows of `summarise` that there are not, because a learner cannot take the task.
 
     Returns:
         One row a setting, learner, shift, percentage and metric, with the number of runs, ``n``.

@@ -67,9 +67,7 @@ def render_wide(
         title = f"{heading_of(setting)}, shift {shift}: {NOT_APPLICABLE}"
         if format != "csv":
             learners = ", ".join(dict.fromkeys(group["learner"]))
-            pieces.append(
-                _under(title, f"{learners}: fixed sizes, which the test task does not have", format)
-            )
+            pieces.append(_under(title, f"{learners}: cannot take this task", format))
     for place, _ in not_defined(runs, metrics).groupby([*SETTING, "shift", "metric"], sort=False):
         *setting, shift, name = map(str, place) if isinstance(place, tuple) else ()
         title = f"{heading_of(setting)}: {METRICS[name].title}, shift {shift}"

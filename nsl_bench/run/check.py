@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench import registry
-from nsl_bench.errors import UserError
+from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.isolation.command import CommandLearner
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Failure, Limits
@@ -26,7 +26,7 @@ from nsl_bench.learners.base import (
 )
 from nsl_bench.learners.command import is_command
 from nsl_bench.learners.view import View
-from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.evaluate import Bench, check_true_rule
 from nsl_bench.run.job import plan
 from nsl_bench.run.mock import MOCKS, mock_views
 from nsl_bench.types import Hypothesis, Track
@@ -85,9 +85,12 @@ def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator
             first = _try(spec, limits, task, printed)
             second = _try(spec, limits, task, printed)
         except Failure as failure:
-            found = [Finding(True, task.name, _told(failure))]
+            found = [Finding(failure.status != "not_applicable", task.name, _told(failure))]
             late = failure.status == "timeout"
             lines = failure.output
+        except NotApplicable as error:
+            found = [Finding(False, task.name, f"not applicable: {error}")]
+            lines = ""
         except UserError as error:
             found = [Finding(True, task.name, str(error))]
             lines = ""
@@ -140,6 +143,7 @@ class _Real:
             about = About(track, "")
             (job,) = plan(self.name, [self._spec], describe=lambda learner: about)
             material = self._bench.material(job)
+            check_true_rule(material)
             validation = None if material.validation is None else material.view(material.validation())
             self._made[track] = material.view(material.train), validation, material.tests()
         return self._made[track]
@@ -147,7 +151,7 @@ class _Real:
 
 def _told(failure: Failure) -> str:
     lines = failure.output.splitlines()
-    return "\n    ".join([f"{failure.status}: {failure}", *lines])
+    return "\n    ".join([f"{failure.status.replace('_', ' ')}: {failure}", *lines])
 
 
 def _shown(printed: str) -> str:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from nsl_bench.perception.network import Network
 
-__all__ = ["Bench", "Outcome", "Setup"]
+__all__ = ["Bench", "Outcome", "Setup", "check_true_rule"]
 
 _KEPT: dict[Part, int] = {"train": 4, "validation": 4, "test": 32}
 """How many parts are kept: learners share a train set in turn, repeats share all the test sets."""
@@ -203,10 +203,7 @@ class Bench:
     @staticmethod
     def _check_applies(learner: Any, material: Material) -> None:
         """Raise if a learner cannot take the task: no rule to be known, or sizes that it cannot change."""
-        if material.track == "known_rules" and not (
-            material.benchmark.true_rule and material.tested.true_rule
-        ):
-            raise NotApplicable(f"{material.tested.name} has no true rule that learners could be handed.")
+        check_true_rule(material)
         if material.test_task is None:
             return
         with blaming("make"):
@@ -392,3 +389,13 @@ class Bench:
             seen = predictions_of(split, source, shift, self.network(job), workers=self.workers)
         digests = image_digests(split, source, shift, workers=self.workers)
         return Data(with_concepts(split, space), shift, seen, content_hash(split, benchmark, digests))
+
+
+def check_true_rule(material: Material) -> None:
+    """Check that the tasks have a true rule, where the track gives it to learners.
+
+    Raises:
+        NotApplicable: they have none.
+    """
+    if material.track == "known_rules" and not (material.benchmark.true_rule and material.tested.true_rule):
+        raise NotApplicable(f"{material.tested.name} has no true rule that learners could be handed.")

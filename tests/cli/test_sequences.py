@@ -106,7 +106,7 @@ def test_images_without_steps_are_refused(tmp_path: Path, rules: Path) -> None:
     ("change", "sentence"),
     [
         (lambda f: f[f["step"] != 2], "sequence 'carries' has step 3, but not step 2; give every step"),
-        (lambda f: f.drop(columns="step"), "lacks the column 'step'"),
+        (lambda f: f.drop(columns="step"), "lacks the column 'step'; it needs example, step, slot, one for"),
         (lambda f: f.assign(step=0), "line 2: step must be a whole number from 1 to 1000; got '0'."),
         (lambda f: f.assign(step="x"), "line 2: step must be a whole number from 1 to 1000; got 'x'."),
         (lambda f: pd.concat([f, f]), "line 10: this slot of the step is given twice."),

@@ -58,6 +58,17 @@ def test_sequences_that_are_cut_or_out_of_order_are_refused(chosen: list[int], s
         nsl_bench.as_sequences(rows.select(chosen))
 
 
+def test_sequences_that_are_all_cut_alike_are_refused(tmp_path: Path) -> None:
+    generate(Recipe(benchmark="parity", size="small", repeats=1), tmp_path / "bits")
+    for place in ("parity", tmp_path / "bits"):
+        rows = nsl_bench.load(place, split="test")
+        cut = rows.filter(lambda step: step < 3, input_columns="step")
+        with pytest.raises(UserError, match="All sequences of the data set are cut: they have 2 steps"):
+            nsl_bench.as_sequences(cut)
+    cut.info.description = ""  # as in data sets of earlier versions
+    assert nsl_bench.as_sequences(cut)["step"][0] == [1, 2]
+
+
 def test_other_data_sets_have_no_sequences() -> None:
     rows = nsl_bench.load("sudoku_4x4", split="test", size=5)
     with pytest.raises(UserError, match="has no column 'sequence'"):

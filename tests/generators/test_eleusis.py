@@ -112,6 +112,21 @@ def test_letters_that_are_missing(tmp_path: Path, options: str, words: str) -> N
         registry.create("source", f"emnist:{tmp_path}{options}", concept_space=symbols(8))
 
 
+def test_digits_that_are_missing(tmp_path: Path) -> None:
+    write_emnist(tmp_path)
+    with pytest.raises(UserError, match=r"has no MNIST files\. Put .* or use the option digits=sklearn\.$"):
+        Emnist(tmp_path, symbols(8))
+    write_mnist(tmp_path, per_digit=2)
+    for which, kind in (("t10k", "test"), ("train", "train")):
+        file = next(tmp_path.glob(f"{which}-labels*"))
+        content = file.read_bytes() if file.suffix != ".gz" else gzip.decompress(file.read_bytes())
+        without = content[:8] + content[8:].replace(b"\x03", b"\x04")
+        file.write_bytes(without if file.suffix != ".gz" else gzip.compress(without))
+        with pytest.raises(UserError, match=f"MNIST's {kind} images in .* lack the digit 3\\.$"):
+            Emnist(tmp_path, symbols(8)).labels("a")
+    assert Emnist(tmp_path, symbols(8), digits="sklearn").labels("a").size
+
+
 def test_letters_are_drawn_where_only_digits_are_real(shared: Path) -> None:
     source = registry.create(
         "source", f"emnist:{shared / 'data/mnist'},letters=drawn", concept_space=symbols(8)

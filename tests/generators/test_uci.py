@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
+import json
 import math
 from pathlib import Path
 
@@ -126,6 +128,76 @@ def test_damaged_files(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "car.arff").write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=words):
         load_table("car", tmp_path)
+
+
+def openml(
+    home: Path, version: int = 1, url: str = "https://www.openml.org/data/v1/download/9/c.arff"
+) -> None:
+    """What `fetch_openml('car', version=1, data_home=home)` keeps, as scikit-learn 1.9 does."""
+    root = home / "openml" / "openml.org"
+    told = {"id": str(40 + version), "name": "car", "version": str(version), "url": url, "status": "active"}
+    kinds = {"maker name": "nominal", "doors": "numeric", "colour": "nominal", "class": "nominal"}
+    columns = [
+        {"name": name, "data_type": kind, "is_target": str(name == "class").lower(), "is_ignore": "false"}
+        for name, kind in kinds.items()
+    ]
+    columns[1]["is_row_identifier"] = "false"
+    for path, content in {
+        f"api/v1/json/data/{told['id']}": json.dumps({"data_set_description": told}),
+        f"api/v1/json/data/features/{told['id']}": json.dumps({"data_features": {"feature": columns}}),
+        "api/v1/json/data/list/data_name/car/limit/2/status/active/": "{}",
+        url.partition(".org/")[2]: ARFF,
+    }.items():
+        file = root / f"{path}.gz"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(gzip.compress(content.encode()))
+
+
+def test_the_cache_of_fetch_openml(folder: Path) -> None:
+    home = folder / "scikit_learn_data"
+    openml(home, 3, "https://openml.org/datasets/0000/0040/dataset_40.arff")
+    openml(home)
+    assert load_table("car", openml=home) == load_table("car", folder)
+    with pytest.raises(UserError, match="exclude each other"):
+        load_table("car", folder, home)
+    with pytest.raises(UserError, match=r"lacks the set 'yeast'; load it once with .*fetch_openml\('yeast'"):
+        registry.create("benchmark", f"uci:set=yeast,openml={home}")
+    root = home / "openml" / "openml.org"
+    file = root / "data" / "v1" / "download" / "9" / "c.arff.gz"
+    file.write_bytes(file.read_bytes()[:40])
+    with pytest.raises(UserError, match=r"c\.arff\.gz cannot be read \(Compressed file ended"):
+        load_table("car", openml=home)
+    file.unlink()
+    with pytest.raises(UserError, match=r"c\.arff\.gz cannot be read \(No such file"):
+        load_table("car", openml=home)
+    (root / "api" / "v1" / "json" / "data" / "features" / "41.gz").write_bytes(gzip.compress(b"{}"))
+    file.write_bytes(gzip.compress(ARFF.encode()))
+    with pytest.raises(UserError, match=r"41\.gz is not an answer of OpenML"):
+        load_table("car", openml=home)
+
+
+def test_the_class_of_openml_need_not_be_the_last_column(tmp_path: Path) -> None:
+    openml(tmp_path)
+    root = tmp_path / "openml" / "openml.org"
+    moved = gzip.compress("\n".join([*ARFF.splitlines()[:2], *_moved()]).encode())
+    (root / "data" / "v1" / "download" / "9" / "c.arff.gz").write_bytes(moved)
+    table = load_table("car", openml=tmp_path)
+    assert table.attributes == ("maker name", "colour", "doors") and table.numeric == (False, False, True)
+    assert table.classes == ("unacc", "acc", "unacc", "acc", "unacc") and table.values[1] == (
+        "fiat",
+        "green",
+        "4",
+    )
+
+
+def _moved() -> list[str]:
+    """ARFF with the class before the last column."""
+    return [
+        *("@attribute 'maker name' {'ford t', fiat}", "@attribute colour {red,green}"),
+        *("@attribute class {unacc,acc}", "@attribute doors integer", "@data"),
+        *("'ford t',red,unacc,2", "fiat,green,acc,4", "fiat,green,unacc,5", "fiat,red,acc,3"),
+        "'ford t',green,unacc,3",
+    ]
 
 
 def test_a_missing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,6 +112,10 @@ def test_a_contest_that_is_not_applicable_is_said(
     pages = tmp_path / "site" / "benchmark"
     assert "Not applicable to: random_forest." in (pages / "more_bits.html").read_text(encoding="utf-8")
     assert "Not applicable" not in (pages / "bits.html").read_text(encoding="utf-8")
+    none = Store(tmp_path / "none")
+    sweep([job for job in jobs if job.learner == "random_forest" and job.test_task], none, Bench(limits=None))
+    with pytest.raises(UserError, match=r"has no run to submit: the learner cannot take more_bits\.$"):
+        write_submission(none, tmp_path / "nothing", contests, name="random_forest", licence="MIT")
     told = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     for name, said in (("bits", "of which there are runs"), ("more_bit", "Did you mean 'more_bits'?")):
         (folder / MANIFEST).write_text(json.dumps({**told, "not_applicable": [name]}), encoding="utf-8")

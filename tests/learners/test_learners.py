@@ -8,7 +8,7 @@ import pytest
 
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError
+from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of
 from nsl_bench.testing import LearnerTests
 from nsl_bench.testing.toy import Patches, PatchSource, patches, view
@@ -180,7 +180,7 @@ def test_an_unknown_rule_learner() -> None:
 def test_knowledge_features_that_a_benchmark_lacks() -> None:
     benchmark = registry.create("benchmark", "follow_suit")
     split = benchmark.generate("train", "small", 1, np.random.default_rng(0))
-    with pytest.raises(UserError, match="follow_suit has no knowledge features"):
+    with pytest.raises(NotApplicable, match="follow_suit has no knowledge features"):
         registry.create("learner", "random_forest_knowledge").fit(view(split, benchmark=benchmark))
 
 

@@ -203,6 +203,10 @@ class _Real(Glyphs):
         return f"{type(self).__name__} {digest.hexdigest()[:16]}"
 
 
+class _Mnist(Mnist):
+    instead = "digits=sklearn"
+
+
 class MnistRanks(_Real):
     """MNIST's digits; half of each are red, half white, and 10 is a 1 beside a 0.
 
@@ -215,7 +219,7 @@ class MnistRanks(_Real):
     citation = "digits of Y. LeCun, C. Cortes and C. J. C. Burges: The MNIST database, 1998"
 
     def __init__(self, root: Path, seed: int) -> None:
-        self._mnist, self._seed = Mnist(root), seed
+        self._mnist, self._seed = _Mnist(root), seed
 
     def _data(self, which: Literal["train", "test"]) -> Digits:
         return self._mnist.digits(which)
@@ -223,6 +227,9 @@ class MnistRanks(_Real):
     def _rows(self, classes: npt.NDArray[np.uint8], concept: str, which: str) -> npt.NDArray[np.int64]:
         digit = int(str(rank_of(concept))[0])
         rows = np.flatnonzero(classes == digit)
+        lacking = [d for d in map(int, str(rank_of(concept))) if not (classes == d).any()]
+        if lacking:
+            raise UserError(f"MNIST's {which} images in {self._mnist.root} lack the digit {lacking[0]}.")
         rows = rows[permutation(len(rows), self._seed, digit, len(which))]
         if rank_of(concept) >= 10:
             rows = rows[: np.count_nonzero(classes == 0)]

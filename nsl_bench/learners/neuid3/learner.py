@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench import cache
-from nsl_bench.errors import UserError
+from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.learners.base import TOLD_THE_ANSWER
 from nsl_bench.learners.neuid3.asp import program, tables
 from nsl_bench.learners.neuid3.induction import Grower, Limits
@@ -238,11 +238,11 @@ def _check_channels(ready: list[Question], data: Data) -> None:
     """Refuse trained tests of images with another number of channels.
 
     Raises:
-        UserError: there are such tests.
+        NotApplicable: there are such tests.
     """
     for one in ready:
         if isinstance(one, Trained) and one.networks.channels != data.images.shape[2]:
-            raise UserError(
+            raise NotApplicable(
                 f"neuid3: the trained test {one.name} requires images of {one.networks.channels} channels; "
                 f"those of this task have {data.images.shape[2]}."
             )

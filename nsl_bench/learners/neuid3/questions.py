@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
+from nsl_bench.errors import NotApplicable
 from nsl_bench.learners.neuid3.networks import SIDE, Networks
 from nsl_bench.learners.neuid3.tests import NeuralTest
 from nsl_bench.learners.view import TrackError, View
@@ -175,7 +175,7 @@ def read(view: View, facts: bool) -> Data:
         facts: whether questions are asked of a perceiver's probabilities, not of images.
 
     Raises:
-        UserError: images of different shapes.
+        NotApplicable: images of different shapes.
         TrackError: the view has neither.
     """
     import torch
@@ -207,7 +207,7 @@ def images_of(view: View) -> Any:
             if found is None:
                 found = np.zeros((len(view), len(example), SIDE, SIDE, image.shape[2]), np.uint8)
             if image.shape[2] != found.shape[4]:
-                raise UserError("neuid3: all images of a task must have the same number of channels.")
+                raise NotApplicable("neuid3: all images of a task must have the same number of channels.")
             if image.shape[:2] != (SIDE, SIDE):
                 image = np.asarray(cv2.resize(image, (SIDE, SIDE), interpolation=cv2.INTER_AREA), np.uint8)
             found[row, slot] = image.reshape(SIDE, SIDE, -1)

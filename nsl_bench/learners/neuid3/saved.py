@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nsl_bench.errors import UserError
+from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.learners.neuid3.networks import Networks
 from nsl_bench.learners.neuid3.questions import Question, Trained
 from nsl_bench.learners.neuid3.tests import FEATURES, NeuralTest
@@ -102,7 +102,7 @@ def _test(kept: dict[str, Any], slots: Sequence[str]) -> tuple[NeuralTest, int]:
         raise ValueError(f"{name} must have two slots")
     missing = [slot for slot in kept["slots"] if slot not in slots]
     if missing:
-        raise UserError(
+        raise NotApplicable(
             f"neuid3: the trained test {name} looks at '{missing[0]}', which this task lacks; its slots are "
             f"{', '.join(slots)}."
         )

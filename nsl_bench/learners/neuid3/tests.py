@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
+from nsl_bench.errors import NotApplicable
 from nsl_bench.learners.view import View
 from nsl_bench.registry import Spec
 
@@ -80,7 +80,7 @@ def neural_tests(view: View, chosen: TestClass) -> list[NeuralTest]:
             and rules without those.
 
     Raises:
-        UserError: "optimal" or "bad" for a task that is not Eleusis.
+        NotApplicable: "optimal" or "bad" for a task that is not Eleusis.
     """
     best = _optimal(view.benchmark_name) if chosen in ("optimal", "bad") else ()
     facts, rules = [], []
@@ -147,7 +147,7 @@ def _values(view: View, slot: int) -> int:
 def _optimal(benchmark: str) -> tuple[str, ...]:
     spec = Spec.parse(benchmark)
     if spec.name != "eleusis":
-        raise UserError(
+        raise NotApplicable(
             f"neuid3: the tests 'optimal' and 'bad' require the task eleusis, whose concepts are known; got "
             f"{benchmark}."
         )
