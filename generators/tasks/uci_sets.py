@@ -120,8 +120,8 @@ def load_table(name: str, folder: Path | None = None, openml: Path | None = None
     if openml is not None:
         if folder is not None:
             raise UserError("uci: folder and openml exclude each other; leave out one.")
-        raw, one, path = _of_openml(name, openml)
-        return _told(_checked(raw, one, path), path)
+        raw, one, file = _of_openml(name, openml)
+        return _told(_checked(raw, one, file), file)
     given = os.environ.get(FOLDER_VARIABLE)
     place = folder or (Path(given) if given else cache.folder("uci"))
     files = [place / f"{stem}{ending}" for stem in one.files for ending in (".arff", ".csv")]

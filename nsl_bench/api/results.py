@@ -384,7 +384,9 @@ def compare(
             )
         sides.append(side.named(() if metric is None else (metric,)))
     if metric is None:
-        images = all("framework_accuracy" in side for side in sides)
+        images = all(
+            "framework_accuracy" in side and side["framework_accuracy"].notna().any() for side in sides
+        )
         metric = "framework_accuracy" if images else "hypothesis_accuracy"
     elif metric not in METRICS:
         raise unknown("metric", metric, METRICS)

@@ -55,6 +55,22 @@ def test_a_report_leaves_it_out_of_comparisons(tmp_path: Path) -> None:
     assert "have no run in common that is applicable to both" in done.output
 
 
+def test_a_comparison_of_runs_on_true_concepts_is_of_the_hypotheses(tmp_path: Path) -> None:
+    results = nsl_bench.evaluate(
+        ["random_forest_knowledge", "majority", "random_forest:trees=3"],
+        "follow_suit",
+        repeats=1,
+        symbolic=True,
+        out=tmp_path / "out",
+        options=Options(limits=None, jobs=1),
+    )
+    compared = results.compare("random_forest:trees=3", "majority")
+    assert len(compared) == 1 and compared["n"].tolist() == [1]
+    words = [str(tmp_path / "out"), "--against", "majority", "--no-curves"]
+    done = CliRunner().invoke(report_command, words, catch_exceptions=False)
+    assert done.exit_code == 0 and "hypothesis accuracy" in done.output.partition("minus majority")[2]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
 def test_it_is_none_in_a_process_of_its_own_either() -> None:
     (job,) = plan("follow_suit", ["random_forest_knowledge"], symbolic=True)

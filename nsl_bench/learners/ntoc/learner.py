@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench import cache
-from nsl_bench.errors import UserError
+from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
 from nsl_bench.learners.ntoc.rules import program
@@ -127,7 +127,8 @@ class NTOC:
         """Pre-train the perceiver, then train it with the circuit.
 
         Raises:
-            UserError: sequences of different lengths, or a table that is too large.
+            UserError: sequences of different lengths.
+            NotApplicable: a table that is too large, or symbols that a given perceiver does not see.
         """
         import torch
 
@@ -138,7 +139,7 @@ class NTOC:
             self._net, values = self._perceiver(train, places.shape[1])
             memory = self.memory or (len(train.memory) if train.memory else 2)
             if math.prod(values) * memory**2 * train.n_labels > _MOST_WEIGHTS:
-                raise UserError(
+                raise NotApplicable(
                     f"ntoc: the table of {train.benchmark_name} would have more than {_MOST_WEIGHTS:,} "
                     f"weights ({len(values)} symbols of {max(values)} values); use a task with fewer images."
                 )
@@ -164,7 +165,7 @@ class NTOC:
         """The pre-trained perceiver, None if it is given, and the number of values of each symbol."""
         if self.perceiver == "given":
             if any(len(symbol) != len(train.concept_space) for symbol in train.symbols):
-                raise UserError(
+                raise NotApplicable(
                     f"ntoc: perceiver=given requires a task whose symbols are the concepts of its images; "
                     f"{train.benchmark_name} has others. Use perceiver=own."
                 )
