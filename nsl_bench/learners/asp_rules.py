@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.errors import UserError
 from nsl_bench.types import LabelSpace
 
 __all__ = [
@@ -35,6 +36,8 @@ Conjunction = Mapping[int, bool]
 _TOKEN = re.compile(r'"[^"]*"|\b[VW]\b')
 _MOST_WEIGHT = 1 << 20
 """Greatest sum of absolute weights of an additive rule; clingo's sums are 32-bit."""
+_CLINGO_LIMIT = (1 << 31) - 1
+"""Greatest sum of weights and bound of a comparison in clingo; half of it is left for each."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +217,21 @@ def binarised(weights: npt.ArrayLike, scale: int = 1000) -> npt.NDArray[np.int64
     return np.rint(given * factor).astype(np.int64)
 
 
+def _whole(given: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Weights or constants of `additive`, refused where clingo's sums of them would not be exact."""
+    numbers = np.asarray(given)
+    if not np.array_equal(numbers, np.rint(numbers)):
+        fault = "whole numbers"
+    elif 2 * float(np.abs(numbers.astype(np.float64)).sum()) > _CLINGO_LIMIT:
+        fault = f"smaller numbers: the sum of their absolute values may be {_CLINGO_LIMIT // 2:,} at most"
+    else:
+        return numbers.astype(np.int64)
+    raise UserError(
+        f"additive needs {fault}. Round weights and constants together with asp_rules.binarised, and answer "
+        "with the rounded ones."
+    )
+
+
 def additive(
     weights: npt.NDArray[np.int64],
     constants: npt.NDArray[np.int64],
@@ -227,7 +245,11 @@ def additive(
         constants: int [labels], added everywhere.
         bodies: a view's `literal_bodies`.
         labels: a view's `label_space`.
+
+    Raises:
+        UserError: a weight is no whole number, or the weights are too large for clingo's sums.
     """
+    weights, constants = (_whole(given) for given in (weights, constants))
     writer = _Writer(bodies)
     n = len(constants)
     for first, second in itertools.combinations(range(n), 2):

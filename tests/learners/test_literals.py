@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from nsl_bench import registry
+from nsl_bench.errors import UserError
 from nsl_bench.inference.crisp import crisp_labels, derived
 from nsl_bench.learners.asp_rules import (
     Conjunction,
@@ -103,10 +104,12 @@ def test_decision_lists_are_exact(name: str, labels: LabelSpace, seed: int) -> N
 
 
 @pytest.mark.parametrize("labels", SPACES.values(), ids=SPACES)
-def test_additive_rules_are_exact(labels: LabelSpace) -> None:
-    made, split, literals = task("eleusis")
+@pytest.mark.parametrize("name", ["follow_suit", "eleusis"])
+@pytest.mark.parametrize("seed", range(6))
+def test_additive_rules_are_exact(name: str, labels: LabelSpace, seed: int) -> None:
+    made, split, literals = task(name)
     values = literals.values(split.concepts, split.metadata)
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(seed)
     weights = binarised(
         random.normal(size=(values.shape[1], len(labels))) * (random.random(values.shape[1]) < 0.3)[:, None]
     )
@@ -115,6 +118,24 @@ def test_additive_rules_are_exact(labels: LabelSpace) -> None:
     written = additive(weights, constants, literals.bodies, labels)
     assert np.array_equal(by_rules(made, split, written, labels), expected)
     assert len(set(expected.tolist())) > 1
+
+
+@pytest.mark.parametrize(
+    ("weights", "constants", "fault"),
+    [
+        ([[0.5, -0.5]], [0, 0], "whole numbers"),
+        ([[1, 2]], [0.25, 0], "whole numbers"),
+        ([[np.nan, 0]], [0, 0], "whole numbers"),
+        ([[10**10, 0]], [0, 0], "smaller numbers"),
+        ([[1, 0]], [-(10**10), 0], "smaller numbers"),
+    ],
+)
+def test_additive_rules_that_would_not_be_exact_are_refused(weights: Any, constants: Any, fault: str) -> None:
+    """Weights were cut to whole numbers, and those beyond 32 bits went into clingo's sums."""
+    labels = LabelSpace(("no", "yes"), (None, "yes"))
+    with pytest.raises(UserError, match=rf"additive needs {fault}.*binarised"):
+        additive(np.array(weights), np.array(constants), [("a",)], labels)
+    assert additive(np.array([[1.0, 2.0]]), np.array([0, 1]), [("a",)], labels)  # whole, though a float
 
 
 def test_sums_of_trees_are_exact() -> None:
