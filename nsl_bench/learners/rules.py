@@ -21,7 +21,7 @@ class Rules:
     """Predicts with the rules of a file; learns nothing.
 
     Args:
-        path: file of ASP rules; its content is part of the version, so other rules are other runs.
+        path: file of ASP rules.
     """
 
     version = "1"
@@ -32,6 +32,7 @@ class Rules:
         if not path.is_file():
             raise UserError(f"rules: the file {path} does not exist; give a file of ASP rules.")
         self._text = read_text(path)
+        # Other rules are other runs.
         self.version = f"{self.version}+{cache.content_key(path)}"
 
     def fit(self, train: View) -> Rules:
