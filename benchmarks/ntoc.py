@@ -298,6 +298,9 @@ def write_page(study: Study, task: str, runs: Mapping[str, pd.DataFrame]) -> Non
                 rows.append(row(study, name, learner, mine))
                 means[learner] = float(percents(mine).mean())
         ahead += _ahead_of_ffnsl(name, means)
+    if not rows:
+        print(f"No runs on {task}: its page stays as it is.", file=sys.stderr)
+        return
     images = "MNIST" if study.mnist else "scikit-learn's digits, where the paper has MNIST"
     page = [
         f"# NTOC on {TITLES[task]}",
