@@ -33,7 +33,7 @@ import numpy as np
 import pandas as pd
 from kept import keep, take
 from nsl_bench.generators.tasks.addition import Addition, sums
-from nsl_bench.generators.tasks.hanoi import PEGS, Hanoi
+from nsl_bench.generators.tasks.hanoi import PEGS, Hanoi, compared
 from nsl_bench.leaderboard.equivalence import Mean, compare_means
 from nsl_bench.leaderboard.published import table as published_table
 
@@ -432,9 +432,7 @@ class AsPublished(ManyComparisons):
         empty = rng.integers(0, PEGS, self.samples)
         rows = np.flatnonzero(rng.random(self.samples) < 0.5)
         drawn[rows, empty[rows]] = BLANK
-        told = np.where(drawn == BLANK, 9, drawn)
-        smaller = np.stack([told[:, p] < told[:, q] for p, q in ((0, 1), (0, 2), (1, 2))], axis=1)
-        return FewLabels(drawn, smaller.astype(np.int64), (2, 2, 2))
+        return compared(drawn)
 
 
 class Redrawn(NTOC):

@@ -20,7 +20,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.registry import Spec
 from nsl_bench.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Split
 
-__all__ = ["MOVES", "PEGS", "Hanoi", "optimal_moves"]
+__all__ = ["MOVES", "PEGS", "Hanoi", "compared", "optimal_moves"]
 
 PEGS = 3
 
@@ -99,6 +99,17 @@ def optimal_moves(disks: int, start: int = 0, goal: int = 2) -> list[tuple[int, 
         (start, goal),
         *optimal_moves(disks - 1, other, goal),
     ]
+
+
+def compared(sizes: npt.NDArray[np.int16]) -> FewLabels:
+    """Samples of comparisons: which of two pegs has the smaller disk.
+
+    Args:
+        sizes: int16 [n, pegs], the disk of each peg; `BLANK` for none, which counts as the largest.
+    """
+    told = np.where(sizes == BLANK, len(_SIZES), sizes)
+    smaller = np.stack([told[:, p] < told[:, q] for p, q in _PAIRS], axis=1)
+    return FewLabels(sizes, smaller.astype(np.int64), (2,) * len(_PAIRS))
 
 
 class Hanoi(Benchmark):
@@ -236,9 +247,7 @@ class Hanoi(Benchmark):
         n = self.samples
         sizes = rng.permuted(np.tile(np.arange(len(_SIZES)), (n, 1)), axis=1)[:, :PEGS].astype(np.int16)
         sizes[rng.random((n, PEGS)) < 1 / (PEGS + 1)] = BLANK
-        told = np.where(sizes == BLANK, len(_SIZES), sizes)
-        smaller = np.stack([told[:, p] < told[:, q] for p, q in _PAIRS], axis=1)
-        return FewLabels(sizes, smaller.astype(np.int64), (2,) * len(_PAIRS))
+        return compared(sizes)
 
     def symbols(self) -> tuple[tuple[str, ...], ...]:
         """The comparisons of pegs that decide the move: the second peg's disk is not larger, or it is."""

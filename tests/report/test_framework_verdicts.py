@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
 
 import pandas as pd
@@ -15,18 +13,10 @@ from nsl_bench.run.job import PROTOCOL, Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
 
 @pytest.fixture(scope="module")
-def verdicts() -> Iterator[ModuleType]:
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        import framework_verdicts  # type: ignore[import-not-found]
-
-        yield framework_verdicts
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+def verdicts(script: Callable[[str], ModuleType]) -> ModuleType:
+    return script("framework_verdicts")
 
 
 @pytest.fixture(scope="module")

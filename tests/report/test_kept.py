@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -13,18 +12,11 @@ from nsl_bench.run.job import Job
 from nsl_bench.run.store import Record, Store
 
 ROOT = Path(__file__).parents[2]
-BENCHMARKS = ROOT / "benchmarks"
 
 
 @pytest.fixture(scope="module")
-def kept() -> Iterator[ModuleType]:
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        import kept  # type: ignore[import-not-found]
-
-        yield kept
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+def kept(script: Callable[[str], ModuleType]) -> ModuleType:
+    return script("kept")
 
 
 def record(repeat: int) -> Record:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
 import pandas as pd
 import pytest
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[ModuleType]:
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        import nsl_page  # type: ignore[import-not-found]
-
-        yield nsl_page
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+def page(script: Callable[[str], ModuleType]) -> ModuleType:
+    return script("nsl_page")
 
 
 def folds(*means: float) -> pd.DataFrame:

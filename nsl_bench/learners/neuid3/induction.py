@@ -70,16 +70,13 @@ def gains(holds: Any, weights: Any, positive: Any) -> Any:
     return gain
 
 
-def held_out_gain(
-    seen: tuple[Any, Any, Any], held_out: tuple[Any, Any, Any], least: float = _LEAST_EXAMPLES
-) -> float:
+def held_out_gain(seen: tuple[Any, Any, Any], held_out: tuple[Any, Any, Any]) -> float:
     """By how much a question lowers the log-loss of examples that its leaves' shares were not counted on.
 
     Args:
         seen: of the train examples at a node, tensors [m]: P(test | path, example), P(path | example), and 1
             for examples of the positive class.
         held_out: the same of the validation examples.
-        least: examples of each class that are added to each leaf, so that no share is 0 or 1.
 
     Returns:
         Bits an example; below 0 if the question makes them less likely.
@@ -90,7 +87,7 @@ def held_out_gain(
     shares = []
     for side in (holds, 1 - holds, torch.ones_like(holds)):
         reach = side * weights
-        shares.append(((reach * positive).sum() + least) / (reach.sum() + 2 * least))
+        shares.append(((reach * positive).sum() + _LEAST_EXAMPLES) / (reach.sum() + 2 * _LEAST_EXAMPLES))
     holds, weights, positive = held_out
     said = holds * shares[0] + (1 - holds) * shares[1]
     right = positive * said + (1 - positive) * (1 - said)
