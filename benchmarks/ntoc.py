@@ -1,18 +1,13 @@
 """NTOC and the baselines on addition and Hanoi beside table 1 of the paper, a page of docs/results for each.
 
-    python benchmarks/ntoc.py --only circuit
-    python benchmarks/ntoc.py --only search
-    python benchmarks/ntoc.py --only redrawn --variant published --mnist FOLDER --repeats 1
-    python benchmarks/ntoc.py --only choose --mnist FOLDER
     python benchmarks/ntoc.py --repeats 10
     python benchmarks/ntoc.py --mnist FOLDER --repeats 10
     python benchmarks/ntoc.py --settings addition_5 hanoi_1 --learners ntoc lstm --repeats 2
+    python benchmarks/ntoc.py --choose --mnist FOLDER
 
-`--only circuit` trains the table circuit alone on simulated digits, of which 90 % are right, and needs no
-image; `--only search` lets the rule search shape it. `--only choose` compares options of the recurrent
-networks, which the paper does not publish, on validation sequences. `--only redrawn` trains NTOC on the
-Tower of Hanoi as the published code does: every pass shows the same windows in other digits and images
-(`--variant`: besides, its train sets, or 32-bit convolutions).
+`--choose` compares options of the recurrent networks, which the paper does not publish, on validation
+sequences. The page of the Tower of Hanoi also shows what `benchmarks/ntoc_redrawn.py` found.
+
 Results are kept in results/ntoc, their records in docs/results/runs/ntoc, too; a second call does only what
 is missing, and pages show all that is there. `--size`, `--test` and `--epochs` make a small try, which needs
 folders of its own (`--results`, `--docs`). A sequence counts as right if all its steps are.
@@ -25,31 +20,25 @@ import itertools
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from kept import keep, take
-from nsl_bench.generators.tasks.addition import Addition, sums
-from nsl_bench.generators.tasks.hanoi import PEGS, Hanoi, compared
+from nsl_bench.generators.tasks.addition import Addition
+from nsl_bench.generators.tasks.hanoi import Hanoi
 from nsl_bench.leaderboard.equivalence import Mean, compare_means
 from nsl_bench.leaderboard.published import table as published_table
 
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source, make_split
-from nsl_bench.learners import perceivers
-from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
-from nsl_bench.learners.ntoc.learner import NTOC
-from nsl_bench.learners.ntoc.search import SearchedCircuit, facts_of, search_epochs
 from nsl_bench.learners.view import View
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
-from nsl_bench.sequences import grid
-from nsl_bench.types import BLANK, FewLabels, Part, Split
 
 MOST_REPEATS = 10
 """Train splits of the paper's table."""
@@ -117,7 +106,7 @@ LEARNERS: Mapping[str, tuple[str, str]] = {
 }
 """Specs of learners, and their names in the paper's table; DeepProbLog there was given the rules.
 
-The learning rates of LSTM and DNC are the better of `--only choose` on addition with MNIST's digits.
+The learning rates of LSTM and DNC are the better of `--choose` on addition with MNIST's digits.
 """
 
 VARIANTS = {
@@ -125,13 +114,13 @@ VARIANTS = {
     "published": "3 and 5 disks, drawn anew, pre-training without two empty pegs",
     "float32": "5 disks, drawn anew, 32-bit convolutions",
 }
-"""What `--only redrawn` can change besides."""
+"""What `benchmarks/ntoc_redrawn.py` can change besides."""
 
 ROWS = {"lstm": ",epochs=30", "dnc": ",epochs=30"}
 """Options on the Tower of Hanoi besides: as many passes as NTOC makes there."""
 
 RATES = ((1e-3, 1e-3), (3e-3, 3e-3), (1e-3, 1e-4), (3e-3, 1e-4))
-"""Learning rates of a recurrent network and of its perceiver that `--only choose` compares."""
+"""Learning rates of a recurrent network and of its perceiver that `--choose` compares."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +158,7 @@ class Study:
 
     @property
     def redrawn(self) -> Path:
-        """The file with what `redrawn` found."""
+        """The file with what `benchmarks/ntoc_redrawn.py` found."""
         return self.docs / "runs" / "ntoc_redrawn.csv"
 
     @property
@@ -333,7 +322,7 @@ def _ahead_of_ffnsl(name: str, means: Mapping[str, float]) -> list[str]:
 
 
 def _redrawn_words(study: Study) -> list[str]:
-    """What `--only redrawn` found, if it ran."""
+    """What `benchmarks/ntoc_redrawn.py` found, if it ran."""
     if not study.redrawn.is_file():
         return []
     found = pd.read_csv(study.redrawn)
@@ -357,7 +346,7 @@ def _redrawn_words(study: Study) -> list[str]:
         "The code that the NTOC authors published draws digits and images of the Tower of Hanoi anew "
         "whenever a sample is read: in pre-training (500 samples, 200 passes) and in training (1,000 "
         "windows, 30 passes). The settings above keep 500 samples and 1,000 windows, as the paper says. "
-        "`python benchmarks/ntoc.py --only redrawn --variant NAME` trains NTOC as the code does. It also "
+        "`python benchmarks/ntoc_redrawn.py --variant NAME` trains NTOC as the code does. It also "
         "draws test images from the train images, which the last column shows. Where it still differs from "
         "the paper, the reason is not known: neither the published train sets, nor 32-bit convolutions, nor "
         "train images explain it.",
@@ -390,211 +379,27 @@ def choose(study: Study, settings: Sequence[str], learners: Sequence[str], epoch
     print(pd.DataFrame(rows).to_markdown(index=False))
 
 
-class ManyComparisons(Hanoi):
-    """The Tower of Hanoi with as many samples for pre-training as 200 passes show if all are drawn anew."""
-
-    samples = 100_000
-
-
-class AsPublished(ManyComparisons):
-    """The Tower of Hanoi as the published code draws train sets by default.
-
-    In half of the samples for pre-training a peg is empty, never two. Windows are those of towers of 3 and
-    of 5 disks, as many of each as it has states.
-    """
-
-    _FEW = 3
-
-    def generate(
-        self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
-    ) -> Split:
-        """Windows of both towers; a tower of 3 disks has blank slots above them."""
-        whole = super().generate(part, size, repeat, rng, exclude)
-        if part != "train":
-            return whole
-        few = Hanoi(self._FEW, self.window).generate(part, size, repeat, rng)
-        states = [2**disks - 1 for disks in (self._FEW, self.disks)]
-        of_few = rng.random(whole.n_sequences)[whole.sequences] < states[0] / sum(states)
-        concepts = np.full((len(few), PEGS, self.disks), BLANK, np.int16)
-        concepts[:, :, : self._FEW] = few.concepts.reshape(len(few), PEGS, self._FEW)
-        return replace(
-            whole,
-            concepts=np.where(of_few[:, None], concepts.reshape(len(few), -1), whole.concepts),
-            labels=np.where(of_few, few.labels, whole.labels),
-            metadata={
-                name: np.where(of_few, few.metadata[name], own) for name, own in whole.metadata.items()
-            },
-        )
-
-    def few_labels(self, rng: np.random.Generator) -> FewLabels:
-        """Three disks on the pegs, or two of them and an empty peg."""
-        drawn = rng.permuted(np.tile(np.arange(9, dtype=np.int16), (self.samples, 1)), axis=1)[:, :PEGS]
-        empty = rng.integers(0, PEGS, self.samples)
-        rows = np.flatnonzero(rng.random(self.samples) < 0.5)
-        drawn[rows, empty[rows]] = BLANK
-        return compared(drawn)
-
-
-class Redrawn(NTOC):
-    """NTOC to which every pass shows the same windows in other digits and other images of them.
-
-    The train set holds the windows of all passes. What its first sequences are is kept.
-    """
-
-    def __init__(self, sequences: int, passes: int, seed: int) -> None:
-        super().__init__(epochs=passes, pretraining=1, seed=seed)
-        self._n = sequences
-
-    def _sequences(self, train: View) -> Any:
-        import torch
-
-        rows = grid(train.steps)
-        before = np.asarray(train.metadata["previous"])
-        blank = np.array([[image is None for image in images] for images in train.images])
-        windows = [(*train.labels[r].tolist(), *before[r].tolist(), blank[r].tobytes()) for r in rows]
-        alike: dict[tuple[Any, ...], list[int]] = {}
-        for number, window in enumerate(windows):
-            alike.setdefault(window, []).append(number)
-        rng = np.random.default_rng(self.seed)
-        drawn = [rng.choice(alike[window], self.epochs) for window in windows[: self._n]]
-        return torch.as_tensor(rows[np.stack(drawn, axis=1)])
-
-
-def redrawn(study: Study, settings: Sequence[str], variant: str, passes: int = 30) -> None:
-    """Print the sequence accuracy of NTOC on the Tower of Hanoi with digits that are drawn anew."""
-    if variant == "float32":
-        perceivers.is_fast_in_bfloat16 = lambda _: False  # type: ignore[assignment]
-    before = pd.read_csv(study.redrawn) if study.redrawn.is_file() else pd.DataFrame({"variant": []})
-    before, rows = before[before["variant"] != variant], []
-    for repeat in range(1, study.repeats + 1):
-        clock = time.process_time()
-        task = AsPublished() if variant == "published" else ManyComparisons()
-        n = int(study.size or Hanoi.sizes["large"])
-        source = make_source(task, study.source)
-        train = View(
-            make_split(task, source, "train", str(n * passes), repeat), task, "few_labels", source=source
-        )
-        learner = Redrawn(n, study.epochs or passes, repeat).fit(train)
-        spent = (time.process_time() - clock) / 60
-        for name in settings:
-            for spec in study.tests(SETTINGS[name]):
-                tested = registry.create("benchmark", spec)
-                found: dict[str, object] = {"variant": variant, "setting": name, "test": spec}
-                found["repeat"] = repeat
-                for images, part, last in (("", "test", repeat), (" seen", "train", study.repeats + repeat)):
-                    split = make_split(tested, source, part, str(tested.test_size), last)
-                    view = View(split, tested, "few_labels", source=source, labelled=False)
-                    right = learner.predict_proba(view).argmax(axis=1) == split.labels
-                    found[f"steps{images}"] = right.mean()
-                    found[f"sequences{images}"] = right.reshape(split.n_sequences, -1).all(axis=1).mean()
-                rows.append({**found, "CPU min": spent})
-                print(rows[-1], flush=True)
-                study.redrawn.parent.mkdir(parents=True, exist_ok=True)
-                pd.concat([before, pd.DataFrame(rows)]).to_csv(study.redrawn, index=False)
-    print(pd.DataFrame(rows).to_markdown(index=False))
-
-
-def simulated(n: int, steps: int, right: float, seed: int) -> tuple[Any, Any]:
-    """Probabilities [n, steps, 2, 10] of digits of which a share is right, and labels [n, steps]."""
-    import torch
-
-    rng = np.random.default_rng(seed)
-    digits = rng.integers(0, 10, (n, steps, 2))
-    wrong = rng.random(digits.shape) >= right
-    shown = np.where(wrong, (digits + rng.integers(1, 10, digits.shape)) % 10, digits)
-    probabilities = np.full((*digits.shape, 10), (1 - right) / 9)
-    np.put_along_axis(probabilities, shown[..., None], right, axis=-1)
-    return torch.as_tensor(probabilities).float(), torch.as_tensor(sums(digits)).long()
-
-
-def circuit(epochs: int, n: int = 10_000, right: float = 0.9, rounds: int = 0) -> None:
-    """Train the circuit alone, searched if there are rounds; print how long it takes to find the rule."""
-    import torch
-
-    torch.set_num_threads(1)
-    seen, labels = simulated(n, 3, right, 0)
-    table = (SearchedCircuit if rounds else TableCircuit)((10, 10), 10, 2)
-    traces = Traces(torch.arange(2 * n).reshape(n, 2), 2, 0.01, 0)
-    worlds = _worlds(table, seen)
-    order = torch.Generator().manual_seed(0)
-    clock = time.perf_counter()
-    for epoch in range(1, epochs + 1):
-        if isinstance(table, SearchedCircuit) and epoch - 1 in search_epochs(epochs, rounds):
-            start = torch.tensor([1.0, 0.0]).expand(n, 1, 2)
-            memory = literals(torch.cat([start, traces.state["value"]], dim=1))
-            ends = (memory.flatten(0, 1), torch.cat([memory[:, 1:], 0 * memory[:, :1]], dim=1).flatten(0, 1))
-            found = table.search(facts_of(worlds.flatten(0, 1), ends[0], labels.flatten(), ends[1]))
-            print(f"{found.count} of {found.allowed.size} worlds after {found.splits} splits", flush=True)
-        for rows in torch.split(torch.randperm(n, generator=order), 256):
-            latent = traces.take(rows)
-            first = torch.tensor([1.0, 0.0]).expand(len(rows), 1, 2)
-            memory = literals(torch.cat([first, latent], dim=1))
-            went = torch.cat([memory[:, 1:], torch.zeros_like(memory[:, :1])], dim=1)
-            passed = table.explain(
-                worlds[rows].flatten(0, 1),
-                memory.flatten(0, 1),
-                labels[rows].flatten(),
-                went.flatten(0, 1),
-                flow=True,
-            )
-            (passed.symbols - passed.joint).mean().backward()
-            traces.move(rows, latent.grad)
-            table.learn(passed.flow, 0.02)
-        if epoch % 5 == 0:
-            print(f"{epoch} epochs, {time.perf_counter() - clock:.1f} s: {_judged(table)}", flush=True)
-
-
-def _worlds(table: TableCircuit, seen: Any) -> Any:
-    """Tensor [n, steps, worlds]."""
-    symbols = [literals(seen[:, :, slot].flatten(0, 1)) for slot in range(2)]
-    return table.worlds_of(symbols).reshape(*seen.shape[:2], -1)
-
-
-def _judged(table: TableCircuit) -> str:
-    """Wrong entries, and sequence accuracy on true digits."""
-    import torch
-
-    best = table.theta.flatten(2).argmax(dim=2)
-    total = torch.tensor([[a + b + c for c in (0, 1)] for a in range(10) for b in range(10)])
-    words = [f"{int((best != total % 10 * 2 + total // 10).sum())} of 200 entries wrong"]
-    for steps in (3, 5, 20):
-        seen, labels = simulated(1000, steps, 1.0, 1)
-        said = table.run(_worlds(table, seen), torch.tensor([1.0, 0.0]).expand(1000, 2)).argmax(dim=2)
-        words.append(f"L={steps} {float((said == labels).all(dim=1).float().mean()):.3f}")
-    return ", ".join(words)
-
-
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--only", choices=["circuit", "search", "choose", "redrawn"], help="one part; see above"
-    )
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, help="all unless given")
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=[*LEARNERS])
-    parser.add_argument("--variant", choices=VARIANTS, default="redrawn", help="of --only redrawn")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--size", help="train sequences, the paper's unless given")
     parser.add_argument("--test", type=int, help="test sequences")
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--mnist", type=Path, help="folder of MNIST")
+    parser.add_argument("--choose", action="store_true", help="compare options of LSTM and DNC")
     parser.add_argument("--page", action="store_true", help="write the page from what is there")
     parser.add_argument("--results", type=Path, default=Path("results/ntoc"))
     parser.add_argument("--docs", type=Path, default=Path("docs/results"))
     given = vars(parser.parse_args())
-    only, settings, learners, variant = (
-        given.pop(name) for name in ("only", "settings", "learners", "variant")
-    )
+    settings, learners, chooses = (given.pop(name) for name in ("settings", "learners", "choose"))
     study = Study(**given)
-    if only in ("circuit", "search"):
-        circuit(study.epochs or 40, rounds=3 if only == "search" else 0)
-    elif only == "choose":
+    if chooses:
         choose(study, settings or [*SETTINGS], learners)
-    elif only == "redrawn":
-        hanoi = [name for name in settings or SETTINGS if SETTINGS[name].task == "hanoi"]
-        redrawn(study, hanoi, variant)
     else:
         study_pages(study, settings or [*SETTINGS], learners)
 
