@@ -49,7 +49,7 @@ def circuit(epochs: int, n: int = 10_000, right: float = 0.9, rounds: int = 0) -
     for epoch in range(1, epochs + 1):
         if isinstance(table, SearchedCircuit) and epoch - 1 in search_epochs(epochs, rounds):
             start = torch.tensor([1.0, 0.0]).expand(n, 1, 2)
-            memory = literals(torch.cat([start, traces.state["value"]], dim=1))
+            memory = literals(torch.cat([start, traces.take(torch.arange(n)).detach()], dim=1))
             ends = (memory.flatten(0, 1), torch.cat([memory[:, 1:], 0 * memory[:, :1]], dim=1).flatten(0, 1))
             found = table.search(facts_of(worlds.flatten(0, 1), ends[0], labels.flatten(), ends[1]))
             print(f"{found.count} of {found.allowed.size} worlds after {found.splits} splits", flush=True)
