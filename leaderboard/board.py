@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench import registry
 from nsl_bench.errors import UserError
 from nsl_bench.metrics import METRICS
 from nsl_bench.run.dials import Dials
@@ -31,15 +32,24 @@ from .submission import MANIFEST
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AREAS", "FRONT", "SUBMISSIONS", "Area", "Board", "Entry", "Rank", "read_board"]
+__all__ = ["AREAS", "FRONT", "SUBMISSIONS", "Area", "Board", "Entry", "Rank", "areas_of", "read_board"]
 
 AREAS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time")
 """The metrics of the overview."""
+
+_OF_SEQUENCES = ("hypothesis_sequence_accuracy", "sequence_accuracy", "effective_image_accuracy")
 
 FRONT = ("atoms", "learning_time")
 """What a Pareto front weighs against the metric that ranks."""
 
 _LONGEST_SLUG = 60
+
+
+def areas_of(contest: Contest) -> tuple[str, ...]:
+    """The metrics of a contest: those of the overview, and those of sequences where its task has them."""
+    if not registry.create("benchmark", contest.tested).sequential:
+        return AREAS
+    return (*AREAS[:2], *_OF_SEQUENCES, *AREAS[2:])
 
 
 @dataclass(frozen=True)

@@ -190,13 +190,19 @@ def _plain(text: str) -> str:
     return " ".join(text.translate(str.maketrans(table)).split())
 
 
+_TOLD = (
+    *("hypothesis_accuracy", "hypothesis_sequence_accuracy", "framework_accuracy", "sequence_accuracy"),
+    *("brier_score", "atoms", "learning_time"),
+)
+"""Metrics in the comment on a submission, where it has them."""
+
+
 def _table(runs: Sequence[ScoredRun]) -> str:
     import pandas as pd
 
     rows = [{"contest": r.contest, "network": _plain(r.network), "runs": r.run, **r.metrics} for r in runs]
-    shown = ["hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time"]
     frame = pd.DataFrame(rows)
-    columns = [name for name in shown if name in frame]
+    columns = [name for name in _TOLD if name in frame]
     table = frame.groupby(["contest", "network"], as_index=False).agg(
         {"runs": "count", **dict.fromkeys(columns, "mean")}
     )

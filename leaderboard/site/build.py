@@ -21,7 +21,7 @@ from nsl_bench.metrics import METRICS
 from nsl_bench.report.line_styles import learner_slots, line_slots
 from nsl_bench.workers import spread
 
-from ..board import AREAS, FRONT, Board
+from ..board import AREAS, FRONT, Board, areas_of
 from ..contests import Contest
 from ..entries import Entry
 from ..likeness import Likeness, likenesses
@@ -168,6 +168,7 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
             "contest.html",
             f"benchmark/{contest.name}.html",
             contest=contest,
+            areas=areas_of(contest),
             task=registry.create("benchmark", contest.task),
             tested=registry.create("benchmark", contest.tested),
             tracks=[_track(board, contest, track) for track in board.tracks(contest)],
@@ -259,7 +260,7 @@ def _track(board: Board, contest: Contest, track: str) -> dict[str, Any]:
             {
                 "entry": e,
                 "rank": board.rank(e, contest),
-                "areas": {m: board.area(e, contest, m) for m in AREAS},
+                "areas": {m: board.area(e, contest, m) for m in areas_of(contest)},
                 "runs": sum(length > 0 for _, length in e.spans[contest.name]),
                 "of": len(contest.cells_of(track)),
                 "failures": e.failures(contest),
@@ -311,14 +312,14 @@ def _mean(board: Board, entry: Entry, contest: Contest, metric: str) -> float:
 
 
 def _curves(board: Board, contest: Contest, folder: Path) -> Iterator[_Curve]:
-    """The curves of a contest: each metric of the overview over each shift."""
+    """The curves of a contest: each of its metrics over each shift."""
     entries = [e for e in board.of(contest) if e.track != "symbolic" and e.whole(contest)]
     entries.sort(key=lambda e: -_mean(board, e, contest, board.main_metric(e.track)))
     entries = entries[:_MOST_LINES]
     slots = _slots(board)
     published = ffnsl2023(contest.benchmark)
     for shift in contest.shifts:
-        for metric in AREAS:
+        for metric in areas_of(contest):
             series = [
                 Series(e.title, tuple(point[:3] for point in e.curve(contest, shift, metric)), slots[e.slug])
                 for e in entries

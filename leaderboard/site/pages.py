@@ -12,7 +12,7 @@ import numpy as np
 from nsl_bench.metrics import METRICS
 from nsl_bench.shift import STANDARD
 
-from ..board import AREAS, Board
+from ..board import AREAS, Board, areas_of
 from ..contests import Cell, Contest
 from ..entries import NAMES, Area, Entry
 from ..score_report import Spread
@@ -171,8 +171,8 @@ def learner_page(
         contest,
         rank.rank,
         rank.of,
-        {metric: board.area(entry, contest, metric) for metric in AREAS},
-        {m: entry.spreads[contest.name, m] for m in AREAS if (contest.name, m) in entry.spreads},
+        {metric: board.area(entry, contest, metric) for metric in areas_of(contest)},
+        {m: entry.spreads[contest.name, m] for m in areas_of(contest) if (contest.name, m) in entry.spreads},
         entry.failures(contest),
         command,
         list(_points(entry, contest, records)),
@@ -193,7 +193,7 @@ def _points(
         members = groups[shift, percent]
         mine = values[[place[cell] for cell, _ in members]]
         means = {}
-        for metric in AREAS:
+        for metric in areas_of(contest):
             column = mine[:, NAMES.index(metric)]
             known = column[~np.isnan(column)]
             if len(known):

@@ -103,3 +103,12 @@ def test_scores_are_those_of_longer_sequences(played: Played) -> None:
     lines = (played.accepted / "autumn--adds-up" / "scores.jsonl").read_text().splitlines()
     (metrics,) = [line["metrics"] for line in map(json.loads, lines) if "run" in line]
     assert metrics["sequence_accuracy"] <= metrics["framework_accuracy"]
+
+
+def test_the_site_shows_the_accuracy_of_sequences(played: Played, tmp_path: Path) -> None:
+    right(call("leaderboard", "build", "--submissions", played.accepted, "--out", tmp_path, *played.board))
+    pages = ["index.html", "benchmark/autumn--sums.html", "learner/autumn-adds-up.html"]
+    index, contest, learner = ((tmp_path / page).read_text(encoding="utf-8") for page in pages)
+    assert "effective image accuracy" in contest and "sequence accuracy" in learner
+    assert "12 sequences of addition" in contest and "20 sequences, 1 train splits" in contest
+    assert "sequence accuracy" not in index
