@@ -110,6 +110,8 @@ def means(board: Board, contest: Contest) -> pd.DataFrame:
         for metric, words in COMPARED.items():
             values = entry.repeats(contest, metric)
             row[words] = f"{values.mean():.3g}" if len(values) else ""
+        seen = entry.repeats(contest, "learner_concept_accuracy")
+        row["accuracy of its concepts"] = f"{seen.mean():.3g}" if len(seen) else ""
         row["failed runs"] = entry.failures(contest)
         rows.append(row)
     return pd.DataFrame(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +32,7 @@ from .submission import MANIFEST
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AREAS", "FRONT", "SUBMISSIONS", "Area", "Board", "Entry", "Rank", "areas_of", "read_board"]
+__all__ = ["AREAS", "FRONT", "SUBMISSIONS", "Area", "Board", "Entry", "Rank", "read_board"]
 
 AREAS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time")
 """The metrics of the overview."""
@@ -42,14 +42,9 @@ _OF_SEQUENCES = ("hypothesis_sequence_accuracy", "sequence_accuracy", "effective
 FRONT = ("atoms", "learning_time")
 """What a Pareto front weighs against the metric that ranks."""
 
+_OF_CONCEPTS = ("learner_concept_accuracy", "concept_collapse")
+
 _LONGEST_SLUG = 60
-
-
-def areas_of(contest: Contest) -> tuple[str, ...]:
-    """The metrics of a contest: those of the overview, and those of sequences where its task has them."""
-    if not registry.create("benchmark", contest.tested).sequential:
-        return AREAS
-    return (*AREAS[:2], *_OF_SEQUENCES, *AREAS[2:])
 
 
 @dataclass(frozen=True)
@@ -81,6 +76,21 @@ class Board:
     def n_runs(self) -> int:
         """The number of scored runs."""
         return sum(length > 0 for e in self.entries for spans in e.spans.values() for _, length in spans)
+
+    def areas_of(self, contest: Contest) -> tuple[str, ...]:
+        """The metrics of a contest: the overview's, and those of sequences or concepts where it has them."""
+        return self._areas[contest.name]
+
+    @cached_property
+    def _areas(self) -> Mapping[str, tuple[str, ...]]:
+        columns = [NAMES.index(metric) for metric in _OF_CONCEPTS]
+        found = {}
+        for contest in self.contests:
+            more = _OF_SEQUENCES if registry.create("benchmark", contest.tested).sequential else ()
+            if any(not np.isnan(e.values[contest.name][:, columns]).all() for e in self.of(contest)):
+                more = (*more, *_OF_CONCEPTS)
+            found[contest.name] = (*AREAS[:2], *more, *AREAS[2:])
+        return found
 
     def of(self, contest: Contest, track: str | None = None) -> list[Entry]:
         """The entries of a contest."""

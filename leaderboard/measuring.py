@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from nsl_bench import registry
 from nsl_bench.metrics import METRICS, Answers, compute
+from nsl_bench.run.concepts import concept_scores
 from nsl_bench.run.statistics import interval, padded
 from nsl_bench.sequences import joined, mean_of
 from nsl_bench.types import Hypothesis, one_hot
@@ -26,7 +27,7 @@ from .predictions import Predicted
 from .reading import Run
 from .score_report import Look, Spread
 from .shown import packed, shown
-from .truth import images_shown, majority, sequences_of_run, shifted, test_number, truth
+from .truth import images_shown, majority, sequences_of_run, shifted, test_number, true_concepts, truth
 
 __all__ = ["PROBABILISTIC", "Numbers"]
 
@@ -91,6 +92,11 @@ class Numbers:
             record=mine,
         )
         mine.update(compute({name: m for name, m in METRICS.items() if "rules" in m.needs}, answered))
+
+    def add_concepts(self, run: Run, concepts: npt.NDArray[np.int8]) -> None:
+        """Add the concepts that a learner returned, int8 [n * slots]."""
+        right = true_concepts(run.job, *self._places[run.id])
+        self.metrics[run.id].update(concept_scores(concepts.reshape(right.shape), right))
 
     def impute(self, run: Run) -> None:
         """Add a failed run."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,11 +21,12 @@ import numpy.typing as npt
 from nsl_bench.declared import quoted
 from nsl_bench.guarded.call import Advice, Allowance
 from nsl_bench.guarded.memory import own_data
+from nsl_bench.types import BLANK
 
 from .safe_files import LIMITS, Limits, Rejected
-from .submission import EVALUATIONS, PREDICTIONS
+from .submission import CONCEPTS, EVALUATIONS, PREDICTIONS
 
-__all__ = ["DAMAGED", "READING", "Predicted", "contradictions", "read_predictions", "rows_of"]
+__all__ = ["DAMAGED", "READING", "Predicted", "Sizes", "contradictions", "read_predictions", "rows_of"]
 
 READING = Allowance(600.0, 4 << 30)
 """What reading the predictions of an accepted submission may take."""
@@ -40,7 +42,7 @@ _VALUES = ["predicted", "probabilities"]
 _MAGIC = b"PAR1"
 _FOOTER_BYTES = 64 * 1024
 _FOOTER_BYTES_A_RUN = 2048
-_GROUPS_A_RUN = 2
+_GROUPS_A_RUN = 3
 _NAME_BYTES = 512
 """Of the run and the evaluation of a row, unpacked."""
 
@@ -49,6 +51,29 @@ _VALUE_BYTES = 16
 
 _ROUNDING = 1e-3
 """Probabilities that are rounded to 12 bits, and whose sums are, differ by less."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How long the lists of a run's rows are.
+
+    Attributes:
+        examples: number of test examples.
+        labels: number of labels.
+        slots: number of slots of an example.
+        concepts: number of concepts that an image can show.
+    """
+
+    examples: int
+    labels: int
+    slots: int
+    concepts: int
+
+    def of(self, evaluation: str) -> tuple[int, int]:
+        """How many labels or concepts a row has, and how many probabilities each."""
+        if evaluation == CONCEPTS:
+            return self.examples * self.slots, 0
+        return self.examples, self.labels
 
 
 def contradictions(predicted: Predicted) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
@@ -77,7 +102,7 @@ def contradictions(predicted: Predicted) -> tuple[npt.NDArray[np.bool_], npt.NDA
 
 
 def rows_of(path: str | Path, batch_rows: int = 64) -> Iterator[tuple[str, str, Predicted]]:
-    """The rows of an accepted submission's predictions, without checks.
+    """The rows of an accepted submission's predictions, without checks; no concepts.
 
     Yields:
         Run, evaluation, int8 [n] and float32 [n, labels].
@@ -89,13 +114,15 @@ def rows_of(path: str | Path, batch_rows: int = 64) -> Iterator[tuple[str, str, 
             runs, evaluations = batch["run"].to_pylist(), batch["evaluation"].to_pylist()
             lists = [(batch[name].offsets.tolist(), batch[name].values.to_numpy()) for name in _VALUES]
             for row, (run, evaluation) in enumerate(zip(runs, evaluations, strict=True)):
+                if evaluation == CONCEPTS:
+                    continue
                 labels, numbers = (values[places[row] : places[row + 1]] for places, values in lists)
                 yield run, evaluation, (labels, numbers.reshape(len(labels), -1) if len(numbers) else None)
 
 
 def read_predictions(
     folder: Path,
-    sizes: Mapping[str, tuple[int, int]],
+    sizes: Mapping[str, Sizes],
     limits: Limits = LIMITS,
     ignored: Collection[str] = (),
 ) -> Iterator[tuple[str, str, Predicted]]:
@@ -103,12 +130,12 @@ def read_predictions(
 
     Args:
         folder: the submission's folder.
-        sizes: numbers of test examples and of labels, by run.
+        sizes: how long the lists of each run are.
         limits: resource limits.
         ignored: runs whose rows are skipped; row groups with such runs only are not unpacked.
 
     Yields:
-        Run, evaluation, int8 [n] and float32 [n, labels].
+        Run, evaluation, int8 [n] and float32 [n, labels]; of concepts, int8 [n * slots] and None.
 
     Raises:
         Rejected: wrong columns, duplicate rows or rows of unknown runs, lists of wrong length, unknown
@@ -125,10 +152,10 @@ def read_predictions(
                 rows = file.names(group)
                 wanted = [_is_wanted(row, sizes, ignored, seen) for row in rows]
                 if any(wanted):
-                    file.check_values(group, [sizes[run] for run, _ in rows if run in sizes])
+                    file.check_values(group, [sizes[run].of(what) for run, what in rows if run in sizes])
                     for (run, evaluation), columns in file.values(group, rows, wanted):
                         what = f"{evaluation} of the run {run}"
-                        yield run, evaluation, _predicted(*columns, *sizes[run], what)
+                        yield run, evaluation, _predicted(*columns, sizes[run], evaluation, what)
     except MemoryError as error:  # pyarrow's is one, too
         raise Rejected(
             f"{PREDICTIONS} takes more than {limits.group_bytes / 1024**2:,.0f} MB to unpack one row group; "
@@ -140,7 +167,7 @@ def read_predictions(
 
 def _is_wanted(
     row: tuple[Any, Any],
-    sizes: Mapping[str, tuple[int, int]],
+    sizes: Mapping[str, Sizes],
     ignored: Collection[str],
     seen: set[tuple[str, str]],
 ) -> bool:
@@ -150,10 +177,10 @@ def _is_wanted(
         return False
     if run not in sizes:
         raise Rejected(f"{PREDICTIONS}: the row of {quoted(run)} belongs to no run.")
-    if evaluation not in EVALUATIONS:
+    if evaluation not in (*EVALUATIONS, CONCEPTS):
         raise Rejected(
             f"{PREDICTIONS}: the evaluation of the run {run} must be one of "
-            f"{', '.join(EVALUATIONS)}; got {quoted(evaluation)}."
+            f"{', '.join((*EVALUATIONS, CONCEPTS))}; got {quoted(evaluation)}."
         )
     if row in seen:
         raise Rejected(f"{PREDICTIONS}: the {evaluation} predictions of the run {run} are given twice.")
@@ -288,7 +315,7 @@ class _Opened:
 
         Args:
             group: its number.
-            sizes: number of test examples and of labels of each run of a contest in it.
+            sizes: of each row of a contest's run in it: how many labels, and how many probabilities each.
 
         Raises:
             Rejected: more than the rows can have.
@@ -369,22 +396,27 @@ def _held(room: int) -> Iterator[None]:
             resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-def _predicted(labels: Any, numbers: Any, n: int, k: int, what: str) -> Predicted:
+def _predicted(labels: Any, numbers: Any, sizes: Sizes, evaluation: str, what: str) -> Predicted:
+    n, k = sizes.of(evaluation)
+    things, least, most = "labels", -2, k
+    if evaluation == CONCEPTS:
+        things, least, most = "concepts", BLANK, sizes.concepts
     found = (0 if labels is None else len(labels), n * k if numbers is None else len(numbers))
     if found != (n, n * k):
         raise Rejected(
-            f"{PREDICTIONS}, {what}: must have {n} labels and {n * k} probabilities; "
+            f"{PREDICTIONS}, {what}: must have {n} {things} and {n * k} probabilities; "
             f"got {found[0]} and {found[1]}."
         )
     if labels.null_count or (numbers is not None and numbers.null_count):
         raise Rejected(f"{PREDICTIONS}, {what}: values are missing.")
     predicted = labels.to_numpy()
-    bad = (predicted < -2) | (predicted >= k)
+    bad = (predicted < least) | (predicted >= most)
     if bad.any():
         raise Rejected(
-            f"{PREDICTIONS}, {what}: labels must be between -2 and {k - 1}; got {int(predicted[bad][0])}."
+            f"{PREDICTIONS}, {what}: {things} must be between {least} and {most - 1}; "
+            f"got {int(predicted[bad][0])}."
         )
-    return predicted, None if numbers is None else _checked(numbers.to_numpy().reshape(n, k), what)
+    return predicted, _checked(numbers.to_numpy().reshape(n, k), what) if numbers is not None and k else None
 
 
 def _checked(probabilities: npt.NDArray[np.float32], what: str) -> npt.NDArray[np.float32]:

@@ -192,7 +192,7 @@ def _plain(text: str) -> str:
 
 _TOLD = (
     *("hypothesis_accuracy", "hypothesis_sequence_accuracy", "framework_accuracy", "sequence_accuracy"),
-    *("brier_score", "atoms", "learning_time"),
+    *("learner_concept_accuracy", "concept_collapse", "brier_score", "atoms", "learning_time"),
 )
 """Metrics in the comment on a submission, where it has them."""
 

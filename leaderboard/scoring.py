@@ -26,14 +26,14 @@ from nsl_bench.run.job import Job
 
 from .contests import Cell, Contest, contest_of, incomplete
 from .measuring import Numbers
-from .predictions import Predicted, contradictions, read_predictions
+from .predictions import Predicted, Sizes, contradictions, read_predictions
 from .reading import Run, read_manifest, read_runs
 from .rounds.model import By, Round
 from .rules import check_rules, judge_rules, listed
 from .safe_files import LIMITS, Limits, Rejected, opened
 from .score_report import ScoredRun, ScoreReport, Spread
-from .submission import MANIFEST, PREDICTIONS, Manifest
-from .truth import PARTS, hashes_of, truth
+from .submission import CONCEPTS, MANIFEST, PREDICTIONS, Manifest
+from .truth import PARTS, concepts_of, hashes_of, truth
 
 __all__ = ["score"]
 
@@ -139,7 +139,7 @@ def _take(folder: Path, manifest: Manifest, found: Round, limits: Limits, by: By
     if checked.problems:
         return ScoreReport(manifest.name, checked.problems, checked.notes, manifest=manifest)
     stage(_READING, limits.seconds)
-    contrary = [share for _, _, _, share in rows_in(folder, checked, limits)]
+    contrary = [share for _, said, _, share in rows_in(folder, checked, limits) if said != CONCEPTS]
     check_rules(checked.entered, limits, began + limits.seconds)
     taken = f"{len(checked.entered)} runs; they are scored when the round {found.name} is revealed."
     notes = (*checked.notes, *contrary_note(contrary), taken)
@@ -272,6 +272,9 @@ def _numbers(
     stage(_READING, max(0.1, deadline - time.monotonic()))
     shares = []
     for run, evaluation, predicted, share in rows_in(folder, checked, limits):
+        if evaluation == CONCEPTS:
+            counted.add_concepts(run, predicted[0])
+            continue
         shares.append(share)
         counted.add(run, evaluation, predicted)
     stage(_DOING, max(0.1, deadline - time.monotonic()))
@@ -309,10 +312,11 @@ def contrary_note(contrary: Sequence[float]) -> list[str]:
 
 
 def rows_in(folder: Path, checked: Checked, limits: Limits) -> Iterator[tuple[Run, str, Predicted, float]]:
-    """The predictions of the runs of contests.
+    """The predictions of the runs of contests, and the concepts that their learner returned.
 
     Yields:
-        Run, evaluation, what was predicted, and the share of labels that contradict their probabilities.
+        Run, evaluation or `CONCEPTS`, what was predicted, and the share of labels that contradict their
+        probabilities.
 
     Raises:
         Rejected: they are broken, contradict themselves, or some are missing or too many.
@@ -326,13 +330,19 @@ def rows_in(folder: Path, checked: Checked, limits: Limits) -> Iterator[tuple[Ru
     seen: dict[str, set[str]] = {run: set() for run in by_id}
     for run_id, evaluation, predicted in read_predictions(folder, sizes, limits, ignored=outside):
         run, (contest, _) = by_id[run_id], checked.places[run_id]
-        if contest.sealed_round and evaluation not in contest.evaluations(run.job.track):
+        answers = evaluation != CONCEPTS
+        if not answers and "framework" not in contest.evaluations(run.job.track):
+            raise Rejected(
+                f"The run {run_id} ({run.job}) has concepts of images, but no images are shown in the track "
+                f"{run.job.track}; leave them out."
+            )
+        if answers and contest.sealed_round and evaluation not in contest.evaluations(run.job.track):
             raise Rejected(
                 f"The run {run_id} ({run.job}) has {evaluation} predictions, but the round "
                 f"{contest.sealed_round} provides no true concepts; leave them out and send rules."
             )
         seen[run_id].add(evaluation)
-        yield run, evaluation, predicted, _contradicting(run, evaluation, predicted)
+        yield run, evaluation, predicted, _contradicting(run, evaluation, predicted) if answers else 0.0
     for run in asked:
         contest, _ = checked.places[run.id]
         for evaluation in contest.evaluations(run.job.track):
@@ -340,10 +350,11 @@ def rows_in(folder: Path, checked: Checked, limits: Limits) -> Iterator[tuple[Ru
                 raise Rejected(f"The {evaluation} predictions of the run {run.id} ({run.job}) are missing.")
 
 
-def _size(job: Job, contest: Contest, cell: Cell) -> tuple[int, int]:
-    """How many test examples and labels there are."""
-    names = registry.create("benchmark", job.tested).labels.names
-    return contest.test_examples(cell) or len(truth(job, contest, cell)), len(names)
+def _size(job: Job, contest: Contest, cell: Cell) -> Sizes:
+    """How long the lists of a run's predictions are."""
+    task = registry.create("benchmark", job.tested)
+    n = contest.test_examples(cell) or len(truth(job, contest, cell))
+    return Sizes(n, len(task.labels), len(task.slots), len(concepts_of(job)))
 
 
 def _contradicting(run: Run, evaluation: str, predicted: Predicted) -> float:

@@ -7,8 +7,10 @@
 ====================  =========================================================================
 
 Labels are indices into the task's labels (-1: no label, -2: several labels); lists are in the order of the
-test set. The probabilities of a learner that gives labels only are null. A failed run has no rows and counts
-as the majority class. Only the learning time cannot be recomputed; it is shown as reported by the submitter.
+test set. The probabilities of a learner that gives labels only are null. A learner that returns concepts has
+a row ``concepts`` a run, besides: those of all slots of all test examples (-1: no image), without
+probabilities. A failed run has no rows and counts as the majority class. Only the learning time cannot be
+recomputed; it is shown as reported by the submitter.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ from nsl_bench import __version__, registry
 from nsl_bench.declared import Is, Open, checked, quoted
 from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.learners.base import told_the_answer
+from nsl_bench.run.concepts import read_concepts
 from nsl_bench.run.store import Record, Store
-from nsl_bench.types import AMBIGUOUS, UNDECIDED, Track
+from nsl_bench.types import AMBIGUOUS, BLANK, UNDECIDED, Track
 
 from .contests import Contest, contest_of, incomplete
 from .names import invisible, normalised, skeleton
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "CONCEPTS",
     "EVALUATIONS",
     "MANIFEST",
     "PREDICTIONS",
@@ -54,11 +58,15 @@ __all__ = [
     "write_submission",
 ]
 
-SCHEMA = 2
-"""Version of the form; of version 1 all runs ended well, and all have probabilities."""
+SCHEMA = 3
+"""Version of the form; version 2 has no concepts; of version 1 all runs ended well and have probabilities."""
 
 MANIFEST, RUNS, PREDICTIONS = "submission.json", "runs.jsonl", "predictions.parquet"
 EVALUATIONS = ("hypothesis", "framework")
+CONCEPTS = "concepts"
+"""What stands for the evaluation in the row of the concepts that a learner returned."""
+
+_MOST_CONCEPTS = np.iinfo(np.int8).max + 1
 _BITS = 12
 _NETWORK_ADDRESS = re.compile(r"https?://[^\s<>\"'`\\]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -374,6 +382,18 @@ def run_rows(run: str, frame: pd.DataFrame, names: Sequence[str]) -> Iterable[di
             raise UserError(f"The predictions of the run {run} lack probabilities of {lacking}.")
         exact = part[given].to_numpy(np.float32)[order] if given else None
         yield row_of(run, evaluation, predicted, exact)
+        if evaluation == "framework" and CONCEPTS in part:
+            yield from _row_of_concepts(run, part[CONCEPTS].to_numpy()[order].tolist())
+
+
+def _row_of_concepts(run: str, texts: Sequence[str]) -> Iterable[dict[str, Any]]:
+    """The row of the concepts that a learner returned; none of a task with more than a row can hold."""
+    try:
+        concepts = read_concepts(texts)
+    except (ValueError, OverflowError) as error:
+        raise UserError(f"The predictions of the run {run} have broken concepts: {error}.") from error
+    if concepts.size and concepts.min() >= BLANK and concepts.max() < _MOST_CONCEPTS:
+        yield row_of(run, CONCEPTS, concepts.astype(np.int8).reshape(-1), None)
 
 
 def row_of(
@@ -386,8 +406,8 @@ def row_of(
 
     Args:
         run: its name.
-        evaluation: ``"hypothesis"`` or ``"framework"``.
-        predicted: int8 [n], labels.
+        evaluation: ``"hypothesis"``, ``"framework"`` or ``"concepts"``.
+        predicted: int8 [n], labels; of concepts, those of all slots.
         probabilities: float32 [n, labels]; None of a learner that gives labels alone.
     """
     rounded = None if probabilities is None else _rounded(np.ascontiguousarray(probabilities))

@@ -14,21 +14,23 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.run.job import Job
-from nsl_bench.run.structure import covering
+from nsl_bench.run.structure import covering, with_concepts
 from nsl_bench.shift import resolve
 from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, Part, Split
+from nsl_bench.types import BLANK, ConceptSpace, Part, Split
 
 from .contests import Cell, Contest
 
 __all__ = [
     "PARTS",
+    "concepts_of",
     "hashes_of",
     "images_shown",
     "majority",
     "network_sees",
     "sequences_of_run",
     "test_number",
+    "true_concepts",
     "truth",
 ]
 
@@ -102,6 +104,18 @@ def _labels(benchmark: str, seed: int | str, size: str, number: int) -> npt.NDAr
 def truth(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int64]:
     """The labels of a run's test set."""
     return _labels(job.tested, contest.data_seed(cell), *_test_of(job))
+
+
+def concepts_of(job: Job) -> ConceptSpace:
+    """The concepts of a run: those of its train or test task, whichever has more."""
+    return covering(_task(job.task), _task(job.tested)).concept_space
+
+
+def true_concepts(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int16]:
+    """int16 [n, slots]: the concepts of a run's test images, indices into `concepts_of`."""
+    size, number = _test_of(job)
+    split = symbolic_split(_task(job.tested), "test", size, number, seed=contest.data_seed(cell))
+    return with_concepts(split, concepts_of(job)).concepts
 
 
 def network_sees(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int16]:

@@ -21,7 +21,7 @@ from nsl_bench.metrics import METRICS
 from nsl_bench.report.line_styles import learner_slots, line_slots
 from nsl_bench.workers import spread
 
-from ..board import AREAS, FRONT, Board, areas_of
+from ..board import AREAS, FRONT, Board
 from ..contests import Contest
 from ..entries import Entry
 from ..likeness import Likeness, likenesses
@@ -168,7 +168,7 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
             "contest.html",
             f"benchmark/{contest.name}.html",
             contest=contest,
-            areas=areas_of(contest),
+            areas=board.areas_of(contest),
             task=registry.create("benchmark", contest.task),
             tested=registry.create("benchmark", contest.tested),
             tracks=[_track(board, contest, track) for track in board.tracks(contest)],
@@ -260,7 +260,7 @@ def _track(board: Board, contest: Contest, track: str) -> dict[str, Any]:
             {
                 "entry": e,
                 "rank": board.rank(e, contest),
-                "areas": {m: board.area(e, contest, m) for m in areas_of(contest)},
+                "areas": {m: board.area(e, contest, m) for m in board.areas_of(contest)},
                 "runs": sum(length > 0 for _, length in e.spans[contest.name]),
                 "of": len(contest.cells_of(track)),
                 "failures": e.failures(contest),
@@ -319,7 +319,7 @@ def _curves(board: Board, contest: Contest, folder: Path) -> Iterator[_Curve]:
     slots = _slots(board)
     published = ffnsl2023(contest.benchmark)
     for shift in contest.shifts:
-        for metric in areas_of(contest):
+        for metric in board.areas_of(contest):
             series = [
                 Series(e.title, tuple(point[:3] for point in e.curve(contest, shift, metric)), slots[e.slug])
                 for e in entries

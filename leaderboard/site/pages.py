@@ -12,7 +12,7 @@ import numpy as np
 from nsl_bench.metrics import METRICS
 from nsl_bench.shift import STANDARD
 
-from ..board import AREAS, Board, areas_of
+from ..board import AREAS, Board
 from ..contests import Cell, Contest
 from ..entries import NAMES, Area, Entry
 from ..score_report import Spread
@@ -167,21 +167,25 @@ def learner_page(
     command = contest.command(manifest.learner, entry.track, entry.network or None)
     if contest.sealed_round and records:  # of predictions there is no command that makes them again
         command = records[0][1]["command"]
+    metrics = board.areas_of(contest)
     return ContestOfLearner(
         contest,
         rank.rank,
         rank.of,
-        {metric: board.area(entry, contest, metric) for metric in areas_of(contest)},
-        {m: entry.spreads[contest.name, m] for m in areas_of(contest) if (contest.name, m) in entry.spreads},
+        {metric: board.area(entry, contest, metric) for metric in metrics},
+        {m: entry.spreads[contest.name, m] for m in metrics if (contest.name, m) in entry.spreads},
         entry.failures(contest),
         command,
-        list(_points(entry, contest, records)),
+        list(_points(entry, contest, records, metrics)),
         list(_hypotheses(contest, entry.track, records)),
     )
 
 
 def _points(
-    entry: Entry, contest: Contest, records: Sequence[tuple[Cell, dict[str, Any]]]
+    entry: Entry,
+    contest: Contest,
+    records: Sequence[tuple[Cell, dict[str, Any]]],
+    metrics: Sequence[str],
 ) -> Iterator[Point]:
     place = {cell: k for k, cell in enumerate(contest.cells_of(entry.track))}
     values, failed = entry.values[contest.name], entry.failed[contest.name]
@@ -193,7 +197,7 @@ def _points(
         members = groups[shift, percent]
         mine = values[[place[cell] for cell, _ in members]]
         means = {}
-        for metric in areas_of(contest):
+        for metric in metrics:
             column = mine[:, NAMES.index(metric)]
             known = column[~np.isnan(column)]
             if len(known):

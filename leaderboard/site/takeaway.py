@@ -17,7 +17,7 @@ from nsl_bench.report.line_styles import PUBLISHED, coincidences, colour_of, das
 from nsl_bench.report.style import emphasis, wrapped
 from nsl_bench.report.tables import DEFAULT_METRICS, render, summarise
 
-from ..board import Board, areas_of
+from ..board import Board
 from ..contests import Contest
 from ..entries import Area
 from ..published import names, paper
@@ -114,7 +114,7 @@ def write_areas(board: Board, folder: Path) -> list[str]:
                 }
                 if failures := entry.failures(contest):
                     about["failed runs"] = failures
-                areas = {metric: board.area(entry, contest, metric) for metric in areas_of(contest)}
+                areas = {metric: board.area(entry, contest, metric) for metric in board.areas_of(contest)}
                 known = {metric: area for metric, area in areas.items() if area is not None}
                 numbers: dict[str, object] = {}
                 for metric, area in known.items():

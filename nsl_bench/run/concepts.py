@@ -7,6 +7,7 @@ of every test example with the true concepts (Koh et al.: "Concept Bottleneck Mo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,34 +17,76 @@ from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.metrics import predictions as measure
 from nsl_bench.types import BLANK, Predictions, Split
 
-__all__ = ["concept_collapse", "concept_metrics", "intervened"]
+__all__ = [
+    "concept_collapse",
+    "concept_metrics",
+    "concept_scores",
+    "intervened",
+    "read_concepts",
+    "seen_concepts",
+    "told_concepts",
+]
 
 Probabilities = npt.NDArray[np.float64]
 
 _TOLERANCE = 1e-3
 
 
-def concept_metrics(answer: Any, split: Split) -> dict[str, float]:
-    """Accuracy, calibration error and collapse of the concepts that a learner predicts.
+def seen_concepts(answer: Any, split: Split) -> npt.NDArray[np.int16]:
+    """int16 [n, slots]: the concepts that a learner predicts, `BLANK` where no image is.
 
     Args:
-        answer: its concept probabilities, [n, slots, concepts]; None for no metrics.
+        answer: its concept probabilities, [n, slots, concepts].
         split: the examples.
 
     Raises:
         InvalidOutput: a wrong shape, or values that are not probabilities.
     """
-    if answer is None:
-        return {}
+    given = _checked(answer, (*split.concepts.shape, len(split.concept_space)))
+    return np.where(split.concepts == BLANK, BLANK, given.argmax(axis=2)).astype(np.int16)
+
+
+def concept_metrics(answer: Any, split: Split) -> dict[str, float]:
+    """Accuracy, calibration error and collapse of the concepts that a learner predicts.
+
+    Args:
+        answer: its concept probabilities, [n, slots, concepts].
+        split: the examples.
+
+    Raises:
+        InvalidOutput: a wrong shape, or values that are not probabilities.
+    """
     shown = split.concepts != BLANK
-    probabilities = _checked(answer, (*split.concepts.shape, len(split.concept_space)))[shown]
-    truth = split.concepts[shown].astype(np.int64)
-    predicted = probabilities.argmax(axis=1)
+    given = _checked(answer, (*split.concepts.shape, len(split.concept_space)))[shown]
+    error = measure.calibration_error(given, split.concepts[shown].astype(np.int64))
+    scores = concept_scores(seen_concepts(answer, split), split.concepts)
+    return {**scores, "learner_concept_calibration_error": error}
+
+
+def concept_scores(
+    predicted: npt.NDArray[np.integer[Any]], concepts: npt.NDArray[np.integer[Any]]
+) -> dict[str, float]:
+    """Accuracy and collapse of predicted concepts [n, slots], of images whose concepts are these."""
+    shown = concepts != BLANK
+    said, truth = (which[shown].astype(np.int64) for which in (predicted, concepts))
     return {
-        "learner_concept_accuracy": measure.accuracy(predicted, truth),
-        "learner_concept_calibration_error": measure.calibration_error(probabilities, truth),
-        "concept_collapse": concept_collapse(predicted, truth),
+        "learner_concept_accuracy": measure.accuracy(said, truth),
+        "concept_collapse": concept_collapse(said, truth),
     }
+
+
+def told_concepts(concepts: npt.NDArray[np.integer[Any]]) -> list[str]:
+    """Each example's concepts [n, slots] in one text, e.g. ``"3 -1 1"``: indices, `BLANK` for no image."""
+    return [" ".join(map(str, row)) for row in concepts.tolist()]
+
+
+def read_concepts(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    """int64 [n, slots]: the concepts in the texts of `told_concepts`.
+
+    Raises:
+        ValueError: no indices, or texts of different lengths.
+    """
+    return np.array([text.split() for text in texts]).astype(np.int64)
 
 
 def concept_collapse(predicted: npt.NDArray[np.integer[Any]], truth: npt.NDArray[np.integer[Any]]) -> float:

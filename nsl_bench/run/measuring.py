@@ -32,7 +32,7 @@ from nsl_bench.learners.view import View
 from nsl_bench.metrics import METRICS, Answers, compute
 from nsl_bench.metrics import predictions as measure
 from nsl_bench.run.agreement import Answered, agreement
-from nsl_bench.run.concepts import concept_metrics, intervened
+from nsl_bench.run.concepts import concept_metrics, intervened, seen_concepts, told_concepts
 from nsl_bench.run.effort import Effort
 from nsl_bench.run.error_analysis import analyse_errors, perceived
 from nsl_bench.run.true_rule import example_quality, is_true_rule
@@ -203,7 +203,10 @@ def measure_learner(
     effort.numbers.update(learned.numbers)
     views = material.tests()
     answers = _answers(learner, views, effort)
-    asked = _asked_more(learner, material, views, interventions) if "framework" in answers else {}
+    asked: dict[str, float] = {}
+    concepts: npt.NDArray[np.int16] | None = None
+    if "framework" in answers:
+        asked, concepts = _asked_more(learner, material, views, interventions)
     with blaming("rules"):
         hypothesis = hypothesis_of(learner, material.benchmark)
     found.numbers = {**(learner.effort() if hasattr(learner, "effort") else effort.numbers), **asked}
@@ -220,7 +223,7 @@ def measure_learner(
             with contextlib.suppress(UserError):
                 same = is_true_rule(own.rules, material.tested, allowance.memory)
                 found.numbers["equivalent"] = float(same)
-    _count(found, material, own, answers, allowance)
+    _count(found, material, own, answers, allowance, concepts)
     if hasattr(learner, "examples_") and material.benchmark.true_rule:
         with blaming("examples_"):
             found.numbers.update(example_quality(learner.examples_, material.benchmark))
@@ -255,22 +258,30 @@ def _answers(learner: Any, views: Mapping[str, View], effort: Effort) -> dict[st
 
 def _asked_more(
     learner: Any, material: Material, views: Mapping[str, View], interventions: Sequence[int]
-) -> dict[str, float]:
-    """The concepts that a learner sees, and its accuracy where it is given some true ones."""
+) -> tuple[dict[str, float], npt.NDArray[np.int16] | None]:
+    """How good the concepts are that a learner sees, and its accuracy where it is given some true ones.
+
+    Returns:
+        The numbers; and int16 [n, slots], the concepts, None of a learner that returns none.
+    """
     found: dict[str, float] = {}
+    seen_here: npt.NDArray[np.int16] | None = None
     test = material.test
     if hasattr(learner, "predict_concepts"):
         with blaming("predict_concepts"):
-            found.update(concept_metrics(learner.predict_concepts(views["framework"]), test.split))
+            answer = learner.predict_concepts(views["framework"])
+            if answer is not None:
+                found.update(concept_metrics(answer, test.split))
+                seen_here = seen_concepts(answer, test.split)
     if test.predictions is None or material.track != "pretrained":
-        return found
+        return found, seen_here
     for k in interventions:
         rng = generator("interventions", material.tested.name, material.tested.version)
         seen = replace(test, predictions=intervened(test.split, test.predictions, k, rng))
         with contextlib.suppress(Unanswered), blaming("predict"):
             labels, _ = answers_of(learner, material.view(seen, labelled=False))
             found[f"accuracy_given_{k}"] = measure.accuracy(labels, test.split.labels.astype(np.int64))
-    return found
+    return found, seen_here
 
 
 def _counting(
@@ -303,8 +314,9 @@ def _count(
     hypothesis: Hypothesis | None,
     answers: dict[str, Answered],
     allowance: Allowance,
+    concepts: npt.NDArray[np.int16] | None = None,
 ) -> None:
-    """Turn answers into numbers, and keep them."""
+    """Turn answers into numbers, and keep them, with the concepts [n, slots] that a learner saw."""
     import pandas as pd
 
     benchmark, test = material.tested, material.test
@@ -315,7 +327,10 @@ def _count(
     for name in reversed(answers):
         predicted, own = answers[name]
         probabilities, causes = (told.probabilities, told.causes) if name == last else (own, None)
-        frames.append(_frame(name, benchmark, test.split, predicted, probabilities, causes))
+        frame = _frame(name, benchmark, test.split, predicted, probabilities, causes)
+        if concepts is not None and name == "framework":
+            frame["concepts"] = told_concepts(concepts)
+        frames.append(frame)
         answered = Answers(
             labels,
             predicted,

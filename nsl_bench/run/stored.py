@@ -35,6 +35,7 @@ _COUNTS = ("step", "images")
 
 _TEXTS = ("evaluation", "example", "predicted")
 _LONGEST_LABEL = 200
+_CONCEPTS, _LONGEST_CONCEPTS = "concepts", 10_000
 
 
 def read_records(path: Path) -> list[str]:
@@ -56,7 +57,8 @@ def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
     Returns:
         The columns ``evaluation``, ``example``, ``predicted``, ``label`` if it is stored, and ``p_LABEL``
         unless the learner gave labels only; ``step`` and ``images`` (their number) if rows are steps of
-        sequences.
+        sequences; ``concepts``, those of the slots in one text, in the framework evaluation of a learner
+        that returns concepts.
 
     Raises:
         UserError: the file is damaged or has other content.
@@ -136,8 +138,8 @@ def _predictions(path: str, key: str | None) -> list[tuple[str, Any]]:
                 found.append((name, column.to_numpy(zero_copy_only=False)))
         elif name in _COUNTS and _is_count(column.type) and column.null_count == 0:
             found.append((name, column.to_numpy(zero_copy_only=False)))
-        elif name in _TEXTS or (name == "label" and column.null_count < len(column)):
-            coded = column.dictionary_encode()
+        elif name in _TEXTS or (name in ("label", _CONCEPTS) and column.null_count < len(column)):
+            coded = column.fill_null("").dictionary_encode()
             places = coded.indices.to_numpy(zero_copy_only=False)
             found.append((name, {"words": coded.dictionary.to_pylist(), "places": places}))
     _check_words(path, found)
@@ -175,11 +177,14 @@ def _is_count(kind: pa.DataType) -> bool:
 
 
 def _is_kept(name: str) -> bool:
-    return name in (*_TEXTS, *_COUNTS, "label") or name.startswith("p_")
+    return name in (*_TEXTS, *_COUNTS, "label", _CONCEPTS) or name.startswith("p_")
 
 
 def _check_words(path: str, columns: Sequence[tuple[str, Any]]) -> None:
     """Each text is one of the labels that have a probability; without any they are short and printable."""
+    concepts = [word for name, told in columns if name == _CONCEPTS for word in told["words"]]
+    if other := [word for word in concepts if not word.isprintable() or len(word) > _LONGEST_CONCEPTS]:
+        raise UserError(f"The predictions {path}: {quoted(other[0])} is no list of concepts.")
     labels = [name.removeprefix("p_") for name, _ in columns if name.startswith("p_")]
     if not labels:
         words = [word for name, told in columns if name in ("predicted", "label") for word in told["words"]]
@@ -215,6 +220,8 @@ def _table(path: str, key: str | None) -> pa.Table:
             lacking = name == "label" and table[name].null_count == (len(table) if key is not None else -1)
             right = right and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
             right = right and (lacking or table[name].null_count == 0)
+        if _CONCEPTS in kinds:
+            right = right and kinds[_CONCEPTS] in (pa.null(), pa.string(), pa.large_string())
         for name in numbers:
             # Of compacted runs each has only the labels of its own benchmark.
             lacking = table[name].null_count == (len(table) if key is not None else -1)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from nsl_bench.leaderboard.board import Board, read_board
 from nsl_bench.leaderboard.contests import Contest
-from nsl_bench.leaderboard.score_report import SCORES, write_scores
+from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.site.pages import overview_rows
-from nsl_bench.leaderboard.submission import write_submission
+from nsl_bench.leaderboard.submission import PREDICTIONS, write_submission
 
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
@@ -50,6 +53,11 @@ class Bottleneck(Joint):
 
 class Told(Joint):
     track = "known_rules"
+
+    def predict_concepts(self, test):
+        seen = np.zeros((len(test), len(test.slots), len(test.concept_space)))
+        seen[..., 0] = 1.0
+        return seen
 """
 NEW: dict[Track, str] = {
     "label_only": "Joint",
@@ -62,12 +70,17 @@ FRAMEWORK_ALONE: tuple[Track, ...] = ("label_only", "end_to_end", "known_rules")
 
 
 @pytest.fixture(scope="module")
-def submissions(tmp_path_factory: pytest.TempPathFactory, contests: tuple[Contest, ...]) -> dict[Track, Path]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Results of those whose submissions are made here."""
+    return Store(tmp_path_factory.mktemp("tracks") / "store")
+
+
+@pytest.fixture(scope="module")
+def submissions(store: Store, contests: tuple[Contest, ...]) -> dict[Track, Path]:
     """Submissions of the tracks whose train images have no concepts."""
-    folder = tmp_path_factory.mktemp("tracks")
+    folder = store.folder.parent
     (folder / "learners.py").write_text(LEARNERS)
     specs = {track: f"{folder / 'learners.py'}:{name}" for track, name in NEW.items()}
-    store = Store(folder / "store")
     jobs = plan("sudoku_4x4", list(specs.values()), shifts=["rotate90"], percents=[0, 100], repeats=[1, 2])
     assert sweep(jobs, store, Bench()).failed == 0
     for track, spec in specs.items():
@@ -105,6 +118,66 @@ def test_without_concept_labels_there_is_framework_evaluation_alone(
         assert "brier_score" in run.metrics and "--network" not in run.command
 
 
+def test_concepts_are_counted_again(
+    submissions: dict[Track, Path], store: Store, contests: tuple[Contest, ...]
+) -> None:
+    report = score(submissions["known_rules"], contests)
+    records = store.latest()
+    assert report.accepted and len(report.runs) == 4
+    for run in report.runs:
+        mine = records[run.run].metrics
+        assert 0.1 < run.metrics["learner_concept_accuracy"] < 0.5
+        for name in ("learner_concept_accuracy", "concept_collapse"):
+            assert run.metrics[name] == pytest.approx(mine[name])
+        assert run.metrics["concept_collapse"] == pytest.approx(0.75)
+    assert "accuracy of the learner's concepts" in comment(report)
+    assert all(
+        "concept_collapse" not in run.metrics for run in score(submissions["few_labels"], contests).runs
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"predicted": [0]}, "must have 16000 concepts and 0 probabilities; got 1 and 0"),
+        ({"predicted": [4] * 16_000}, "concepts must be between -1 and 3; got 4"),
+        ({"predicted": [-2] * 16_000}, "concepts must be between -1 and 3; got -2"),
+        ({"probabilities": [1.0]}, "must have 16000 concepts and 0 probabilities; got 16000 and 1"),
+        ({"evaluation": "concept"}, "must be one of hypothesis, framework, concepts; got 'concept'"),
+    ],
+)
+def test_broken_concepts(
+    submissions: dict[Track, Path],
+    contests: tuple[Contest, ...],
+    tmp_path: Path,
+    resign: Callable[[Path], None],
+    change: dict[str, object],
+    words: str,
+) -> None:
+    folder = Path(shutil.copytree(submissions["known_rules"], tmp_path / "sent"))
+    table = pq.read_table(folder / PREDICTIONS)
+    rows = table.to_pylist()
+    at = next(k for k, row in enumerate(rows) if row["evaluation"] == "concepts")
+    rows[at] |= change
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), folder / PREDICTIONS)
+    resign(folder)
+    (problem,) = score(folder, contests).problems
+    assert words in problem
+
+
+def test_without_images_there_are_no_concepts(
+    good: dict[str, Path], contests: tuple[Contest, ...], tmp_path: Path, resign: Callable[[Path], None]
+) -> None:
+    folder = Path(shutil.copytree(good["ffnsl"], tmp_path / "sent"))
+    table = pq.read_table(folder / PREDICTIONS)
+    rows = table.to_pylist()
+    more = {"run": rows[0]["run"], "evaluation": "concepts", "predicted": [0] * 16_000, "probabilities": None}
+    pq.write_table(pa.Table.from_pylist([*rows, more], schema=table.schema), folder / PREDICTIONS)
+    resign(folder)
+    (problem,) = score(folder, contests).problems
+    assert "no images are shown in the track symbolic; leave them out" in problem
+
+
 def test_each_track_has_its_own_ranks(everything: Board, contests: tuple[Contest, ...]) -> None:
     (contest,) = contests
     assert set(everything.tracks(contest)) == set(get_args(Track))
@@ -117,6 +190,7 @@ def test_the_site_shows_every_track(everything: Board, tmp_path: Path) -> None:
     build_site(everything, tmp_path / "site", pictures=False)
     page = (tmp_path / "site/benchmark/grids.html").read_text()
     assert all(f'Track <span class="tag {track}">' in page for track in get_args(Track))
+    assert "concept collapse" in page and "concept collapse" not in (tmp_path / "site/index.html").read_text()
     for row in overview_rows(everything):
         area = row.areas["hypothesis_accuracy"]
         assert (area is None) == (row.entry.track in FRAMEWORK_ALONE)

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from nsl_bench.errors import UserError
 from nsl_bench.report.tables import render
 from nsl_bench.run import store as store_module
+from nsl_bench.run.concepts import read_concepts
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import SCHEMA, SCHEMA_FILE
 from nsl_bench.run.store import Record, Store
@@ -243,3 +244,32 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "results" / "store.json").write_text("{")
     with pytest.raises(UserError, match=r"store\.json is damaged"):
         Store(tmp_path / "results")
+
+
+def test_concepts_survive_a_compaction_beside_runs_without(tmp_path: Path) -> None:
+    import pandas as pd
+
+    plain = {"example": ["test-0", "test-1"], "predicted": ["a", "a"], "p_a": [1.0, 1.0]}
+    with_concepts = pd.concat(
+        [
+            pd.DataFrame({"evaluation": "hypothesis", **plain}),
+            pd.DataFrame({"evaluation": "framework", **plain, "concepts": ["3 -1", "0 12"]}),
+        ],
+        ignore_index=True,
+    )
+    store = Store(tmp_path / "results")
+    frames = {1: with_concepts, 2: pd.DataFrame({"evaluation": "framework", **plain})}
+    for repeat, frame in frames.items():
+        store.add(record(repeat))
+        store.add_predictions(record(repeat).key, frame)
+    for _ in range(2):
+        found = store.predictions(record(1).key)
+        assert found["concepts"].tolist() == ["", "", "3 -1", "0 12"]
+        assert read_concepts(found["concepts"].tolist()[2:]).tolist() == [[3, -1], [0, 12]]
+        assert "concepts" not in store.predictions(record(2).key)
+        store.compact()
+    long = frames[2].assign(concepts="1 " * 10_000)
+    store.add(record(3))
+    store.add_predictions(record(3).key, long)
+    with pytest.raises(UserError, match="is no list of concepts"):
+        store.predictions(record(3).key)
