@@ -184,7 +184,10 @@ def _check_words(path: str, columns: Sequence[tuple[str, Any]]) -> None:
     """Each text is one of the labels that have a probability; without any they are short and printable."""
     concepts = [word for name, told in columns if name == _CONCEPTS for word in told["words"]]
     if other := [word for word in concepts if not word.isprintable() or len(word) > _LONGEST_CONCEPTS]:
-        raise UserError(f"The predictions {path}: {quoted(other[0])} is no list of concepts.")
+        raise UserError(
+            f"The predictions {path}: concepts must be one line of indices of at most "
+            f"{_LONGEST_CONCEPTS:,} characters; got {quoted(other[0])}."
+        )
     labels = [name.removeprefix("p_") for name, _ in columns if name.startswith("p_")]
     if not labels:
         words = [word for name, told in columns if name in ("predicted", "label") for word in told["words"]]

@@ -271,5 +271,5 @@ def test_concepts_survive_a_compaction_beside_runs_without(tmp_path: Path) -> No
     long = frames[2].assign(concepts="1 " * 10_000)
     store.add(record(3))
     store.add_predictions(record(3).key, long)
-    with pytest.raises(UserError, match="is no list of concepts"):
+    with pytest.raises(UserError, match="concepts must be one line of indices"):
         store.predictions(record(3).key)
