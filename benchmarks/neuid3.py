@@ -239,12 +239,12 @@ def eleusis(study: Study) -> None:
             source=study.source,
         )
 
-    frames, rows = [], []
+    frames, rows = {}, []
     for concept in CONCEPTS:
         asked = jobs(concept, study.repeats) if concept in study.concepts else []
-        runs = study.run("eleusis", asked, jobs(concept, max(study.repeats, SEEDS)))
-        records = Store(study.results / "eleusis").latest()
-        frames.append(runs)
+        frames[concept] = study.run("eleusis", asked, jobs(concept, max(study.repeats, SEEDS)))
+    records = Store(study.results / "eleusis").latest()
+    for concept, runs in frames.items():
         classes = counted(concept)
         for name, spec in {**trees, **others}.items():
             mine = runs[runs["learner"] == registry.canonical(spec)]
@@ -280,7 +280,7 @@ def eleusis(study: Study) -> None:
         EQUIVALENT,
         table.to_markdown(index=False),
         *claims(table),
-        effort(pd.concat(frames)),
+        effort(pd.concat(frames.values())),
     )
 
 

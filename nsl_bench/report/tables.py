@@ -118,6 +118,8 @@ def _counting(runs: pd.DataFrame, status: str = "ok") -> pd.DataFrame:
 
 def _is_last(done: pd.DataFrame) -> pd.Series:
     """Whether each run is of the last version of its learner and its network."""
+    if done.empty:
+        return pd.Series(False, index=done.index)
     line = [*SETTING, "track", "network", "learner"]
     versions = done[list(_VERSIONS)].agg("\n".join, axis=1)
     last: pd.Series = versions == versions.groupby([done[name] for name in line]).transform("last")

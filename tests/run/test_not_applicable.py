@@ -55,6 +55,20 @@ def test_a_report_leaves_it_out_of_comparisons(tmp_path: Path) -> None:
     assert "have no run in common that is applicable to both" in done.output
 
 
+def test_a_report_on_nothing_else_says_so(tmp_path: Path) -> None:
+    results = nsl_bench.evaluate(
+        ["random_forest_knowledge"],
+        "follow_suit",
+        repeats=1,
+        symbolic=True,
+        out=tmp_path / "out",
+        options=Options(limits=None, jobs=1),
+    )
+    assert "not applicable" in results.table() and not results.structure()
+    done = CliRunner().invoke(report_command, [str(tmp_path / "out")], catch_exceptions=False)
+    assert done.exit_code == 0 and "1 runs are not applicable to their learners" in done.output
+
+
 def test_a_comparison_of_runs_on_true_concepts_is_of_the_hypotheses(tmp_path: Path) -> None:
     results = nsl_bench.evaluate(
         ["random_forest_knowledge", "majority", "random_forest:trees=3"],
