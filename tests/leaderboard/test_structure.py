@@ -82,7 +82,7 @@ def test_a_learner_is_scored_on_longer_sequences(tmp_path: Path) -> None:
     write_scores(report, submission / SCORES)
     build_site(read_board(tmp_path / "accepted", board), tmp_path / "site")
     page = (tmp_path / "site" / "benchmark" / "more_bits.html").read_text(encoding="utf-8")
-    assert "20 examples of parity:length=5" in page
+    assert "20 sequences of parity:length=5" in page
 
 
 def test_a_contest_that_is_not_applicable_is_said(
