@@ -350,7 +350,7 @@ def _redrawn_words(study: Study) -> list[str]:
         "`python benchmarks/ntoc_redrawn.py --variant NAME` trains NTOC as the code does. It also "
         "draws test images from the train images, which the last column shows. Where it still differs from "
         "the paper, the reason is not known: neither the published train sets, nor 32-bit convolutions, nor "
-        "train images explain it.",
+        "train images, nor the choice of the best pass explain it.",
         pd.DataFrame(rows).to_markdown(index=False),
     ]
 
