@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from nsl_bench.generators.tasks.addition import sums
 
-from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
+from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, ends, literals
 from nsl_bench.learners.ntoc.search import SearchedCircuit, facts_of, search_epochs
 
 ROUNDS = 3
@@ -44,27 +44,18 @@ def circuit(epochs: int, n: int = 10_000, right: float = 0.9, rounds: int = 0) -
     table = (SearchedCircuit if rounds else TableCircuit)((10, 10), 10, 2)
     traces = Traces(torch.arange(2 * n).reshape(n, 2), 2, 0.01, 0)
     worlds = _worlds(table, seen)
+    first = torch.tensor([1.0, 0.0]).expand(n, 2)
     order = torch.Generator().manual_seed(0)
     clock = time.perf_counter()
     for epoch in range(1, epochs + 1):
         if isinstance(table, SearchedCircuit) and epoch - 1 in search_epochs(epochs, rounds):
-            start = torch.tensor([1.0, 0.0]).expand(n, 1, 2)
-            memory = literals(torch.cat([start, traces.take(torch.arange(n)).detach()], dim=1))
-            ends = (memory.flatten(0, 1), torch.cat([memory[:, 1:], 0 * memory[:, :1]], dim=1).flatten(0, 1))
-            found = table.search(facts_of(worlds.flatten(0, 1), ends[0], labels.flatten(), ends[1]))
+            came, went = ends(first, traces.take(torch.arange(n)).detach())
+            found = table.search(facts_of(worlds.flatten(0, 1), came, labels.flatten(), went))
             print(f"{found.count} of {found.allowed.size} worlds after {found.splits} splits", flush=True)
         for rows in torch.split(torch.randperm(n, generator=order), 256):
             latent = traces.take(rows)
-            first = torch.tensor([1.0, 0.0]).expand(len(rows), 1, 2)
-            memory = literals(torch.cat([first, latent], dim=1))
-            went = torch.cat([memory[:, 1:], torch.zeros_like(memory[:, :1])], dim=1)
-            passed = table.explain(
-                worlds[rows].flatten(0, 1),
-                memory.flatten(0, 1),
-                labels[rows].flatten(),
-                went.flatten(0, 1),
-                flow=True,
-            )
+            came, went = ends(first[rows], latent)
+            passed = table.explain(worlds[rows].flatten(0, 1), came, labels[rows].flatten(), went, flow=True)
             (passed.symbols - passed.joint).mean().backward()
             traces.move(rows, latent.grad)
             table.learn(passed.flow, 0.02)

@@ -20,6 +20,7 @@ from nsl_bench.types import BLANK, Predictions, Split
 __all__ = [
     "concept_collapse",
     "concept_metrics",
+    "concept_probabilities",
     "concept_scores",
     "intervened",
     "read_concepts",
@@ -32,34 +33,26 @@ Probabilities = npt.NDArray[np.float64]
 _TOLERANCE = 1e-3
 
 
-def seen_concepts(answer: Any, split: Split) -> npt.NDArray[np.int16]:
+def seen_concepts(given: Probabilities, split: Split) -> npt.NDArray[np.int16]:
     """int16 [n, slots]: the concepts that a learner predicts, `BLANK` where no image is.
 
     Args:
-        answer: its concept probabilities, [n, slots, concepts].
+        given: its concept probabilities, [n, slots, concepts].
         split: the examples.
-
-    Raises:
-        InvalidOutput: a wrong shape, or values that are not probabilities.
     """
-    given = _checked(answer, (*split.concepts.shape, len(split.concept_space)))
     return np.where(split.concepts == BLANK, BLANK, given.argmax(axis=2)).astype(np.int16)
 
 
-def concept_metrics(answer: Any, split: Split) -> dict[str, float]:
+def concept_metrics(given: Probabilities, split: Split) -> dict[str, float]:
     """Accuracy, calibration error and collapse of the concepts that a learner predicts.
 
     Args:
-        answer: its concept probabilities, [n, slots, concepts].
+        given: its concept probabilities, [n, slots, concepts].
         split: the examples.
-
-    Raises:
-        InvalidOutput: a wrong shape, or values that are not probabilities.
     """
     shown = split.concepts != BLANK
-    given = _checked(answer, (*split.concepts.shape, len(split.concept_space)))[shown]
-    error = measure.calibration_error(given, split.concepts[shown].astype(np.int64))
-    scores = concept_scores(seen_concepts(answer, split), split.concepts)
+    error = measure.calibration_error(given[shown], split.concepts[shown].astype(np.int64))
+    scores = concept_scores(seen_concepts(given, split), split.concepts)
     return {**scores, "learner_concept_calibration_error": error}
 
 
@@ -100,7 +93,13 @@ def concept_collapse(predicted: npt.NDArray[np.integer[Any]], truth: npt.NDArray
     return float(max(0.0, 1.0 - len(np.intersect1d(predicted, there)) / len(there))) if len(there) else 0.0
 
 
-def _checked(answer: Any, shape: tuple[int, ...]) -> Probabilities:
+def concept_probabilities(answer: Any, split: Split) -> Probabilities:
+    """float64 [n, slots, concepts]: what a learner returned of a split's concepts.
+
+    Raises:
+        InvalidOutput: a wrong shape, or values that are not probabilities.
+    """
+    shape = (*split.concepts.shape, len(split.concept_space))
     try:
         given = np.asarray(answer, np.float64)
     except (TypeError, ValueError) as error:

@@ -32,7 +32,13 @@ from nsl_bench.learners.view import View
 from nsl_bench.metrics import METRICS, Answers, compute
 from nsl_bench.metrics import predictions as measure
 from nsl_bench.run.agreement import Answered, agreement
-from nsl_bench.run.concepts import concept_metrics, intervened, seen_concepts, told_concepts
+from nsl_bench.run.concepts import (
+    concept_metrics,
+    concept_probabilities,
+    intervened,
+    seen_concepts,
+    told_concepts,
+)
 from nsl_bench.run.effort import Effort
 from nsl_bench.run.error_analysis import analyse_errors, perceived
 from nsl_bench.run.true_rule import example_quality, is_true_rule
@@ -271,8 +277,9 @@ def _asked_more(
         with blaming("predict_concepts"):
             answer = learner.predict_concepts(views["framework"])
             if answer is not None:
-                found.update(concept_metrics(answer, test.split))
-                seen_here = seen_concepts(answer, test.split)
+                given = concept_probabilities(answer, test.split)
+                found.update(concept_metrics(given, test.split))
+                seen_here = seen_concepts(given, test.split)
     if test.predictions is None or material.track != "pretrained":
         return found, seen_here
     for k in interventions:

@@ -15,7 +15,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.inference.crisp import crisp_labels
 from nsl_bench.learners import perceivers
 from nsl_bench.learners.base import hypothesis_of
-from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
+from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, ends, literals
 from nsl_bench.learners.ntoc.learner import NTOC
 from nsl_bench.learners.ntoc.rules import program
 from nsl_bench.learners.view import TrackError, View
@@ -115,15 +115,9 @@ def test_the_circuit_finds_addition_in_noisy_digits() -> None:
     for _ in range(35):
         for rows in torch.randperm(n, generator=order).split(50):
             latent = traces.take(rows)
-            first = torch.tensor([1.0, 0.0]).expand(len(rows), 1, 2)
-            memory = literals(torch.cat([first, latent], dim=1))
-            went = torch.cat([memory[:, 1:], torch.zeros(len(rows), 1, 2)], dim=1)
+            came, went = ends(torch.tensor([1.0, 0.0]).expand(len(rows), 2), latent)
             passed = circuit.explain(
-                worlds[rows].flatten(0, 1),
-                memory.flatten(0, 1),
-                answers[rows].flatten(),
-                went.flatten(0, 1),
-                flow=True,
+                worlds[rows].flatten(0, 1), came, answers[rows].flatten(), went, flow=True
             )
             (passed.symbols - passed.joint).sum().backward()
             traces.move(rows, latent.grad)

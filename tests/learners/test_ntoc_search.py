@@ -13,7 +13,7 @@ import torch
 from nsl_bench import registry
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.errors import UserError
-from nsl_bench.learners.ntoc.circuit import Traces, literals
+from nsl_bench.learners.ntoc.circuit import Traces, ends, literals
 from nsl_bench.learners.ntoc.learner import NTOC
 from nsl_bench.learners.ntoc.search import (
     Facts,
@@ -81,11 +81,11 @@ def learned(
     order, found = torch.Generator().manual_seed(0), []
     for epoch in range(epochs):
         if epoch in search_epochs(epochs, rounds):
-            ends = NTOC._ends(first, traces.take(torch.arange(n)).detach())
-            found.append(circuit.search(facts_of(worlds.flatten(0, 1), ends[0], answers.flatten(), ends[1])))
+            came, went = ends(first, traces.take(torch.arange(n)).detach())
+            found.append(circuit.search(facts_of(worlds.flatten(0, 1), came, answers.flatten(), went)))
         for rows in torch.randperm(n, generator=order).split(50):
             latent = traces.take(rows)
-            came, went = NTOC._ends(first[rows], latent)
+            came, went = ends(first[rows], latent)
             passed = circuit.explain(
                 worlds[rows].flatten(0, 1), came, answers[rows].flatten(), went, flow=True
             )

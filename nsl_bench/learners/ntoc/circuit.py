@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CLIP", "Pass", "TableCircuit", "Traces", "literals"]
+__all__ = ["CLIP", "Pass", "TableCircuit", "Traces", "ends", "literals"]
 
 CLIP = 1e-6
 """Probabilities are kept this far from 0 and 1."""
@@ -37,6 +37,20 @@ def literals(probabilities: Any) -> Any:
     p = probabilities.clamp(CLIP, 1 - CLIP)
     no = (-p).log1p()
     return p.log() + no.sum(dim=-1, keepdim=True) - no
+
+
+def ends(first: Any, latent: Any) -> tuple[Any, Any]:
+    """Tensors [sequences * steps, memory]: `literals` of the memory that enters and leaves each step.
+
+    Args:
+        first: [sequences, memory], what is remembered before the first step.
+        latent: [sequences, steps - 1, memory], what is between two steps.
+    """
+    import torch
+
+    memory = literals(torch.cat([first[:, None], latent], dim=1))
+    free = torch.zeros_like(memory[:, :1])  # nothing follows the last step, so anything may go out of it
+    return memory.flatten(0, 1), torch.cat([memory[:, 1:], free], dim=1).flatten(0, 1)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from nsl_bench import cache
 from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.learners.neural import seeded
-from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, literals
+from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, ends, literals
 from nsl_bench.learners.ntoc.rules import program
 from nsl_bench.learners.ntoc.search import SearchedCircuit, facts_of, search_epochs, some_of
 from nsl_bench.learners.perceivers import Pictures, SlotPerceiver, perceiver_for, pretrain, read
@@ -258,7 +258,7 @@ class NTOC:
         steps = places.shape[1]
         worlds = self._worlds(seen, places.reshape(-1))
         latent = self._traces.take(rows)
-        came, went = self._ends(first, latent)
+        came, went = ends(first, latent)
         apart = self.circuit_.apart
         if apart:  # a memory follows what the step that it enters answers, and nothing else
             went = went.detach()
@@ -276,15 +276,6 @@ class NTOC:
             self._traces.move(rows, moved if apart else latent.grad)
         self.circuit_.learn(passed.flow, weight_rate)
 
-    @staticmethod
-    def _ends(first: Any, latent: Any) -> tuple[Any, Any]:
-        """Tensors [sequences * steps, memory]: `literals` of the memory that enters and leaves each step."""
-        import torch
-
-        memory = literals(torch.cat([first[:, None], latent], dim=1))
-        free = torch.zeros_like(memory[:, :1])  # nothing follows the last step, so anything may go out of it
-        return memory.flatten(0, 1), torch.cat([memory[:, 1:], free], dim=1).flatten(0, 1)
-
     def _search(self, circuit: SearchedCircuit, places: Any, labels: Any, first: Any, seen: Any) -> None:
         """One symbolic rule search, on a sample of sequences as the perceiver sees them now."""
         import torch
@@ -292,7 +283,7 @@ class NTOC:
         rows = torch.as_tensor(some_of(places.shape[0], places.shape[1], circuit.worlds, self.seed))
         with torch.no_grad():
             worlds = [self._worlds(seen, some.reshape(-1)) for some in places[rows].split(_TOGETHER)]
-            came, went = self._ends(first[rows], self._traces.take(rows))
+            came, went = ends(first[rows], self._traces.take(rows))
         circuit.search(facts_of(torch.cat(worlds), came, labels[rows].reshape(-1), went))
 
     def _seen(self, view: View) -> Any:
