@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,9 +15,23 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.fixture(scope="session")
 def script() -> Iterator[Callable[[str], ModuleType]]:
-    """Imports a script by its name."""
+    """Imports a script by its name.
+
+    A folder of tests may have the name of a script, and pytest makes a module of it: scripts are imported
+    from their file, as `benchmarks.NAME`.
+    """
+
+    def load(name: str) -> ModuleType:
+        full = f"benchmarks.{name}"
+        if full not in sys.modules:
+            spec = importlib.util.spec_from_file_location(full, BENCHMARKS / f"{name}.py")
+            assert spec is not None and spec.loader is not None
+            module = sys.modules[full] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+        return sys.modules[full]
+
     sys.path.insert(0, str(BENCHMARKS))
     try:
-        yield importlib.import_module
+        yield load
     finally:
         sys.path.remove(str(BENCHMARKS))
