@@ -30,10 +30,15 @@ _LONG_NUMBER = re.compile(r"(?<![\w.])\d{10,}(?!\w)")
 _OPERATOR = re.compile(r"[-+*/\\&?^~|]|\.\.")
 _BRACKET = re.compile(r"[(\[{]|[)\]}]")
 _PART = re.compile(r"[,;:<>=!]")
+_TOKEN = re.compile(r"[(\[{]|[)\]}]|[,;:<>=!]|\.\.|[-+*/\\&?^~|]")
 _SHORT = 100
 _MOST_BYTES = 1 << 30
-_MOST_NESTED, _MOST_OPERATORS, _MOST_PARTS = 60, 120, 10_000
-"""Of one statement. clingo's walk over a syntax tree takes up to five of Python's 1,000 calls a level."""
+_MOST_NESTED, _MOST_OPERATORS = 60, 120
+"""Brackets and operators inside one another. A walk over a syntax tree takes up to five of Python's 1,000
+calls a level."""
+_MOST_PARTS, _MOST_IN_BRACES = 10_000, 100_000
+"""Literals and arguments of a statement without its braces and of an element in braces, and all in braces.
+clingo takes quadratic time for the former."""
 
 
 def code_of(text: str) -> str:
@@ -93,15 +98,11 @@ def check_text(text: str, what: str) -> None:
     if len(text) <= _SHORT:
         return
     for statement in _STOP.split(code_of(text)):
-        if len(statement) > _SHORT and (
-            _depth(statement) > _MOST_NESTED
-            or len(_OPERATOR.findall(statement)) > _MOST_OPERATORS
-            or len(_PART.findall(statement)) > _MOST_PARTS
-        ):
+        if len(statement) > _SHORT and _is_too_long(statement):
             raise UserError(
                 f"{_title(what)}: the statement '{' '.join(statement.split())[:40]}...' is too long; at "
-                f"most {_MOST_NESTED} nested brackets, {_MOST_OPERATORS} operators, and {_MOST_PARTS} "
-                "literals or arguments are allowed."
+                f"most {_MOST_NESTED} nested brackets, {_MOST_OPERATORS} operators in one term, and "
+                f"{_MOST_PARTS} literals or arguments are allowed, and {_MOST_IN_BRACES} in braces."
             )
 
 
@@ -123,6 +124,62 @@ def _check_numbers(code: str, what: str) -> None:
 def _title(what: str) -> str:
     """A text's name as a sentence begins."""
     return what[:1].upper() + what[1:] if what.startswith("the ") else what
+
+
+def _is_too_long(statement: str) -> bool:
+    """Whether a statement goes beyond a limit."""
+    if _depth(statement) > _MOST_NESTED:
+        return True
+    if len(_OPERATOR.findall(statement)) <= _MOST_OPERATORS and len(_PART.findall(statement)) <= _MOST_PARTS:
+        return False
+    return _operator_depth(statement) > _MOST_OPERATORS or _has_many_parts(statement)
+
+
+def _operator_depth(statement: str) -> int:
+    """How many operators are inside one another, at most: those of a term and of the brackets around it."""
+    # of each open bracket: operators of the term, the most in its brackets, the most of earlier terms
+    open_brackets = [[0, 0, 0]]
+
+    def end_term() -> None:
+        level = open_brackets[-1]
+        level[:] = [0, 0, max(level[2], level[0] + level[1])]
+
+    for token in _TOKEN.findall(statement):
+        if token in "([{":
+            open_brackets.append([0, 0, 0])
+        elif token in ")]}":
+            end_term()
+            inside = open_brackets.pop()[2]
+            open_brackets = open_brackets or [[0, 0, 0]]
+            open_brackets[-1][1] = max(open_brackets[-1][1], inside)
+        elif token in ",;:":
+            end_term()
+        elif _OPERATOR.match(token):
+            open_brackets[-1][0] += 1
+    while len(open_brackets) > 1:
+        end_term()
+        inside = open_brackets.pop()[2]
+        open_brackets[-1][1] = max(open_brackets[-1][1], inside)
+    end_term()
+    return open_brackets[0][2]
+
+
+def _has_many_parts(statement: str) -> bool:
+    """Whether a statement without its braces, one element in braces, or all of them have too many parts."""
+    outside = inside = element = most = 0
+    brackets: list[str] = []
+    for token in _TOKEN.findall(statement):
+        if token in "([{":
+            brackets.append(token)
+        elif token in ")]}":
+            brackets = brackets[:-1]
+        elif _PART.match(token) and "{" in brackets:
+            inside += 1
+            element = 0 if token == ";" and brackets[-1] == "{" else element + 1
+            most = max(most, element)
+        elif _PART.match(token):
+            outside += 1
+    return max(outside, most) > _MOST_PARTS or inside > _MOST_IN_BRACES
 
 
 def _depth(statement: str) -> int:

@@ -136,6 +136,28 @@ def test_statements_at_the_bounds_are_compared() -> None:
     assert equivalent([deep], [deep], inputs=INPUTS, atoms=["p/1"], known=["p/1"]) is None
 
 
+def test_operators_that_are_not_inside_one_another_may_be_many() -> None:
+    wide = f"p(1) :- a(1), #sum {{ {'; '.join(f'-{k},{k} : a({k % 3})' for k in range(3000))} }} < 0."
+    assert equivalent([wide], ["p(1) :- a(1)."], inputs=INPUTS, atoms=["p/1"], known=["p/1"]) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"p(1) :- a({'+1' * 121}).",
+        f"p(1) :- a({'(' * 50}1{'+1+1+1)' * 50}).",
+        f"p(1) :- a({'(1+1+1+' * 50}1{')' * 50}).",
+        f"p(1) :- #sum {{ 1,{'-' * 121}1 : a(1); 2 : a(1) }} > 0.",
+        f"p(1) :- #sum {{ {'; '.join(f'{k} : a(1)' for k in range(50_001))} }} > 0.",
+        f"p(1) :- #sum {{ 1 : {', '.join('a(1)' for k in range(10_002))} }} > 0.",
+        f"p(1) :- {', '.join('a(1)' for k in range(10_002))}.",
+    ],
+)
+def test_what_is_too_deep_or_too_long_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match="too long"):
+        equivalent([text], [], inputs=INPUTS, atoms=ATOMS, known=ATOMS)
+
+
 def test_inputs_or_a_task_are_needed() -> None:
     with pytest.raises(UserError, match="Give a task"):
         equivalent([], [])

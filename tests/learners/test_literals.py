@@ -120,6 +120,18 @@ def test_additive_rules_are_exact(name: str, labels: LabelSpace, seed: int) -> N
     assert len(set(expected.tolist())) > 1
 
 
+@pytest.mark.parametrize("name", [*TASKS, "sudoku_4x4", "sudoku_9x9"])
+def test_additive_rules_with_all_literals_are_exact(name: str) -> None:
+    """Statements with more than 120 negative weights were refused as nested too deep."""
+    made, split, literals = task(name, 5)
+    values = literals.values(split.concepts, split.metadata)
+    labels = made.labels
+    weights = -np.random.default_rng(0).integers(1, 1000, (values.shape[1], len(labels)))
+    expected = (values @ weights).argmax(axis=1)
+    written = additive(weights, np.zeros(len(labels), np.int64), literals.bodies, labels)
+    assert np.array_equal(by_rules(made, split, written, labels), expected)
+
+
 @pytest.mark.parametrize(
     ("weights", "constants", "fault"),
     [
