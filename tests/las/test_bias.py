@@ -460,7 +460,6 @@ class _Toy:
 def test_atoms_are_counted_literal_by_literal_only_where_the_bias_forbids_a_rule() -> None:
     assert count_atoms(_Toy(), ["p :- q."]) == 4  # type: ignore[arg-type]
     assert count_atoms(_Toy(), ["p :- q.", "p :- r, q."]) == 5  # type: ignore[arg-type]
-    assert count_atoms(_Toy(), ["p :- q : s."]) == 4  # type: ignore[arg-type]
 
     class Wrong(_Toy):
         bias = '#modeh(p). #bias("penalty(0-1, head).").'
@@ -469,6 +468,29 @@ def test_atoms_are_counted_literal_by_literal_only_where_the_bias_forbids_a_rule
         count_atoms(Wrong(), ["p."])  # type: ignore[arg-type]
     with pytest.raises(UserError, match="syntax error"):
         count_atoms(_Toy(), ["p :- q"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("rule", "literals"),
+    [
+        ("p :- q : s.", 2),
+        ("p :- q : s, t; q.", 4),
+        ("p :- #sum { 1,1 : q, s; -3,2 : not t; 4 } > 0.", 3),
+        ("p :- 2 { q; s : t }.", 3),
+        ("p :- not #count { X : h(X) } > 2, q.", 2),
+        ("p :- h((1;2;3)).", 3),
+        ("p :- h(X), 1 < X < 4.", 3),
+        ("p :- q, not not s, 1 < 2.", 3),
+    ],
+)
+def test_what_stands_for_several_literals_counts_as_many(rule: str, literals: int) -> None:
+    """A model of hundreds of weights in one #sum counted as a few atoms."""
+    assert count_atoms(_Toy(), [rule]) == 3 + literals  # type: ignore[arg-type]
+
+
+def test_heads_with_several_atoms_count_each() -> None:
+    for rule, atoms in {"{ p; s } 1 :- q.": 2, "p | s :- q.": 2, "p : s :- q.": 2, "h(1;2) :- q.": 2}.items():
+        assert count_atoms(_Toy(), [rule]) == 3 + atoms, rule  # type: ignore[arg-type]
 
 
 # -- the hypothesis space -----------------------------------------------------------------------------------

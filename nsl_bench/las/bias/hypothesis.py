@@ -35,6 +35,7 @@ _TOKEN = re.compile(r"\"(?:[^\"\\]|\\.)*\"|(?<![\w'])[_']*[A-Z][\w']*")
 _SEPARATOR = re.compile(r"\"(?:[^\"\\]|\\.)*\"|; ")
 _MOST_PERMUTED = 6
 _REMEMBERED = 1 << 16
+_AGGREGATES = (ast.ASTType.Aggregate, ast.ASTType.BodyAggregate)
 
 
 def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
@@ -72,7 +73,8 @@ def rules_in(texts: Sequence[str], what: str = "the hypothesis") -> tuple[str, .
 def count_atoms(benchmark: Benchmark, texts: Sequence[str], what: str = "the hypothesis") -> int:
     """Count the literals of heads and bodies as the task's language bias scores them (`hypothesis_cost`).
 
-    If a constraint of the bias forbids one of the rules, every literal counts, including heads.
+    If a constraint of the bias forbids one of the rules, every literal counts, including heads. What stands
+    for several literals counts as many: aggregates, choices, conditions, pools and chains of comparisons.
 
     Args:
         benchmark: the task, whose language bias counts.
@@ -84,11 +86,35 @@ def count_atoms(benchmark: Benchmark, texts: Sequence[str], what: str = "the hyp
     """
     rules = rules_in(texts, what)
     task = LasTask.build([], benchmark.background, benchmark.bias, benchmark.name)
+    nodes = [_read(rule).node for rule in dict.fromkeys(rules)]
+    more = sum(_literals(node) - 1 for rule in nodes for node in (rule.head, *rule.body))
     try:
-        return hypothesis_cost(task, rules)
+        return hypothesis_cost(task, rules) + more
     except ForbiddenRule:
         parts = [_parts(_read(rule)) for rule in rules]
-        return sum((head is not None) + len(body) for head, body in parts)
+        return sum((head is not None) + len(body) for head, body in parts) + more
+
+
+def _literals(literal: ast.AST) -> int:
+    """How many literals a head or a body literal stands for."""
+    count, more, left = 0, 0, [literal]
+    while left:
+        node = left.pop()
+        inside = [child for key in node.child_keys for child in _nodes(getattr(node, key))]
+        if node.ast_type == ast.ASTType.Literal and node.atom.ast_type not in _AGGREGATES:
+            count += 1
+        elif node.ast_type == ast.ASTType.Pool:
+            more += len(node.arguments) - 1
+        elif node.ast_type == ast.ASTType.Comparison:
+            more += len(node.guards) - 1
+        left += inside
+    return max(1, count) + more
+
+
+def _nodes(child: ast.AST | Sequence[ast.AST] | None) -> Sequence[ast.AST]:
+    if isinstance(child, ast.AST):
+        return (child,)
+    return child or ()
 
 
 def _read(rule: str | Rule) -> Rule:
