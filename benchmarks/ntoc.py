@@ -314,10 +314,11 @@ def write_page(study: Study, task: str, runs: Mapping[str, pd.DataFrame]) -> Non
 
 
 def _ahead_of_ffnsl(name: str, means: Mapping[str, float]) -> list[str]:
-    """A line of a list: the learners with a higher mean than FFNSL in a setting."""
+    """A line of a list: the learners with a higher mean than FFNSL in a setting, as it is shown."""
     if "ffnsl" not in means:
         return []
-    better = sorted((m, learner) for learner, m in means.items() if m > means["ffnsl"])[::-1]
+    least = round(means["ffnsl"], 1)
+    better = sorted((m, learner) for learner, m in means.items() if round(m, 1) > least)[::-1]
     words = ", ".join(f"{learner} ({m:.1f})" for m, learner in better) or "none"
     return [f"* {name}: ahead of FFNSL ({means['ffnsl']:.1f} %): {words}."]
 
