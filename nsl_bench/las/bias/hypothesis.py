@@ -84,15 +84,20 @@ def count_atoms(benchmark: Benchmark, texts: Sequence[str], what: str = "the hyp
     Raises:
         UserError: a rule does not parse, or the task's language bias is wrong.
     """
-    rules = rules_in(texts, what)
+    rules = _distinct(texts, what)
     task = LasTask.build([], benchmark.background, benchmark.bias, benchmark.name)
-    nodes = [_read(rule).node for rule in dict.fromkeys(rules)]
+    nodes = [rule.node for rule in rules.values()]
     more = sum(_literals(node) - 1 for rule in nodes for node in (rule.head, *rule.body))
     try:
-        return hypothesis_cost(task, rules) + more
+        return _cost(task, rules) + more
     except ForbiddenRule:
-        parts = [_parts(_read(rule)) for rule in rules]
+        parts = map(_parts, rules.values())
         return sum((head is not None) + len(body) for head, body in parts) + more
+
+
+def _distinct(texts: Sequence[str], what: str) -> dict[str, Rule]:
+    """The rules that texts hold together, by their text."""
+    return {rule.text: rule for rule in parse("\n".join(texts), what).rules}
 
 
 def _literals(literal: ast.AST) -> int:
@@ -173,7 +178,11 @@ def hypothesis_cost(task: LasTask, rules: Sequence[str]) -> int:
         ForbiddenRule: a constraint of ``#bias`` forbids a rule.
         UserError: a rule does not parse.
     """
-    distinct = {rule.text: rule for rule in parse("\n".join(rules), "the hypothesis").rules}
+    return _cost(task, _distinct(rules, "the hypothesis"))
+
+
+def _cost(task: LasTask, distinct: Mapping[str, Rule]) -> int:
+    """`hypothesis_cost` of different rules by their text."""
     if not distinct:
         return 0
     known = domains(task)
