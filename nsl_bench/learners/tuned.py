@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,22 +18,26 @@ from nsl_bench.types import Track
 
 __all__ = ["Tuned"]
 
+_SAFE = 0.8
+"""Share of the time limit after which no trial may end."""
+
 
 class Tuned:
     """Fits a learner with several options, and keeps the one with the best validation accuracy.
 
     The first trial uses the learner's own options; the others are drawn at random from its class attribute
-    ``search_space``, a mapping from each option to its values. The earlier trial wins ties.
+    ``search_space``, a mapping from each option to its values. The earlier trial wins ties. Where fitting has
+    a time limit, no trial begins that could end after it, judged by the longest before.
 
     Args:
         learner: spec of the learner, e.g. ``random_forest`` or ``my.py:MyLearner``.
-        trials: number of trials.
+        trials: most trials.
         seed: seed of the draws, and of the learner.
 
     Attributes:
         track: track of the learner.
         version: version of `Tuned` and of the learner.
-        tuning_: ``trials``, the options ``chosen``, and their ``validation_accuracy``.
+        tuning_: the number of ``trials`` made, the options ``chosen``, and their ``validation_accuracy``.
     """
 
     def __init__(self, learner: str, trials: int = 8, seed: int = 0) -> None:
@@ -47,13 +52,17 @@ class Tuned:
         self.track: Track = track_of(first)
         self.answers_alike = bool(getattr(first, "answers_alike", False))
         self.fixed_size = fixed_sizes(first)
-        self.version = f"1+{version_of(first, learner)}"
+        self.version = f"2+{version_of(first, learner)}"
 
     def fit(self, train: View, validation: View) -> Tuned:
         """Fit every trial on `train`, and keep the best one on `validation`."""
-        best = -1.0
+        best, longest, done = -1.0, 0.0, 0
         labels = validation.labels
+        begin = time.monotonic()
         for options in self._drawn():
+            started = time.monotonic()
+            if done and train.time_limit is not None and started - begin + longest > _SAFE * train.time_limit:
+                break
             spec = registry.learner_spec(self.learner)
             spec = replace(spec, kwargs={**spec.kwargs, **options})
             made = registry.create("learner", spec, seed=self.seed)
@@ -62,8 +71,9 @@ class Tuned:
             made = made if fitted is None else fitted
             accuracy = float(np.mean(answers_of(made, validation.unlabelled())[0] == labels))
             if accuracy > best:
-                best, self._made = accuracy, made
-                self.tuning_ = {"trials": self.trials, "chosen": options, "validation_accuracy": accuracy}
+                best, chosen, self._made = accuracy, options, made
+            longest, done = max(longest, time.monotonic() - started), done + 1
+        self.tuning_ = {"trials": done, "chosen": chosen, "validation_accuracy": best}
         for name in ("predict", "predict_concepts"):
             if hasattr(self._made, name):
                 setattr(self, name, getattr(self._made, name))

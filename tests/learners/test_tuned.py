@@ -48,6 +48,21 @@ def test_a_learner_from_a_file_is_tuned(tmp_path: Path) -> None:
         assert learner.tuning_["chosen"] in ({}, {"depth": "1"}, {"depth": "2"})
 
 
+def test_no_trial_begins_that_could_end_after_the_time_limit(tmp_path: Path) -> None:
+    """A tuned learner was stopped at its limit, and all its trials were lost."""
+    file = tmp_path / "slow.py"
+    file.write_text(
+        "import time\nfrom nsl_bench.learners.random_forest import RandomForest\n"
+        "class Slow(RandomForest):\n    search_space = {'depth': (1, 2, 3, 4, 5, 6, 7)}\n"
+        "    def fit(self, train):\n        time.sleep(5)\n        return super().fit(train)\n"
+    )
+    limits = Limits(time=20.0)
+    (job,) = plan("sudoku_4x4", [f"tuned:{file}:Slow,trials=8"], symbolic=True)
+    record = Bench("cpu", limits=limits).run(job).record
+    assert record.status == "ok", record.message
+    assert 1 <= record.tuning["trials"] <= 3 and record.tuning["validation_accuracy"] > 0
+
+
 def test_training_stops_where_the_validation_loss_no_longer_falls() -> None:
     (job,) = plan("sudoku_4x4", ["fcn"], symbolic=True)
     material = Bench("cpu").material(job)
