@@ -138,30 +138,32 @@ def _is_too_long(statement: str) -> bool:
 def _operator_depth(statement: str) -> int:
     """How many operators are inside one another, at most: those of a term and of the brackets around it."""
     # of each open bracket: operators of the term, the most in its brackets, the most of earlier terms
-    open_brackets = [[0, 0, 0]]
+    levels = [[0, 0, 0]]
 
     def end_term() -> None:
-        level = open_brackets[-1]
-        level[:] = [0, 0, max(level[2], level[0] + level[1])]
+        operators, inside, most = levels[-1]
+        levels[-1] = [0, 0, max(most, operators + inside)]
+
+    def close() -> None:
+        end_term()
+        inside = levels.pop()[2]
+        if not levels:
+            levels.append([0, 0, 0])
+        levels[-1][1] = max(levels[-1][1], inside)
 
     for token in _TOKEN.findall(statement):
         if token in "([{":
-            open_brackets.append([0, 0, 0])
+            levels.append([0, 0, 0])
         elif token in ")]}":
-            end_term()
-            inside = open_brackets.pop()[2]
-            open_brackets = open_brackets or [[0, 0, 0]]
-            open_brackets[-1][1] = max(open_brackets[-1][1], inside)
+            close()
         elif token in ",;:":
             end_term()
         elif _OPERATOR.match(token):
-            open_brackets[-1][0] += 1
-    while len(open_brackets) > 1:
-        end_term()
-        inside = open_brackets.pop()[2]
-        open_brackets[-1][1] = max(open_brackets[-1][1], inside)
+            levels[-1][0] += 1
+    while len(levels) > 1:
+        close()
     end_term()
-    return open_brackets[0][2]
+    return levels[0][2]
 
 
 def _has_many_parts(statement: str) -> bool:
