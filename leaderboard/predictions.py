@@ -428,4 +428,4 @@ def _checked(probabilities: npt.NDArray[np.float32], what: str) -> npt.NDArray[n
     bad = (probabilities < -1e-6).any(axis=1) | (probabilities.sum(axis=1) > 1 + 1e-3)
     if bad.any():
         raise Rejected(f"{PREDICTIONS}, {what}: invalid probabilities for {bad.sum()} of {n} examples.")
-    return probabilities
+    return probabilities.clip(0, 1)

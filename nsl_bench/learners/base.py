@@ -50,6 +50,8 @@ TOLD_THE_ANSWER = "told_the_answer"
 """Part of the version of a learner that was given part of the true rule."""
 
 _TOLERANCE = 1e-3
+_ROUNDING = 1e-6
+"""How far below 0 a probability may be by the rounding of 32-bit numbers, such as 1 - p."""
 
 _SIZES = ("slots", "labels")
 """What can change between the members of a family of tasks, and may be fixed in a learner."""
@@ -225,14 +227,14 @@ def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:
             f"{name}.predict_proba returned NaN or infinity for {bad.sum()} of {len(test)} "
             f"examples, first for example {int(bad.argmax())}."
         )
-    bad = (given < -1e-9).any(axis=1) | (given.sum(axis=1) > 1 + _TOLERANCE)
+    bad = (given < -_ROUNDING).any(axis=1) | (given.sum(axis=1) > 1 + _TOLERANCE)
     if bad.any():
         row = int(bad.argmax())
         raise InvalidOutput(
             f"{name}.predict_proba returned invalid probabilities for {bad.sum()} of {len(test)} "
             f"examples, first for example {row}: {given[row].tolist()}."
         )
-    return np.maximum(given, 0)
+    return np.clip(given, 0, 1)
 
 
 def labels_of(

@@ -111,7 +111,7 @@ def concept_probabilities(answer: Any, split: Split) -> Probabilities:
         raise InvalidOutput(
             "predict_concepts returned invalid probabilities (below 0, above 1, NaN, or a sum above 1)."
         )
-    return given
+    return np.clip(given, 0, 1)
 
 
 def intervened(split: Split, predictions: Predictions, k: int, rng: np.random.Generator) -> Predictions:

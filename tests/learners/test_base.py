@@ -51,6 +51,15 @@ def test_bad_probabilities(answer: object, sentence: str) -> None:
         probabilities_of(Stranger(predict_proba=answer), seen())
 
 
+def test_rounded_probabilities_are_taken() -> None:
+    """1 - p of 32-bit numbers was refused where p is a sum that rounds to more than 1."""
+    rounded = np.tile(np.array([1.1920929e-07, 1]), (N, 1)) * [-1, 1] + [0, 1.1920929e-07]
+    found = probabilities_of(Stranger(predict_proba=rounded), seen())
+    assert np.array_equal(found, np.tile([0.0, 1.0], (N, 1)))
+    with pytest.raises(UserError, match="invalid probabilities"):
+        probabilities_of(Stranger(predict_proba=np.tile([-2e-6, 1 + 2e-6], (N, 1))), seen())
+
+
 def test_probabilities_may_leave_out_outcomes_that_are_no_label() -> None:
     given = np.zeros((N, 2))
     given[1] = 0.25

@@ -104,6 +104,15 @@ def test_probabilities_of_rules_are_sums_over_values() -> None:
         assert torch.allclose(networks.only(t).probabilities(images)[0], found[t], atol=1e-5)
 
 
+def test_what_is_asked_is_a_probability() -> None:
+    """Sums over values rounded to more than 1, so their complements were negative."""
+    certain = [NeuralTest("always", (0, 1), 4, np.ones((4, 4), np.float32), False)]
+    networks = Networks(certain, 1, "key")
+    images = torch.as_tensor(np.random.default_rng(1).integers(0, 256, (99, 2, 1, 28, 28)).astype(np.uint8))
+    assert (networks.probabilities(images) > 1).any()
+    assert (networks.ask(images, torch.arange(99)) <= 1).all()
+
+
 def trained(tests: list[NeuralTest]) -> tuple[list[Networks], torch.Tensor]:
     rng = np.random.default_rng(2)
     images = torch.as_tensor(rng.integers(0, 256, (16, 3, 1, 28, 28)).astype(np.uint8))

@@ -194,7 +194,7 @@ class Networks:
             return torch.zeros(len(self.tests), 0)
         with torch.inference_mode():
             parts = [self.probabilities(images[part]) for part in torch.split(rows, _ASKED)]
-        return torch.cat(parts, dim=1)
+        return torch.cat(parts, dim=1).clamp(0, 1)  # sums over values are rounded
 
     def train(
         self, examples: tuple[Examples, Examples], at: tuple[Batch, Batch], how: Training, seed: int
