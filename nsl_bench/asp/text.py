@@ -30,7 +30,7 @@ _LONG_NUMBER = re.compile(r"(?<![\w.])\d{10,}(?!\w)")
 _OPERATOR = re.compile(r"[-+*/\\&?^~|]|\.\.")
 _BRACKET = re.compile(r"[(\[{]|[)\]}]")
 _PART = re.compile(r"[,;:<>=!]")
-_TOKEN = re.compile(r"[(\[{]|[)\]}]|[,;:<>=!]|\.\.|[-+*/\\&?^~|]")
+_TOKEN = re.compile("|".join(one.pattern for one in (_BRACKET, _PART, _OPERATOR)))
 _SHORT = 100
 _MOST_BYTES = 1 << 30
 _MOST_NESTED, _MOST_OPERATORS = 60, 120
