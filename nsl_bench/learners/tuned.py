@@ -26,12 +26,13 @@ class Tuned:
     """Fits a learner with several options, and keeps the one with the best validation accuracy.
 
     The first trial uses the learner's own options; the others are drawn at random from its class attribute
-    ``search_space``, a mapping from each option to its values. The earlier trial wins ties. Where fitting has
-    a time limit, no trial begins that could end after it, judged by the longest before.
+    ``search_space``, a mapping from each option to its values. The earlier trial wins ties. After the first
+    one, no trial begins that could end after the budget or the time limit, judged by the longest before.
 
     Args:
         learner: spec of the learner, e.g. ``random_forest`` or ``my.py:MyLearner``.
         trials: most trials.
+        seconds: budget of all trials; None for no budget but the time limit.
         seed: seed of the draws, and of the learner.
 
     Attributes:
@@ -40,10 +41,12 @@ class Tuned:
         tuning_: the number of ``trials`` made, the options ``chosen``, and their ``validation_accuracy``.
     """
 
-    def __init__(self, learner: str, trials: int = 8, seed: int = 0) -> None:
+    def __init__(self, learner: str, trials: int = 8, seconds: float | None = None, seed: int = 0) -> None:
         if trials < 1:
             raise UserError(f"tuned: trials must be 1 or more; got {trials}.")
-        self.learner, self.trials, self.seed = learner, trials, seed
+        if seconds is not None and not seconds > 0:
+            raise UserError(f"tuned: seconds must be above 0; got {seconds:g}.")
+        self.learner, self.trials, self.seconds, self.seed = learner, trials, seconds, seed
         first = registry.create("learner", learner, seed=seed)
         space = getattr(first, "search_space", None)
         if not space:
@@ -58,10 +61,12 @@ class Tuned:
         """Fit every trial on `train`, and keep the best one on `validation`."""
         best, longest, done = -1.0, 0.0, 0
         labels = validation.labels
+        limit = np.inf if train.time_limit is None else _SAFE * train.time_limit
+        budget = limit if self.seconds is None else min(limit, self.seconds)
         begin = time.monotonic()
         for options in self._drawn():
             started = time.monotonic()
-            if done and train.time_limit is not None and started - begin + longest > _SAFE * train.time_limit:
+            if done and started - begin + longest > budget:
                 break
             spec = registry.learner_spec(self.learner)
             spec = replace(spec, kwargs={**spec.kwargs, **options})

@@ -48,7 +48,8 @@ def test_a_learner_from_a_file_is_tuned(tmp_path: Path) -> None:
         assert learner.tuning_["chosen"] in ({}, {"depth": "1"}, {"depth": "2"})
 
 
-def test_no_trial_begins_that_could_end_after_the_time_limit(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("budget", "limit"), [("", 20.0), (",seconds=12", 120.0)])
+def test_no_trial_begins_that_could_end_after_the_budget(tmp_path: Path, budget: str, limit: float) -> None:
     """A tuned learner was stopped at its limit, and all its trials were lost."""
     file = tmp_path / "slow.py"
     file.write_text(
@@ -56,8 +57,8 @@ def test_no_trial_begins_that_could_end_after_the_time_limit(tmp_path: Path) -> 
         "class Slow(RandomForest):\n    search_space = {'depth': (1, 2, 3, 4, 5, 6, 7)}\n"
         "    def fit(self, train):\n        time.sleep(5)\n        return super().fit(train)\n"
     )
-    limits = Limits(time=20.0)
-    (job,) = plan("sudoku_4x4", [f"tuned:{file}:Slow,trials=8"], symbolic=True)
+    limits = Limits(time=limit)
+    (job,) = plan("sudoku_4x4", [f"tuned:{file}:Slow,trials=8{budget}"], symbolic=True)
     record = Bench("cpu", limits=limits).run(job).record
     assert record.status == "ok", record.message
     assert 1 <= record.tuning["trials"] <= 3 and record.tuning["validation_accuracy"] > 0
@@ -79,6 +80,7 @@ def test_training_stops_where_the_validation_loss_no_longer_falls() -> None:
     [
         ("tuned:majority", "the learner majority cannot be tuned"),
         ("tuned:random_forest,trials=0", "trials must be 1 or more; got 0"),
+        ("tuned:random_forest,seconds=0", "seconds must be above 0; got 0"),
         ("tuned:random_forrest", "Did you mean 'random_forest'?"),
         ("tuned", "needs 'learner'"),
         ("fcn:patience=-1", "patience must be 0 or more"),
