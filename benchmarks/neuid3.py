@@ -485,10 +485,10 @@ def tint(study: Study) -> None:
     study.write(
         "tint",
         "NeuID3: the tint of suits",
-        "Trees of neural facts, and of the rules of the hidden concept, on concepts in which one suit follows "
-        f"another; {study.repeats} train splits of {study.size} size, each with first weights of its own. The "
-        "next suit always has the other colour, which images show by their tint. A test that knows nothing "
-        "but colours cannot tell the next suit from the one before.",
+        "Trees of neural facts, and of the rules of the hidden concept, on concepts in which one suit "
+        f"follows another; {study.repeats} train splits of {study.size} size, each with first weights of its "
+        "own. The next suit always has the other colour, which images show by their tint. A test that knows "
+        "nothing but colours cannot tell the next suit from the one before.",
         EQUIVALENT,
         pd.DataFrame(rows).to_markdown(index=False),
     )
