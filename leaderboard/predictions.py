@@ -21,6 +21,7 @@ import numpy.typing as npt
 from nsl_bench.declared import quoted
 from nsl_bench.guarded.call import Advice, Allowance
 from nsl_bench.guarded.memory import own_data
+from nsl_bench.metrics.predictions import checked_probabilities
 from nsl_bench.types import BLANK
 
 from .safe_files import LIMITS, Limits, Rejected
@@ -416,16 +417,9 @@ def _predicted(labels: Any, numbers: Any, sizes: Sizes, evaluation: str, what: s
             f"{PREDICTIONS}, {what}: {things} must be between {least} and {most - 1}; "
             f"got {int(predicted[bad][0])}."
         )
-    return predicted, _checked(numbers.to_numpy().reshape(n, k), what) if numbers is not None and k else None
-
-
-def _checked(probabilities: npt.NDArray[np.float32], what: str) -> npt.NDArray[np.float32]:
-    """Probabilities float32 [n, labels], which they must be."""
-    n = len(probabilities)
-    bad = ~np.isfinite(probabilities).all(axis=1)
-    if bad.any():
-        raise Rejected(f"{PREDICTIONS}, {what}: NaN or infinity for {bad.sum()} of {n} examples.")
-    bad = (probabilities < -1e-6).any(axis=1) | (probabilities.sum(axis=1) > 1 + 1e-3)
-    if bad.any():
-        raise Rejected(f"{PREDICTIONS}, {what}: invalid probabilities for {bad.sum()} of {n} examples.")
-    return probabilities.clip(0, 1)
+    if numbers is None or not k:
+        return predicted, None
+    try:
+        return predicted, checked_probabilities(numbers.to_numpy().reshape(n, k))
+    except ValueError as error:
+        raise Rejected(f"{PREDICTIONS}, {what}: {error}.") from error

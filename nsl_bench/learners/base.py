@@ -22,6 +22,7 @@ from nsl_bench.code_files import code_key
 from nsl_bench.environments import entrant, is_environment
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.learners.view import View
+from nsl_bench.metrics.predictions import checked_probabilities
 from nsl_bench.types import UNDECIDED, Hypothesis, Track
 
 if TYPE_CHECKING:
@@ -48,10 +49,6 @@ __all__ = [
 
 TOLD_THE_ANSWER = "told_the_answer"
 """Part of the version of a learner that was given part of the true rule."""
-
-_TOLERANCE = 1e-3
-_ROUNDING = 1e-6
-"""How far below 0 a probability may be by the rounding of 32-bit numbers, such as 1 - p."""
 
 _SIZES = ("slots", "labels")
 """What can change between the members of a family of tasks, and may be fixed in a learner."""
@@ -221,20 +218,10 @@ def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:
             f"{name}.predict_proba must return an array of shape {expected} (examples, labels); "
             f"got {given.shape}."
         )
-    bad = ~np.isfinite(given).all(axis=1)
-    if bad.any():
-        raise InvalidOutput(
-            f"{name}.predict_proba returned NaN or infinity for {bad.sum()} of {len(test)} "
-            f"examples, first for example {int(bad.argmax())}."
-        )
-    bad = (given < -_ROUNDING).any(axis=1) | (given.sum(axis=1) > 1 + _TOLERANCE)
-    if bad.any():
-        row = int(bad.argmax())
-        raise InvalidOutput(
-            f"{name}.predict_proba returned invalid probabilities for {bad.sum()} of {len(test)} "
-            f"examples, first for example {row}: {given[row].tolist()}."
-        )
-    return np.clip(given, 0, 1)
+    try:
+        return checked_probabilities(given)
+    except ValueError as error:
+        raise InvalidOutput(f"{name}.predict_proba returned {error}.") from error
 
 
 def labels_of(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +12,7 @@ __all__ = [
     "brier_score",
     "brier_scores",
     "calibration_error",
+    "checked_probabilities",
     "f1_scores",
     "invalid_mass",
     "log_loss",
@@ -21,8 +24,41 @@ __all__ = [
 
 Labels = npt.NDArray[np.integer]
 Probabilities = npt.NDArray[np.floating]
+Float = TypeVar("Float", bound=np.floating)
 
 _LEAST = 1e-15
+
+_MOST = 1 + 1e-3
+_ROUNDING = 1e-6
+"""How far below 0 a probability may be by the rounding of 32-bit numbers, such as 1 - p."""
+
+
+def checked_probabilities(given: npt.NDArray[Float]) -> npt.NDArray[Float]:
+    """What somebody gave as probabilities, each in 0..1.
+
+    A row may sum to less than 1: there are outcomes that it does not count. It may be beyond 0 and 1 by as
+    much as rounding explains.
+
+    Args:
+        given: [n, ..., outcomes].
+
+    Raises:
+        ValueError: they are no probabilities; for how many examples, and for which first.
+    """
+    rest = tuple(range(1, given.ndim))
+    with np.errstate(invalid="ignore"):  # infinity - infinity
+        beyond = (given < -_ROUNDING).any(axis=rest) | (given.sum(axis=-1) > _MOST).any(axis=rest[:-1])
+    for what, bad in (
+        ("NaN or infinity", ~np.isfinite(given).all(axis=rest)),
+        ("invalid probabilities", beyond),
+    ):
+        if bad.any():
+            first = int(bad.argmax())
+            row = f": {given[first].tolist()}" if given.ndim == 2 else ""
+            raise ValueError(
+                f"{what} for {bad.sum()} of {len(given)} examples, first for example {first}{row}"
+            )
+    return given.clip(0, 1)
 
 
 def accuracy(predicted: Labels, labels: Labels) -> float:

@@ -30,8 +30,6 @@ __all__ = [
 
 Probabilities = npt.NDArray[np.float64]
 
-_TOLERANCE = 1e-3
-
 
 def seen_concepts(given: Probabilities, split: Split) -> npt.NDArray[np.int16]:
     """int16 [n, slots]: the concepts that a learner predicts, `BLANK` where no image is.
@@ -106,12 +104,10 @@ def concept_probabilities(answer: Any, split: Split) -> Probabilities:
         raise InvalidOutput(f"predict_concepts must return an array of numbers: {error}.") from error
     if given.shape != shape:
         raise InvalidOutput(f"predict_concepts must return an array of shape {shape}; got {given.shape}.")
-    sums = given.sum(axis=2)
-    if not np.isfinite(given).all() or (given < -_TOLERANCE).any() or (sums > 1 + _TOLERANCE).any():
-        raise InvalidOutput(
-            "predict_concepts returned invalid probabilities (below 0, above 1, NaN, or a sum above 1)."
-        )
-    return np.clip(given, 0, 1)
+    try:
+        return measure.checked_probabilities(given)
+    except ValueError as error:
+        raise InvalidOutput(f"predict_concepts returned {error}.") from error
 
 
 def intervened(split: Split, predictions: Predictions, k: int, rng: np.random.Generator) -> Predictions:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -45,3 +47,32 @@ def test_metrics_of_probabilities() -> None:
     assert count.tolist() == [1, 1, 1, 0] and right.tolist() == [0, 1, 1, 0]
     assert confidence.tolist() == [0, 0.5, 0.75, 0]
     assert metrics.calibration_error(given, labels, bins=4) == pytest.approx((0 + 0.5 + 0.25) / 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([[0.5, 0.5], [np.nan, 1.0]], "NaN or infinity for 1 of 2 examples, first for example 1: [nan, 1.0]"),
+        ([[np.inf, -np.inf]], "NaN or infinity for 1 of 1 examples, first for example 0: [inf, -inf]"),
+        (
+            [[0.9, 0.9], [0.9, 0.9]],
+            "invalid probabilities for 2 of 2 examples, first for example 0: [0.9, 0.9]",
+        ),
+        ([[1.5, -0.5]], "invalid probabilities for 1 of 1 examples, first for example 0: [1.5, -0.5]"),
+        (
+            [[[1, 0], [1, 0]], [[1, 0], [0.5, 0.6]]],
+            "invalid probabilities for 1 of 2 examples, first for example 1",
+        ),
+    ],
+)
+def test_what_is_no_probability_is_said(given: list[object], told: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(told) + "$"):
+        metrics.checked_probabilities(np.array(given))
+
+
+def test_probabilities_may_be_off_by_rounding() -> None:
+    given = np.array([[1 + 1e-7, -1e-7], [0.2, 0.3]], np.float32)
+    checked = metrics.checked_probabilities(given)
+    assert checked.dtype == np.float32 and checked.min() == 0 and checked.max() == 1
+    assert metrics.checked_probabilities(np.empty((0, 3))).shape == (0, 3)
+    assert metrics.checked_probabilities(np.empty((0, 2, 3))).shape == (0, 2, 3)
