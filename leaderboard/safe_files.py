@@ -51,7 +51,7 @@ class Limits:
     runs_bytes: int = 64 * 1024**2
     predictions_bytes: int = 256 * 1024**2
     line_bytes: int = 2 * 1024**2
-    rules_bytes: int = 256 * 1024
+    rules_bytes: int = 1024**2
     unpacked_bytes: int = 1024**3
     group_bytes: int = 384 * 1024**2
     runs: int = 20_000

@@ -11,12 +11,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from clingo import ast
 
 from nsl_bench.asp.dependencies import dependents, strong_components
 from nsl_bench.asp.parsing import parse_text
+from nsl_bench.asp.remembered import by_text
 from nsl_bench.errors import UserError
 
 __all__ = ["Program", "Rule", "Signature", "parse", "rule_of", "signatures_in", "statement", "union"]
@@ -259,15 +260,15 @@ def rule_of(node: ast.AST) -> Rule | None:
     else:
         raise UserError(f"Theory atoms are not supported; got '{node}'.")
     bounded = kind == "choice" and (head.left_guard is not None or head.right_guard is not None)
-    heads = _Signatures(defined)
-    rest = _Signatures([*plain.body, *conditions])
+    heads = _signatures(defined)
+    rest = _signatures([*plain.body, *conditions])
     return Rule(
         plain,
         kind,
-        frozenset(heads.positive | heads.negative),
-        frozenset(rest.positive),
-        frozenset(rest.negative),
-        frozenset(heads.classical | rest.classical),
+        heads.positive | heads.negative,
+        rest.positive,
+        rest.negative,
+        heads.classical | rest.classical,
         bounded,
     )
 
@@ -308,12 +309,12 @@ def _false(literal: ast.AST) -> ast.AST:
 
 def signatures_in(nodes: Iterable[ast.AST]) -> frozenset[Signature]:
     """All predicates in parts of a rule."""
-    found = _Signatures(nodes)
-    return frozenset(found.positive | found.negative)
+    found = _signatures(nodes)
+    return found.positive | found.negative
 
 
-class _Signatures(ast.Transformer):
-    """Collects the predicates of parts of a rule.
+class _Signatures(NamedTuple):
+    """The predicates of parts of a rule.
 
     Attributes:
         positive: of plain atoms.
@@ -321,13 +322,39 @@ class _Signatures(ast.Transformer):
         classical: of classically negated atoms.
     """
 
-    def __init__(self, nodes: Iterable[ast.AST]) -> None:
+    positive: frozenset[Signature]
+    negative: frozenset[Signature]
+    classical: frozenset[Signature]
+
+
+def _signatures(nodes: Iterable[ast.AST]) -> _Signatures:
+    found = [_signatures_of(node) for node in nodes]
+    return _Signatures(*(frozenset().union(*sets) for sets in zip(*found, strict=True))) if found else _NONE
+
+
+_NONE = _Signatures(frozenset(), frozenset(), frozenset())
+
+
+@by_text
+def _signatures_of(node: ast.AST) -> _Signatures:
+    """The predicates of a part of a rule.
+
+    Raises:
+        UserError: it has a theory atom or an external function.
+    """
+    walk = _SignatureWalk()
+    walk.visit(node)
+    return _Signatures(frozenset(walk.positive), frozenset(walk.negative), frozenset(walk.classical))
+
+
+class _SignatureWalk(ast.Transformer):
+    """Collects the predicates of a part of a rule."""
+
+    def __init__(self) -> None:
         self.positive: set[Signature] = set()
         self.negative: set[Signature] = set()
         self.classical: set[Signature] = set()
         self._plain = True
-        for node in nodes:
-            self.visit(node)
 
     def visit_Literal(self, node: ast.AST) -> ast.AST:
         return self._under(node, node.sign == ast.Sign.NoSign)

@@ -16,7 +16,7 @@ All these names begin with a prefix that occurs nowhere in the user's texts (`ns
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -26,6 +26,7 @@ from clingo import ast
 from nsl_bench.asp.atoms import Atom, read_atom, read_literal
 from nsl_bench.asp.names import Names
 from nsl_bench.asp.program import Program, Rule, Signature, statement
+from nsl_bench.asp.remembered import by_text
 from nsl_bench.asp.renaming import Renaming
 from nsl_bench.errors import UserError
 
@@ -111,14 +112,25 @@ class Replicas:
         """
         term = self.any_example if number is None else str(number)
         exists, active, violated, *more = self._template(term, condition)
-        argument = exists.atom.symbol.arguments[0]
-        renamed = Renaming(self._renamed, argument).visit(rule.node)
-        head, guards = renamed.head, [exists, *more]
+        rename = self._for_any if number is None else self._renaming(exists)
+        guards = [exists, *more]
         if rule.head == "constraint":
-            head = violated
-        elif rule.bounded or rule.derives & self.guarded:
-            guards = [exists, active, *more]
-        return str(renamed.update(head=head, body=[*renamed.body, *guards]))
+            head = str(violated)
+        else:
+            head = rename(rule.node.head)
+            if rule.bounded or rule.derives & self.guarded:
+                guards = [exists, active, *more]
+        return f"{head} :- {'; '.join([*map(rename, rule.node.body), *map(str, guards)])}."
+
+    @cached_property
+    def _for_any(self) -> Callable[[ast.AST], str]:
+        """A part of a rule with a variable for the example, as text."""
+        exists, *_ = self._template(self.any_example, "")
+        return by_text(self._renaming(exists))
+
+    def _renaming(self, exists: ast.AST) -> Callable[[ast.AST], str]:
+        renaming = Renaming(self._renamed, exists.atom.symbol.arguments[0])
+        return lambda node: str(renaming.visit(node))
 
     def predicate(self, name: str, *, classical: bool = False) -> str:
         """What a replicated predicate is called; the example is its first argument."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from clingo import ast
 
 from nsl_bench.asp.program import Rule, parse
+from nsl_bench.asp.remembered import by_text
 from nsl_bench.errors import UserError
 from nsl_bench.las.bias.costs import ForbiddenRule, RuleParts, rule_costs
 from nsl_bench.las.bias.matching import Reading, guard_of, readings, types_told, variables_in
@@ -100,6 +101,7 @@ def _distinct(texts: Sequence[str], what: str) -> dict[str, Rule]:
     return {rule.text: rule for rule in parse("\n".join(texts), what).rules}
 
 
+@by_text
 def _literals(literal: ast.AST) -> int:
     """How many literals a head or a body literal stands for."""
     count, more, left = 0, 0, [literal]
@@ -223,7 +225,7 @@ def _without_guards(bias: LanguageBias, known: Domains, rule: Rule) -> RuleParts
     )
     guards: list[tuple[str, str]] = []
     counted: list[str] = []
-    used = set() if head is None else variables_in(rule.node.head)
+    used = set() if head is None else set(variables_in(rule.node.head))
     for literal in rule.node.body:
         guard = guard_of(literal)
         if guard is not None and guard[0] in known.guarded:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from clingo import ast
 
 from nsl_bench.asp.program import Rule
+from nsl_bench.asp.remembered import by_text
 from nsl_bench.las.bias.replacement import Unequal, unequal_pairs
 from nsl_bench.las.bias.types import Domains
 from nsl_bench.las.language_bias import (
@@ -244,11 +245,12 @@ class _Variables(ast.Transformer):
         return node
 
 
-def variables_in(node: ast.AST) -> set[str]:
+@by_text
+def variables_in(node: ast.AST) -> frozenset[str]:
     """The names of the variables in a part of a rule."""
     variables = _Variables()
     variables.visit(node)
-    return variables.found
+    return frozenset(variables.found)
 
 
 def arguments_of(literal: ast.AST, signature: tuple[str, int]) -> Sequence[ast.AST] | None:
@@ -260,6 +262,7 @@ def arguments_of(literal: ast.AST, signature: tuple[str, int]) -> Sequence[ast.A
     return arguments if (atom.symbol.name, len(arguments)) == signature else None
 
 
+@by_text
 def guard_of(literal: ast.AST) -> tuple[str, str] | None:
     """Type and variable of a literal such as ``cell(V1)``; None if it has another form."""
     if literal.ast_type != ast.ASTType.Literal or literal.sign != ast.Sign.NoSign:
