@@ -203,9 +203,10 @@ def _table(runs: Sequence[ScoredRun]) -> str:
     rows = [{"contest": r.contest, "network": _plain(r.network), "runs": r.run, **r.metrics} for r in runs]
     frame = pd.DataFrame(rows)
     columns = [name for name in _TOLD if name in frame]
-    table = frame.groupby(["contest", "network"], as_index=False).agg(
-        {"runs": "count", **dict.fromkeys(columns, "mean")}
-    )
+    groups = frame.groupby(["contest", "network"], as_index=False)
+    table = groups.agg({"runs": "count", **dict.fromkeys(columns, "mean")})
+    # A mean is that of all runs: those without rules may be the ones whose rules would be longest.
+    table[columns] = table[columns].where(groups[columns].count()[columns].eq(table["runs"], axis=0))
     titles = {name: METRICS[name].title for name in columns}
     return str(
         table.rename(columns=titles).to_markdown(

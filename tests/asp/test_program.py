@@ -8,7 +8,7 @@ import pytest
 from nsl_bench.asp.atoms import read_atom, read_literal
 from nsl_bench.asp.dependencies import dependents, strong_components
 from nsl_bench.asp.names import Names
-from nsl_bench.asp.program import parse, statement
+from nsl_bench.asp.program import parse, signatures_in, statement
 from nsl_bench.asp.text import read_text
 from nsl_bench.errors import UserError
 
@@ -169,3 +169,14 @@ def test_only_regular_files_are_read(tmp_path) -> None:  # type: ignore[no-untyp
     ]:
         with pytest.raises(UserError, match=sentence):
             read_text(tmp_path / name)
+
+
+def test_parts_of_rules_with_the_same_text_are_told_apart() -> None:
+    """In an aggregate ``p : q`` counts the term p, in a body it is a condition of the atom p."""
+    (aggregate,) = parse(":- #count { p : q } > 1.", "a rule").rules[0].node.body
+    (conditional,) = parse(":- p : q.", "a rule").rules[0].node.body
+    (element,) = aggregate.atom.elements
+    assert str(element) == str(conditional)
+    for _ in range(2):
+        assert signatures_in([element]) == {("q", 0)}
+        assert signatures_in([conditional]) == {("p", 0), ("q", 0)}

@@ -116,6 +116,17 @@ def test_the_comment_shows_a_strangers_network_as_plain_text(
     assert "&lt;b&gt;\\|" in text and not {"\x1b", "\ud800", "<"} & set(text)
 
 
+def test_the_comment_has_means_of_all_runs_or_none(
+    good: dict[str, Path], contests: tuple[Contest, ...]
+) -> None:
+    report = score(good["random_forest"], contests)
+    metrics = {name: value for name, value in report.runs[0].metrics.items() if name != "atoms"}
+    text = comment(replace(report, runs=(replace(report.runs[0], metrics=metrics), *report.runs[1:])))
+    header, _, row, *_ = (line.split("|") for line in text.splitlines() if line.startswith("|"))
+    told = {title.strip(): value.strip() for title, value in zip(header, row, strict=True)}
+    assert told["atoms"] == "nan" and told["Brier score"] != "nan"
+
+
 @pytest.mark.parametrize("dummy", ["", "invalid :- neq(V1,V1), cell(V1). ", "#defined a/1. % "])
 def test_rules_count_one_by_one_however_many_a_text_holds(
     good: dict[str, Path], rules: Path, contests: tuple[Contest, ...], resign: Change, dummy: str
