@@ -274,9 +274,9 @@ def test_the_predictions_of_another_entry_are_named(accepted: Path, board_file: 
 
 def test_the_committed_board_has_no_copies() -> None:
     said = likenesses(read_board())
-    # Exact rules predict the same, whoever learned them.
+    # Exact rules predict the same, whoever learned them: RIPPER found those of Indoor Scene in three runs.
     assert {title for one in said.values() for title in (a.title for a in one.alike)} <= {
-        *("FFNSL (softmax)", "FFNSL (edl_gen)", "FFNSL on true concepts", "FFNSL")
+        *("FFNSL (softmax)", "FFNSL (edl_gen)", "FFNSL on true concepts", "FFNSL", "RIPPER")
     }
 
 
