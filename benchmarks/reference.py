@@ -7,9 +7,10 @@ FFNSL with FastLAS or ILASP is an entry where the program is installed. Rivals a
 (`entrants/`), each in its own environment, with its package's defaults, and tuned on validation examples with
 a budget of 8 trials in 30 seconds, the time that FFNSL has. Runs are done contest by contest, kept and
 resumed; then each learner's runs become a submission, which is scored and, if accepted, put into
-leaderboard/submissions in place of the one that was there. With `--contest` the runs of that contest are done
-and nothing is submitted. `make reference` calls it and builds the site; `benchmarks/rivals.py` writes what
-was found.
+leaderboard/submissions in place of the one that was there. A learner that takes longer than the time limit in
+all its runs at 0 % of a contest has given it up: its other runs there are not started, and count as timeouts,
+too. With `--contest` the runs of that contest are done and nothing is submitted. `make reference` calls it
+and builds the site; `benchmarks/rivals.py` writes what was found.
 """
 
 from __future__ import annotations
@@ -29,15 +30,18 @@ from nsl_bench.leaderboard.contests import BOARD, Contest, read_contests
 from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.submission import slug, write_submission
+from nsl_bench.leaderboard.truth import hashes_of
 
 from nsl_bench.environments import entrant
 from nsl_bench.errors import UserError
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.las.adapters.programs import PROGRAMS, find
+from nsl_bench.run.environment import versions
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
+from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
-from nsl_bench.run.sweep import Executor, sweep
+from nsl_bench.run.sweep import Executor, Tally, sweep
 from nsl_bench.types import Track
 
 
@@ -160,6 +164,8 @@ ENTRIES = (*REFERENCES, *RIVALS)
 SECONDS = 120.0
 """Time limit of learning, and of answering."""
 
+GIVEN_UP = f"Not started: all runs at 0 % took longer than {SECONDS:g} s."
+
 
 def jobs_of(reference: Reference, contest: Contest) -> Iterator[Job]:
     """The runs of a learner in a contest."""
@@ -186,6 +192,36 @@ def jobs_of(reference: Reference, contest: Contest) -> Iterator[Job]:
 def data_of(job: Job) -> tuple[str, float, str, int]:
     """What runs share, so that those of one data set are done one after the other."""
     return (job.network or "", job.percent, job.shift, job.repeat)
+
+
+def run(contest: Contest, jobs: Sequence[Job], store: Store, bench: Bench, executor: Executor) -> Tally:
+    """Do the runs of a contest, those at 0 % first."""
+
+    def told(record: Record) -> None:
+        print(record.job, record.message, file=sys.stderr)
+
+    def who(job: Job) -> tuple[str, str | None, str]:
+        return job.learner, job.network, job.track
+
+    first = [job for job in jobs if job.percent == 0]
+    tally = sweep(first, store, bench, told, executor=executor)
+    statuses = store.statuses()
+    ended: dict[tuple[str, str | None, str], set[str]] = {}
+    for job in first:
+        ended.setdefault(who(job), set()).add(statuses[job.key()])
+    for job in jobs:
+        if ended[who(job)] == {"timeout"} and job.key() not in statuses:
+            cell = contest.cell(job)
+            assert cell is not None
+            given_up = Record(
+                job,
+                status="timeout",
+                content_hash=hashes_of(job, contest, cell),
+                versions=versions(),
+                message=GIVEN_UP,
+            )
+            store.add(given_up)
+    return tally + sweep([job for job in jobs if job.percent], store, bench, told, executor=executor)
 
 
 def publish(reference: Reference, store: Store, contests: Sequence[Contest], submissions: Path) -> bool:
@@ -232,13 +268,7 @@ def main() -> int:
     store, bench, failed = Store(options.out), Bench(limits=Limits(time=SECONDS)), 0
     for contest in contests:
         jobs = sorted((job for r in entries for job in jobs_of(r, contest)), key=data_of)
-        tally = sweep(
-            jobs,
-            store,
-            bench,
-            lambda record: print(record.job, record.message, file=sys.stderr),
-            executor=Executor(options.jobs),
-        )
+        tally = run(contest, jobs, store, bench, Executor(options.jobs))
         failed += tally.failed + tally.failed_before
         took = time.perf_counter() - clock
         print(f"{contest.name}: {tally}; {took:.0f} s", flush=True)
