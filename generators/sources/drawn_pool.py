@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from ..keyed_random import Dice
 __all__ = ["DrawnPool", "part_sizes"]
 
 _SIDES = (32, 1024)
+
+_KEPT_BYTES = 2**27
+"""How much of the examples' pictures is kept: learners ask for the same ones again and again."""
 
 
 def part_sizes(images: int) -> dict[PoolPart, int]:
@@ -75,6 +78,11 @@ class DrawnPool(ImageSource):
         self.seed = seed
         self.named_shifts = {}
         self._sizes = part_sizes(images_per_concept)
+        self._kept: dict[tuple[PoolPart, int], npt.NDArray[np.uint8]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Its options, without the pictures: a copy draws the same ones."""
+        return {**self.__dict__, "_kept": {}}
 
     @abstractmethod
     def draw(self, concept: str, size: int, dice: Dice) -> npt.NDArray[np.uint8]:
@@ -89,23 +97,30 @@ class DrawnPool(ImageSource):
     ) -> npt.NDArray[np.uint8]:
         self.check_variant(variant)
         pictures = np.empty((len(indices), *self.shape), np.uint8)
-        for k, (concept, dice) in enumerate(self._wanted(part, indices)):
-            pictures[k] = self.draw(concept, self.shape[0], dice)
+        for k, index in enumerate(np.asarray(indices).tolist()):
+            pictures[k] = self._picture(part, index)
         return pictures
 
-    def _wanted(self, part: PoolPart, indices: npt.NDArray[np.int64]) -> list[tuple[str, Dice]]:
-        """What each image shows, and the chance that decides how."""
+    def _picture(self, part: PoolPart, index: int) -> npt.NDArray[np.uint8]:
+        """A picture, drawn or kept."""
+        if (part, index) in self._kept:
+            return self._kept[part, index]
+        concept, dice = self._wanted(part, index)
+        picture = self.draw(concept, self.shape[0], dice)
+        if part != "network" and (len(self._kept) + 1) * picture.nbytes <= _KEPT_BYTES:
+            self._kept[part, index] = picture
+        return picture
+
+    def _wanted(self, part: PoolPart, index: int) -> tuple[str, Dice]:
+        """What an image shows, and the chance that decides how."""
         n = self._sizes[part] * len(self.concept_space)
+        if not 0 <= index < n:
+            raise IndexError(f"image {index} of a part of {n} images")
         before = {"network": 0, "a": self._sizes["network"], "b": self._sizes["network"] + self._sizes["a"]}
-        wanted = []
-        for index in np.asarray(indices).tolist():
-            if not 0 <= index < n:
-                raise IndexError(f"image {index} of a part of {n} images")
-            number, concept = divmod(index, len(self.concept_space))
-            name = self.concept_space.concepts[concept]
-            # Numbered among all concepts, a picture is the same in a task with fewer of them.
-            wanted.append((name, Dice(self.seed, self.all_concepts.ids[name], before[part] + number)))
-        return wanted
+        number, concept = divmod(index, len(self.concept_space))
+        name = self.concept_space.concepts[concept]
+        # Numbered among all concepts, a picture is the same in a task with fewer of them.
+        return name, Dice(self.seed, self.all_concepts.ids[name], before[part] + number)
 
     def fingerprint(self) -> str:
         """A short hash of version and options."""

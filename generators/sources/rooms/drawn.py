@@ -120,7 +120,8 @@ class DrawnRooms(DrawnPool):
     def segmentation(self, part: PoolPart, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         size = self.shape[0]
         maps = np.empty((len(indices), size, size), np.uint8)
-        for k, (concept, dice) in enumerate(self._wanted(part, indices)):
+        for k, index in enumerate(np.asarray(indices).tolist()):
+            concept, dice = self._wanted(part, index)
             maps[k] = _room(ROOMS[concept], size, dice).segments
         return maps
 
