@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from nsl_bench.leaderboard.board import SUBMISSIONS, Board, read_board
 from nsl_bench.leaderboard.contests import BOARD, Contest
@@ -81,12 +80,14 @@ class Difference:
 
 
 def differences(board: Board, contest: Contest, ours: Entry) -> Iterator[Difference]:
-    """All other entries of a contest against FFNSL; those of a metric that either lacks are left out."""
+    """All other entries of a contest against FFNSL, without metrics that either lacks, and failed entries."""
     for metric in COMPARED:
         mine = ours.repeats(contest, metric)
         for entry in board.of(contest):
-            theirs = entry.repeats(contest, metric) if entry.whole(contest) else np.empty(0)
-            if not _is_rival(entry, metric) or len(theirs) != len(mine) or not len(mine):
+            if not _is_rival(entry, metric) or not entry.whole(contest) or _failed(entry, contest):
+                continue
+            theirs = entry.repeats(contest, metric)
+            if len(theirs) != len(mine) or not len(mine):
                 continue
             better = mine - theirs if METRICS[metric].higher_is_better else theirs - mine
             low, high = paired_interval(better)
@@ -97,6 +98,11 @@ def _is_rival(entry: Entry, metric: str) -> bool:
     learner = entry.manifest.learner.partition(":")[0]
     learns = learner != "majority" or metric not in ("atoms", "learning_time")
     return learner != "ffnsl" and learns and not entry.manifest.told_the_answer
+
+
+def _failed(entry: Entry, contest: Contest) -> bool:
+    """Whether all runs failed: their scores are the majority class's."""
+    return entry.failures(contest) == len(contest.cells_of(entry.track))
 
 
 def listed(found: list[Difference], what: str) -> str:
@@ -118,6 +124,8 @@ def means(board: Board, contest: Contest) -> pd.DataFrame:
         seen = entry.repeats(contest, "learner_concept_accuracy")
         row["accuracy of its concepts"] = f"{seen.mean():.3g}" if len(seen) else ""
         row["failed runs"] = entry.failures(contest)
+        started = [record["started"] for _, record in entry.records(contest, entry.submitted())]
+        row["not started"] = started.count("")
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -178,9 +186,12 @@ def main() -> None:
         "network. Numbers are means over shifts and shares of shifted data. In brackets: the 95 % interval "
         "of FFNSL's advantage, paired by train split, positive where FFNSL is better. FFNSL with other "
         "perception, and the majority class's rules and time, are not compared. Entries were run on "
-        "different days, on two cores, so that seconds compare them roughly. We changed how the adapters "
-        "of LTN and ABLkit answer after we had seen answers for test examples of Crop Yield. The formulas of "
-        "LEN are bounded more than its package does by default, where they take hours.",
+        "different days, on two cores, so that seconds compare them roughly. Learning and answering may take "
+        "120 seconds each. Where a learner took longer in all runs at 0 %, its other runs were not started; "
+        "failed runs count as the majority class, and learners all of whose runs failed are in the tables "
+        "only. We changed how the adapters of LTN and ABLkit answer after we had seen answers for test "
+        "examples of Crop Yield. The formulas of LEN are bounded more than its package does by default, "
+        "where they take hours.",
         "## Where FFNSL loses",
         listed([one for one in found if one.loses], "is better than FFNSL"),
         "## Where FFNSL wins",
