@@ -256,10 +256,10 @@ def additive(
         gain = weights[:, second] - weights[:, first]
         need = int(constants[first] - constants[second])
         terms = "; ".join(f"{int(gain[c])},{c} : {writer.atom(c)}" for c in np.flatnonzero(gain).tolist())
-        writer.rules.append(f"better({second},{first}) :- #sum {{ {terms} }} > {need}.")
-        writer.more.append(f"better({first},{second}) :- not better({second},{first}).")
+        writer.rules.append(f"ahead({second},{first}) :- #sum {{ {terms} }} > {need}.")
     for label, atom in enumerate(labels.atoms):
         if atom is not None:
-            others = ", ".join(f"better({label},{k})" for k in range(n) if k != label)
-            writer.more.append(f"{atom} :- {others}." if others else f"{atom}.")
+            beaten = [f"ahead({label},{k})" for k in range(label)]
+            beaten += [f"not ahead({k},{label})" for k in range(label + 1, n)]
+            writer.more.append(f"{atom} :- {', '.join(beaten)}." if beaten else f"{atom}.")
     return writer.written()

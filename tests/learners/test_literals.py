@@ -23,6 +23,7 @@ from nsl_bench.learners.asp_rules import (
 )
 from nsl_bench.learners.literals import Literals, literals_of
 from nsl_bench.learners.view import TrackError
+from nsl_bench.run.true_rule import is_true_rule
 from nsl_bench.testing.toy import patches, view
 from nsl_bench.types import LabelSpace, Split
 
@@ -74,8 +75,10 @@ def conjunctions(random: np.random.Generator, columns: int, n: int) -> list[Conj
     ]
 
 
-def by_rules(made: Any, split: Split, rules: Sequence[str], labels: LabelSpace) -> npt.NDArray[np.int16]:
-    contexts = made.contexts(split.concepts, split.metadata)
+def by_rules(
+    made: Any, concepts: npt.NDArray[Any], metadata: Any, rules: Sequence[str], labels: LabelSpace
+) -> npt.NDArray[np.int16]:
+    contexts = made.contexts(concepts, metadata)
     return crisp_labels(rules, made.background, contexts, labels)
 
 
@@ -100,7 +103,7 @@ def test_decision_lists_are_exact(name: str, labels: LabelSpace, seed: int) -> N
     for conjunction, label in reversed(rules):
         expected[matches(conjunction, values)] = label
     written = decision_list(rules, default, literals.bodies, labels)
-    assert np.array_equal(by_rules(made, split, written, labels), expected)
+    assert np.array_equal(by_rules(made, split.concepts, split.metadata, written, labels), expected)
 
 
 @pytest.mark.parametrize("labels", SPACES.values(), ids=SPACES)
@@ -116,8 +119,22 @@ def test_additive_rules_are_exact(name: str, labels: LabelSpace, seed: int) -> N
     constants = binarised(random.normal(size=len(labels)))
     expected = (values @ weights + constants).argmax(axis=1)
     written = additive(weights, constants, literals.bodies, labels)
-    assert np.array_equal(by_rules(made, split, written, labels), expected)
+    assert np.array_equal(by_rules(made, split.concepts, split.metadata, written, labels), expected)
     assert len(set(expected.tolist())) > 1
+
+
+def test_additive_rules_are_compared_with_the_true_rule() -> None:
+    """They were written with a cycle through negation, so that equivalence could not be decided."""
+    made, _, literals = task("indoor_scene")
+    scenes = np.arange(len(made.concept_space))[:, None]
+    labels = by_rules(made, scenes, {}, [made.true_rule], made.labels)
+    own = literals.values(scenes, {}).argmax(axis=1)  # the first literal that holds is the scene itself
+    weights = np.zeros((len(literals.names), len(made.labels)), np.int64)
+    weights[own, labels] = 1
+    none = np.zeros(len(made.labels), np.int64)
+    assert is_true_rule(tuple(additive(weights, none, literals.bodies, made.labels)), made)
+    weights[own[0]] = np.roll(weights[own[0]], 1)
+    assert not is_true_rule(tuple(additive(weights, none, literals.bodies, made.labels)), made)
 
 
 @pytest.mark.parametrize("name", [*TASKS, "sudoku_4x4", "sudoku_9x9"])
@@ -129,7 +146,7 @@ def test_additive_rules_with_all_literals_are_exact(name: str) -> None:
     weights = -np.random.default_rng(0).integers(1, 1000, (values.shape[1], len(labels)))
     expected = (values @ weights).argmax(axis=1)
     written = additive(weights, np.zeros(len(labels), np.int64), literals.bodies, labels)
-    assert np.array_equal(by_rules(made, split, written, labels), expected)
+    assert np.array_equal(by_rules(made, split.concepts, split.metadata, written, labels), expected)
 
 
 @pytest.mark.parametrize(
@@ -163,5 +180,5 @@ def test_sums_of_trees_are_exact() -> None:
     assert rules is not None and len(rules) == 3
     labels = SPACES["two"]
     written = decision_list([rule for rule in rules if rule[1]], 0, literals.bodies, labels)
-    assert np.array_equal(by_rules(made, split, written, labels), expected)
+    assert np.array_equal(by_rules(made, split.concepts, split.metadata, written, labels), expected)
     assert sum_of_trees([first] * 3 + [second], lambda score: 0, most=2) is None
