@@ -7,10 +7,12 @@ FFNSL with FastLAS or ILASP is an entry where the program is installed. Rivals a
 (`entrants/`), each in its own environment, with its package's defaults, and tuned on validation examples with
 a budget of 8 trials in 30 seconds, the time that FFNSL has. Runs are done contest by contest, kept and
 resumed; then each learner's runs become a submission, which is scored and, if accepted, put into
-leaderboard/submissions in place of the one that was there. A learner that takes longer than the time limit in
-all its runs at 0 % of a contest has given it up: its other runs there are not started, and count as timeouts,
-too. With `--contest` the runs of that contest are done and nothing is submitted. `make reference` calls it
-and builds the site; `benchmarks/rivals.py` writes what was found.
+leaderboard/submissions in place of the one that was there. With `--contest` the runs of that contest are done
+and nothing is submitted. `make reference` calls it and builds the site; `benchmarks/rivals.py` writes what
+was found.
+
+Where all runs of a learner at 0 % of a contest take longer than the time limit, its other runs there are not
+started and count as timeouts, too. Nor are those of a learner that cannot take the task.
 """
 
 from __future__ import annotations
@@ -195,7 +197,7 @@ def data_of(job: Job) -> tuple[str, float, str, int]:
 
 
 def run(contest: Contest, jobs: Sequence[Job], store: Store, bench: Bench, executor: Executor) -> Tally:
-    """Do the runs of a contest, those at 0 % first."""
+    """Do the runs of a contest, those at 0 % first, and the others of learners that can take it in time."""
 
     def told(record: Record) -> None:
         print(record.job, record.message, file=sys.stderr)
@@ -221,7 +223,8 @@ def run(contest: Contest, jobs: Sequence[Job], store: Store, bench: Bench, execu
                 message=GIVEN_UP,
             )
             store.add(given_up)
-    return tally + sweep([job for job in jobs if job.percent], store, bench, told, executor=executor)
+    rest = [job for job in jobs if job.percent and ended[who(job)] != {"not_applicable"}]
+    return tally + sweep(rest, store, bench, told, executor=executor)
 
 
 def publish(reference: Reference, store: Store, contests: Sequence[Contest], submissions: Path) -> bool:
