@@ -158,6 +158,7 @@ RIVALS = (
     *rival("efficientnet", "EfficientNet", tuned=False),
     *rival("ltn", "LTN", tuned=False),
     *rival("abl", "ABLkit", tuned=False),
+    *rival("abl:loops=250", "ABLkit, 250 turns", tuned=False),
     *rival("deepproblog", "DeepProbLog", tuned=False),
 )
 

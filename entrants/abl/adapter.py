@@ -27,7 +27,8 @@ class Abl:
     """A network of images, trained in turns on concepts that abduction makes consistent with the labels.
 
     Args:
-        loops: turns of prediction, abduction and training.
+        loops: turns of prediction, abduction and training, at most. They end when, after ten turns, no
+            example has to be revised.
         epochs: epochs of training in each turn.
         rate: learning rate of RMSprop.
         distance: how candidates are compared: ``confidence``, ``avg_confidence`` or ``hamming``.
@@ -69,7 +70,13 @@ class Abl:
         self.base = BasicNN(net, torch.nn.CrossEntropyLoss(), optimiser, num_epochs=self.epochs)
         reasoner = Reasoner(_Known(self.n, tables), dist_func=self.distance)
         bridge = SimpleBridge(ABLModel(self.base), reasoner, [])
-        bridge.train((examples, None, goals), loops=self.loops, eval_interval=self.loops + 1)
+        for start in range(0, self.loops, 10):
+            turns = min(10, self.loops - start)
+            bridge.train((examples, None, goals), loops=turns, eval_interval=turns + 1)
+            seen = iter(self.base.predict(X=[image for shown in examples for image in shown]).tolist())
+            found = [tables[id(shown[0])].get(tuple(next(seen) for _ in shown)) for shown in examples]
+            if found == goals:
+                break
         return self
 
     def predict_concepts(self, test):

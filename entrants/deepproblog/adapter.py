@@ -27,16 +27,17 @@ class DeepProbLog:
     Examples with the same metadata, blank slots and step share a program, whose circuits are compiled once.
 
     Args:
-        epochs: passes over the train set.
+        epochs: passes over the train set; the default takes 80 seconds with the examples of Crop Yield,
+            whose mean loss is then 0.5.
         rate: learning rate of Adam.
         batch: examples in a minibatch.
         seed: seed of torch.
     """
 
     fixed_size = False
-    search_space = {"rate": (3e-4, 1e-3, 3e-3), "epochs": (1, 5), "batch": (2, 16)}
+    search_space = {"rate": (3e-4, 1e-3, 3e-3), "batch": (2, 16)}
 
-    def __init__(self, epochs: int = 5, rate: float = 1e-3, batch: int = 2, seed: int = 0):
+    def __init__(self, epochs: int = 60, rate: float = 1e-3, batch: int = 2, seed: int = 0):
         self.epochs, self.rate, self.batch, self.seed = epochs, rate, batch, seed
 
     def fit(self, train):

@@ -16,7 +16,8 @@ class Ltn:
     concepts' probabilities. Answers are the labels of the likeliest world.
 
     Args:
-        epochs: passes over the train set.
+        epochs: passes over the train set; the default takes 75 seconds with the examples of Indoor Scene,
+            whose loss still falls.
         rate: learning rate of Adam.
         batch: examples in a minibatch.
         p: exponent of the existential quantifier in the last third of the epochs; before, 1 and 2.
@@ -26,7 +27,7 @@ class Ltn:
     fixed_size = False
     search_space = {"rate": (3e-4, 1e-3, 3e-3), "p": (2, 6), "batch": (8, 32)}
 
-    def __init__(self, epochs: int = 20, rate: float = 1e-3, batch: int = 32, p: int = 6, seed: int = 0):
+    def __init__(self, epochs: int = 250, rate: float = 1e-3, batch: int = 32, p: int = 6, seed: int = 0):
         self.epochs, self.rate, self.batch, self.p, self.seed = epochs, rate, batch, p, seed
 
     def fit(self, train):
