@@ -81,7 +81,12 @@ class IsolatedLearner:
             self._process, self.libraries = adapter_process(own, self._limits, self._seed)
             spec = adapter_spec(spec, own)
         else:
-            limits = replace(self._limits, read=(*self._limits.read, *sandbox.files_named(spec)))
+            called, folders = sandbox.programs_of(spec)
+            limits = replace(
+                self._limits,
+                read=(*self._limits.read, *sandbox.files_named(spec), *called),
+                write=(*self._limits.write, *folders),
+            )
             self._process = Process(limits, code=sandbox.code_places(spec), seed=self._seed)
         self.isolation = dict(self._process.force)
         try:

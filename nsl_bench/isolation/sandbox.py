@@ -33,7 +33,7 @@ from nsl_bench.code_files import code_files, comes_with_us, specs_in
 from nsl_bench.isolation import kernel
 from nsl_bench.isolation.limits import Limits
 
-__all__ = ["Reach", "apply", "code_of", "code_places", "files_named", "program", "reach_of"]
+__all__ = ["Reach", "apply", "code_of", "code_places", "files_named", "program", "programs_of", "reach_of"]
 
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix", "/etc", "/proc", "/sys")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", "pts", "ptmx", "dri", "kfd")
@@ -163,12 +163,30 @@ def code_places(learner: str) -> list[Path]:
 
 def files_named(learner: str) -> list[Path]:
     """The files named by the options of a built-in learner: ``rules:FILE``, ``neuid3:reuse=FILE+FILE``."""
+    return [Path(word).resolve() for word in _words(learner) if os.path.isfile(word)]  # noqa: PTH113
+
+
+def programs_of(learner: str) -> tuple[list[Path], list[Path]]:
+    """The files of the rule learner's program that a built-in learner calls, and the folders it writes in."""
+    from nsl_bench.las.adapters.programs import PROGRAMS, find
+
+    files: list[Path] = []
+    folders: list[Path] = []
+    for word in _words(learner):
+        place = find(PROGRAMS[word]) if word in PROGRAMS else None
+        if place is not None:
+            files += program(place)
+            folders += map(Path, PROGRAMS[word].writes)
+    return files, folders
+
+
+def _words(learner: str) -> list[str]:
+    """The values of a built-in learner's options, and their parts that a plus joins."""
     if not comes_with_us(learner):
         return []
     specs = map(registry.learner_spec, specs_in(learner))
     values = [value for spec in specs for value in (*spec.args, *spec.kwargs.values())]
-    words = [word for value in values for word in (value, *value.split("+"))]
-    return [Path(word).resolve() for word in dict.fromkeys(words) if os.path.isfile(word)]  # noqa: PTH113
+    return list(dict.fromkeys(word for value in values for word in (value, *value.split("+"))))
 
 
 def _code_place(name: str) -> Path | None:

@@ -87,6 +87,10 @@ class FFNSL:
             limit = min(limit or np.inf, _SHARE * train.time_limit)
         clock = time.monotonic()
         self.solution_: Solution = solve(task, time_limit=limit)
+        if self.solution_.status == "unsatisfiable":
+            raise UserError(
+                f"ffnsl: no hypothesis, although every example may be broken. {self.solution_.message}"
+            )
         late = train.time_limit is not None and time.monotonic() - clock >= _LATE * _SHARE * train.time_limit
         self.timed_out_ = late and self.solution_.status != "optimal"
         self._answered = None

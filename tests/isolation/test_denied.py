@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from nsl_bench.isolation.denied import advice, denied_by, denied_in, starved
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Failure, Limits
 from nsl_bench.learners.command import spec_of
+from nsl_bench.run.store import Store
 from nsl_bench.testing.toy import patches, view
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
@@ -98,6 +100,39 @@ def test_a_file_of_rules_can_be_read(tmp_path: Path) -> None:
     with contextlib.closing(IsolatedLearner(f"rules:{rules}", 0, LIMITS)) as learner:
         learner.fit(view(patches()))
         assert len(learner.rules()) == 1
+
+
+FASTLAS = """#!/bin/sh
+file=/tmp/nsl_bench_fastlas_$$
+echo "yield(1) :- species(corn)." > $file && cat $file
+rm -f $file
+"""
+FAILING = "#!/bin/sh\necho cannot create >&2\necho UNSATISFIABLE\n"
+
+
+@needs_landlock
+@pytest.mark.parametrize("works", [True, False])
+def test_a_rule_learner_that_is_a_program_runs(tmp_path: Path, works: bool) -> None:
+    """One that keeps files in /tmp, too. One whose own programs fail has not learned the empty hypothesis."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    program = folder / "FastLAS"
+    program.write_text(FASTLAS if works else FAILING)
+    program.chmod(0o755)
+    words = ["run", "crop_yield", "--learner", "ffnsl:rule_learner=fastlas", "--repeats", "1"]
+    told = subprocess.run(
+        [sys.executable, "-P", "-m", "nsl_bench", *words, "--out", str(tmp_path / "out")],
+        env={**os.environ, "NSL_BENCH_FASTLAS": str(program)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode in (0, 1), told.stderr
+    (record,) = Store(tmp_path / "out", must_exist=True).latest().values()
+    if works:
+        assert record.hypothesis is not None and len(record.hypothesis.rules) == 1
+    else:
+        assert "FastLAS failed with code 0: cannot create" in record.message
 
 
 @needs_landlock

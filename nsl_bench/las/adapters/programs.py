@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nsl_bench.budget import Budget, Expired
-from nsl_bench.errors import UserError
+from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.las.bias.hypothesis import parse_rules, with_type_guards
 from nsl_bench.las.bias.types import domains
 from nsl_bench.las.language_bias import ModeAtom
@@ -48,6 +48,7 @@ class Program:
         home: where to get it.
         version: arguments that make it print its version.
         needs: other executables that it calls.
+        writes: folders that it keeps temporary files in, whatever TMPDIR says.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Program:
     home: str
     version: tuple[str, ...]
     needs: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
 
 
 PROGRAMS = {
@@ -64,6 +66,7 @@ PROGRAMS = {
         "https://github.com/spike-imperial/FastLAS/releases",
         ("--version",),
         ("clingo",),
+        ("/tmp",),
     ),
     "ilasp": Program("ILASP", "NSL_BENCH_ILASP", "https://www.ilasp.com/download", ("--help",)),
 }
@@ -170,7 +173,7 @@ def _fastlas_text(task: LasTask) -> str:
         (any(literal.recall is not None for literal in bias.literals), "recalls"),
     ):
         if found:
-            raise UserError(f"{task.name}: FastLAS does not support {what}.")
+            raise NotApplicable(f"{task.name}: FastLAS does not support {what}.")
     # FastLAS 2 knows no #constant: a type of its own holds them, so that no context fact is made up
     kinds = {kind for kind, _ in bias.constants}
     derived = domains(task).guarded
@@ -203,7 +206,9 @@ def _ilasp_text(task: LasTask) -> str:
     from nsl_bench.las.bias.costs import flat_costs
 
     if flat_costs(task.bias) != (1, 1) or task.bias.ground_without_replacement:
-        raise UserError(f"{task.name}: ILASP counts literals and cannot use the rule costs that #bias sets.")
+        raise NotApplicable(
+            f"{task.name}: ILASP counts literals and cannot use the rule costs that #bias sets."
+        )
     return replace(_numbered(task), bias=replace(task.bias, penalties=None, max_body=None)).to_las()
 
 
@@ -274,7 +279,8 @@ def _communicate(
             return None
         finally:
             _kill_group(process.pid)
-    if process.returncode != 0 or (errors.strip() and not output.strip()):
+    # FastLAS ignores failures of the programs that it calls, and then prints no answer, or nothing.
+    if process.returncode != 0 or (errors.strip() and output.strip() in ("", "UNSATISFIABLE")):
         last = (errors.strip() or output.strip() or "it printed nothing").splitlines()[-1]
         raise UserError(f"{program.name} failed with code {process.returncode}: {last}")
     return output
