@@ -67,7 +67,8 @@ class DeepProbLog:
             for row in range(len(test)):
                 for label in range(test.n_labels):
                     found[row, label] = float(self._solve(programs, asked[row], label))
-        return found / np.maximum(1, found.sum(axis=1, keepdims=True))
+        total = found.sum(axis=1, keepdims=True)  # given that some label follows
+        return found / np.where(total > 0, total, 1)
 
     def predict_concepts(self, test):
         images, _ = pictures(test)

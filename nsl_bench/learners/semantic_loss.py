@@ -39,7 +39,7 @@ class SemanticLoss:
         seed: seed of weights and of the order of examples.
     """
 
-    version = "2"
+    version = "3"
     track: Track = "known_rules"
     fixed_size = False
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
@@ -97,7 +97,7 @@ class SemanticLoss:
         return self
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
-        """float64 [n, n_labels]: label probabilities under the rule."""
+        """float64 [n, n_labels]: label probabilities under the rule, given that some label follows."""
         import torch
 
         found = np.zeros((len(test), test.n_labels))
@@ -113,8 +113,8 @@ class SemanticLoss:
                     for step, own in enumerate(table.labels.T):
                         for label in np.unique(own[own >= 0]):
                             found[rows[mine, step], label] = worlds[:, own == label].sum(axis=1)
-        found /= np.maximum(1.0, found.sum(axis=1, keepdims=True))
-        return found
+        total = found.sum(axis=1, keepdims=True)
+        return found / np.where(total > 0, total, 1)
 
     def predict_concepts(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, slots, concepts]: what the network sees in each image."""
