@@ -90,9 +90,9 @@ REFERENCES = (
     ),
     *(
         Reference(
-            f"{FFNSL},rule_learner={name}",
+            f"ffnsl:rule_learner={name}",
             f"FFNSL with {program.name}",
-            f"FFNSL with {program.name} as its rule learner; 30 seconds at most.",
+            f"FFNSL with {program.name} as its rule learner, in all the time that a run has.",
         )
         for name, program in PROGRAMS.items()
         if find(program)
