@@ -232,11 +232,11 @@ def main() -> None:
         "We changed how the adapters of LTN and ABLkit answer after we had seen answers for test "
         "examples of Crop Yield. The formulas of LEN are bounded more than its package does by default, "
         "where they take hours. DeepProbLog and LTN have no default number of passes. At first they made "
-        "5 and 20, and their networks were close to chance on train examples; now they make as many as "
-        "the slowest task that they can take allows in 80 of the 120 seconds, by which their train "
-        "losses still fall. ABLkit has its default of 50 turns, and a variant with 250. Learners with "
-        "the known rule answer given that some label follows from it; DeepProbLog and semantic loss did "
-        "not, until we had seen on Crop Yield that most of their probability went to no label.",
+        "5 and 20, and their train losses were far from level; now they make as many as the slowest task "
+        "that they can take allows in 80 of the 120 seconds, by which their train losses still fall. "
+        "ABLkit has its default of 50 turns, and a variant with 250. Learners with the known rule answer "
+        "given that some label follows from it; DeepProbLog and semantic loss did not, until we had seen "
+        "on Crop Yield that most of their probability went to no label.",
         "## Where FFNSL loses",
         listed([one for one in found if one.loses], "is better than FFNSL"),
         "## Where FFNSL wins",
