@@ -130,8 +130,8 @@ def named(found: list[Difference], all_of: list[Difference], what: str) -> str:
     lines = []
     for words, own in grouped(found):
         n = sum((one.contest, one.metric) == (own[0].contest, own[0].metric) for one in all_of)
-        names = "all" if len(own) == n else ", ".join(one.entry.title for one in own)
-        lines.append(f"* {words}: {len(own)} of {n}" + (f": {names}." if names != "all" else "."))
+        names = "" if len(own) == n else ": " + ", ".join(one.entry.title for one in own)
+        lines.append(f"* {words}: {len(own)} of {n}{names}.")
     return "\n".join(lines) or f"No entry {what}."
 
 

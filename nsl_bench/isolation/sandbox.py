@@ -168,11 +168,14 @@ def files_named(learner: str) -> list[Path]:
 
 def programs_of(learner: str) -> tuple[list[Path], list[Path]]:
     """The files of the rule learner's program that a built-in learner calls, and the folders it writes in."""
-    from nsl_bench.las.adapters.programs import PROGRAMS, find
-
     files: list[Path] = []
     folders: list[Path] = []
-    for word in _words(learner):
+    named = [word for word in _words(learner) if word in registry.names("rule_learner")]
+    if not named:  # most learners: neither clingo nor the rule learner need be loaded for them
+        return files, folders
+    from nsl_bench.las.adapters.programs import PROGRAMS, find
+
+    for word in named:
         place = find(PROGRAMS[word]) if word in PROGRAMS else None
         if place is not None:
             files += program(place)
