@@ -52,7 +52,7 @@ class Rank:
     """An entry's place in a contest.
 
     Attributes:
-        rank: rank among the entries of its track that have all runs; None if runs or the metric are missing.
+        rank: rank among the entries of its track that can rank; None if it cannot, or the metric is missing.
         of: number of entries with a rank.
     """
 
@@ -107,9 +107,9 @@ class Board:
     def matrix(
         self, contest: Contest, track: str, metric: str
     ) -> tuple[list[Entry], npt.NDArray[np.float64]]:
-        """The entries with all runs of a contest that are ranked, and float64 [entries, repeats]."""
-        rows = [(e, e.repeats(contest, metric)) for e in self.of(contest, track) if e.whole(contest)]
-        whole = [(e, row) for e, row in rows if len(row) and not e.manifest.told_the_answer]
+        """The entries of a contest that are ranked, and float64 [entries, repeats]."""
+        rows = [(e, e.repeats(contest, metric)) for e in self.of(contest, track) if e.can_rank(contest)]
+        whole = [(e, row) for e, row in rows if len(row)]
         values = np.array([row for _, row in whole]).reshape(len(whole), contest.repeats)
         return [e for e, _ in whole], values
 
@@ -132,7 +132,7 @@ class Board:
         The metrics are the one that ranks and those of `FRONT`.
         """
         metrics = (self.main_metric(track), *FRONT)
-        entries = [e for e in self.of(contest, track) if e.whole(contest) and not e.manifest.told_the_answer]
+        entries = [e for e in self.of(contest, track) if e.can_rank(contest)]
         areas = [(e, [self.area(e, contest, metric) for metric in metrics]) for e in entries]
         known = [(e, [a.mean for a in mine if a is not None]) for e, mine in areas if all(mine)]
         known.sort(key=lambda item: (-item[1][0], *item[1][1:]))
@@ -141,15 +141,15 @@ class Board:
         return [(e, bool(on)) for (e, _), on in zip(known, kept.tolist(), strict=True)]
 
     def over_contests(self, track: str) -> tuple[list[Entry], npt.NDArray[np.float64]]:
-        """The ranked entries with all runs of every contest of a track, and float64 [entries, contests].
+        """The entries that are ranked in every contest of a track, and float64 [entries, contests].
 
         The numbers are means over shares of the metric that ranks.
         """
         metric = self.main_metric(track)
         contests = [contest for contest in self.contests if self.of(contest, track)]
         rows = []
-        for entry in (e for e in self.entries if e.track == track and not e.manifest.told_the_answer):
-            areas = [self.area(entry, c, metric) if entry.whole(c) else None for c in contests]
+        for entry in (e for e in self.entries if e.track == track):
+            areas = [self.area(entry, c, metric) if entry.can_rank(c) else None for c in contests]
             rows += [(entry, [a.mean for a in areas if a is not None])] if all(areas) else []
         values = np.array([row for _, row in rows]).reshape(len(rows), len(contests))
         return [entry for entry, _ in rows], values

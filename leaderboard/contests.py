@@ -199,6 +199,7 @@ class Contest(Declared):
         network: str | None = None,
         cell: Cell | None = None,
         out: str = "results/",
+        time_limit: float | None = None,
     ) -> str:
         """The command line that does a learner's runs of this contest, or the repeats up to one cell."""
         words = ["nsl-bench", "run", self._written, "--learner", learner]
@@ -215,6 +216,7 @@ class Contest(Declared):
         words += ["--source", self.source]
         words += ["--network", network] if network else []
         words += ["--seed", str(self.seed)] if self.seed else []
+        words += ["--time-limit", f"{time_limit:g}"] if time_limit else []
         return shlex.join([*words, "--out", out])
 
 

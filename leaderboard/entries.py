@@ -97,6 +97,14 @@ class Entry:
         """How many of its runs of a contest failed."""
         return sum(map(bool, self.failed.get(contest.name, ())))
 
+    def can_rank(self, contest: Contest) -> bool:
+        """Whether it has every run of a contest, one of which did not fail, and was not told the answer."""
+        return (
+            self.whole(contest)
+            and self.failures(contest) < len(self.spans[contest.name])
+            and not self.manifest.told_the_answer
+        )
+
     def submitted(self) -> dict[str, Run]:
         """What the submission says of each run: rules, hashes, versions."""
         try:
@@ -130,6 +138,7 @@ class Entry:
                         "standing_how": self.standing.how,
                         "versions": said.versions,
                         "environment": said.environment,
+                        "time_limit": said.time_limit,
                         "started": said.started,
                     },
                 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -111,6 +112,15 @@ class Run:
     environment: Mapping[str, str]
     started: str
     status: Status = "ok"
+
+    @property
+    def time_limit(self) -> float | None:
+        """The time limit in seconds, reported by the submitter; None if it is not given or not a number."""
+        try:
+            seconds = float(self.environment.get("time_limit", ""))
+        except ValueError:
+            return None
+        return seconds if 0 < seconds < inf else None
 
 
 def read_manifest(folder: Path) -> Manifest:

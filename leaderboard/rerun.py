@@ -69,14 +69,16 @@ def again(
     learner: str | None = None,
     heard: Callable[[str], None] = lambda sentence: None,
 ) -> Again:
-    """Repeat some of an entry's runs.
+    """Repeat some of an entry's runs that did not fail, each in the time that it says it had.
+
+    Failed runs count as the majority class, which nobody needs to check; a faster machine may finish them.
 
     Args:
         folder: the submission's folder.
         contests: the board's contests.
         rounds: the board's sealed rounds.
         sample: the runs to repeat.
-        bench: does the runs, each learner in a sandbox.
+        bench: does the runs, each learner in a sandbox, and none for longer than its time limit.
         describe: function from a learner's spec to its track and version, in a sandbox.
         learner: spec to use instead of the submission's, which may name a file of the submitter.
         heard: called with a sentence before each step that may take long.
@@ -86,10 +88,10 @@ def again(
             sealed round is not revealed.
     """
     manifest = read_manifest(folder)
-    spec = _spec(manifest, learner)
+    spec, limits = _spec(manifest, learner), bench.limits
     places = _places(read_runs(folder), _contests(manifest, contests, rounds))
     if not places:
-        raise UserError(f"{folder} has no run of a contest of the board.")
+        raise UserError(f"{folder} has no run of a contest of the board that did not fail.")
     chosen = random.Random(sample.seed).sample(sorted(places), min(sample.n, len(places)))
     submitted, numbers = _submitted(folder, chosen), _numbers(folder, contests, rounds)
     about = About(command_of(spec)[0], version_of_command(spec)) if is_command(spec) else describe(spec)
@@ -98,6 +100,9 @@ def again(
         run, contest, cell = places[name]
         heard(f"Run {k} of {len(chosen)}: {run.job}")
         job = replace(run.job, learner=spec, learner_version=about.version)
+        if limits is not None:
+            seconds = [limit for limit in (limits.time, run.time_limit) if limit is not None]
+            bench.limits = replace(limits, time=min(seconds, default=None))
         made = _run(bench, job, contest, cell)
         if made is not None:
             found.append(_compared(*made, submitted.get(name, {}), numbers.get(name, {})))
@@ -181,7 +186,7 @@ def _contests(manifest: Manifest, contests: Sequence[Contest], rounds: Sequence[
 
 
 def _places(runs: Sequence[Run], contests: Sequence[Contest]) -> dict[str, tuple[Run, Contest, Cell]]:
-    found = ((run, contest_of(contests, run.job)) for run in runs)
+    found = ((run, contest_of(contests, run.job)) for run in runs if run.status == "ok")
     return {run.id: (run, *place) for run, place in found if place is not None}
 
 

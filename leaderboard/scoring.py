@@ -388,7 +388,7 @@ def _scored(run: Run, contest: Contest, cell: Cell, counted: Numbers) -> ScoredR
         repeat=cell.repeat,
         network=job.network or "",
         metrics=dict(counted.metrics[run.id]),
-        command=contest.command(job.learner, job.track, job.network, cell),
+        command=contest.command(job.learner, job.track, job.network, cell, time_limit=run.time_limit),
         status=run.status,
         looks=dict(counted.looks[run.id]),
     )

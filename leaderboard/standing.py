@@ -53,7 +53,7 @@ class Again(Open):
         files: SHA-256 of the submission's files.
         seed: seed of the sample.
         runs: the repeated runs.
-        of: number of runs of the entry.
+        of: number of runs of the entry that did not fail.
         compared: number of repeated runs that succeeded and were compared.
         tolerance: greatest permitted difference of labels (a share) and metrics.
         differing_labels: greatest share of differing labels in any run.

@@ -251,6 +251,7 @@ class SealedContest(Grid):
         network: str | None = None,
         cell: Cell | None = None,
         out: str = "results/",
+        time_limit: float | None = None,
     ) -> str:
         """The command line that does a learner's runs of this contest."""
         if self.by == "predictions":  # only whoever made them can make them again; all can check them
@@ -258,6 +259,7 @@ class SealedContest(Grid):
         words = ["nsl-bench", "leaderboard", "run-entry", self.round, "--contest", self.base]
         words += ["--learner", learner, *(["--track", "symbolic"] if track == "symbolic" else [])]
         words += ["--network", network] if network else []
+        words += ["--time-limit", f"{time_limit:g}"] if time_limit else []
         return shlex.join([*words, "--out", out])
 
 

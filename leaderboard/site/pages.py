@@ -31,7 +31,7 @@ class OverviewRow:
     Attributes:
         entry: which.
         contest: which, None for the mean over all contests.
-        rank: in the contest; the mean rank over all contests; None if runs are missing.
+        rank: in the contest; the mean rank over all contests; None if it has none.
         of: how many have a rank in it.
         areas: mean over shares by metric.
         runs: number of runs.
@@ -49,6 +49,13 @@ class OverviewRow:
     failures: int
     entered: int
     open: int
+
+    @property
+    def why_unranked(self) -> str:
+        """Why an entry that has its runs is not ranked; empty if it is."""
+        if self.entry.manifest.told_the_answer:
+            return "told the answer"
+        return "all of its runs failed" if self.failures == self.runs else ""
 
 
 def overview_rows(board: Board) -> list[OverviewRow]:
@@ -164,7 +171,13 @@ def learner_page(
     """
     rank = board.rank(entry, contest)
     manifest = entry.manifest
-    command = contest.command(manifest.learner, entry.track, entry.network or None)
+    limits = {record["time_limit"] for _, record in records}
+    command = contest.command(
+        manifest.learner,
+        entry.track,
+        entry.network or None,
+        time_limit=limits.pop() if len(limits) == 1 else None,
+    )
     if contest.sealed_round and records:  # of predictions there is no command that makes them again
         command = records[0][1]["command"]
     metrics = board.areas_of(contest)

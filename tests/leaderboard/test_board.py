@@ -21,6 +21,7 @@ from nsl_bench.leaderboard.likeness import likenesses, outdated
 from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.build import _environment, build_site
+from nsl_bench.leaderboard.site.pages import overview_rows
 from nsl_bench.leaderboard.site.scatter import Dot, scatter
 from nsl_bench.leaderboard.submission import PREDICTIONS, RUNS, write_submission
 
@@ -295,6 +296,22 @@ def test_who_was_told_the_answer_is_shown_without_a_rank(board: Board, tmp_path:
     assert [entry.title for entry in made.over_contests("pretrained")[0]] == ["b"]
     macros = _environment().get_template("macros.html").module
     assert "told the answer" in str(macros.tags(told.manifest))  # type: ignore[attr-defined]
+
+
+def test_whose_runs_all_failed_is_shown_without_a_rank(board: Board, tmp_path: Path) -> None:
+    (contest,) = board.contests
+    made = with_values(board, (contest,), {"a": [[0.5, 5, 1.0]], "b": [[0.4, 5, 1.0]]})
+    first, second = made.entries
+    n = len(contest.cells_of(first.track))
+    once = replace(first, failed={contest.name: ("timeout", *[""] * (n - 1))})
+    assert Board((contest,), (once, second)).rank(once, contest).rank == 1
+    always = replace(first, failed={contest.name: ("timeout",) * n})
+    made = Board((contest,), (always, second))
+    assert made.rank(always, contest) == Rank(None, 1) and made.rank(second, contest) == Rank(1, 1)
+    assert [entry.title for entry, _ in made.front(contest, "pretrained")] == ["b"]
+    rows = [row for row in overview_rows(made) if row.entry is always]
+    assert [row.why_unranked for row in rows] == ["all of its runs failed"] * 2
+    assert [row.rank for row in rows] == [None, None] and rows[0].areas["framework_accuracy"] is not None
 
 
 @pytest.mark.parametrize(("spec", "told"), [("neuid3:tests=optimal", True), ("neuid3:tests=union", False)])

@@ -481,6 +481,29 @@ def test_runs_are_done_again(sealed: Played, reported: tuple[Path, Path], tmp_pa
     assert entry_now.standing.word == "self-reported"
 
 
+def test_runs_are_done_again_in_their_time_and_failed_ones_are_not(
+    sealed: Played, reported: tuple[Path, Path], tmp_path: Path
+) -> None:
+    accepted, entry = reported
+    words = ["--runs", "2", *sealed.board]
+    edit(entry, RUNS, lambda run: run["environment"].update(time_limit=77.5))
+    right(call("leaderboard", "rescore", entry.name, "--submissions", accepted, *sealed.board))
+    built = ["--submissions", accepted, "--no-pictures", "--out", tmp_path / "site", *sealed.board]
+    right(call("leaderboard", "build", *built))
+    for page in ("learner/majority.html", "data/runs/majority/grids.js"):
+        text = re.sub("<[^>]*>", "", (tmp_path / "site" / page).read_text())
+        assert "--time-limit 77.5 --out results/" in text, page
+    edit(entry, RUNS, lambda run: run["environment"].update(time_limit=0.0001))
+    said = right(call("leaderboard", "rerun", entry, *words, "--time-limit", "60"), 1)
+    assert "Not verified: 2 of 2 runs done again failed" in said
+    edit(entry, RUNS, lambda run: run["environment"].update(time_limit="nan"))
+    edit(entry, RUNS, lambda run: run.update(status="timeout" if run["job"]["test_percent"] else "ok"))
+    assert "Verified: 1 of 1 runs" in right(call("leaderboard", "rerun", entry, *words))
+    edit(entry, RUNS, lambda run: run.update(status="timeout"))
+    done = call("leaderboard", "rerun", entry, *words)
+    assert "has no run of a contest of the board that did not fail" in str(done.exception)
+
+
 def test_runs_that_come_out_otherwise(sealed: Played, reported: tuple[Path, Path]) -> None:
     _, entry = reported
     words = ["--runs", "1", "--seed", "3", *sealed.board]
