@@ -91,7 +91,7 @@ def differences(board: Board, contest: Contest, ours: Entry) -> Iterator[Differe
     for metric in COMPARED:
         mine = ours.repeats(contest, metric)
         for entry in board.of(contest):
-            if not _is_rival(entry, metric) or not entry.whole(contest) or _failed(entry, contest):
+            if not _is_rival(entry, ours, metric) or not entry.whole(contest) or _failed(entry, contest):
                 continue
             theirs = entry.repeats(contest, metric)
             if len(theirs) != len(mine) or not len(mine):
@@ -101,10 +101,11 @@ def differences(board: Board, contest: Contest, ours: Entry) -> Iterator[Differe
             yield Difference(contest.name, metric, entry, float(mine.mean()), float(theirs.mean()), low, high)
 
 
-def _is_rival(entry: Entry, metric: str) -> bool:
-    learner = entry.manifest.learner.partition(":")[0]
+def _is_rival(entry: Entry, ours: Entry, metric: str) -> bool:
+    """Whether it is another learner, FFNSL with another rule learner too, and has something to compare."""
+    learner = entry.manifest.learner
     learns = learner != "majority" or metric not in ("atoms", "learning_time")
-    return learner != "ffnsl" and learns and not entry.manifest.told_the_answer
+    return learner != ours.manifest.learner and learns and not entry.manifest.told_the_answer
 
 
 def _failed(entry: Entry, contest: Contest) -> bool:
@@ -130,7 +131,7 @@ def named(found: list[Difference], all_of: list[Difference], what: str) -> str:
     lines = []
     for words, own in grouped(found):
         n = sum((one.contest, one.metric) == (own[0].contest, own[0].metric) for one in all_of)
-        names = "" if len(own) == n else ": " + ", ".join(one.entry.title for one in own)
+        names = "" if len(own) == n else ": " + "; ".join(one.entry.title for one in own)
         lines.append(f"* {words}: {len(own)} of {n}{names}.")
     return "\n".join(lines) or f"No entry {what}."
 
@@ -251,7 +252,7 @@ def main() -> None:
         pages += [f"### {words[0].upper()}{words[1:]}", matrix(found, metric)]
     for contest in board.contests:
         pages += [f"## {contest.name}", means(board, contest).to_markdown(index=False)]
-        kept_out = ", ".join(entry.title for entry in board.kept_out(contest))
+        kept_out = "; ".join(entry.title for entry in board.kept_out(contest))
         pages += [f"Not applicable: {kept_out}."] if kept_out else []
         pages += [f"Rules of the first train split, {contest.shifts[0]}:", rules(board, contest)]
     options.docs.mkdir(parents=True, exist_ok=True)
