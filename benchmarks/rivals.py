@@ -19,6 +19,7 @@ import pandas as pd
 from nsl_bench.leaderboard.board import SUBMISSIONS, Board, read_board
 from nsl_bench.leaderboard.contests import BOARD, Contest
 from nsl_bench.leaderboard.entries import Entry
+from reference import BUDGET, TRIALS
 
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import task_of_split
@@ -229,7 +230,9 @@ def main() -> None:
         "different days, on two cores, so that seconds compare them roughly.",
         "Learning and answering may take 120 seconds each. Where a learner took longer in all runs at 0 "
         "%, its other runs were not started; failed runs count as the majority class, and learners all "
-        "of whose runs failed are in the tables only.",
+        f"of whose runs failed are in the tables only. *Tuned* rivals try at most {TRIALS} settings, and as "
+        f"many as {BUDGET} seconds allow, on validation examples; their defaults come first, and win ties. "
+        "LTN and DeepProbLog are not tuned, as one training takes longer than that.",
         "We changed how the adapters of LTN and ABLkit answer after we had seen answers for test "
         "examples of Crop Yield. The formulas of LEN are bounded more than its package does by default, "
         "where they take hours. DeepProbLog and LTN have no default number of passes. At first they made "
