@@ -171,7 +171,7 @@ def learner_page(
     """
     rank = board.rank(entry, contest)
     manifest = entry.manifest
-    limits = {record["time_limit"] for _, record in records}
+    limits = {record["time_limit"] for _, record in records} - {None}
     command = contest.command(
         manifest.learner,
         entry.track,
