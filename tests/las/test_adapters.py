@@ -6,7 +6,9 @@ import os
 import stat
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -98,6 +100,48 @@ def test_a_slow_program_is_killed_with_its_children(tmp_path: Path) -> None:
     assert (found.score, found.status, found.hypothesis) == (14, "feasible", ())
     time.sleep(3.5)
     assert not child.exists()
+
+
+def test_no_two_processes_use_the_same_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their names hold the process id, which can be the same in two namespaces."""
+    monkeypatch.setitem(
+        PROGRAMS, "fastlas", replace(PROGRAMS["fastlas"], writes=(str(tmp_path),), files="tmp_{}_*")
+    )
+    body = f"import os; pathlib.Path(f'{tmp_path}/tmp_{{os.getpid()}}_1').touch(); print(os.getpid())"
+    program = fake(tmp_path, "FastLAS", body)
+
+    def started() -> int:
+        with adapters._started([str(program)], str(tmp_path), PROGRAMS["fastlas"]) as process:
+            assert int(process.communicate()[0]) == process.pid
+        return process.pid
+
+    first = started()
+    assert not list(tmp_path.glob("tmp_*"))
+    ahead = range(first + 1, first + 60)
+    for process in ahead:
+        (tmp_path / f"tmp_{process}_1").touch()
+    with adapters._locks(PROGRAMS["fastlas"]) as locks:
+        for process in ahead:  # as if they ran elsewhere
+            adapters._claim(replace(PROGRAMS["fastlas"], files="none_{}"), locks, process)
+        assert started() not in ahead
+        assert len(list(tmp_path.glob("tmp_*"))) == len(ahead)
+        adapters._claim(PROGRAMS["fastlas"], locks, first + 1)  # what a dead process left
+        assert len(list(tmp_path.glob("tmp_*"))) == len(ahead) - 1
+        monkeypatch.setattr(adapters, "_STARTS", 3)
+        monkeypatch.setattr(adapters, "_claim", Mock(side_effect=BlockingIOError))
+        with pytest.raises(UserError, match="FastLAS was not started: 3 process ids are in use by others"):
+            started()
+
+
+def test_a_folder_that_fastlas_needs_and_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = replace(PROGRAMS["fastlas"], writes=(str(tmp_path / "none"),))
+    monkeypatch.setitem(PROGRAMS, "fastlas", missing)
+    with pytest.raises(UserError, match=f"FastLAS needs {tmp_path}/none, where .*cannot be written: No such"):
+        fastlas(LasTask.parse(TASK), executable=fake(tmp_path, "FastLAS", replay("")))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ The programs are found on the PATH, or through ``NSL_BENCH_FASTLAS`` and ``NSL_B
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -17,9 +19,10 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from nsl_bench.budget import Budget, Expired
@@ -36,6 +39,8 @@ _SECONDS_FOR_VERSION = 10.0
 _SECONDS_FOR_SCORING = 60.0
 """What scoring a program's rules may take after its time is up."""
 _CONSTANTS = "__constant"
+_STARTS = 100
+"""Process ids that are tried until one is found whose temporary files are nobody's."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class Program:
         version: arguments that make it print its version.
         needs: other executables that it calls.
         writes: folders that it keeps temporary files in, whatever TMPDIR says.
+        files: pattern of these files' names, which hold its process id as ``{}``; empty if they do not.
     """
 
     name: str
@@ -57,6 +63,7 @@ class Program:
     version: tuple[str, ...]
     needs: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+    files: str = ""
 
 
 PROGRAMS = {
@@ -67,6 +74,7 @@ PROGRAMS = {
         ("--version",),
         ("clingo",),
         ("/tmp",),
+        "fast_las_{}_*",
     ),
     "ilasp": Program("ILASP", "NSL_BENCH_ILASP", "https://www.ilasp.com/download", ("--help",)),
 }
@@ -262,15 +270,7 @@ def _communicate(
     program: Program,
 ) -> str | None:
     """What the program prints; None if it was stopped. Whatever it started ends with it."""
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
+    with _started(command, folder, program) as process:
         if memory_limit is not None:
             _hold(process.pid, memory_limit)
         try:
@@ -284,6 +284,71 @@ def _communicate(
         last = (errors.strip() or output.strip() or "it printed nothing").splitlines()[-1]
         raise UserError(f"{program.name} failed with code {process.returncode}: {last}")
     return output
+
+
+@contextlib.contextmanager
+def _started(command: Sequence[str], folder: str, program: Program) -> Iterator[subprocess.Popen[str]]:
+    """A running program whose temporary files no other process uses.
+
+    Processes in namespaces of their own have the same ids, and may share the folder that a program writes in.
+    So each holds a lock on the byte of a file that its id names, for as long as it runs.
+    """
+    start = partial(
+        subprocess.Popen,
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    if not program.files:
+        with start() as process:
+            yield process
+        return
+    with _locks(program) as locks:
+        claim = partial(_claim, program, locks)
+        for _ in range(_STARTS):
+            with contextlib.suppress(subprocess.SubprocessError):
+                process = start(pass_fds=(locks,), preexec_fn=claim)
+                break
+        else:
+            raise UserError(f"{program.name} was not started: {_STARTS} process ids are in use by others.")
+        try:
+            with process:
+                yield process
+        finally:
+            with contextlib.suppress(OSError):
+                _claim(program, locks, process.pid)
+
+
+@contextlib.contextmanager
+def _locks(program: Program) -> Iterator[int]:
+    """Descriptor of the file whose bytes are locked."""
+    path = Path(program.writes[0]) / f"nsl-bench-{program.name}-{os.getuid()}.lock"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise UserError(
+            f"{program.name} needs {path.parent}, where {path.name} cannot be written: {error.strerror}."
+        ) from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _claim(program: Program, locks: int, process: int | None = None) -> None:
+    """Lock what is named by a process id (default: its own), and remove what a killed process left there.
+
+    Raises:
+        OSError: another process has it.
+    """
+    process = os.getpid() if process is None else process
+    fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, process)
+    for path in Path(program.writes[0]).glob(program.files.format(process)):
+        path.unlink()
 
 
 def _hold(process: int, memory_limit: int) -> None:
