@@ -482,7 +482,7 @@ def test_runs_are_done_again(sealed: Played, reported: tuple[Path, Path], tmp_pa
 
 
 def test_runs_are_done_again_in_their_time_and_failed_ones_are_not(
-    sealed: Played, reported: tuple[Path, Path], tmp_path: Path
+    sealed: Played, reported: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accepted, entry = reported
     words = ["--runs", "2", *sealed.board]
@@ -497,9 +497,15 @@ def test_runs_are_done_again_in_their_time_and_failed_ones_are_not(
     for page in ("learner/majority.html", "data/runs/majority/grids.js"):
         text = re.sub("<[^>]*>", "", (tmp_path / "site" / page).read_text())
         assert "--time-limit 77.5 --out results/" in text, page
-    edit(entry, RUNS, lambda run: run["environment"].update(time_limit=0.0001))
-    said = right(call("leaderboard", "rerun", entry, *words, "--time-limit", "60"), 1)
-    assert "Not verified: 2 of 2 runs done again failed" in said
+    limits = []
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            "nsl_bench.leaderboard.rerun._run", lambda bench, *_: limits.append(bench.limits.time)
+        )
+        for given in (60, 90):
+            said = right(call("leaderboard", "rerun", entry, *words, "--time-limit", given), 1)
+            assert "Not verified: 2 of 2 runs done again failed" in said
+    assert sorted(limits) == [60, 60, 77.5, 90]
     edit(entry, RUNS, lambda run: run["environment"].update(time_limit="nan"))
     edit(entry, RUNS, lambda run: run.update(status="timeout" if run["job"]["test_percent"] else "ok"))
     assert "Verified: 1 of 1 runs" in right(call("leaderboard", "rerun", entry, *words))

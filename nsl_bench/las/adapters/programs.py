@@ -11,7 +11,6 @@ The programs are found on the PATH, or through ``NSL_BENCH_FASTLAS`` and ``NSL_B
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -23,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from nsl_bench.budget import Budget, Expired
@@ -303,7 +303,7 @@ def _started(command: Sequence[str], folder: str, program: Program) -> Iterator[
         text=True,
         start_new_session=True,
     )
-    if not program.files:
+    if not program.files or find_spec("fcntl") is None:
         with start() as process:
             yield process
         return
@@ -345,6 +345,8 @@ def _claim(program: Program, locks: int, process: int | None = None) -> None:
     Raises:
         OSError: another process has it.
     """
+    import fcntl
+
     process = os.getpid() if process is None else process
     fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, process)
     for path in Path(program.writes[0]).glob(program.files.format(process)):
