@@ -92,7 +92,7 @@ def differences(board: Board, contest: Contest, ours: Entry) -> Iterator[Differe
     for metric in COMPARED:
         mine = ours.repeats(contest, metric)
         for entry in board.of(contest):
-            if not _is_rival(entry, ours, metric) or not entry.whole(contest) or _failed(entry, contest):
+            if not _is_rival(entry, ours, metric) or not entry.whole(contest) or entry.all_failed(contest):
                 continue
             theirs = entry.repeats(contest, metric)
             if len(theirs) != len(mine) or not len(mine):
@@ -107,11 +107,6 @@ def _is_rival(entry: Entry, ours: Entry, metric: str) -> bool:
     learner = entry.manifest.learner
     learns = learner != "majority" or metric not in ("atoms", "learning_time")
     return learner != ours.manifest.learner and learns and not entry.manifest.told_the_answer
-
-
-def _failed(entry: Entry, contest: Contest) -> bool:
-    """Whether all runs failed: their scores are the majority class's."""
-    return entry.failures(contest) == len(contest.cells_of(entry.track))
 
 
 def grouped(found: list[Difference]) -> Iterator[tuple[str, list[Difference]]]:

@@ -97,13 +97,14 @@ class Entry:
         """How many of its runs of a contest failed."""
         return sum(map(bool, self.failed.get(contest.name, ())))
 
+    def all_failed(self, contest: Contest) -> bool:
+        """Whether all of its runs of a contest failed: their scores are the majority class's."""
+        return self.failures(contest) == len(contest.cells_of(self.track))
+
     def can_rank(self, contest: Contest) -> bool:
         """Whether it has every run of a contest, one of which did not fail, and was not told the answer."""
-        return (
-            self.whole(contest)
-            and self.failures(contest) < len(self.spans[contest.name])
-            and not self.manifest.told_the_answer
-        )
+        told = self.manifest.told_the_answer
+        return self.whole(contest) and not self.all_failed(contest) and not told
 
     def submitted(self) -> dict[str, Run]:
         """What the submission says of each run: rules, hashes, versions."""

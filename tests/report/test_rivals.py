@@ -26,8 +26,8 @@ class Entered:
     def whole(self, contest: object) -> bool:
         return True
 
-    def failures(self, contest: object) -> int:
-        return self._failures
+    def all_failed(self, contest: Any) -> bool:
+        return self._failures == len(contest.cells_of(self.track))
 
 
 OURS = Entered("FFNSL (softmax)", "ffnsl:time_limit=30", [0.7, 0.72, 0.71])
