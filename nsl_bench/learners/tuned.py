@@ -79,9 +79,6 @@ class Tuned:
                 best, chosen, self._made = accuracy, options, made
             longest, done = max(longest, time.monotonic() - started), done + 1
         self.tuning_ = {"trials": done, "chosen": chosen, "validation_accuracy": best}
-        for name in ("predict", "predict_concepts"):
-            if hasattr(self._made, name):
-                setattr(self, name, getattr(self._made, name))
         return self
 
     def _drawn(self) -> list[dict[str, str]]:
@@ -93,11 +90,8 @@ class Tuned:
         order = np.random.default_rng(self.seed).permutation(len(every)).tolist()
         return [{}, *(every[k] for k in order)][: self.trials]
 
-    def predict_proba(self, test: View) -> Any:
-        """[n, n_labels]: label probabilities of the chosen learner."""
-        return self._made.predict_proba(test)
-
-    def rules(self) -> Any:
-        """Rules of the chosen learner."""
-        rules = getattr(self._made, "rules", None)
-        return rules() if callable(rules) else rules
+    def __getattr__(self, name: str) -> Any:
+        """What the chosen learner has: how it answers, its rules, its concepts."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._made, name)

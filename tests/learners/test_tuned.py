@@ -112,3 +112,21 @@ def test_the_concepts_of_a_tuned_learner_are_scored(tmp_path: Path) -> None:
         record = Bench("cpu", limits=limits).run(job).record
         assert record.status == "ok", record.message
         assert 0 <= record.metrics["learner_concept_accuracy"] <= 1
+
+
+def test_a_tuned_learner_answers_as_it_does_untuned(tmp_path: Path) -> None:
+    file = tmp_path / "labels.py"
+    file.write_text(
+        "import numpy as np\n"
+        "class Labels:\n"
+        "    search_space = {'a': (1, 2)}\n"
+        "    def __init__(self, a=0): self.a = int(a)\n"
+        "    def fit(self, train): return self\n"
+        "    def predict(self, test): return np.full(len(test), self.a)\n"
+    )
+    for limits in (None, Limits(time=120.0)):
+        (job,) = plan("sudoku_4x4", [f"tuned:{file}:Labels,trials=2"])
+        record = Bench("cpu", limits=limits).run(job).record
+        assert record.status == "ok", record.message
+        assert "framework_accuracy" in record.metrics and "brier_score" not in record.metrics
+        assert record.hypothesis is None
