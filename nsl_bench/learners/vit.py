@@ -16,14 +16,16 @@ from nsl_bench.learners.neuid3.networks import SIDE
 
 __all__ = ["ViT"]
 
-_PATCH = 7
 _HEADS = 4
+_PATCHES = 196
+"""Most patches of an example where images can be cut so: those of ViT/16 for an image of 224 by 224 pixels."""
 
 
 class ViT(ImageNetwork):
     """A transformer over the patches of an example's images, trained from scratch on labels alone.
 
-    Images are reduced to 28 by 28 pixels and cut into 16 patches of 7 by 7.
+    Images are reduced to 28 by 28 pixels and cut into patches of 7 by 7 pixels; into those of 14 by 14, or not
+    at all, where an example would otherwise have more than 196.
 
     Args:
         width: numbers of a patch's vector, a multiple of 4.
@@ -89,7 +91,8 @@ def _network(slots: int, channels: int, labels: int, options: ViT) -> Any:
     import torch
     from torch import nn
 
-    patches = slots * (SIDE // _PATCH) ** 2
+    side = next((side for side in (7, 14) if slots * (SIDE // side) ** 2 <= _PATCHES), SIDE)
+    patches = slots * (SIDE // side) ** 2
 
     class Transformer(nn.Module):
         """Patches, their places, and a token that gathers what decides the label."""
@@ -97,7 +100,7 @@ def _network(slots: int, channels: int, labels: int, options: ViT) -> Any:
         def __init__(self) -> None:
             super().__init__()
             width = options.width
-            self.patch = nn.Conv2d(channels, width, _PATCH, stride=_PATCH)
+            self.patch = nn.Conv2d(channels, width, side, stride=side)
             self.place = nn.Parameter(torch.randn(1, patches + 1, width) * 0.02)
             self.token = nn.Parameter(torch.zeros(1, 1, width))
             layer = nn.TransformerEncoderLayer(

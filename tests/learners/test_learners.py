@@ -10,6 +10,7 @@ from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of
+from nsl_bench.learners.vit import ViT
 from nsl_bench.testing import LearnerTests
 from nsl_bench.testing.toy import Patches, PatchSource, patches, view
 from nsl_bench.types import Split
@@ -169,6 +170,12 @@ def test_a_transformer_learns_labels_from_the_images_of_all_slots() -> None:
     ]
     assert np.array_equal(*given) and given[0].sum(axis=1) == pytest.approx(np.ones(60))
     assert (given[0].argmax(axis=1) == patches("test").labels).mean() > 0.6
+
+
+@pytest.mark.parametrize(("slots", "patches"), [(4, 64), (12, 192), (16, 64), (81, 81), (200, 200)])
+def test_a_transformer_cuts_the_images_of_many_slots_into_fewer_patches(slots: int, patches: int) -> None:
+    network = ViT()._network(slots, channels=1, labels=2)
+    assert network.place.shape[1] == patches + 1
 
 
 def test_an_unknown_rule_learner() -> None:
