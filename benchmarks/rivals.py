@@ -241,7 +241,8 @@ def main() -> None:
         "LTN and DeepProbLog are not tuned, as one training takes longer than that.",
         "We changed how the adapters of LTN and ABLkit answer after we had seen answers for test "
         "examples of Crop Yield. The formulas of LEN are bounded more than its package does by default, "
-        "where they take hours. DeepProbLog and LTN have no default number of passes. At first they made "
+        "where they take hours. The vision transformer had finer patches at first, with which it could not "
+        "take Sudoku in the limits. DeepProbLog and LTN have no default number of passes. At first they made "
         "5 and 20, and their train losses were far from level; now they make as many as the slowest task "
         "that they can take allows in 80 of the 120 seconds, by which their train losses still fall. "
         "ABLkit has its default of 50 turns, and a variant with 250. Learners with the known rule answer "

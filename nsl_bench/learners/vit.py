@@ -18,14 +18,14 @@ __all__ = ["ViT"]
 
 _HEADS = 4
 _PATCHES = 196
-"""Most patches of an example where images can be cut so: those of ViT/16 for an image of 224 by 224 pixels."""
+"""Most patches of an example where images can be cut so: those of ViT/16 for one of 224 by 224 pixels."""
 
 
 class ViT(ImageNetwork):
     """A transformer over the patches of an example's images, trained from scratch on labels alone.
 
-    Images are reduced to 28 by 28 pixels and cut into patches of 7 by 7 pixels; into those of 14 by 14, or not
-    at all, where an example would otherwise have more than 196.
+    Images are reduced to 28 by 28 pixels and cut into patches of 7 by 7 pixels; into those of 14 by 14, or
+    not at all, where an example would otherwise have more than 196.
 
     Args:
         width: numbers of a patch's vector, a multiple of 4.
