@@ -238,7 +238,8 @@ def main() -> None:
         "%, its other runs were not started; failed runs count as the majority class, and learners all "
         f"of whose runs failed are in the tables only. *Tuned* rivals try at most {TRIALS} settings, and as "
         f"many as {BUDGET} seconds allow, on validation examples; their defaults come first, and win ties. "
-        "LTN and DeepProbLog are not tuned, as one training takes longer than that.",
+        "LTN and DeepProbLog are not tuned, as one training takes longer than that. No rules count as no "
+        "atoms: with FastLAS, FFNSL finds none on Indoor Scene from 60 % on in its 96 seconds.",
         "We changed how the adapters of LTN and ABLkit answer after we had seen answers for test "
         "examples of Crop Yield. The formulas of LEN are bounded more than its package does by default, "
         "where they take hours. The vision transformer had finer patches at first, with which it could not "
