@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -93,6 +94,15 @@ def test_options_that_do_not_fit(spec: str, words: str) -> None:
     assert words in str(error.value)
 
 
+def tuned_and_run(learner: str) -> Iterator[Record]:
+    """The records of a tuned learner in this process and in the sandbox; both must succeed."""
+    for limits in (None, Limits(time=120.0)):
+        (job,) = plan("sudoku_4x4", [f"tuned:{learner},trials=2"])
+        record = Bench("cpu", limits=limits).run(job).record
+        assert record.status == "ok", record.message
+        yield record
+
+
 def test_the_concepts_of_a_tuned_learner_are_scored(tmp_path: Path) -> None:
     file = tmp_path / "sees.py"
     file.write_text(
@@ -107,10 +117,7 @@ def test_the_concepts_of_a_tuned_learner_are_scored(tmp_path: Path) -> None:
         "        n = len(test.concept_space)\n"
         "        return np.full((len(test), len(test.slots), n), 1 / n)\n"
     )
-    for limits in (None, Limits(time=120.0)):
-        (job,) = plan("sudoku_4x4", [f"tuned:{file}:Sees,trials=2"])
-        record = Bench("cpu", limits=limits).run(job).record
-        assert record.status == "ok", record.message
+    for record in tuned_and_run(f"{file}:Sees"):
         assert 0 <= record.metrics["learner_concept_accuracy"] <= 1
 
 
@@ -124,9 +131,6 @@ def test_a_tuned_learner_answers_as_it_does_untuned(tmp_path: Path) -> None:
         "    def fit(self, train): return self\n"
         "    def predict(self, test): return np.full(len(test), self.a)\n"
     )
-    for limits in (None, Limits(time=120.0)):
-        (job,) = plan("sudoku_4x4", [f"tuned:{file}:Labels,trials=2"])
-        record = Bench("cpu", limits=limits).run(job).record
-        assert record.status == "ok", record.message
+    for record in tuned_and_run(f"{file}:Labels"):
         assert "framework_accuracy" in record.metrics and "brier_score" not in record.metrics
         assert record.hypothesis is None
