@@ -206,7 +206,13 @@ def _requirements(path: Path) -> tuple[str, ...]:
         line = re.sub(r"(^|\s)#.*", "", raw).strip()
         if not line or _OPTION.match(line):
             continue
-        if _PINNED.fullmatch(line) is None and not _is_path(path.parent, line):
+        if _is_path(path.parent, line):
+            if not (path.parent / line).resolve().is_relative_to(path.parent.resolve()):
+                raise UserError(
+                    f"{path}, line {number}: the package {line} is outside of the learner's folder; "
+                    "put it there."
+                )
+        elif _PINNED.fullmatch(line) is None:
             raise UserError(
                 f"{path}, line {number}: every requirement needs its version, such as numpy==2.1.0; "
                 f"got '{line}'."

@@ -99,6 +99,11 @@ def _isolation() -> list[str]:
     ]
     if force["files"] == "none":
         lines.append("Landlock (Linux 5.13 or later) is missing: learners can read and write all your files.")
+    if force["mounts"] != "read-only":
+        lines.append(
+            "Namespaces are unavailable: learners can see which files there are, and have no sockets at all, "
+            "which torch's DataLoader needs for its workers; --allow network permits them."
+        )
     if force["network"] == "open":
         lines.append("Namespaces and seccomp are both unavailable: learners can use the network.")
     return lines

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from nsl_bench.environments import Entrant
-from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.building import built
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.isolation.process import Process
@@ -33,7 +32,7 @@ def adapter_process(entrant: Entrant, limits: Limits, seed: int) -> tuple[Proces
         Failure: the environment cannot be made, or the process cannot be started.
     """
     environment = built(entrant)
-    limits = replace(limits, read=(*limits.read, *sandbox.program(environment.python)))
+    limits = replace(limits, read=(*limits.read, *environment.readable))
     words = [str(environment.python), "-P", "-s", "-u", str(_SCRIPT)]
     process = Process(limits, code=[entrant.folder], seed=seed, interpreter=words)
     return process, environment.versions

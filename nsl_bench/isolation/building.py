@@ -1,8 +1,13 @@
 """Make the virtual environment of a learner once, with uv or else with venv and pip.
 
 Environments are in the cache folder, named by a hash of the requirements and the interpreter. A lock file
-keeps two processes from making the same one. The file ``environment.json`` is written last, so a folder
+keeps two processes from making the same one. The file ``KEY.json`` beside one is written last, so a folder
 without it is half-made and is removed, whatever stopped the process that made it.
+
+Packages execute code when they are built, and some whenever Python starts, so the installer works in the
+sandbox, too. It has the network, and can change nothing but the new environment and its scratch folder, into
+which the learner's folder is copied. The caches of pip and uv stay closed to it, as what it leaves there
+would be installed elsewhere.
 """
 
 from __future__ import annotations
@@ -12,19 +17,19 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nsl_bench import cache
 from nsl_bench.environments import REQUIREMENTS, Entrant, entrant, is_environment
 from nsl_bench.errors import UserError
-from nsl_bench.isolation import kernel
-from nsl_bench.isolation.limits import Failure
+from nsl_bench.isolation import sandbox
+from nsl_bench.isolation.limits import Failure, Limits
+from nsl_bench.isolation.process import Process
 
 __all__ = ["KIND", "Environment", "built", "described", "installed", "interpreter", "prepared"]
 
@@ -42,13 +47,29 @@ _NO_CONNECTION = re.compile(
     r"connection broken by|NewConnectionError|Temporary failure in name resolution|dns error|"
     r"error sending request"
 )
+_SETTINGS = {
+    "PIP_CONFIG_FILE": (".config/pip/pip.conf", ".pip/pip.conf"),
+    "UV_CONFIG_FILE": (".config/uv/uv.toml",),
+}
+"""Variables that name an installer's settings, and where these are in the user's home otherwise."""
+
+_LED = (
+    *("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX", "PIP_USER"),
+    *("PIP_REQUIRE_VIRTUALENV", "PIP_CACHE_DIR"),
+)
+"""Variables that lead Python or pip elsewhere."""
+
+_NAMES = ("PIP_", "UV_", "SSL_CERT_", "REQUESTS_CA_BUNDLE")
+"""How the names of variables begin that name an index or certificates."""
+
+_LINKS = re.compile(r"^ *(?:-f|--find-links)[ =]+(\S+)", re.MULTILINE)
 _VERSION = "import sys; print('%d.%d' % sys.version_info[:2], '%d.%d.%d' % sys.version_info[:3])"
 _PACKAGES = """
 import json, platform
 from importlib.metadata import distributions
 import numpy
 told = {d.metadata["Name"]: d.version for d in distributions() if d.metadata["Name"]}
-print(json.dumps({"python": platform.python_version(), "packages": told}))
+print("\\n" + json.dumps({"python": platform.python_version(), "packages": told}))
 """
 
 
@@ -58,16 +79,23 @@ class Environment:
 
     Attributes:
         folder: where it is.
+        program: the Python that it was made from.
         versions: version of Python (``"python"``), and of every package in it.
     """
 
     folder: Path
+    program: Path
     versions: Mapping[str, str]
 
     @property
     def python(self) -> Path:
         """Its interpreter."""
         return _python(self.folder)
+
+    @property
+    def readable(self) -> tuple[Path, ...]:
+        """What its interpreter needs to read. No link inside is followed, as strangers' packages made it."""
+        return self.folder, *sandbox.program(self.program)
 
 
 def prepared(specs: Iterable[str], heard: Callable[[str], None]) -> None:
@@ -134,7 +162,8 @@ def installed(entrant: Entrant) -> Environment | None:
     Raises:
         Failure: there is no interpreter for it.
     """
-    return _complete(_folder(entrant, interpreter(entrant)[1]))
+    program, version = interpreter(entrant)
+    return _complete(_folder(entrant, version), program)
 
 
 def built(
@@ -153,26 +182,26 @@ def built(
     """
     program, version = interpreter(entrant)
     folder = _folder(entrant, version)
-    if (found := _complete(folder)) is not None:
+    if (found := _complete(folder, program)) is not None:
         return found
     note = folder.with_suffix(".failed")
     with cache.lock(folder):
-        if (found := _complete(folder)) is not None:
+        if (found := _complete(folder, program)) is not None:
             return found
         if again:
             note.unlink(missing_ok=True)
         _raise_noted(note)
-        shutil.rmtree(folder, ignore_errors=True)  # what a killed process left behind
+        scratch = folder.with_suffix(".scratch")
+        _clear(folder, scratch)  # what a killed process left behind
         heard(f"Making the environment of {entrant.name} with Python {version}; this happens once.")
         try:
-            _make(entrant, folder, program)
+            _make(entrant, folder, program, scratch)
         except Failure as failure:
             note.write_text(json.dumps([str(failure), failure.output]), encoding="utf-8")
             raise
         finally:
-            if _complete(folder) is None:
-                shutil.rmtree(folder, ignore_errors=True)
-    found = _complete(folder)
+            _clear(scratch, *([] if _complete(folder, program) else [folder]))
+    found = _complete(folder, program)
     assert found is not None
     return found
 
@@ -185,12 +214,19 @@ def _python(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def _complete(folder: Path) -> Environment | None:
+def _complete(folder: Path, program: str) -> Environment | None:
     try:
-        told = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
-        return Environment(folder, {"python": told["python"], **told["packages"]})
+        if not _python(folder).exists():
+            return None
+        told = json.loads(folder.with_suffix(".json").read_text(encoding="utf-8"))
+        return Environment(folder, Path(program), {"python": told["python"], **told["packages"]})
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _clear(*folders: Path) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _raise_noted(note: Path) -> None:
@@ -201,7 +237,7 @@ def _raise_noted(note: Path) -> None:
             raise Failure("failed", message, output)
 
 
-def _make(entrant: Entrant, folder: Path, program: str) -> None:
+def _make(entrant: Entrant, folder: Path, program: str, scratch: Path) -> None:
     uv = shutil.which("uv")
     python = str(_python(folder))
     if uv is not None:
@@ -210,12 +246,21 @@ def _make(entrant: Entrant, folder: Path, program: str) -> None:
     else:
         make = [program, "-m", "venv", str(folder)]
         install = [python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
-        install += ["--retries", "2"]
-    _do(entrant, make)
+        install += ["--retries", "2", "--no-cache-dir"]
+    folder.mkdir(parents=True)
+    work = scratch / entrant.name
+    shutil.copytree(entrant.folder, work, symlinks=True)
+    programs = [place for word in (program, uv) if word for place in sandbox.program(Path(word))]
+    readable = (entrant.folder, *programs, *_settings())
+    do = _Installer(entrant.name, work, scratch, folder, readable, tuple(_wheels(entrant)))
+    do(make)
     if entrant.requirements:
-        _do(entrant, [*install, "-r", REQUIREMENTS])
+        do([*install, "-r", REQUIREMENTS])
     try:
-        told = _do(entrant, [python, "-P", "-s", "-c", _PACKAGES], logged=False)
+        told = do([python, "-P", "-s", "-c", _PACKAGES], network=False)
+        found = json.loads(told.splitlines()[-1])
+        versions = {str(name)[:100]: str(version)[:100] for name, version in found["packages"].items()}
+        listed = json.dumps({"python": str(found["python"])[:100], "packages": versions})
     except Failure as failure:
         if "No module named 'numpy'" not in failure.output:
             raise
@@ -225,43 +270,89 @@ def _make(entrant: Entrant, folder: Path, program: str) -> None:
             f"{entrant.folder / REQUIREMENTS}.",
             failure.output,
         ) from None
-    with cache.replacing(folder / "environment.json") as temporary:
-        temporary.write_text(told, encoding="utf-8")
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        message = f"The environment of {entrant.name} does not list its packages, but prints something else."
+        raise Failure("failed", message, told[-_LONGEST_LINE:]) from error
+    with cache.replacing(folder.with_suffix(".json")) as temporary:
+        temporary.write_text(listed, encoding="utf-8")
 
 
-def _do(entrant: Entrant, words: Sequence[str], *, logged: bool = True) -> str:
-    """Run a program to its end; what it printed.
+@dataclass(frozen=True)
+class _Installer:
+    """Executes the programs that make an environment, in the sandbox.
 
-    Raises:
-        Failure: it failed.
+    Attributes:
+        name: the learner's folder's name, for messages.
+        work: the working folder.
+        scratch: what it may change besides the environment.
+        folder: the environment.
+        readable: what else it may read.
+        wheels: folders of which it may read the packages.
     """
-    try:
-        process = subprocess.Popen(
-            words,
-            cwd=entrant.folder,
-            env=_surroundings(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if logged else subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-            preexec_fn=_end_with_us if kernel.LINUX else None,
+
+    name: str
+    work: Path
+    scratch: Path
+    folder: Path
+    readable: tuple[Path, ...]
+    wheels: tuple[Path, ...]
+
+    def __call__(self, words: Sequence[str], *, network: bool = True) -> str:
+        """Execute a program to its end; what it printed.
+
+        Raises:
+            Failure: it failed.
+        """
+        limits = Limits(time=None, memory=None, network=network, read=self.readable, write=(self.folder,))
+        process = Process(
+            limits,
+            command=[*self._surroundings(), *words],
+            scratch=self.scratch,
+            cwd=self.work,
+            packages=self.wheels,
         )
-    except OSError as error:
-        raise Failure("failed", f"{words[0]} cannot be executed: {error.strerror}.") from error
-    try:
-        told, errors = process.communicate()
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
-    if process.returncode:
-        lines = [line for line in (errors or told).splitlines() if line.strip()][-_LINES:]
-        message = f"The environment of {entrant.name} cannot be created: {_reason(lines)}."
-        raise Failure("failed", message, "\n".join(line[:_LONGEST_LINE] for line in lines))
-    return told
+        try:
+            process.run()
+        except Failure as failure:
+            lines = [line for line in process.output.text().splitlines() if line.strip()][-_LINES:]
+            message = f"The environment of {self.name} cannot be created: {_reason(lines)}."
+            output = "\n".join(line[:_LONGEST_LINE] for line in lines)
+            raise Failure("failed", message, output) from failure
+        finally:
+            process.close()
+        return process.output.text()
+
+    def _surroundings(self) -> list[str]:
+        """A command that sets environment variables for the one that follows."""
+        settings = {name: str(path) for name, path in _settings_by_name()}
+        settings["UV_CACHE_DIR"] = str(self.scratch / "uv")
+        left_out = [word for name in _LED for word in ("-u", name)]
+        return [shutil.which("env") or "env", *left_out, *map("=".join, settings.items())]
+
+
+def _settings_by_name() -> Iterator[tuple[str, Path]]:
+    """The files with the user's settings of installers, which name the package index."""
+    for name, places in _SETTINGS.items():
+        given = [Path(os.environ[name])] if name in os.environ else [Path.home() / place for place in places]
+        yield from ((name, path) for path in [path for path in given if path.is_file()][:1])
+
+
+def _settings() -> Iterator[Path]:
+    """Files and folders that the user's settings of installers consist of or name."""
+    yield from (path for _, path in _settings_by_name())
+    for name, value in os.environ.items():
+        if name not in _LED and name.startswith(_NAMES):
+            words = (Path(word.removeprefix("file://")) for word in value.split())
+            yield from (path for path in words if path.is_absolute() and path.exists())
+
+
+def _wheels(entrant: Entrant) -> Iterator[Path]:
+    """The folders of packages that the requirements name."""
+    text = (entrant.folder / REQUIREMENTS).read_text(encoding="utf-8")
+    for word in _LINKS.findall(text):
+        place = Path(word.removeprefix("file://"))
+        if place.is_absolute() and place.is_dir():
+            yield place
 
 
 def _reason(lines: Sequence[str]) -> str:
@@ -274,23 +365,3 @@ def _reason(lines: Sequence[str]) -> str:
     if any(_NO_CONNECTION.search(line) for line in lines):
         reason += " (the package index cannot be reached)"
     return reason
-
-
-def _surroundings() -> dict[str, str]:
-    """The environment variables without those that lead Python or pip elsewhere."""
-    led = (
-        "PYTHONPATH",
-        "PYTHONHOME",
-        "VIRTUAL_ENV",
-        "PIP_TARGET",
-        "PIP_PREFIX",
-        "PIP_USER",
-        "PIP_REQUIRE_VIRTUALENV",
-    )
-    return {name: value for name, value in os.environ.items() if name not in led}
-
-
-def _end_with_us() -> None:
-    """In the child process: end when the process that started it is killed."""
-    with contextlib.suppress(OSError):
-        kernel.die_with_parent(signal.SIGKILL)

@@ -364,7 +364,10 @@ def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str,
     _forget_folders()
     os.chdir(request["cwd"])
     _seed(request["seed"])
-    reach = sandbox.Reach(*(tuple(map(Path, request[kind])) for kind in ("readable", "listable", "writable")))
+    readable, listable, writable = (
+        tuple(map(Path, request[kind])) for kind in ("readable", "listable", "writable")
+    )
+    reach = sandbox.Reach(readable, listable, writable)
     force.update(sandbox.apply(reach, network=request["network"], entered=force))
     if force["network"] == "open" and force["calls"] == "seccomp":
         force["network"] = "seccomp"
@@ -420,7 +423,8 @@ def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
         status = "out_of_memory" if starved else "crashed"
         if isinstance(error, NotApplicable):
             status = "not_applicable"
-        return {"error": short, "status": status, "denied": denied.denied_by(error)}
+        why = {"denied": denied.denied_by(error), "missing": denied.missing_by(error)}
+        return {"error": short, "status": status, **why}
 
 
 def _seed(seed: int) -> None:

@@ -212,7 +212,7 @@ class CommandLearner(FolderLearner):
                 message = f"The command left with exit code {done.returncode}."
                 raise Failure("crashed", message, "\n".join(self._log.splitlines()[-10:]))
             return
-        code = [Path(word).resolve() for word in self._words[1:] if Path(word).is_file()]
+        code = [Path(word) for word in self._words[1:] if Path(word).is_file()]
         command = _absolute(words)
         limits = replace(self._limits, read=(*self._limits.read, *sandbox.program(Path(command[0]))))
         process = Process(limits, code=code, seed=self._seed, command=command, scratch=self.folder)

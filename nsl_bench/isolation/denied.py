@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nsl_bench.isolation.limits import Limits
 
-__all__ = ["advice", "denied_by", "denied_in", "starved"]
+__all__ = ["advice", "denied_by", "denied_in", "hidden", "missing_by", "starved"]
 
 _NO_NETWORK = {
     *(errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT),
@@ -28,6 +28,7 @@ _PRINTED = {
     ),
     "read": re.compile(r"Permission ?[Dd]enied(?:: ?['\"](?P<path>[^'\"\n]+)['\"])?|PermissionError|EACCES"),
 }
+_MISSING = re.compile(r"No such file or directory: ?['\"](?P<path>[^'\"\n]+)['\"]")
 _LONGEST_PATH = 300
 
 
@@ -49,6 +50,34 @@ def denied_by(error: BaseException) -> dict[str, str]:
             if what:
                 path = each.filename if isinstance(each.filename, str) else ""
                 return {"what": what, "path": path[:_LONGEST_PATH]}
+    return {}
+
+
+def missing_by(error: BaseException) -> dict[str, Any]:
+    """Which file was not found, if that caused an exception; for `hidden`.
+
+    Returns:
+        ``path``; ``folder``: whether its folder was found. Empty if the exception has another cause.
+    """
+    for each in _chain(error):
+        if isinstance(each, FileNotFoundError) and isinstance(each.filename, str):
+            folder = _exists(Path(each.filename).parent)
+            return {"path": each.filename[:_LONGEST_PATH], "folder": folder}
+    return {}
+
+
+def hidden(missing: Any) -> dict[str, str]:
+    """What the sandbox denied by hiding it, seen by a process that sees all files; see `denied_by`.
+
+    Args:
+        missing: the result of `missing_by`, from an untrusted process.
+    """
+    if not isinstance(missing, Mapping) or not (path := str(missing.get("path", ""))[:_LONGEST_PATH]):
+        return {}
+    if _exists(path):
+        return {"what": "read", "path": path}
+    if not missing.get("folder") and _exists(Path(path).parent):
+        return {"what": "write", "path": path}
     return {}
 
 
@@ -89,7 +118,8 @@ def denied_in(lines: str) -> dict[str, str]:
         if found:
             paths = [match.groupdict().get("path") or "" for match in found]
             return {"what": what, "path": max(paths, key=len)}
-    return {}
+    missing = [match["path"] for match in _MISSING.finditer(lines)]
+    return hidden({"path": missing[-1], "folder": True}) if missing else {}
 
 
 def advice(denied: Any, limits: Limits) -> str:

@@ -19,11 +19,10 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nsl_bench.isolation import kernel
+from nsl_bench.isolation import kernel, shown
 from nsl_bench.isolation.child import live
 
 __all__ = ["main"]
@@ -158,8 +157,6 @@ def _enter(*, network: bool) -> dict[str, str]:
             pass
         if not network:
             force["network"] = "namespace"
-            with contextlib.suppress(OSError):
-                kernel.mount("none", "/run", "tmpfs", _MS_SAFE, "size=1m")
         break
     return force
 
@@ -184,7 +181,8 @@ def _supervise(
                 with contextlib.suppress(OSError):
                     kernel.mount("proc", "/proc", "proc", _MS_SAFE)
             kernel.mount("none", "/dev/shm", "tmpfs", _MS_SAFE, f"size={request['memory'] or 0}")
-            _freeze(request["folders"])
+            shown.show_only(request)
+            shown.freeze([Path(folder) for folder in request["folders"]])
             force["mounts"] = "read-only"
     learner = os.fork()
     if learner == 0:
@@ -207,21 +205,6 @@ def _supervise(
             if force["processes"] != "namespace":
                 _end_all()
             os._exit(code if code >= 0 else 128 - code)
-
-
-def _freeze(folders: Sequence[str]) -> None:
-    """Let the learner change nothing but its own folders: a file's attributes are as good as its content.
-
-    Args:
-        folders: what it may change.
-
-    Raises:
-        OSError: the system does not allow it.
-    """
-    places = [Path(folder) for folder in folders]
-    for place in places:
-        kernel.bind(place)
-    kernel.make_read_only(Path("/"), but=[*places, Path("/dev/shm")])
 
 
 def _end_all() -> None:

@@ -30,7 +30,9 @@ __all__ = [
     "landlock_version",
     "make_read_only",
     "mount",
+    "move_tree",
     "no_new_privileges",
+    "open_tree",
     "seccomp_supported",
     "set_namespace",
     "unshare",
@@ -52,6 +54,8 @@ _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _AT_FDCWD, _AT_RECURSIVE, _MOUNT_SETATTR = -100, 0x8000, 442
 _ATTR_RDONLY, _ATTR_NOATIME, _ATTR_ATIME = 0x1, 0x10, 0x70
 _MS_BIND, _MS_REC = 0x1000, 0x4000
+_OPEN_TREE, _MOVE_MOUNT = 428, 429
+_CLONE, _CLOEXEC, _FROM_DESCRIPTOR = 0x1, 0x80000, 0x4
 
 _MAKE_DEVICES = 1 << 6 | 1 << 11
 _REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
@@ -170,6 +174,37 @@ def mount(source: str, target: str, kind: str, flags: int = 0, options: str = ""
 def bind(place: Path) -> None:
     """Make a folder or file a mount of its own, whose attributes can differ from its parent's."""
     mount(str(place), str(place), "none", _MS_BIND | _MS_REC)
+
+
+def open_tree(place: Path) -> int:
+    """A copy of what is mounted at and below a folder or file, not yet part of the file system.
+
+    Returns:
+        Its descriptor, for `move_tree`.
+
+    Raises:
+        OSError: the system does not allow it.
+    """
+    result = _libc().syscall(
+        ctypes.c_long(_OPEN_TREE),
+        ctypes.c_int(_AT_FDCWD),
+        ctypes.c_char_p(str(place).encode()),
+        ctypes.c_uint(_CLONE | _CLOEXEC | _AT_RECURSIVE),
+    )
+    return _checked(result, f"open_tree {place}")
+
+
+def move_tree(descriptor: int, place: Path) -> None:
+    """Put the copy of `open_tree` over a folder or file that exists."""
+    result = _libc().syscall(
+        ctypes.c_long(_MOVE_MOUNT),
+        ctypes.c_int(descriptor),
+        ctypes.c_char_p(b""),
+        ctypes.c_int(_AT_FDCWD),
+        ctypes.c_char_p(str(place).encode()),
+        ctypes.c_uint(_FROM_DESCRIPTOR),
+    )
+    _checked(result, f"move_mount {place}")
 
 
 def make_read_only(place: Path, but: Sequence[Path] = ()) -> None:
@@ -305,11 +340,14 @@ def seccomp_supported() -> bool:
     return "\nSeccomp:" in status
 
 
-def deny_calls(*, sockets: bool, attributes: bool = False, messages: bool = False) -> None:
+def deny_calls(
+    *, sockets: bool, local: bool = False, attributes: bool = False, messages: bool = False
+) -> None:
     """Deny this process and its children system calls that affect other processes, permanently.
 
     Args:
         sockets: also deny sockets, except those between processes of this machine.
+        local: with `sockets`, deny these, too, except pairs of them.
         attributes: also deny changes of extended attributes. Changes of files' modes, owners and times are
             ignored instead of denied, because programs that copy files need them to succeed.
         messages: also deny message queues, semaphores and shared memory that outlive a process.
@@ -332,7 +370,8 @@ def deny_calls(*, sockets: bool, attributes: bool = False, messages: bool = Fals
             if name != "socket" and numbers[column] != _ABSENT:
                 program += [(equal, 0, 1, numbers[column]), (stop, 0, 0, answer)]
     if sockets:
-        program += [(equal, 0, 4, _CALLS["socket"][column]), (load, 0, 0, 16), (equal, 1, 0, 1)]
+        family = 0 if local else 1  # of AF_UNIX; 0 is that of no socket
+        program += [(equal, 0, 4, _CALLS["socket"][column]), (load, 0, 0, 16), (equal, 1, 0, family)]
         program += [(stop, 0, 0, refuse), (stop, 0, 0, allow)]
     if attributes:
         program += [(equal, 0, 2 * len(_SETS_ATTRIBUTES) + 2, _IOCTL_CALL[column]), (load, 0, 0, 24)]

@@ -67,6 +67,8 @@ class Process:
         interpreter: another Python and its arguments, which serves the requests in place of this one
             (`nsl_bench.isolation.foreign`).
         scratch: its folder; None to create one and remove it at the end.
+        cwd: its working folder; None for that of this process.
+        packages: folders of which it may read the packages.
 
     Raises:
         Failure: the process could not be started.
@@ -81,6 +83,8 @@ class Process:
         command: Sequence[str] = (),
         interpreter: Sequence[str] = (),
         scratch: Path | None = None,
+        cwd: Path | None = None,
+        packages: Sequence[Path] = (),
     ) -> None:
         self.limits = limits
         self._warm = pool.get(limits)
@@ -95,10 +99,11 @@ class Process:
         self._peak = 0
         self._cpu: float | None = None
         self._channel, theirs = socket.socketpair()
-        reach = sandbox.reach_of(limits, self.scratch.resolve(), code)
+        reach = sandbox.reach_of(limits, self.scratch.resolve(), code, packages)
+        working = str(cwd or Path.cwd())
         request = {
             "scratch": str(self.scratch.resolve()),
-            "cwd": str(Path.cwd()),
+            "cwd": working,
             "seed": seed,
             "memory": limits.memory,
             "network": limits.network,
@@ -107,6 +112,8 @@ class Process:
             "readable": [str(path) for path in reach.readable],
             "listable": [str(path) for path in reach.listable],
             "writable": [str(path) for path in reach.writable],
+            "named": [working, *(str(path) for path in reach.listable if path not in packages)],
+            "links": [[str(link), target] for link, target in reach.links],
             "folders": [str(path.resolve()) for path in (self.scratch, *limits.write)],
         }
         try:
@@ -146,7 +153,8 @@ class Process:
             if told == "out_of_memory" or (told == "not_applicable" and do in ("make", "fit")):
                 status = told
             text = f"Out of memory: {reply['error']}" if status == "out_of_memory" else str(reply["error"])
-            if hint := denied.advice(reply.get("denied"), self.limits):
+            why = reply.get("denied") or denied.hidden(reply.get("missing"))
+            if hint := denied.advice(why, self.limits):
                 text = f"{text.rstrip('.')}.{hint}"
             self._settle()
             raise Failure(status, text, self.output.last_lines())

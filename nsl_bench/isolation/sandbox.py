@@ -3,12 +3,13 @@
 The sandbox has three layers, each used if the system supports it:
 
 * *Namespaces* (Linux, if unprivileged ones are permitted) give the process a network without devices, its own
-  processes, message queues, shared memory and `/run`. The file system is read-only except for its scratch
-  folder, including the times and attributes of files.
+  processes, message queues and shared memory. It sees only the files that it can read
+  (`nsl_bench.isolation.shown`), so it finds no socket of another program. The file system is read-only
+  except for its scratch folder, including the times and attributes of files.
 * *Landlock* (Linux 5.13) denies all files except the learner's code, the Python installation, the system's
   programs and the scratch folder.
 * A *seccomp filter* denies sockets, system calls that inspect other processes, and, without namespaces,
-  changes of attributes.
+  changes of attributes and sockets between processes of this machine.
 
 Every record (``environment.isolation``) and ``nsl-bench doctor`` say which layers are in force.
 
@@ -33,14 +34,31 @@ from nsl_bench.code_files import code_files, comes_with_us, specs_in
 from nsl_bench.isolation import kernel
 from nsl_bench.isolation.limits import Limits
 
-__all__ = ["Reach", "apply", "code_of", "code_places", "files_named", "program", "programs_of", "reach_of"]
+__all__ = [
+    "SYSTEM",
+    "Reach",
+    "apply",
+    "code_of",
+    "code_places",
+    "files_named",
+    "program",
+    "programs_of",
+    "reach_of",
+]
 
-_SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix", "/etc", "/proc", "/sys")
+SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix", "/etc", "/proc", "/sys")
+"""Where the system's programs are, and what it says of itself: readable for all."""
+
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", "pts", "ptmx", "dri", "kfd")
 _CODE = frozenset({".py", ".pyc", ".so", ".pyd", ".dylib", ".pth"})
 _FOLDERS_OF_CODE = ("__pycache__",)
+_ARCHIVES = (".whl", ".tar.gz", ".zip")
 _METADATA = (".dist-info", ".egg-info", ".libs")
+_NETWORK = ("/etc/resolv.conf", "/etc/ssl/certs")
+"""What names and certificates are looked up in; both may be links that lead out of /etc."""
+
 _LARGEST_FILE = 16 << 30
+_MOST_PARTS = 1000
 
 
 @dataclass(frozen=True)
@@ -51,24 +69,33 @@ class Reach:
         readable: files and folders that it may read and execute.
         listable: folders whose entries it may list.
         writable: files and folders that it may change.
+        links: symbolic links on the way to them, and what they hold.
     """
 
     readable: tuple[Path, ...]
     listable: tuple[Path, ...]
     writable: tuple[Path, ...]
+    links: tuple[tuple[Path, str], ...] = ()
 
 
-def reach_of(limits: Limits, scratch: Path, code: Iterable[Path] = ()) -> Reach:
+def reach_of(
+    limits: Limits, scratch: Path, code: Iterable[Path] = (), packages: Iterable[Path] = ()
+) -> Reach:
     """The files that a learner's process may access.
 
     Args:
         limits: further files that the user allows.
         scratch: its scratch folder.
         code: files or packages of its code, besides installed packages.
+        packages: folders whose entries may be listed, and of which archives of packages may be read.
     """
     search = (os.environ.get("PATH", ""), tuple(sys.path), str(Path.cwd()))
-    installed, folders = _installed(*search)
+    installed, folders, links = _installed(*search)
     readable, listable = [*installed], [*folders]
+    named = [*code, *packages, *limits.read, *limits.write]
+    for place in packages:
+        readable += [path for path in place.iterdir() if path.name.endswith(_ARCHIVES)]
+        listable.append(place)
     for place in code:
         place = place.resolve()
         if place.is_dir():
@@ -79,18 +106,20 @@ def reach_of(limits: Limits, scratch: Path, code: Iterable[Path] = ()) -> Reach:
                 readable += place.parent.glob(f"*{place.suffix}")
             listable.append(place.parent)
     readable += [path.resolve() for path in limits.read]
+    readable += [Path(path).resolve() for path in _NETWORK if limits.network]
     hidden = [path.resolve() for path in limits.hidden]
     shown = [piece for path in dict.fromkeys(readable) for piece in _without(path, hidden)]
     devices = [Path("/dev", name) for name in _DEVICES] + sorted(Path("/dev").glob("nvidia*"))
     writable = [scratch, *(path.resolve() for path in limits.write), *devices]
-    return Reach(tuple(shown), tuple(dict.fromkeys(listable)), tuple(writable))
+    links = (*links, *(link for path in named for link in _links(path)))
+    return Reach(tuple(shown), tuple(dict.fromkeys(listable)), tuple(writable), tuple(dict.fromkeys(links)))
 
 
 @functools.lru_cache(maxsize=8)
 def _installed(
     programs: str, modules: tuple[str, ...], here: str
-) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """What is installed: what can be read of it, and which folders can be listed.
+) -> tuple[tuple[Path, ...], tuple[Path, ...], tuple[tuple[Path, str], ...]]:
+    """What is installed: what can be read of it, which folders can be listed, and links on the way there.
 
     Args:
         programs: the ``PATH``.
@@ -99,7 +128,7 @@ def _installed(
     """
     import nsl_bench
 
-    readable = [*_SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix, *nsl_bench.__path__]
+    readable = [*SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix, *nsl_bench.__path__]
     tasks = importlib.util.find_spec("nsl_bench.generators")  # an editable install has them elsewhere
     if tasks is not None and tasks.submodule_search_locations is not None:
         readable += tasks.submodule_search_locations
@@ -113,7 +142,35 @@ def _installed(
         else:
             readable += map(str, code_of(entry.resolve()))
             listable.append(entry.resolve())
-    return tuple(dict.fromkeys(Path(path).resolve() for path in readable)), tuple(listable)
+    named = [sys.executable, *modules, *readable]
+    links = [link for path in named if path for link in _links(Path(path))]
+    return (
+        tuple(dict.fromkeys(Path(path).resolve() for path in readable)),
+        tuple(listable),
+        tuple(dict.fromkeys(links)),
+    )
+
+
+def _links(path: Path) -> Iterator[tuple[Path, str]]:
+    """The symbolic links through which a path leads, and what they hold."""
+    left = list(reversed(path.absolute().parts[1:]))
+    place = Path("/")
+    for _ in range(_MOST_PARTS):
+        if not left:
+            break
+        part = left.pop()
+        if part == "..":
+            place = place.parent
+            continue
+        try:
+            target = str((place / part).readlink())
+        except OSError:  # not a link, or nothing there
+            place = place / part
+            continue
+        yield place / part, target
+        if target.startswith("/"):
+            place = Path("/")
+        left += [piece for piece in reversed(Path(target).parts) if piece != "/"]
 
 
 def code_of(folder: Path) -> Iterator[Path]:
@@ -163,7 +220,7 @@ def code_places(learner: str) -> list[Path]:
 
 def files_named(learner: str) -> list[Path]:
     """The files named by the options of a built-in learner: ``rules:FILE``, ``neuid3:reuse=FILE+FILE``."""
-    return [Path(word).resolve() for word in _words(learner) if os.path.isfile(word)]  # noqa: PTH113
+    return [Path(word).absolute() for word in _words(learner) if os.path.isfile(word)]  # noqa: PTH113
 
 
 def programs_of(learner: str) -> tuple[list[Path], list[Path]]:
@@ -202,10 +259,10 @@ def _code_place(name: str) -> Path | None:
     else:
         module = split[0]
         if module.endswith(".py"):
-            return Path(module).resolve()
+            return Path(module).absolute()
         for candidate in (Path(module.partition(".")[0]), Path(f"{module.partition('.')[0]}.py")):
             if candidate.exists():
-                return candidate.resolve()
+                return candidate.absolute()
     try:
         spec = importlib.util.find_spec(module.partition(".")[0])
     except (ImportError, ValueError):
@@ -243,9 +300,11 @@ def apply(reach: Reach, *, network: bool, entered: Mapping[str, str]) -> dict[st
         kernel.landlock(reach.readable, reach.listable, reach.writable)
         force["files"] = f"landlock {kernel.landlock_version()}"
     with suppress(OSError):
+        alone = entered.get("mounts") == "read-only"  # and other programs' sockets are hidden
         kernel.deny_calls(
             sockets=not network,
-            attributes=entered.get("mounts") != "read-only",
+            local=not alone,
+            attributes=not alone,
             messages=entered.get("messages") != "namespace",
         )
         force["calls"] = "seccomp"

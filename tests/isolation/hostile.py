@@ -83,6 +83,26 @@ class OpensSockets(_Hostile):
         ]
 
 
+def _connects(place):
+    with socket.socket(socket.AF_UNIX) as one:
+        one.connect(str(place))
+    return "connected"
+
+
+class LooksAround(_Hostile):
+    """Sizes, times and sockets of what it may not open."""
+
+    def attempts(self, train):
+        place = Path(self.place)
+        return [
+            lambda: (place / "results" / "records.jsonl").stat(),
+            lambda: (place / "splits" / "test.csv").stat(),
+            lambda: (place.parent / "elsewhere.txt").stat(),
+            lambda: _connects(place / "results" / "agent.sock"),
+            lambda: _connects("\0nsl-bench-test"),
+        ]
+
+
 class Signals(_Hostile):
     def attempts(self, train):
         return [lambda: os.kill(int(os.environ["NSL_TEST_PID"]), 0), lambda: os.kill(os.getppid(), 0)]

@@ -48,10 +48,26 @@ class Hidden:
     def fit(self, train):
         (HERE / "secret.txt").read_text()
 
+class Deeper:
+    def fit(self, train):
+        (HERE / "data" / "notes.txt").read_text()
+
+class Elsewhere:
+    def fit(self, train):
+        (HERE.parent / "elsewhere.txt").read_text()
+
+class Missing:
+    def fit(self, train):
+        (HERE / "missing.txt").read_text()
+
 class Writes:
     def fit(self, train):
         with open("out.txt", "w") as file:
             file.write("model")
+
+class WritesElsewhere:
+    def fit(self, train):
+        (HERE.parent / "elsewhere" / "out.txt").write_text("model")
 
 class Calls:
     def fit(self, train):
@@ -71,6 +87,10 @@ class Starves:
 SENTENCES = {
     "Reads": "PermissionError.*only its code and what is installed; --allow read={0}/notes.txt opens more",
     "Wraps": "RuntimeError: cannot start.*--allow read={0}/notes.txt opens more",
+    "Deeper": "--allow read={0}/data/notes.txt opens more",
+    "Elsewhere": "--allow read={1}/elsewhere.txt opens more",
+    "Missing": r"No such file or directory: '{0}/missing.txt'\Z",
+    "WritesElsewhere": "names; --allow write={1}/elsewhere opens another one",
     "Hidden": "It holds data or results of the benchmark, which no learner may read",
     "Writes": "out.txt.*environment variable TMPDIR names; --allow write={0} opens another one",
     "Calls": "PermissionError.*The sandbox has no network; --allow network opens it",
@@ -83,11 +103,17 @@ SENTENCES = {
 @pytest.mark.parametrize("name", SENTENCES)
 def test_the_sentence_names_the_option(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for folder in (tmp_path / "data", tmp_path.parent / "elsewhere"):
+        folder.mkdir(exist_ok=True)
+    (tmp_path / "data" / "notes.txt").write_text("notes")
+    (tmp_path.parent / "elsewhere.txt").write_text("notes")
     for file, text in (("denied.py", DENIED), ("notes.txt", "notes"), ("secret.txt", "labels")):
         (tmp_path / file).write_text(text)
     limits = Limits(time=120, hidden=(tmp_path / "secret.txt",))
     with contextlib.closing(IsolatedLearner(f"{tmp_path}/denied.py:{name}", 0, limits)) as learner:
-        with pytest.raises(Failure, match=f"(?s){SENTENCES[name].format(tmp_path)}") as caught:
+        with pytest.raises(
+            Failure, match=f"(?s){SENTENCES[name].format(tmp_path, tmp_path.parent)}"
+        ) as caught:
             learner.fit(view(patches()))
         assert caught.value.status == ("out_of_memory" if name == "Starves" else "crashed")
 

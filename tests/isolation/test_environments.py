@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -21,7 +22,8 @@ from nsl_bench import cache, environments
 from nsl_bench.code_files import comes_with_us
 from nsl_bench.environments import entrant, entrants
 from nsl_bench.errors import UserError
-from nsl_bench.isolation import building
+from nsl_bench.isolation import building, kernel
+from nsl_bench.isolation.fork_server import pool
 from nsl_bench.isolation.host import IsolatedLearner, about
 from nsl_bench.isolation.limits import Failure, Limits
 from nsl_bench.learners import literals
@@ -263,6 +265,81 @@ def test_ctrl_c_leaves_no_half_made_environment(wheels: Path, tmp_path: Path) ->
         if end == signal.SIGINT:
             assert not folder.exists()
     assert building.built(found).python.exists()
+
+
+BACKEND = """
+import os
+import pathlib
+import socket
+import zipfile
+
+PLACE = pathlib.Path(os.environ["NSL_TEST_PLACE"])
+
+def attempts():
+    with socket.socket(socket.AF_UNIX) as one:
+        for attempt in (
+            lambda: (PLACE / "secret.txt").read_text(),
+            lambda: (PLACE / "secret.txt").stat(),
+            lambda: (PLACE / "stolen.txt").write_text("x"),
+            lambda: (PLACE / "mine" / "adapter.py").write_text("x"),
+            lambda: one.connect(str(PLACE / "agent.sock")),
+            lambda: pathlib.Path(os.environ.get("NSL_TEST_TOKEN", "absent")).name,
+        ):
+            try:
+                yield repr(attempt())
+            except OSError as error:
+                yield type(error).__name__
+
+def build_wheel(folder, settings=None, metadata=None):
+    with zipfile.ZipFile(pathlib.Path(folder) / "hostile-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("hostile.txt", chr(10).join(attempts()))
+        wheel.writestr("hostile.pth", "import sys; open('{}', 'a').write('x')".format(PLACE / "started.txt"))
+        told = "Metadata-Version: 2.1\\nName: hostile\\nVersion: 1.0\\n"
+        wheel.writestr("hostile-1.0.dist-info/METADATA", told)
+        told = "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n"
+        wheel.writestr("hostile-1.0.dist-info/WHEEL", told)
+        wheel.writestr("hostile-1.0.dist-info/RECORD", "hostile.txt,,\\nhostile.pth,,\\n")
+    return "hostile-1.0-py3-none-any.whl"
+"""
+PROJECT = '[project]\nname = "hostile"\nversion = "1.0"\n[build-system]\nrequires = []\n'
+PROJECT += 'build-backend = "backend"\nbackend-path = ["."]\n'
+
+
+@pytest.mark.skipif(not kernel.landlock_version(), reason="the kernel has no Landlock")
+def test_packages_are_built_in_the_sandbox(
+    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package in the learner's folder gets nothing while it is built, nor does what starts with Python."""
+    place = made(tmp_path / "mine", wheels)
+    with (place / "requirements.txt").open("a") as pinned:
+        pinned.write("./hostile\n")
+    (place / "hostile").mkdir()
+    (place / "hostile" / "pyproject.toml").write_text(PROJECT)
+    (place / "hostile" / "backend.py").write_text(BACKEND)
+    (tmp_path / "secret.txt").write_text("secret")
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    monkeypatch.setenv("NSL_TEST_PLACE", str(tmp_path))
+    monkeypatch.setenv("NSL_TEST_TOKEN", "token")
+    pool.close()  # the next server has the new environment
+    with socket.socket(socket.AF_UNIX) as agent:
+        agent.bind(str(tmp_path / "agent.sock"))
+        agent.listen()
+        found = building.built(entrant(f"env:{place}"))
+    (told,) = found.folder.glob("lib/*/site-packages/hostile.txt")
+    *denied, token = told.read_text().splitlines()
+    assert len(denied) == 5 and all(name.endswith("Error") for name in denied), denied
+    assert token == "'absent'"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["agent.sock", "mine", "secret.txt"]
+    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+    assert not found.folder.with_suffix(".scratch").exists()
+    pool.close()
+
+
+def test_a_package_outside_of_the_folder_is_refused(wheels: Path, tmp_path: Path) -> None:
+    (tmp_path / "beside").mkdir()
+    place = made(tmp_path / "mine", wheels, requirements=f"numpy=={np.__version__}\n../beside\n")
+    with pytest.raises(UserError, match=r"line 2: the package ../beside is outside of the learner's folder"):
+        entrant(f"env:{place}")
 
 
 def test_an_adapter_is_tuned(folder: Path, tmp_path: Path) -> None:

@@ -188,8 +188,13 @@ def test_the_best_hypothesis_so_far_of_a_late_learner_counts() -> None:
     assert np.array_equal(labels, patches("test").labels)
 
 
+ABSTRACT = "\0nsl-bench-test"
+
+
 @needs_landlock
-@pytest.mark.parametrize("name", ["ReadsLabels", "Writes", "OpensSockets", "Signals", "AsksForMore"])
+@pytest.mark.parametrize(
+    "name", ["ReadsLabels", "Writes", "OpensSockets", "LooksAround", "Signals", "AsksForMore"]
+)
 def test_hostile_learners_get_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder, file in (("splits", "test.csv"), ("results", "records.jsonl")):
         (tmp_path / folder).mkdir()
@@ -200,7 +205,15 @@ def test_hostile_learners_get_nothing(name: str, tmp_path: Path, monkeypatch: py
     secret = Limits(
         time=120, read=(tmp_path,), hidden=(tmp_path / "splits", tmp_path / "results", tmp_path / "notes.txt")
     )
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    (tmp_path.parent / "elsewhere.txt").write_text("elsewhere")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.socket(socket.AF_UNIX) as agent,
+        socket.socket(socket.AF_UNIX) as abstract,
+    ):
+        for each, address in ((agent, str(tmp_path / "results" / "agent.sock")), (abstract, ABSTRACT)):
+            each.bind(address)
+            each.listen()
         monkeypatch.setenv("NSL_TEST_PLACE", str(tmp_path))
         monkeypatch.setenv("NSL_TEST_PORT", str(server.getsockname()[1]))
         monkeypatch.setenv("NSL_TEST_PID", str(os.getpid()))
@@ -216,6 +229,36 @@ def test_hostile_learners_get_nothing(name: str, tmp_path: Path, monkeypatch: py
     assert (tmp_path / "splits" / "test.csv").read_text() == "label"
     assert (tmp_path / "results" / "records.jsonl").read_text() == "label"
     assert not (tmp_path / "stolen.txt").exists() and not Path("/tmp/nsl-bench-stolen.txt").exists()
+
+
+LINKED = """
+from pathlib import Path
+import numpy as np
+from beside import told
+
+class Linked:
+    def fit(self, train):
+        print(told, Path("{allowed}").read_text(), Path("{allowed}").with_name("neighbour.txt").exists())
+
+    def predict_proba(self, test):
+        return np.zeros((len(test), test.n_labels))
+"""
+
+
+@needs_landlock
+def test_what_is_reached_through_links_is_there(tmp_path: Path) -> None:
+    """A learner, and a file that is allowed; their neighbours are not."""
+    for name in ("code", "data"):
+        (tmp_path / "real" / name).mkdir(parents=True)
+        (tmp_path / name).symlink_to(Path("real") / name)
+    (tmp_path / "again").symlink_to(tmp_path / "data")
+    allowed = tmp_path / "again" / "mine.txt"
+    for file in (allowed, tmp_path / "data" / "neighbour.txt"):
+        file.write_text("mine")
+    (tmp_path / "code" / "beside.py").write_text("told = 'beside'\n")
+    (tmp_path / "code" / "linked.py").write_text(LINKED.format(allowed=allowed))
+    log = outcome(f"{tmp_path}/code/linked.py:Linked", Limits(time=120, read=(allowed,)))[3].log()
+    assert log == "beside mine False\n"
 
 
 def test_sockets_can_be_allowed(tmp_path: Path) -> None:
