@@ -6,10 +6,11 @@
 FFNSL with FastLAS or ILASP is an entry where the program is installed. Rivals are learners of other packages
 (`entrants/`), each in its own environment, with its package's defaults, and tuned on validation examples with
 a budget of 8 trials in 30 seconds, the time that FFNSL has. Runs are done contest by contest, kept and
-resumed; then each learner's runs become a submission, which is scored and, if accepted, put into
-leaderboard/submissions in place of the one that was there. With `--contest` the runs of that contest are done
-and nothing is submitted. `make reference` calls it and builds the site; `benchmarks/rivals.py` writes what
-was found.
+resumed, on another machine, too: those that a learner has on the board are not done again. Then each
+learner's runs become a submission, which is scored and, if accepted, put into leaderboard/submissions in
+place of the one that was there. With `--contest` the runs of that contest are done, and submitted with what
+the learner has on the board. `make reference` calls it and builds the site; `benchmarks/rivals.py` writes
+what was found.
 
 Where all runs of a learner at 0 % of a contest take longer than the time limit, its other runs there are not
 started and count as timeouts, too. Nor are those of a learner that cannot take the task.
@@ -18,11 +19,12 @@ started and count as timeouts, too. Nor are those of a learner that cannot take 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +33,7 @@ from nsl_bench.leaderboard.board import SUBMISSIONS
 from nsl_bench.leaderboard.contests import BOARD, Contest, read_contests
 from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
-from nsl_bench.leaderboard.submission import slug, write_submission
+from nsl_bench.leaderboard.submission import RUNS, slug, write_submission
 from nsl_bench.leaderboard.truth import hashes_of
 
 from nsl_bench.environments import entrant
@@ -44,7 +46,7 @@ from nsl_bench.run.job import Job, plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, Tally, sweep
-from nsl_bench.types import Track
+from nsl_bench.types import Status, Track
 
 
 @dataclass(frozen=True)
@@ -197,8 +199,26 @@ def data_of(job: Job) -> tuple[str, float, str, int]:
     return (job.network or "", job.percent, job.shift, job.repeat)
 
 
-def run(contest: Contest, jobs: Sequence[Job], store: Store, bench: Bench, executor: Executor) -> Tally:
-    """Do the runs of a contest, those at 0 % first, and the others of learners that can take it in time."""
+def on_the_board(place: Path) -> tuple[dict[str, Status], set[str]]:
+    """The runs of an entry, by key, and how they ended; the learner's versions."""
+    if not (place / RUNS).is_file():
+        return {}, set()
+    lines = [json.loads(line) for line in (place / RUNS).read_text(encoding="utf-8").splitlines()]
+    return {run["run"]: run["status"] for run in lines}, {run["job"]["learner_version"] for run in lines}
+
+
+def run(
+    contest: Contest,
+    jobs: Sequence[Job],
+    store: Store,
+    bench: Bench,
+    executor: Executor,
+    before: Mapping[str, Status],
+) -> Tally:
+    """Do the runs of a contest, those at 0 % first, and the others of learners that can take it in time.
+
+    Those of `before` are on the board and not done again.
+    """
 
     def told(record: Record) -> None:
         print(record.job, record.message, file=sys.stderr)
@@ -207,8 +227,8 @@ def run(contest: Contest, jobs: Sequence[Job], store: Store, bench: Bench, execu
         return job.learner, job.network, job.track
 
     first = [job for job in jobs if job.percent == 0]
-    tally = sweep(first, store, bench, told, executor=executor)
-    statuses = store.statuses()
+    tally = sweep([job for job in first if job.key() not in before], store, bench, told, executor=executor)
+    statuses = {**before, **store.statuses()}
     ended: dict[tuple[str, str | None, str], set[str]] = {}
     for job in first:
         ended.setdefault(who(job), set()).add(statuses[job.key()])
@@ -225,12 +245,20 @@ def run(contest: Contest, jobs: Sequence[Job], store: Store, bench: Bench, execu
             )
             store.add(given_up)
     rest = [job for job in jobs if job.percent and ended[who(job)] != {"not_applicable"}]
+    rest = [job for job in rest if job.key() not in before]
     return tally + sweep(rest, store, bench, told, executor=executor)
 
 
-def publish(reference: Reference, store: Store, contests: Sequence[Contest], submissions: Path) -> bool:
-    """Submit and score a learner's runs; whether they were accepted."""
+def publish(
+    reference: Reference, store: Store, contests: Sequence[Contest], submissions: Path, *, kept: bool
+) -> bool:
+    """Submit and score a learner's runs, with those that it has on the board if they are `kept`.
+
+    Returns:
+        Whether they were accepted.
+    """
     made = store.folder / "submissions" / slug(reference.name)
+    place = submissions / slug(reference.name)
     shutil.rmtree(made, ignore_errors=True)
     write_submission(
         store,
@@ -243,11 +271,11 @@ def publish(reference: Reference, store: Store, contests: Sequence[Contest], sub
         authors="The nsl-bench authors" + (f", with: {reference.package}" if reference.package else ""),
         description=reference.description,
         date=datetime.now(UTC).date().isoformat(),
+        earlier=place if kept else None,
     )
     report = score(made, contests)
     print(comment(report))
     if report.accepted:
-        place = submissions / slug(reference.name)
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(made, place)
         write_scores(report, place / SCORES)
@@ -262,7 +290,7 @@ def main() -> int:
     parser.add_argument("--submissions", type=Path, default=SUBMISSIONS)
     names = [slug(one.name) for one in ENTRIES]
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=", ".join(names))
-    parser.add_argument("--contest", action="append", help="repeatable; do its runs and stop there")
+    parser.add_argument("--contest", action="append", help="repeatable; do the runs of this one")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     clock = time.perf_counter()
@@ -270,18 +298,28 @@ def main() -> int:
     contests = [c for c in everything if not options.contest or c.name in options.contest]
     entries = [one for one in ENTRIES if not options.only or slug(one.name) in options.only]
     store, bench, failed = Store(options.out), Bench(limits=Limits(time=SECONDS)), 0
-    for contest in contests:
-        jobs = sorted((job for r in entries for job in jobs_of(r, contest)), key=data_of)
-        tally = run(contest, jobs, store, bench, Executor(options.jobs))
+    planned = {one: [(c, list(jobs_of(one, c))) for c in contests] for one in entries}
+    before = {one: on_the_board(options.submissions / slug(one.name)) for one in entries}
+    done = {key: status for statuses, _ in before.values() for key, status in statuses.items()}
+    for k, contest in enumerate(contests):
+        jobs = sorted((job for one in entries for job in planned[one][k][1]), key=data_of)
+        tally = run(contest, jobs, store, bench, Executor(options.jobs), done)
         failed += tally.failed + tally.failed_before
         took = time.perf_counter() - clock
         print(f"{contest.name}: {tally}; {took:.0f} s", flush=True)
-    if options.contest:
-        return 1 if failed else 0
-    accepted = []
+    accepted, present = [], store.statuses()
     for reference in entries:
+        own = [job for _, jobs in planned[reference] for job in jobs]
+        if not any(job.key() in present for job in own):
+            print(f"{reference.name} has these runs on the board already.")
+            continue
+        kept = before[reference][1] == {job.learner_version for job in own}
+        if options.contest and before[reference][1] and not kept:
+            print(f"{reference.name} is on the board in another version: do all contests.", file=sys.stderr)
+            accepted.append(False)
+            continue
         try:
-            accepted.append(publish(reference, store, contests, options.submissions))
+            accepted.append(publish(reference, store, everything, options.submissions, kept=kept))
         except UserError as error:  # the other entries go on
             print(f"{reference.name}: {error}", file=sys.stderr)
             accepted.append(False)

@@ -31,10 +31,11 @@ from nsl_bench.declared import Is, Open, checked, quoted
 from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.learners.base import told_the_answer
 from nsl_bench.run.concepts import read_concepts
+from nsl_bench.run.job import Job
 from nsl_bench.run.store import Record, Store
 from nsl_bench.types import AMBIGUOUS, BLANK, UNDECIDED, Track
 
-from .contests import Contest, contest_of, incomplete
+from .contests import Cell, Contest, contest_of, incomplete
 from .names import invisible, normalised, skeleton
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ CONCEPTS = "concepts"
 
 _MOST_CONCEPTS = np.iinfo(np.int8).max + 1
 _BITS = 12
+_BATCH = 64
 _NETWORK_ADDRESS = re.compile(r"https?://[^\s<>\"'`\\]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -172,6 +174,7 @@ def write_submission(
     url: str = "",
     date: str = "",
     tuning_trials: int | None = None,
+    earlier: Path | None = None,
     heard: Callable[[str], None] = lambda sentence: None,
 ) -> tuple[Manifest, dict[str, int], int]:
     """Create a submission from one learner's finished runs.
@@ -189,6 +192,8 @@ def write_submission(
         url: https address of the code or the paper.
         date: date, ISO 8601.
         tuning_trials: number of settings tried when tuning the learner; by default as recorded in the runs.
+        earlier: folder of an accepted submission of the same version of the learner, from which runs are
+            taken that the results lack.
         heard: called before anything is written with a sentence for each incomplete contest and network.
 
     Returns:
@@ -218,16 +223,22 @@ def write_submission(
             f"None of the {len(places)} finished runs in {store.folder} belongs to a contest; "
             "`nsl-bench leaderboard contests` prints the commands for contest runs."
         )
-    for sentence in incomplete(
-        ((c, r.job.network or "", cell) for r, c, cell in chosen), records[0].job.track
-    ):
+    taken = []
+    if earlier is not None:
+        told = checked(Manifest, json.loads((earlier / MANIFEST).read_bytes()), f"{earlier / MANIFEST}: ")
+        taken = _taken(earlier, contests, chosen)
+        lacking |= set(told.not_applicable)
+        tuning_trials = told.tuning_trials if tuning_trials is None else tuning_trials
+    cells = [(c, r.job.network or "", cell) for r, c, cell in chosen]
+    cells += [(c, job.network or "", cell) for job, c, cell, _ in taken]
+    for sentence in incomplete(cells, records[0].job.track):
         heard(sentence)
     words = {"name": name, "licence": licence, "authors": authors, "description": description, "url": url}
     job = records[0].job
     sealed_round = chosen[0][1].sealed_round
     if tuning_trials is None:
-        told = (record.tuning.get("trials", 0) for record, _, _ in chosen)
-        tuning_trials = max((trials for trials in told if isinstance(trials, int)), default=0)
+        counts_of = (record.tuning.get("trials", 0) for record, _, _ in chosen)
+        tuning_trials = max((trials for trials in counts_of if isinstance(trials, int)), default=0)
     given = {
         **words,
         "date": date,
@@ -235,19 +246,56 @@ def write_submission(
         "track": job.track,
         "round": sealed_round,
         "tuning_trials": tuning_trials,
-        "not_applicable": sorted(lacking - {contest.name for _, contest, _ in chosen}),
+        "not_applicable": sorted(lacking - {contest.name for contest, _, _ in cells}),
         "told_the_answer": any(told_the_answer(record.job.learner_version) for record, _, _ in chosen),
     }
-    chosen.sort(key=lambda item: (item[1].name, item[0].job.network or "", item[2]))
-    runs = (
-        (_run(record, contest.hashes(cell)), _stored_rows(store, record) if record.status == "ok" else ())
+    runs = {
+        (contest.name, record.job.network or "", cell): (
+            _run(record, contest.hashes(cell)),
+            _stored_rows(store, record) if record.status == "ok" else (),
+        )
         for record, contest, cell in chosen
-    )
-    manifest = save(out, manifest_of(given), runs)
+    }
+    for job, contest, cell, run in taken:
+        runs[contest.name, job.network or "", cell] = run
+    manifest = save(out, manifest_of(given), (run for _, run in sorted(runs.items(), key=lambda one: one[0])))
     counts: dict[str, int] = {}
-    for _, contest, _ in chosen:
+    for contest, _, _ in cells:
         counts[contest.name] = counts.get(contest.name, 0) + 1
     return manifest, counts, outside
+
+
+def _taken(
+    folder: Path, contests: Sequence[Contest], chosen: Sequence[tuple[Record, Contest, Cell]]
+) -> list[tuple[Job, Contest, Cell, tuple[dict[str, Any], list[dict[str, Any]]]]]:
+    """The runs of an accepted submission, with their rows, of cells that are not among those chosen.
+
+    Raises:
+        UserError: the submission is of another learner, track or version.
+    """
+    import pyarrow.parquet as pq
+
+    own = chosen[-1][0].job
+    there = {(contest.name, cell, record.job.network) for record, contest, cell in chosen}
+    rows: dict[str, list[dict[str, Any]]] = {}
+    with pq.ParquetFile(folder / PREDICTIONS) as file:
+        for batch in file.iter_batches(_BATCH, use_threads=False):
+            for row in batch.to_pylist():
+                rows.setdefault(row["run"], []).append(row)
+    found = []
+    for text in (folder / RUNS).read_text(encoding="utf-8").splitlines():
+        line = json.loads(text)
+        job = checked(Job, line["job"], f"{folder / RUNS}: ")
+        for what in ("learner", "track", "learner_version"):
+            if getattr(job, what) != getattr(own, what):
+                raise UserError(
+                    f"{folder} is of another {what.replace('_', ' ')}: {getattr(job, what)}, not "
+                    f"{getattr(own, what)}."
+                )
+        place = contest_of(contests, job)
+        if place is not None and (place[0].name, place[1], job.network) not in there:
+            found.append((job, *place, (line, rows.get(line["run"], []))))
+    return found
 
 
 def manifest_of(words: Mapping[str, Any]) -> Manifest:

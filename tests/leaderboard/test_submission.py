@@ -179,6 +179,29 @@ def test_an_option_that_has_its_default_names_the_same_learner(
     assert manifest.learner == "ffnsl"
 
 
+def test_runs_of_an_earlier_submission_need_not_be_done_again(
+    results: Store, good: dict[str, Path], contests: tuple[Contest, ...], tmp_path: Path
+) -> None:
+    """With some of the runs, the earlier submission gives the others: the same files as with all of them."""
+    store = Store(tmp_path / "store")
+    records = [one for one in results.latest().values() if one.job.learner.startswith("random_forest")]
+    for record in records[:2]:
+        store.add(record)
+        store.add_predictions(record.key, results.predictions(record.key))
+    told: list[str] = []
+    words: dict[str, Any] = {"name": "random_forest", "licence": "CC-BY-4.0", "date": "2026-01-01"}
+    earlier = good["random_forest"]
+    _, counts, _ = write_submission(
+        store, tmp_path / "out", contests, **words, earlier=earlier, heard=told.append
+    )
+    assert counts == {"grids": len(records)} and not told
+    for file in (MANIFEST, RUNS):
+        assert (tmp_path / "out" / file).read_bytes() == (earlier / file).read_bytes()
+    assert pq.read_table(tmp_path / "out" / PREDICTIONS) == pq.read_table(earlier / PREDICTIONS)
+    with pytest.raises(UserError, match="is of another learner: majority, not random_forest:trees=3"):
+        write_submission(store, tmp_path / "other", contests, **words, earlier=good["majority"])
+
+
 # What is hostile or broken.
 
 
