@@ -36,6 +36,7 @@ __all__ = ["KIND", "Environment", "built", "described", "installed", "interprete
 KIND = "environments"
 """Subfolder of the cache folder."""
 
+_NOT_COPIED = ("__pycache__", ".git", ".venv")
 _FAILURES_KEPT_SECONDS = 600.0
 _START_SECONDS = 60.0
 _LINES = 10
@@ -247,9 +248,14 @@ def _make(entrant: Entrant, folder: Path, program: str, scratch: Path) -> None:
         make = [program, "-m", "venv", str(folder)]
         install = [python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
         install += ["--retries", "2", "--no-cache-dir"]
-    folder.mkdir(parents=True)
     work = scratch / entrant.name
-    shutil.copytree(entrant.folder, work, symlinks=True)
+    try:
+        folder.mkdir(parents=True)
+        shutil.copytree(entrant.folder, work, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_COPIED))
+    except OSError as error:
+        first = error.args[0][0][-1] if isinstance(error, shutil.Error) else error
+        message = f"The environment of {entrant.name} cannot be created: {entrant.folder} cannot be copied."
+        raise Failure("failed", message, str(first)) from error
     programs = [place for word in (program, uv) if word for place in sandbox.program(Path(word))]
     readable = (entrant.folder, *programs, *_settings())
     do = _Installer(entrant.name, work, scratch, folder, readable, tuple(_wheels(entrant)))

@@ -335,6 +335,17 @@ def test_packages_are_built_in_the_sandbox(
     pool.close()
 
 
+def test_a_folder_with_a_pipe_is_not_waited_for(wheels: Path, tmp_path: Path) -> None:
+    place = made(tmp_path / "piped", wheels, adapter="# another\n" + ADAPTER)
+    with (place / "requirements.txt").open("a") as pinned:
+        pinned.write("# a third key\n")
+    os.mkfifo(place / "pipe")
+    with pytest.raises(
+        Failure, match=r"The environment of piped cannot be created: .*piped cannot be copied"
+    ):
+        building.built(entrant(f"env:{place}"))
+
+
 def test_a_package_outside_of_the_folder_is_refused(wheels: Path, tmp_path: Path) -> None:
     (tmp_path / "beside").mkdir()
     place = made(tmp_path / "mine", wheels, requirements=f"numpy=={np.__version__}\n../beside\n")
