@@ -50,11 +50,11 @@ def show_only(request: Mapping[str, Any]) -> None:
         OSError: the system does not allow it.
     """
     reachable = [Path(text) for kind in ("readable", "folders") for text in request[kind]]
-    shown = [place for place in _outermost(reachable) if place.exists()]
+    shown = [place for place in _outermost(reachable) if _exists(place)]
     hidden = [
-        top
-        for top in map(Path, os.scandir(_ROOT))
-        if top.is_dir() and not top.is_symlink() and str(top) not in (*SYSTEM, "/dev")
+        Path(top.path)
+        for top in os.scandir(_ROOT)
+        if top.is_dir(follow_symlinks=False) and top.path not in (*SYSTEM, "/dev")
     ]
     if _ROOT in shown:
         return
@@ -98,8 +98,23 @@ def _names(folder: Path) -> list[tuple[str, bool]]:
         for entry in entries:
             if len(found) == _MOST_NAMES:
                 break
-            found.append((entry.name, entry.is_dir()))
+            found.append((entry.name, _is_folder(Path(entry.path))))
     return found
+
+
+def _exists(place: Path) -> bool:
+    try:
+        place.stat()
+    except OSError:  # not there, or in a folder that its user may not enter
+        return False
+    return True
+
+
+def _is_folder(place: Path) -> bool:
+    try:
+        return place.is_dir()
+    except OSError:
+        return False
 
 
 def _make(place: Path, is_folder: bool) -> None:
