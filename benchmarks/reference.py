@@ -28,6 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from nsl_bench.leaderboard.board import SUBMISSIONS
 from nsl_bench.leaderboard.contests import BOARD, Contest, read_contests
@@ -213,7 +214,7 @@ def run(
     store: Store,
     bench: Bench,
     executor: Executor,
-    before: Mapping[str, Status],
+    before: Mapping[str, Status] = MappingProxyType({}),
 ) -> Tally:
     """Do the runs of a contest, those at 0 % first, and the others of learners that can take it in time.
 
