@@ -54,3 +54,25 @@ def test_what_timed_out_at_0_is_not_started_again(
         assert cell and record.status == "timeout" and not record.started
         assert record.content_hash == reference.hashes_of(record.job, contest, cell)
     assert tally.failed == 2 + (2 if status in ("timeout", "crashed") else 0)
+
+
+def test_what_is_on_the_board_is_not_done_again(script: Callable[[str], ModuleType], tmp_path: Path) -> None:
+    """Nor does what was given up there start, now that other runs of the contest are missing."""
+    reference = script("reference")
+    zoo = next(contest for contest in read_contests(BOARD) if contest.name == "zoo")
+    contest = replace(zoo, shifts=zoo.shifts[:1], percents=(0.0, 50.0), repeats=2)
+    majority = next(one for one in reference.ENTRIES if one.learner == "majority")
+    jobs = list(reference.jobs_of(majority, contest))
+    told, versions = reference.on_the_board(BOARD.parent / "submissions" / "majority")
+    assert {job.key() for job in jobs} <= told.keys() and versions == {"1"}
+    bench, store = Told({("majority", 50.0): "ok"}), Store(tmp_path)
+    assert reference.run(contest, jobs, store, bench, Executor(1), told).failed == 0
+    assert not bench.started and not store.latest()
+    first = {job.key(): "ok" for job in jobs if not job.percent}
+    reference.run(contest, jobs, store, bench, Executor(1), first)
+    assert [job.percent for job in bench.started] == [50.0, 50.0]
+    reference.run(
+        contest, jobs, Store(tmp_path / "late"), bench, Executor(1), dict.fromkeys(first, "timeout")
+    )
+    assert len(bench.started) == 2
+    assert reference.on_the_board(tmp_path) == ({}, set())
