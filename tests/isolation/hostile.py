@@ -98,6 +98,10 @@ class LooksAround(_Hostile):
             lambda: (place / "results" / "records.jsonl").stat(),
             lambda: (place / "splits" / "test.csv").stat(),
             lambda: (place.parent / "elsewhere.txt").stat(),
+            *(
+                lambda way=way: Path(f"/proc/{way}{place}/results/records.jsonl").stat()
+                for way in ("1/root", f"{os.getppid()}/root", f"{os.environ['NSL_TEST_PID']}/root")
+            ),
             lambda: _connects(place / "results" / "agent.sock"),
             lambda: _connects("\0nsl-bench-test"),
         ]
