@@ -239,7 +239,8 @@ def main() -> None:
         "%, its other runs were not started; failed runs count as the majority class, and learners all "
         f"of whose runs failed are in the tables only. *Tuned* rivals try at most {TRIALS} settings, and as "
         f"many as {BUDGET} seconds allow, on validation examples; their defaults come first, and win ties. "
-        "LTN and DeepProbLog are not tuned, as one training takes longer than that. No rules count as no "
+        "LTN and DeepProbLog are not tuned, as one training takes longer than that; nor are our own "
+        "learners, among them the CNN and the vision transformer. No rules count as no "
         "atoms; the tables say how many runs of a learner of rules have none.",
         "We changed how the adapters of LTN and ABLkit answer after we had seen answers for test "
         "examples of Crop Yield. The formulas of LEN are bounded more than its package does by default, "
