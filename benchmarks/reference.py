@@ -19,7 +19,6 @@ started and count as timeouts, too. Nor are those of a learner that cannot take 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import sys
@@ -32,6 +31,7 @@ from types import MappingProxyType
 
 from nsl_bench.leaderboard.board import SUBMISSIONS
 from nsl_bench.leaderboard.contests import BOARD, Contest, read_contests
+from nsl_bench.leaderboard.reading import read_runs
 from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.submission import RUNS, slug, write_submission
@@ -202,10 +202,8 @@ def data_of(job: Job) -> tuple[str, float, str, int]:
 
 def on_the_board(place: Path) -> tuple[dict[str, Status], set[str]]:
     """The runs of an entry, by key, and how they ended; the learner's versions."""
-    if not (place / RUNS).is_file():
-        return {}, set()
-    lines = [json.loads(line) for line in (place / RUNS).read_text(encoding="utf-8").splitlines()]
-    return {run["run"]: run["status"] for run in lines}, {run["job"]["learner_version"] for run in lines}
+    runs = read_runs(place) if (place / RUNS).is_file() else []
+    return {run.id: run.status for run in runs}, {run.job.learner_version for run in runs}
 
 
 def run(
@@ -245,8 +243,11 @@ def run(
                 message=GIVEN_UP,
             )
             store.add(given_up)
-    rest = [job for job in jobs if job.percent and ended[who(job)] != {"not_applicable"}]
-    rest = [job for job in rest if job.key() not in before]
+    rest = [
+        job
+        for job in jobs
+        if job.percent and ended[who(job)] != {"not_applicable"} and job.key() not in before
+    ]
     return tally + sweep(rest, store, bench, told, executor=executor)
 
 
@@ -299,18 +300,18 @@ def main() -> int:
     contests = [c for c in everything if not options.contest or c.name in options.contest]
     entries = [one for one in ENTRIES if not options.only or slug(one.name) in options.only]
     store, bench, failed = Store(options.out), Bench(limits=Limits(time=SECONDS)), 0
-    planned = {one: [(c, list(jobs_of(one, c))) for c in contests] for one in entries}
+    planned = {one: {c.name: list(jobs_of(one, c)) for c in contests} for one in entries}
     before = {one: on_the_board(options.submissions / slug(one.name)) for one in entries}
     done = {key: status for statuses, _ in before.values() for key, status in statuses.items()}
-    for k, contest in enumerate(contests):
-        jobs = sorted((job for one in entries for job in planned[one][k][1]), key=data_of)
+    for contest in contests:
+        jobs = sorted((job for one in entries for job in planned[one][contest.name]), key=data_of)
         tally = run(contest, jobs, store, bench, Executor(options.jobs), done)
         failed += tally.failed + tally.failed_before
         took = time.perf_counter() - clock
         print(f"{contest.name}: {tally}; {took:.0f} s", flush=True)
     accepted, present = [], store.statuses()
     for reference in entries:
-        own = [job for _, jobs in planned[reference] for job in jobs]
+        own = [job for jobs in planned[reference].values() for job in jobs]
         if not any(job.key() in present for job in own):
             print(f"{reference.name} has these runs on the board already.")
             continue

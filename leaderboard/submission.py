@@ -67,6 +67,12 @@ EVALUATIONS = ("hypothesis", "framework")
 CONCEPTS = "concepts"
 """What stands for the evaluation in the row of the concepts that a learner returned."""
 
+_Place = tuple[str, str, Cell]
+"""Where a run belongs: contest, network and cell."""
+
+_Written = tuple[Mapping[str, Any], Iterable[Mapping[str, Any]]]
+"""A run as it is written: its line, and its rows of predictions."""
+
 _MOST_CONCEPTS = np.iinfo(np.int8).max + 1
 _BITS = 12
 _BATCH = 64
@@ -223,22 +229,22 @@ def write_submission(
             f"None of the {len(places)} finished runs in {store.folder} belongs to a contest; "
             "`nsl-bench leaderboard contests` prints the commands for contest runs."
         )
-    taken = []
+    runs: dict[_Place, tuple[Contest, Record | _Written]] = {}
     if earlier is not None:
-        told = checked(Manifest, json.loads((earlier / MANIFEST).read_bytes()), f"{earlier / MANIFEST}: ")
-        taken = _taken(earlier, contests, chosen)
-        lacking |= set(told.not_applicable)
-        tuning_trials = told.tuning_trials if tuning_trials is None else tuning_trials
-    cells = [(c, r.job.network or "", cell) for r, c, cell in chosen]
-    cells += [(c, job.network or "", cell) for job, c, cell, _ in taken]
-    for sentence in incomplete(cells, records[0].job.track):
+        before = checked(Manifest, json.loads((earlier / MANIFEST).read_bytes()), f"{earlier / MANIFEST}: ")
+        runs |= _taken(earlier, contests, chosen[-1][0].job)
+        lacking |= set(before.not_applicable)
+    runs |= {(c.name, record.job.network or "", cell): (c, record) for record, c, cell in chosen}
+    entered = ((contest, network, cell) for (_, network, cell), (contest, _) in runs.items())
+    for sentence in incomplete(entered, records[0].job.track):
         heard(sentence)
     words = {"name": name, "licence": licence, "authors": authors, "description": description, "url": url}
     job = records[0].job
     sealed_round = chosen[0][1].sealed_round
     if tuning_trials is None:
-        counts_of = (record.tuning.get("trials", 0) for record, _, _ in chosen)
-        tuning_trials = max((trials for trials in counts_of if isinstance(trials, int)), default=0)
+        told = [record.tuning.get("trials", 0) for record, _, _ in chosen]
+        told += [] if earlier is None else [before.tuning_trials]
+        tuning_trials = max((trials for trials in told if isinstance(trials, int)), default=0)
     given = {
         **words,
         "date": date,
@@ -246,43 +252,38 @@ def write_submission(
         "track": job.track,
         "round": sealed_round,
         "tuning_trials": tuning_trials,
-        "not_applicable": sorted(lacking - {contest.name for contest, _, _ in cells}),
+        "not_applicable": sorted(lacking - {contest for contest, _, _ in runs}),
         "told_the_answer": any(told_the_answer(record.job.learner_version) for record, _, _ in chosen),
     }
-    runs = {
-        (contest.name, record.job.network or "", cell): (
-            _run(record, contest.hashes(cell)),
-            _stored_rows(store, record) if record.status == "ok" else (),
-        )
-        for record, contest, cell in chosen
-    }
-    for job, contest, cell, run in taken:
-        runs[contest.name, job.network or "", cell] = run
-    manifest = save(out, manifest_of(given), (run for _, run in sorted(runs.items(), key=lambda one: one[0])))
+    written = (
+        run
+        if not isinstance(run, Record)
+        else (_run(run, contest.hashes(place[2])), _stored_rows(store, run) if run.status == "ok" else ())
+        for place, (contest, run) in sorted(runs.items(), key=lambda item: item[0])
+    )
+    manifest = save(out, manifest_of(given), written)
     counts: dict[str, int] = {}
-    for contest, _, _ in cells:
-        counts[contest.name] = counts.get(contest.name, 0) + 1
+    for contest, _, _ in runs:
+        counts[contest] = counts.get(contest, 0) + 1
     return manifest, counts, outside
 
 
 def _taken(
-    folder: Path, contests: Sequence[Contest], chosen: Sequence[tuple[Record, Contest, Cell]]
-) -> list[tuple[Job, Contest, Cell, tuple[dict[str, Any], list[dict[str, Any]]]]]:
-    """The runs of an accepted submission, with their rows, of cells that are not among those chosen.
+    folder: Path, contests: Sequence[Contest], own: Job
+) -> dict[_Place, tuple[Contest, Record | _Written]]:
+    """The runs of an accepted submission, with their rows.
 
     Raises:
-        UserError: the submission is of another learner, track or version.
+        UserError: the submission is of another learner, track or version than the job `own`.
     """
     import pyarrow.parquet as pq
 
-    own = chosen[-1][0].job
-    there = {(contest.name, cell, record.job.network) for record, contest, cell in chosen}
     rows: dict[str, list[dict[str, Any]]] = {}
     with pq.ParquetFile(folder / PREDICTIONS) as file:
         for batch in file.iter_batches(_BATCH, use_threads=False):
             for row in batch.to_pylist():
                 rows.setdefault(row["run"], []).append(row)
-    found = []
+    found: dict[_Place, tuple[Contest, Record | _Written]] = {}
     for text in (folder / RUNS).read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
         job = checked(Job, line["job"], f"{folder / RUNS}: ")
@@ -293,8 +294,9 @@ def _taken(
                     f"{getattr(own, what)}."
                 )
         place = contest_of(contests, job)
-        if place is not None and (place[0].name, place[1], job.network) not in there:
-            found.append((job, *place, (line, rows.get(line["run"], []))))
+        if place is not None:
+            contest, cell = place
+            found[contest.name, job.network or "", cell] = (contest, (line, rows.get(line["run"], [])))
     return found
 
 
@@ -307,9 +309,7 @@ def manifest_of(words: Mapping[str, Any]) -> Manifest:
     return checked(Manifest, {**words, "schema": SCHEMA}, "--")
 
 
-def save(
-    out: Path, manifest: Manifest, runs: Iterable[tuple[Mapping[str, Any], Iterable[Mapping[str, Any]]]]
-) -> Manifest:
+def save(out: Path, manifest: Manifest, runs: Iterable[_Written]) -> Manifest:
     """Write a submission's files.
 
     Args:

@@ -28,7 +28,6 @@ from nsl_bench.isolation.child import live
 __all__ = ["main"]
 
 _MS_REC_PRIVATE = 0x4000 | 0x40000
-_MS_SAFE = 0x2 | 0x4  # no set-user-id programs, no devices
 
 
 class _Server:
@@ -179,8 +178,8 @@ def _supervise(
             kernel.unshare(kernel.CLONE_NEWNS)
             if force["processes"] == "namespace":
                 with contextlib.suppress(OSError):
-                    kernel.mount("proc", "/proc", "proc", _MS_SAFE)
-            kernel.mount("none", "/dev/shm", "tmpfs", _MS_SAFE, f"size={request['memory'] or 0}")
+                    kernel.mount("proc", "/proc", "proc", kernel.SAFE)
+            kernel.mount("none", "/dev/shm", "tmpfs", kernel.SAFE, f"size={request['memory'] or 0}")
             shown.show_only(request)
             shown.freeze([Path(folder) for folder in request["folders"]])
             force["mounts"] = "read-only"

@@ -21,6 +21,7 @@ __all__ = [
     "CLONE_NEWPID",
     "CLONE_NEWUSER",
     "LINUX",
+    "SAFE",
     "be_subreaper",
     "bind",
     "deny_calls",
@@ -45,6 +46,9 @@ CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
+
+SAFE = 0x2 | 0x4
+"""Flags of a mount without set-user-id programs and devices."""
 
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 22, 24
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
