@@ -144,7 +144,7 @@ def tuning_of(learner: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if isinstance(chosen, Mapping):
         found["chosen"] = {str(key)[:100]: str(value)[:100] for key, value in chosen.items()}
-    for name, kind in (("trials", int), ("validation_accuracy", float)):
+    for name, kind in (("trials", int), ("failed", int), ("validation_accuracy", float)):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             value = kind(told[name]) if name in told else None
             if value is not None and math.isfinite(value):

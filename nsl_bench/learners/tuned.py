@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,6 +30,8 @@ class Tuned:
     The first trial uses the learner's own options; the others are drawn at random from its class attribute
     ``search_space``, a mapping from each option to its values. The earlier trial wins ties. After the first
     one, no trial begins that could end after the budget or the time limit, judged by the longest before.
+    A trial that raises an error or answers with invalid output (a network whose loss diverges, say) is not
+    chosen, and its traceback goes to standard error; if there is no other, its error is raised.
 
     Args:
         learner: spec of the learner, e.g. ``random_forest`` or ``my.py:MyLearner``.
@@ -38,7 +42,8 @@ class Tuned:
     Attributes:
         track: track of the learner.
         version: version of `Tuned` and of the learner.
-        tuning_: the number of ``trials`` made, the options ``chosen``, and their ``validation_accuracy``.
+        tuning_: the number of ``trials`` made and of those that ``failed``, the options ``chosen``, and their
+            ``validation_accuracy``.
     """
 
     def __init__(self, learner: str, trials: int = 8, seconds: float | None = None, seed: int = 0) -> None:
@@ -60,6 +65,7 @@ class Tuned:
     def fit(self, train: View, validation: View) -> Tuned:
         """Fit every trial on `train`, and keep the best one on `validation`."""
         best, longest, done = -1.0, 0.0, 0
+        errors: list[Exception] = []
         labels = validation.labels
         limit = np.inf if train.time_limit is None else _SAFE * train.time_limit
         budget = limit if self.seconds is None else min(limit, self.seconds)
@@ -72,13 +78,26 @@ class Tuned:
             spec = replace(spec, kwargs={**spec.kwargs, **options})
             made = registry.create("learner", spec, seed=self.seed)
             more = {"validation": validation} if takes_validation(made) else {}
-            fitted = made.fit(train, **more)
-            made = made if fitted is None else fitted
-            accuracy = float(np.mean(answers_of(made, validation.unlabelled())[0] == labels))
-            if accuracy > best:
-                best, chosen, self._made = accuracy, options, made
+            try:
+                fitted = made.fit(train, **more)
+                made = made if fitted is None else fitted
+                accuracy = float(np.mean(answers_of(made, validation.unlabelled())[0] == labels))
+            except Exception as error:
+                print(f"tuned: trial {done + 1} with options {options} failed", file=sys.stderr)
+                traceback.print_exc()
+                errors.append(error)
+            else:
+                if accuracy > best:
+                    best, chosen, self._made = accuracy, options, made
             longest, done = max(longest, time.monotonic() - started), done + 1
-        self.tuning_ = {"trials": done, "chosen": chosen, "validation_accuracy": best}
+        if len(errors) == done:
+            raise errors[0]
+        self.tuning_ = {
+            "trials": done,
+            "failed": len(errors),
+            "chosen": chosen,
+            "validation_accuracy": best,
+        }
         return self
 
     def _drawn(self) -> list[dict[str, str]]:

@@ -61,8 +61,8 @@ class Record(Written):
             probabilities were used (since 2).
         perception: for ``"train"`` and ``"test"``, counts of the network's predicted concepts (``concepts``),
             and of its confidences in ten bins of 0..1 (``confidence``) (since 2).
-        tuning: for a tuned learner, the number of ``trials``, the ``chosen`` options and their
-            ``validation_accuracy`` (since 4).
+        tuning: for a tuned learner, the number of ``trials`` and of those that ``failed``, the ``chosen``
+            options and their ``validation_accuracy`` (since 4).
         shares_fit_of: key of the run of the same sweep whose fit this run tests on another test set; the
             learning times are that run's. Empty if this run had a fit of its own (since 4).
         key: key of the run; that of the job unless an older version used another one.

@@ -65,6 +65,41 @@ def test_no_trial_begins_that_could_end_after_the_budget(tmp_path: Path, budget:
     assert 1 <= record.tuning["trials"] <= 3 and record.tuning["validation_accuracy"] > 0
 
 
+_DIVERGES = """
+import numpy as np
+class Diverges:
+    search_space = {"rate": (1, 2, 3, 4)}
+    def __init__(self, rate=0): self.rate = int(rate)
+    def fit(self, train):
+        if self.rate == 1:
+            raise ValueError("rate 1 is too high")
+        self.guess = np.bincount(train.labels, minlength=train.n_labels) / len(train)
+    def predict_proba(self, test):
+        return np.full((len(test), test.n_labels), np.nan) if self.rate in BAD else np.tile(self.guess, (len(test), 1))
+"""
+
+
+@pytest.mark.parametrize("limits", [None, Limits(time=120.0)])
+def test_a_trial_that_fails_is_not_chosen(tmp_path: Path, limits: Limits | None) -> None:
+    """A setting whose loss diverged cost the whole run, although others had been right."""
+    file = tmp_path / "diverges.py"
+    file.write_text(_DIVERGES.replace("BAD", "(0, 2)"))
+    (job,) = plan("sudoku_4x4", [f"tuned:{file}:Diverges"], symbolic=True)
+    record = Bench("cpu", limits=limits).run(job).record
+    assert record.status == "ok", record.message
+    assert record.tuning["trials"] == 5 and record.tuning["failed"] == 3
+    assert record.tuning["chosen"] in ({"rate": "3"}, {"rate": "4"})
+
+
+@pytest.mark.parametrize("limits", [None, Limits(time=120.0)])
+def test_where_all_trials_fail_the_first_one_says_why(tmp_path: Path, limits: Limits | None) -> None:
+    file = tmp_path / "diverges.py"
+    file.write_text(_DIVERGES.replace("BAD", "(0, 2, 3, 4)"))
+    (job,) = plan("sudoku_4x4", [f"tuned:{file}:Diverges"], symbolic=True)
+    record = Bench("cpu", limits=limits).run(job).record
+    assert record.status != "ok" and "NaN" in record.message and record.tuning == {}
+
+
 def test_training_stops_where_the_validation_loss_no_longer_falls() -> None:
     (job,) = plan("sudoku_4x4", ["fcn"], symbolic=True)
     material = Bench("cpu").material(job)
