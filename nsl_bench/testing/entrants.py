@@ -35,7 +35,8 @@ class EntrantTests(Tests):
         folder: the entrant's.
         tasks: that it learns, each better than the majority class; in the track `pretrained` from true
             concepts.
-        exact: whether its rules are ASP and give its answers on all test examples.
+        exact: whether its rules are ASP and give its answers on all test examples. Other rules must at least
+            depend on the example.
     """
 
     __test__ = False
@@ -66,3 +67,5 @@ class EntrantTests(Tests):
                 assert ("learner_concept_accuracy" in mine.metrics) == sees
                 if self.exact:
                     assert mine.metrics["agreement"] == 1
+                if mine.hypothesis is not None:
+                    assert any(":-" in rule for rule in mine.hypothesis.rules)
