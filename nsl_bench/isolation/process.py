@@ -150,7 +150,7 @@ class Process:
         if "error" in reply:
             told = reply.get("status")
             status: Status = "crashed"
-            if told == "out_of_memory" or (told == "not_applicable" and do in ("make", "fit")):
+            if told in ("out_of_memory", "timeout") or (told == "not_applicable" and do in ("make", "fit")):
                 status = told
             text = f"Out of memory: {reply['error']}" if status == "out_of_memory" else str(reply["error"])
             why = reply.get("denied") or denied.hidden(reply.get("missing"))

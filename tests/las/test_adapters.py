@@ -12,10 +12,14 @@ from unittest.mock import Mock
 
 import pytest
 
+from nsl_bench.budget import Budget
 from nsl_bench.errors import UserError
+from nsl_bench.isolation.limits import Limits
 from nsl_bench.las.adapters import programs as adapters
 from nsl_bench.las.adapters.programs import PROGRAMS, describe, fastlas, ilasp
 from nsl_bench.las.task import LasTask
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import plan
 
 TASK = """
 cell(1..3).
@@ -97,9 +101,23 @@ def test_a_slow_program_is_killed_with_its_children(tmp_path: Path) -> None:
     started = time.monotonic()
     found = fastlas(LasTask.parse(TASK), executable=fake(tmp_path, "FastLAS", body), time_limit=0.5)
     assert time.monotonic() - started < 30
-    assert (found.score, found.status, found.hypothesis) == (14, "feasible", ())
+    assert (found.score, found.status, found.hypothesis) == (None, "feasible", ())
+    assert "stopped before it answered" in found.message
     time.sleep(3.5)
     assert not child.exists()
+
+
+@pytest.mark.parametrize("limits", [None, Limits(time=120.0)])
+def test_a_run_whose_program_has_no_answer_in_time_is_a_timeout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: Limits | None
+) -> None:
+    """It counted as a run that had learned the empty hypothesis."""
+    monkeypatch.setenv("NSL_BENCH_FASTLAS", str(fake(tmp_path, "FastLAS", "time.sleep(60)")))
+    (job,) = plan("sudoku_4x4", ["ffnsl:rule_learner=fastlas,time_limit=1"], symbolic=True)
+    record = Bench("cpu", limits=limits).run(job).record
+    assert record.status == "timeout", record.message
+    assert record.message == "fit: ffnsl: no hypothesis. FastLAS was stopped before it answered."
+    assert record.hypothesis is None
 
 
 def test_no_two_processes_use_the_same_temporary_files(
@@ -200,10 +218,11 @@ def test_an_answer_of_another_program_is_of_no_tier(tmp_path: Path) -> None:
 
 
 def test_scoring_an_answer_heeds_a_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapters, "_SECONDS_FOR_SCORING", 0.0)
-    program = fake(tmp_path, "FastLAS", f"time.sleep(0.2)\n{replay('on(V0) :- lit(V0,x).')}")
-    found = fastlas(LasTask.parse(TASK), executable=program, time_limit=0.1)
+    monkeypatch.setattr(Budget, "with_grace", lambda self, seconds: Budget.of(0.0, None))
+    program = fake(tmp_path, "FastLAS", replay("on(V0) :- lit(V0,x)."))
+    found = fastlas(LasTask.parse(TASK), executable=program)
     assert (found.status, found.score) == ("feasible", None)
+    assert found.hypothesis == ("on(V0) :- lit(V0,x), cell(V0).",)
     assert "could not be scored: time ran out" in found.message
 
 

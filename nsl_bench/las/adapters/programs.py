@@ -251,7 +251,7 @@ def _run(
     budget = Budget.of(left, None).with_grace(_SECONDS_FOR_SCORING)
     if output is None:
         message = f"{program.name} was stopped before it answered."
-        return replace(_scored(task, (), budget, message), solver=learner, statistics=statistics)
+        return Solution("feasible", None, 0, statistics=statistics, message=message, solver=learner)
     answer = re.sub(r"^\s*%.*$", "", output, flags=re.MULTILINE)
     if "UNSATISFIABLE" in answer:
         message = f"{program.name} says so, which is not checked."
