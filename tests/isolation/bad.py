@@ -10,6 +10,8 @@ import time
 
 import numpy as np
 
+from nsl_bench.errors import OutOfTime
+
 
 class _Bad:
     track = "pretrained"
@@ -29,6 +31,11 @@ class Raises(_Bad):
     def go_wrong(self, train):
         print("about to fail")
         raise ValueError("no good")
+
+
+class FindsNothing(_Bad):
+    def go_wrong(self, train):
+        raise OutOfTime("no answer yet")
 
 
 class Segfaults(_Bad):

@@ -114,6 +114,7 @@ STATUSES = {
     "KillsItself": ("crashed", "SIGKILL"),
     "Leaves": ("crashed", "exit code 3"),
     "Quits": ("crashed", "SystemExit"),
+    "FindsNothing": ("timeout", "no answer yet"),
     "Hangs": ("timeout", "time limit of 3 s"),
     "HangsInPredict": ("timeout", "time limit"),
     "EatsMemory": ("out_of_memory", ""),

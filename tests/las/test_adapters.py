@@ -14,7 +14,6 @@ import pytest
 
 from nsl_bench.budget import Budget
 from nsl_bench.errors import UserError
-from nsl_bench.isolation.limits import Limits
 from nsl_bench.las.adapters import programs as adapters
 from nsl_bench.las.adapters.programs import PROGRAMS, describe, fastlas, ilasp
 from nsl_bench.las.task import LasTask
@@ -107,14 +106,13 @@ def test_a_slow_program_is_killed_with_its_children(tmp_path: Path) -> None:
     assert not child.exists()
 
 
-@pytest.mark.parametrize("limits", [None, Limits(time=120.0)])
 def test_a_run_whose_program_has_no_answer_in_time_is_a_timeout(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: Limits | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It counted as a run that had learned the empty hypothesis."""
     monkeypatch.setenv("NSL_BENCH_FASTLAS", str(fake(tmp_path, "FastLAS", "time.sleep(60)")))
     (job,) = plan("sudoku_4x4", ["ffnsl:rule_learner=fastlas,time_limit=1"], symbolic=True)
-    record = Bench("cpu", limits=limits).run(job).record
+    record = Bench("cpu").run(job).record
     assert record.status == "timeout", record.message
     assert record.message == "fit: ffnsl: no hypothesis. FastLAS was stopped before it answered."
     assert record.hypothesis is None
