@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["Interrupted", "NotApplicable", "OutOfTime", "UserError", "did_you_mean", "unknown"]
+__all__ = ["Interrupted", "NotApplicable", "UserError", "did_you_mean", "unknown"]
 
 
 class UserError(Exception):
@@ -13,10 +13,6 @@ class UserError(Exception):
 
 class NotApplicable(UserError):
     """A learner cannot take a task, whatever the data. Its text says what it lacks."""
-
-
-class OutOfTime(UserError):
-    """A learner's time ended before it had learned anything. Its text says what had no answer."""
 
 
 class Interrupted(Exception):

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.code_files import modules_used, specs_in
-from nsl_bench.errors import NotApplicable, OutOfTime, UserError
+from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.guarded import call, wire
 from nsl_bench.isolation import denied, sandbox
 from nsl_bench.learners.asp_rules import FeatureTest
@@ -423,8 +423,8 @@ def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
         status = "out_of_memory" if starved else "crashed"
         if isinstance(error, NotApplicable):
             status = "not_applicable"
-        if isinstance(error, OutOfTime):
-            status = "timeout"
+        elif isinstance(error, call.Ended):
+            status = error.status
         why = {"denied": denied.denied_by(error), "missing": denied.missing_by(error)}
         return {"error": short, "status": status, **why}
 

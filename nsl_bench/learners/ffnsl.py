@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench import registry
-from nsl_bench.errors import OutOfTime, UserError
+from nsl_bench.errors import UserError
+from nsl_bench.guarded.call import Ended
 from nsl_bench.inference.crisp import crisp_labels
 from nsl_bench.learners.d2k import ExamplesOf, Penalty, TNorm, learning_task
 from nsl_bench.learners.view import View
@@ -78,7 +79,7 @@ class FFNSL:
 
         Raises:
             UserError: the rule learner is not installed, or cannot read the task.
-            OutOfTime: it had no answer in time.
+            Ended: it had no answer in time.
         """
         solve = registry.factory("rule_learner", self.rule_learner)
         task = learning_task(train, self.penalty, self.constant, self.t_norm, self.examples)
@@ -93,7 +94,7 @@ class FFNSL:
                 f"ffnsl: no hypothesis, although every example may be broken. {self.solution_.message}"
             )
         if self.solution_.score is None and not self.solution_.hypothesis:
-            raise OutOfTime(f"ffnsl: no hypothesis. {self.solution_.message}")
+            raise Ended("timeout", f"ffnsl: no hypothesis. {self.solution_.message}")
         late = train.time_limit is not None and time.monotonic() - clock >= _LATE * _SHARE * train.time_limit
         self.timed_out_ = late and self.solution_.status != "optimal"
         self._answered = None

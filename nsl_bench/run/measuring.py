@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import NotApplicable, OutOfTime, UserError
+from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.guarded.call import Allowance, Ended
 from nsl_bench.isolation.command import CommandLearner
 from nsl_bench.isolation.limits import Failure, Lost
@@ -403,8 +403,6 @@ def blaming(doing: str) -> Iterator[None]:
         raise Failure(ended.status, f"{doing}: {ended}") from ended
     except NotApplicable as error:
         raise Failure("not_applicable", str(error)) from error
-    except OutOfTime as error:
-        raise Failure("timeout", f"{doing}: {error}") from error
     except UserError as error:
         raise Failure("crashed", f"{doing}: {error}") from error
     except Exception as error:  # a learner may be anybody's code, and may raise anything

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from nsl_bench.errors import OutOfTime
+from nsl_bench.guarded.call import Ended
 
 
 class _Bad:
@@ -35,7 +35,7 @@ class Raises(_Bad):
 
 class FindsNothing(_Bad):
     def go_wrong(self, train):
-        raise OutOfTime("no answer yet")
+        raise Ended("timeout", "no answer yet")
 
 
 class Segfaults(_Bad):

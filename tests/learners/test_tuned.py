@@ -20,10 +20,15 @@ from nsl_bench.run.job import plan
 from nsl_bench.run.record import Record
 
 
+def record_of(learner: str, limits: Limits | None, *, symbolic: bool = True) -> Record:
+    """The record of a run on 4x4 grids, in this process without limits and in the sandbox with them."""
+    (job,) = plan("sudoku_4x4", [learner], symbolic=symbolic)
+    return Bench("cpu", limits=limits).run(job).record
+
+
 @pytest.mark.parametrize("limits", [None, Limits(time=120.0)])
 def test_a_tuned_learner_says_its_budget_and_its_choice(limits: Limits | None) -> None:
-    (job,) = plan("sudoku_4x4", ["tuned:random_forest,trials=3"], symbolic=True)
-    record = Bench("cpu", limits=limits).run(job).record
+    record = record_of("tuned:random_forest,trials=3", limits)
     assert record.status == "ok" and record.metrics["hypothesis_accuracy"] > 0.4
     assert record.tuning["trials"] == 3 and 0 < record.tuning["validation_accuracy"] <= 1
     assert set(record.tuning["chosen"]) <= {"trees", "depth", "leaf"}
@@ -58,9 +63,7 @@ def test_no_trial_begins_that_could_end_after_the_budget(tmp_path: Path, budget:
         "class Slow(RandomForest):\n    search_space = {'depth': (1, 2, 3, 4, 5, 6, 7)}\n"
         "    def fit(self, train):\n        time.sleep(5)\n        return super().fit(train)\n"
     )
-    limits = Limits(time=limit)
-    (job,) = plan("sudoku_4x4", [f"tuned:{file}:Slow,trials=8{budget}"], symbolic=True)
-    record = Bench("cpu", limits=limits).run(job).record
+    record = record_of(f"tuned:{file}:Slow,trials=8{budget}", Limits(time=limit))
     assert record.status == "ok", record.message
     assert 1 <= record.tuning["trials"] <= 3 and record.tuning["validation_accuracy"] > 0
 
@@ -84,8 +87,7 @@ def test_a_trial_that_fails_is_not_chosen(tmp_path: Path, limits: Limits | None)
     """A setting whose loss diverged cost the whole run, although others had been right."""
     file = tmp_path / "diverges.py"
     file.write_text(_DIVERGES.replace("BAD", "(0, 2)"))
-    (job,) = plan("sudoku_4x4", [f"tuned:{file}:Diverges"], symbolic=True)
-    record = Bench("cpu", limits=limits).run(job).record
+    record = record_of(f"tuned:{file}:Diverges", limits)
     assert record.status == "ok", record.message
     assert record.tuning["trials"] == 5 and record.tuning["failed"] == 3
     assert record.tuning["chosen"] in ({"rate": "3"}, {"rate": "4"})
@@ -95,8 +97,7 @@ def test_a_trial_that_fails_is_not_chosen(tmp_path: Path, limits: Limits | None)
 def test_where_all_trials_fail_the_first_one_says_why(tmp_path: Path, limits: Limits | None) -> None:
     file = tmp_path / "diverges.py"
     file.write_text(_DIVERGES.replace("BAD", "(0, 2, 3, 4)"))
-    (job,) = plan("sudoku_4x4", [f"tuned:{file}:Diverges"], symbolic=True)
-    record = Bench("cpu", limits=limits).run(job).record
+    record = record_of(f"tuned:{file}:Diverges", limits)
     assert record.status != "ok" and "NaN" in record.message and record.tuning == {}
 
 
@@ -132,8 +133,7 @@ def test_options_that_do_not_fit(spec: str, words: str) -> None:
 def tuned_and_run(learner: str) -> Iterator[Record]:
     """The records of a tuned learner in this process and in the sandbox; both must succeed."""
     for limits in (None, Limits(time=120.0)):
-        (job,) = plan("sudoku_4x4", [f"tuned:{learner},trials=2"])
-        record = Bench("cpu", limits=limits).run(job).record
+        record = record_of(f"tuned:{learner},trials=2", limits, symbolic=False)
         assert record.status == "ok", record.message
         yield record
 
