@@ -24,7 +24,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -78,6 +78,25 @@ EDL_GEN = ("follow_suit", "sudoku_4x4")
 """Contests on whose images an EDL-GEN is shipped, without 9x9 grids, where inference over predictions as
 unsure as its own takes minutes a run."""
 
+TRIALS, BUDGET = 8, 30
+"""Budget of a tuned rival: settings that are tried on validation examples, and seconds for all of them."""
+
+
+def tuned(reference: Reference, contests: tuple[str, ...] = ()) -> Reference:
+    """A learner with the best of some settings, in contests where one training leaves time for more."""
+    return replace(
+        reference,
+        learner=f"tuned:{reference.learner},trials={TRIALS},seconds={BUDGET}",
+        name=f"{reference.name}, tuned",
+        description=f"{reference.description} The best of {TRIALS} settings, or of as many as {BUDGET} "
+        "seconds allow, on validation examples.",
+        contests=contests,
+    )
+
+
+CNN = Reference("slot_cnn", "CNN", "A convolutional network from images to labels.", track="end_to_end")
+VIT = Reference("vit", "Vision transformer", "A small one, from images to labels.", track="end_to_end")
+
 REFERENCES = (
     Reference(
         FFNSL,
@@ -119,8 +138,10 @@ REFERENCES = (
         "A convolutional and recurrent network on the predicted digits.",
         ("sudoku_4x4", "sudoku_9x9"),
     ),
-    Reference("slot_cnn", "CNN", "A convolutional network from images to labels.", track="end_to_end"),
-    Reference("vit", "Vision transformer", "A small one, from images to labels.", track="end_to_end"),
+    CNN,
+    tuned(CNN, contests=("follow_suit", "sudoku_4x4", "crop_yield", "indoor_scene", "zoo")),
+    VIT,
+    tuned(VIT, contests=("follow_suit", "crop_yield")),
     Reference(
         "semantic_loss",
         "Semantic loss",
@@ -130,24 +151,15 @@ REFERENCES = (
     Reference("majority", "Majority", "The most frequent label of the train set."),
 )
 
-TRIALS, BUDGET = 8, 30
-"""Budget of a tuned rival: settings that are tried on validation examples, and seconds for all of them."""
 
-
-def rival(name: str, words: str, *, tuned: bool = True) -> Iterator[Reference]:
+def rival(name: str, words: str, *, tune: bool = True) -> Iterator[Reference]:
     """An entrant with its package's defaults, and tuned, unless one training takes longer than the budget."""
     found = entrant(f"env:{name}")
     package = f"{found.licence}; {found.citation}"
-    yield Reference(f"env:{name}", words, found.description, track=found.track, package=package)
-    if tuned:
-        yield Reference(
-            f"tuned:env:{name},trials={TRIALS},seconds={BUDGET}",
-            f"{words}, tuned",
-            f"{found.description} The best of {TRIALS} settings, or of as many as {BUDGET} seconds allow, on "
-            "validation examples.",
-            track=found.track,
-            package=package,
-        )
+    reference = Reference(f"env:{name}", words, found.description, track=found.track, package=package)
+    yield reference
+    if tune:
+        yield tuned(reference)
 
 
 RIVALS = (
@@ -159,10 +171,10 @@ RIVALS = (
     *rival("len", "LEN"),
     *rival("dcr", "DCR"),
     *rival("efficientnet", "EfficientNet"),
-    *rival("ltn", "LTN", tuned=False),
+    *rival("ltn", "LTN", tune=False),
     *rival("abl", "ABLkit"),
-    *rival("abl:loops=250", "ABLkit, 250 turns", tuned=False),
-    *rival("deepproblog", "DeepProbLog", tuned=False),
+    *rival("abl:loops=250", "ABLkit, 250 turns", tune=False),
+    *rival("deepproblog", "DeepProbLog", tune=False),
 )
 
 ENTRIES = (*REFERENCES, *RIVALS)

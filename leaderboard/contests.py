@@ -242,6 +242,18 @@ def incomplete(entered: Iterable[tuple[Contest, str, Cell]], track: str) -> list
     return sentences
 
 
+def of_several_versions(entered: Iterable[tuple[Contest, str]]) -> list[str]:
+    """A sentence if runs, given as contest and version of the learner, are not all of one version."""
+    found: dict[str, str] = {}
+    for contest, version in entered:
+        found.setdefault(version, contest.name)
+    if len(found) < 2:
+        return []
+    named = ", ".join(f"{version} in {name}" for version, name in list(found.items())[:_NAMED])
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return [f"The runs are of {len(found)} versions of the learner ({named}{more}); all must be of the last."]
+
+
 def contest_of(contests: Sequence[Contest], job: Job) -> tuple[Contest, Cell] | None:
     """The contest and the cell that a run belongs to; None if it belongs to none."""
     for contest in contests:

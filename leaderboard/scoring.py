@@ -24,7 +24,7 @@ from nsl_bench.guarded.call import RULES, Advice, Allowance, Ended, guarded
 from nsl_bench.guarded.worker import stage
 from nsl_bench.run.job import Job
 
-from .contests import Cell, Contest, contest_of, incomplete
+from .contests import Cell, Contest, contest_of, incomplete, of_several_versions
 from .measuring import Numbers
 from .predictions import Predicted, Sizes, contradictions, read_predictions
 from .reading import Run, read_manifest, read_runs
@@ -207,6 +207,7 @@ def check(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits:
     problems += _not_applicable(entered, places, manifest.not_applicable, contests)
     lines = ((places[run.id][0], run.job.network or "", places[run.id][1]) for run in entered)
     problems += incomplete(lines, manifest.track)
+    problems += of_several_versions((places[run.id][0], run.job.learner_version) for run in entered)
     problems += _wrong_hashes(entered, places)
     return Checked(runs, places, tuple(problems), tuple(notes))
 

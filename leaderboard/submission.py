@@ -35,7 +35,7 @@ from nsl_bench.run.job import Job
 from nsl_bench.run.store import Record, Store
 from nsl_bench.types import AMBIGUOUS, BLANK, UNDECIDED, Track
 
-from .contests import Cell, Contest, contest_of, incomplete
+from .contests import Cell, Contest, contest_of, incomplete, of_several_versions
 from .names import invisible, normalised, skeleton
 
 if TYPE_CHECKING:
@@ -206,8 +206,8 @@ def write_submission(
         The manifest, the number of runs by contest, and the number of runs outside all contests.
 
     Raises:
-        UserError: no matching runs, runs of several learners or tracks, invalid values in the manifest, or a
-            folder that is not empty or cannot be created.
+        UserError: no matching runs, runs of several learners, tracks or versions of the learner, invalid
+            values in the manifest, or a folder that is not empty or cannot be created.
     """
     # A failure of the harness ("failed") is none of the learner's; those of the learner count.
     records = [record for record in store.latest().values() if record.status != "failed"]
@@ -220,6 +220,8 @@ def write_submission(
     inside = [(record, *place) for record, place in places if place is not None]
     chosen = list({(item[1].name, item[2], item[0].job.network): item for item in inside}.values())
     outside = len(places) - len(inside)
+    for sentence in of_several_versions((c, record.job.learner_version) for record, c, _ in chosen):
+        raise UserError(f"{store.folder}: {sentence}")
     if not chosen and lacking:
         raise UserError(
             f"{store.folder} has no run to submit: the learner cannot take {', '.join(sorted(lacking))}."

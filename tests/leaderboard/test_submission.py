@@ -169,6 +169,22 @@ def test_several_learners_need_a_choice(
         write_submission(results, tmp_path / "out", contests, name="x", licence="MIT", learner="majorety")
 
 
+def test_all_runs_are_of_one_version(
+    results: Store, contests: tuple[Contest, ...], forest: Path, resign: Change, tmp_path: Path
+) -> None:
+    """A learner that was changed between contests, or by hand between runs, is two learners."""
+    store = Store(tmp_path / "store")
+    for record in results.latest().values():
+        if record.job.learner == "majority":
+            version = "1" if record.job.percent else "2"
+            store.add(replace(record, job=replace(record.job, learner_version=version)))
+    with pytest.raises(UserError, match=r"are of 2 versions of the learner \(2 in grids, 1 in grids\)"):
+        write_submission(store, tmp_path / "out", contests, name="x", licence="MIT")
+    edit_runs(forest, lambda runs: runs[0]["job"].update(learner_version="another"))
+    resign(forest)
+    refused(score(forest, contests), "are of 2 versions of the learner (another in grids, 1 in grids)")
+
+
 def test_an_option_that_has_its_default_names_the_same_learner(
     results: Store, contests: tuple[Contest, ...], tmp_path: Path
 ) -> None:
