@@ -26,7 +26,16 @@ from nsl_bench.shift import STANDARD, resolve, short_name
 
 from .published import ffnsl2023
 
-__all__ = ["BOARD", "Cell", "Contest", "contest_of", "incomplete", "read_contests"]
+__all__ = [
+    "BOARD",
+    "Cell",
+    "Contest",
+    "contest_of",
+    "incomplete",
+    "listed",
+    "of_several_versions",
+    "read_contests",
+]
 
 _NAMED = 5
 _MOST_REPEATS = 1000
@@ -220,6 +229,12 @@ class Contest(Declared):
         return shlex.join([*words, "--out", out])
 
 
+def listed(items: Sequence[object]) -> str:
+    """The first of many things, and how many more there are."""
+    shown = ", ".join(str(item) for item in items[:_NAMED])
+    return shown if len(items) <= _NAMED else f"{shown} and {len(items) - _NAMED} more"
+
+
 def incomplete(entered: Iterable[tuple[Contest, str, Cell]], track: str) -> list[str]:
     """What is missing of the contests that a learner enters, a sentence a contest and network.
 
@@ -236,9 +251,7 @@ def incomplete(entered: Iterable[tuple[Contest, str, Cell]], track: str) -> list
         wanted = contest.cells_of(track)
         missing = [cell for cell in wanted if cell not in cells]
         if missing:
-            named = ", ".join(map(str, missing[:_NAMED]))
-            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-            sentences.append(f"{line}: {len(missing)} of {len(wanted)} runs are missing: {named}{more}.")
+            sentences.append(f"{line}: {len(missing)} of {len(wanted)} runs are missing: {listed(missing)}.")
     return sentences
 
 
@@ -249,9 +262,8 @@ def of_several_versions(entered: Iterable[tuple[Contest, str]]) -> list[str]:
         found.setdefault(version, contest.name)
     if len(found) < 2:
         return []
-    named = ", ".join(f"{version} in {name}" for version, name in list(found.items())[:_NAMED])
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return [f"The runs are of {len(found)} versions of the learner ({named}{more}); all must be of the last."]
+    named = listed([f"{version} in {name}" for version, name in found.items()])
+    return [f"The runs are of {len(found)} versions of the learner ({named}); all must be of the last."]
 
 
 def contest_of(contests: Sequence[Contest], job: Job) -> tuple[Contest, Cell] | None:

@@ -17,24 +17,17 @@ from nsl_bench.metrics import predictions as measure
 from nsl_bench.run.agreement import BOUND
 from nsl_bench.types import Hypothesis
 
-from .contests import Cell, Contest
+from .contests import Cell, Contest, listed
 from .measuring import PROBABILISTIC, Numbers
 from .reading import Run
 from .rule_answers import RuleError, answers_of_rules
 from .safe_files import Limits, Rejected
 from .truth import network_sees, test_number, truth
 
-__all__ = ["check_rules", "judge_rules", "listed"]
+__all__ = ["check_rules", "judge_rules"]
 
-_NAMED = 5
 _TEST = re.compile(r"[^<>:;]{1,200} (<=?|>=?|=|!=) [-+.\w]{1,80}")
 """One test on a branch of a tree."""
-
-
-def listed(items: Sequence[object]) -> str:
-    """The first of many things, and how many more there are."""
-    shown = ", ".join(str(item) for item in items[:_NAMED])
-    return shown if len(items) <= _NAMED else f"{shown} and {len(items) - _NAMED} more"
 
 
 def judge_rules(

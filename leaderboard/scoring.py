@@ -24,12 +24,12 @@ from nsl_bench.guarded.call import RULES, Advice, Allowance, Ended, guarded
 from nsl_bench.guarded.worker import stage
 from nsl_bench.run.job import Job
 
-from .contests import Cell, Contest, contest_of, incomplete, of_several_versions
+from .contests import Cell, Contest, contest_of, incomplete, listed, of_several_versions
 from .measuring import Numbers
 from .predictions import Predicted, Sizes, contradictions, read_predictions
 from .reading import Run, read_manifest, read_runs
 from .rounds.model import By, Round
-from .rules import check_rules, judge_rules, listed
+from .rules import check_rules, judge_rules
 from .safe_files import LIMITS, Limits, Rejected, opened
 from .score_report import ScoredRun, ScoreReport, Spread
 from .submission import CONCEPTS, MANIFEST, PREDICTIONS, Manifest
