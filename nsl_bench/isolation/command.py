@@ -215,7 +215,9 @@ class CommandLearner(FolderLearner):
         code = [Path(word) for word in self._words[1:] if Path(word).is_file()]
         command = _absolute(words)
         limits = replace(self._limits, read=(*self._limits.read, *sandbox.program(Path(command[0]))))
-        process = Process(limits, code=code, seed=self._seed, command=command, scratch=self.folder)
+        process = Process(
+            limits, code=code, seed=self._seed, command=command, scratch=self.folder, temporary=True
+        )
         try:
             self.isolation = dict(process.force)
             process.run()

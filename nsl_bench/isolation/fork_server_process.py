@@ -3,7 +3,8 @@
 The harness starts it once (`python -m nsl_bench.isolation.fork_server_process`). It imports the libraries
 that learners need, enters namespaces, and forks processes on request. It never gets any data. Its control
 socket receives ``spawn`` (with two descriptors: the learner's channel and its output), ``kill`` and
-``preload``, and sends ``ready`` and ``exit``. When the harness ends, it ends its children and itself.
+``preload``, and sends ``ready`` and ``exit``. When the harness ends, in whatever way, it ends its children,
+removes their scratch folders, and ends itself.
 
 Between a learner's process and the fork server is a supervisor, the first process of the learner's namespace.
 When the supervisor ends, all processes that the learner started end too.
@@ -16,6 +17,7 @@ import importlib
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -41,6 +43,8 @@ class _Server:
         self.handed: list[int] = []
         self.alive: dict[int, int] = {}
         """Read end of a pipe that a supervisor holds open, to its process id."""
+        self.temporary: set[str] = set()
+        """Scratch folders that must not outlive the harness."""
 
     def _processes_apart(self) -> bool:
         try:
@@ -81,6 +85,8 @@ class _Server:
             self._kill(process)
         for descriptor in list(self.alive):
             os.read(descriptor, 1)  # until the supervisor is gone
+        for folder in self.temporary:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _do(self, request: dict[str, Any]) -> None:
         if "spawn" in request:
@@ -113,6 +119,9 @@ class _Server:
         for descriptor in (channel, output, held):
             os.close(descriptor)
         self.alive[ended] = process
+        self.temporary = {folder for folder in self.temporary if os.path.lexists(folder)}
+        if request["temporary"]:
+            self.temporary.add(request["scratch"])
         self._say({"spawned": process})
 
     def _bury(self, descriptor: int) -> None:

@@ -67,6 +67,7 @@ class Process:
         interpreter: another Python and its arguments, which serves the requests in place of this one
             (`nsl_bench.isolation.foreign`).
         scratch: its folder; None to create one and remove it at the end.
+        temporary: whether `scratch` is removed if this process of the harness ends and leaves it.
         cwd: its working folder; None for that of this process.
         packages: folders of which it may read the packages.
 
@@ -83,6 +84,7 @@ class Process:
         command: Sequence[str] = (),
         interpreter: Sequence[str] = (),
         scratch: Path | None = None,
+        temporary: bool = False,
         cwd: Path | None = None,
         packages: Sequence[Path] = (),
     ) -> None:
@@ -103,6 +105,7 @@ class Process:
         working = str(cwd or Path.cwd())
         request = {
             "scratch": str(self.scratch.resolve()),
+            "temporary": temporary or self._own_scratch,
             "cwd": working,
             "seed": seed,
             "memory": limits.memory,

@@ -8,6 +8,8 @@ another process's remaining runs.
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import threading
 import time
 from collections import deque
@@ -44,29 +46,32 @@ def side_by_side(jobs: Sequence[Job], setup: Setup, processes: int) -> Iterator[
     left = Groups(jobs)
     threads = str(max(1, (os.cpu_count() or 1) // processes))
     env = {name: os.environ.get(name, threads) for name in _THREADS}
-    workers = [ProcessPoolExecutor(1, env=env) for _ in range(min(processes, len(jobs)))]
     running: dict[Future[Any], int] = {}
 
     def hand_out(worker: int) -> None:
         job = left.next_for(worker)
         if job is not None:
-            running[workers[worker].submit(run_in_worker, job, setup, os.getpid())] = worker
+            running[workers[worker].submit(run_in_worker, job, setup, (os.getpid(), place))] = worker
 
-    done = False
-    try:
-        with starting_processes(resource_tracker, lokys):
-            for worker in range(len(workers)):
-                hand_out(worker)
-        while running:
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                worker = running.pop(future)
-                outcome: Outcome = future.result()
-                hand_out(worker)
-                yield outcome
-        done = True
-    finally:
-        for pool in workers:
-            pool.shutdown(wait=True, kill_workers=not done)
+    # Workers that are killed leave their temporary files.
+    with tempfile.TemporaryDirectory(prefix="nsl-bench-", ignore_cleanup_errors=True) as place:
+        env["TMPDIR"] = place
+        workers = [ProcessPoolExecutor(1, env=env) for _ in range(min(processes, len(jobs)))]
+        done = False
+        try:
+            with starting_processes(resource_tracker, lokys):
+                for worker in range(len(workers)):
+                    hand_out(worker)
+            while running:
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    worker = running.pop(future)
+                    outcome: Outcome = future.result()
+                    hand_out(worker)
+                    yield outcome
+            done = True
+        finally:
+            for pool in workers:
+                pool.shutdown(wait=True, kill_workers=not done)
 
 
 class Groups:
@@ -102,20 +107,21 @@ class Groups:
 _local = threading.local()
 
 
-def run_in_worker(job: Job, setup: Setup, parent: int | None) -> Outcome:
+def run_in_worker(job: Job, setup: Setup, parent: tuple[int, str] | None) -> Outcome:
     """Do a job in a worker, which keeps data and networks for its next job.
 
     Args:
         job: the job.
         setup: setup of the bench.
-        parent: id of the process with which the worker ends; None if the worker's owner ends it.
+        parent: id of the process with which the worker ends, and the folder of its temporary files; None if
+            the worker's owner ends it.
     """
     from nsl_bench.run.evaluate import Bench
 
     if getattr(_local, "setup", None) is None and parent is not None:
         leave_to_parent()
         _keep_worker()
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        threading.Thread(target=_end_with, args=parent, daemon=True).start()
     if getattr(_local, "setup", None) != setup:
         _local.bench, _local.setup = Bench.of(setup), setup
         if parent is not None:  # what is kept ends with this process
@@ -131,7 +137,8 @@ def _keep_worker() -> None:
     process_executor._USE_PSUTIL = False
 
 
-def _end_with(parent: int) -> None:
+def _end_with(parent: int, temporary: str) -> None:
     while os.getppid() == parent:
         time.sleep(1)
+    shutil.rmtree(temporary, ignore_errors=True)
     os._exit(1)

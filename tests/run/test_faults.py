@@ -1,4 +1,4 @@
-"""Whatever happens to a sweep, nothing that was completed is lost, and nothing is done twice.
+"""Whatever happens to a sweep, nothing that was completed is lost or done twice, and no file is left behind.
 
 Each fault comes in a small sweep and in one of 200 runs, which is slow. Counts are printed (``pytest -s``).
 """
@@ -68,11 +68,19 @@ class Sweep:
             str(self.out),
         ]
         self.process: subprocess.Popen[str] | None = None
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir()
+        self.env = {**os.environ, "TMPDIR": str(self.temporary)}
 
     def start(self) -> subprocess.Popen[str]:
         """Start it, and wait until it has come to its gate with something done."""
         self.process = subprocess.Popen(
-            self.words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+            self.words,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env=self.env,
         )
         least = self.runs // 2 - 2
         self.until(lambda: self.kept() >= least)
@@ -95,21 +103,31 @@ class Sweep:
 
     def finish(self, what: str) -> None:
         """The same command again does exactly what is missing."""
+        self.tidied()
         kept = len(Store(self.out).done())
         self.open()
         # Starting workers takes longest, and is not what is tried here.
         words = [*self.words, "--jobs", "1"] if self.runs < 100 else self.words
-        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, env=self.env)
         print(f"{what}: {kept} of {self.runs} runs kept; {done.stdout.strip()}")
         assert f"{self.runs - kept} runs done, 0 failed, {kept} already done" in done.stdout, done.stderr
         self.check()
 
     def check(self) -> None:
-        """Every run is recorded once."""
+        """Every run is recorded once, and no temporary file is left."""
+        self.tidied()
         records = list(Store(self.out))
         assert len(records) == self.runs
         assert len({record.key for record in records}) == self.runs
         assert all(record.status == "ok" for record in records)
+
+
+    def tidied(self) -> None:
+        """Wait until all temporary files are gone."""
+        deadline = time.monotonic() + 20
+        while left := list(self.temporary.iterdir()):
+            assert time.monotonic() < deadline, left
+            time.sleep(0.05)
 
 
 Make = Callable[..., Sweep]
@@ -185,11 +203,19 @@ def test_ctrl_c_twice(sweep: Make, runs: int) -> None:
     one.finish("Ctrl-C twice")
 
 
+def test_a_sweep_that_ends_well(sweep: Make) -> None:
+    """Its workers keep what FFNSL learned for their next run, and end with it."""
+    one = sweep(2, 2)
+    one.words[one.words.index("--learner") + 1] = "ffnsl"
+    subprocess.run([*one.words, "--track", "symbolic"], check=True, timeout=PATIENCE, env=one.env)
+    one.check()
+
+
 @pytest.mark.parametrize("runs", SIZES)
 def test_the_last_record_is_cut_short(sweep: Make, runs: int) -> None:
     one = sweep(runs)
     one.open()
-    subprocess.run(one.words, check=True, capture_output=True, timeout=PATIENCE)
+    subprocess.run(one.words, check=True, capture_output=True, timeout=PATIENCE, env=one.env)
     content = Store(one.out).records_file.read_bytes()
     Store(one.out).records_file.write_bytes(content[:-40])
     assert len(Store(one.out).done()) == runs - 1
