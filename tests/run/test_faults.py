@@ -121,7 +121,6 @@ class Sweep:
         assert len({record.key for record in records}) == self.runs
         assert all(record.status == "ok" for record in records)
 
-
     def tidied(self) -> None:
         """Wait until all temporary files are gone."""
         deadline = time.monotonic() + 20
