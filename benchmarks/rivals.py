@@ -240,7 +240,8 @@ def main() -> None:
         f"of whose runs failed are in the tables only. *Tuned* rivals try at most {TRIALS} settings, and as "
         f"many as {BUDGET} seconds allow, on validation examples; their defaults come first, and win ties. "
         "Where one training takes about as long or longer, nothing is tuned: LTN, DeepProbLog, the CNN on "
-        "9x9 grids, the vision transformer except on Follow Suit and Crop Yield. The learners that the paper "
+        "9x9 grids, the vision transformer except on Follow Suit and Crop Yield. DCR has not been tuned yet. "
+        "The learners that the paper "
         "compares FFNSL to are not tuned either. No rules count as no "
         "atoms; the tables say how many runs of a learner of rules have none. Failed runs have no learning "
         "time, so that seconds are means of the others.",
@@ -253,6 +254,9 @@ def main() -> None:
         "limits. DeepProbLog and LTN have no default number of passes. At first they made "
         "5 and 20, and their train losses were far from level; now they make as many as the slowest task "
         "that they can take allows in 80 of the 120 seconds, by which their train losses still fall. "
+        "Nor has DCR; the 50 passes that it makes are too few: with 200, and everything else the same, its mean "
+        "accuracy on images without shift (three train splits) is 0.879 in place of 0.604 on Crop Yield, and "
+        "0.585 in place of 0.402 on Follow Suit, but Indoor Scene then does not fit into the 120 seconds. "
         "ABLkit has its default of 50 turns, and a variant with 250. Learners with the known rule answer "
         "given that some label follows from it; DeepProbLog and semantic loss did not, until we had seen "
         "on Crop Yield that most of their probability went to no label.",
