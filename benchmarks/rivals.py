@@ -255,8 +255,9 @@ def main() -> None:
         "5 and 20, and their train losses were far from level; now they make as many as the slowest task "
         "that they can take allows in 80 of the 120 seconds, by which their train losses still fall. "
         "Nor has DCR; the 50 passes that it makes are too few: with 200, and everything else the same, its "
-        "mean accuracy on images without shift (three train splits) is 0.879 in place of 0.604 on Crop Yield "
-        "and 0.585 in place of 0.402 on Follow Suit, but Indoor Scene then does not fit into the 120 seconds. "
+        "mean accuracy on images without shift (three train splits) is 0.879 in place of 0.604 on Crop "
+        "Yield, and 0.585 in place of 0.402 on Follow Suit, but Indoor Scene then does not fit into the 120 "
+        "seconds. "
         "ABLkit has its default of 50 turns, and a variant with 250. Learners with the known rule answer "
         "given that some label follows from it; DeepProbLog and semantic loss did not, until we had seen "
         "on Crop Yield that most of their probability went to no label.",
