@@ -241,9 +241,10 @@ def test_the_disk_is_full(sweep: Make, runs: int) -> None:
     one = sweep(runs)
     one.open()
     one.out.mkdir()
-    words = " ".join(one.words)
-    script = FULL.format(size=24 * runs // 2, out=one.out, folder=one.folder, command=words)
-    done = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True)
+    command = " ".join(one.words)
+    script = FULL.format(size=24 * runs // 2, out=one.out, folder=one.folder, command=command)
+    words = ["unshare", "-rm", "sh", "-c", script]
+    done = subprocess.run(words, capture_output=True, text=True, env=one.env)
     first, second = ((one.folder / f"{name}.txt").read_text() for name in ("first", "second"))
     kept = (one.folder / "full.jsonl").read_bytes()
     count = kept.count(b"\n")
@@ -252,3 +253,4 @@ def test_the_disk_is_full(sweep: Make, runs: int) -> None:
     assert 0 < count < runs and kept.endswith(b"}\n")
     assert f"{runs - count} runs done, 0 failed, {count} already done" in second
     assert (one.folder / "after.jsonl").read_bytes().count(b"\n") == runs
+    one.tidied()
