@@ -13,6 +13,7 @@ from nsl_bench.errors import UserError
 if TYPE_CHECKING:
     from nsl_bench.api.evaluation import Options, evaluate
     from nsl_bench.api.explanation import explain
+    from nsl_bench.api.learning import learn
     from nsl_bench.api.networks import train_network
     from nsl_bench.api.parts import list_parts, part_info
     from nsl_bench.api.results import Results, compare, results
@@ -40,6 +41,7 @@ __all__ = [
     "compare",
     "evaluate",
     "explain",
+    "learn",
     "list_parts",
     "list_tasks",
     "load",
@@ -63,6 +65,7 @@ _HOME = {
     "compare": "nsl_bench.api.results",
     "evaluate": "nsl_bench.api.evaluation",
     "explain": "nsl_bench.api.explanation",
+    "learn": "nsl_bench.api.learning",
     "list_parts": "nsl_bench.api.parts",
     "list_tasks": "nsl_bench.api.tasks",
     "load": "nsl_bench.data.load",

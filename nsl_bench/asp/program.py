@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import atexit
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
@@ -73,6 +73,9 @@ class Rule:
         """Whether it is a choice or a disjunction, which leaves several answers open."""
         return self.head in ("choice", "disjunction")
 
+    def __reduce__(self) -> tuple[Callable[[str], Rule], tuple[str]]:
+        return _rule, (str(self.node),)  # clingo's syntax trees cannot be pickled
+
 
 @dataclass(frozen=True, eq=False)
 class Program:
@@ -91,6 +94,9 @@ class Program:
 
     def __str__(self) -> str:
         return "\n".join(str(node) for node in self.nodes)
+
+    def __reduce__(self) -> tuple[Callable[[str, str], Program], tuple[str, str]]:
+        return parse, (str(self), "the program")
 
     @property
     def nodes(self) -> Iterator[ast.AST]:
@@ -170,6 +176,10 @@ class Program:
         return replace(
             self, rules=tuple(rule for rule in self.rules if not rule.derives or rule.derives & wanted)
         )
+
+
+def _rule(text: str) -> Rule:
+    return parse(text, "the rule").rules[0]
 
 
 def union(programs: Iterable[Program]) -> Program:

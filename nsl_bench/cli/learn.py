@@ -95,7 +95,7 @@ def command(
     if as_json:
         click.echo(json.dumps(_as_json(learned)))
     else:
-        _print(learned.answer, learned.seconds, learned.dialect)
+        _print(learned)
         if options["verify"]:
             click.echo(f"% {_verification(learned.answer)}")
         if learned.explanation is not None:
@@ -137,23 +137,17 @@ def _verification(found: Mapping[str, Any]) -> str:
     return f"not verified: {found['unverified'] or 'the check contradicts the search'}"
 
 
-def _print(found: Mapping[str, Any], seconds: float, dialect: str) -> None:
-    if found["status"] == "unsatisfiable":
-        click.echo("unsatisfiable")
-        click.echo(found["message"] or "No hypothesis covers every example that must be covered.", err=True)
-        return
-    for rule in found["hypothesis"]:
+def _print(learned: Learned) -> None:
+    found = learned.solution
+    for rule in found.hypothesis:
         click.echo(rule)
-    if not found["hypothesis"] and found["score"] is not None:
-        click.echo("% the empty hypothesis")
-    by = f"tier {found['tier']}" if found["tier"] else found["solver"]
-    read = f"{_DIALECTS[dialect]} dialect" if dialect else "unread"
-    if found["score"] is None:
-        known = "its score is not known" if found["hypothesis"] else "no hypothesis found"
-        click.echo(f"% {known}; {seconds:.2f} s, {by}, {read}")
+    if found.status == "unsatisfiable":
+        click.echo(found.summary)
     else:
-        proof = "optimal" if found["status"] == "optimal" else f"feasible, at least {found['bound']}"
-        parts = f"rules cost {found['cost']}, {len(found['uncovered'])} examples uncovered"
-        click.echo(f"% score {found['score']} ({proof}): {parts}; {seconds:.2f} s, {by}, {read}")
-    if found["message"]:
-        click.echo(found["message"], err=True)
+        if not found.hypothesis and found.score is not None:
+            click.echo("% the empty hypothesis")
+        by = f"tier {found.tier}" if found.tier else found.solver
+        read = f"{_DIALECTS[learned.dialect]} dialect" if learned.dialect else "unread"
+        click.echo(f"{found.summary}; {learned.seconds:.2f} s, {by}, {read}")
+    if found.message:
+        click.echo(found.message, err=True)

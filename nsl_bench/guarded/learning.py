@@ -69,7 +69,7 @@ class Learned:
 
 
 def solve_isolated(
-    source: Path | str,
+    source: Path | str | LasTask,
     *,
     dialect: Dialect | None = None,
     rule_learner: str = "exact",
@@ -85,8 +85,8 @@ def solve_isolated(
     On the first Ctrl-C the solver finishes with the best hypothesis so far, if it can. A second one ends it.
 
     Args:
-        source: a task file, or the text of a task.
-        dialect: dialect of the task (`LasTask.read`).
+        source: a task file, the text of a task, or a task.
+        dialect: dialect of a file or text (`LasTask.read`).
         rule_learner: name of the rule learner.
         time_limit: time limit in seconds for solving; the process is ended a few seconds later.
         memory_limit: memory limit in bytes; a process that uses much more is ended.
@@ -138,7 +138,7 @@ def solve_isolated(
 class _Work:
     """What the child is asked to do: the arguments of `solve_isolated`."""
 
-    source: Path | str
+    source: Path | str | LasTask
     dialect: Dialect | None
     rule_learner: str
     time_limit: float | None
@@ -152,6 +152,16 @@ class _Work:
         """Of the task, in a sentence."""
         return str(self.source) if isinstance(self.source, Path) else "the task"
 
+    def task(self) -> LasTask:
+        """The task, read."""
+        from nsl_bench.las.task import LasTask
+
+        if isinstance(self.source, Path):
+            return LasTask.read(self.source, dialect=self.dialect)
+        if isinstance(self.source, str):
+            return LasTask.parse(self.source, name="the task", dialect=self.dialect)
+        return self.source
+
     @property
     def grace(self) -> float:
         """Seconds beyond its time limit after which a solver does not heed it."""
@@ -161,14 +171,10 @@ class _Work:
 def _solve(work: _Work) -> dict[str, Any]:
     """Solve a task and tell what is found, in the child."""
     from nsl_bench import registry
-    from nsl_bench.las.task import LasTask
 
     solver = registry.factory("rule_learner", work.rule_learner)
     stage(f"Reading {work.name}", work.time_limit, work.grace)
-    if isinstance(work.source, Path):
-        task = LasTask.read(work.source, dialect=work.dialect)
-    else:
-        task = LasTask.parse(work.source, dialect=work.dialect)
+    task = work.task()
     tell({"dialect": task.bias.dialect})
     for warning in task.warnings:
         tell({"kind": "warning", "words": warning})

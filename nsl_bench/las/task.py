@@ -21,6 +21,8 @@ __all__ = ["LasTask", "Solution", "Tier"]
 
 Status = Literal["optimal", "feasible", "unsatisfiable"]
 Tier = Literal["A", "B", "C", "D"]
+_SHOWN = 10
+"""Uncovered examples that a printed solution names."""
 
 
 @dataclass(frozen=True)
@@ -155,3 +157,25 @@ class Solution:
     def gap(self) -> int | None:
         """Difference of score and bound; 0 for a proven optimum."""
         return None if self.score is None else self.score - self.bound
+
+    @property
+    def summary(self) -> str:
+        """One line on the score and its proof, as an ASP comment; ``"unsatisfiable"`` for such a task."""
+        if self.status == "unsatisfiable":
+            return "unsatisfiable"
+        if self.score is None:
+            return f"% {'its score is not known' if self.hypothesis else 'no hypothesis found'}"
+        proof = "optimal" if self.status == "optimal" else f"feasible, at least {self.bound}"
+        parts = f"rules cost {self.cost}, {len(self.uncovered)} examples uncovered"
+        return f"% score {self.score} ({proof}): {parts}"
+
+    def __str__(self) -> str:
+        empty = ("% the empty hypothesis",) if self.score is not None and not self.hypothesis else ()
+        lines = [*self.hypothesis, *empty, self.summary]
+        if self.uncovered:
+            shown = [f"{name} ({penalty})" for name, penalty in self.uncovered[:_SHOWN]]
+            more = ", ..." if len(self.uncovered) > _SHOWN else ""
+            lines.append(f"% uncovered, with penalties: {', '.join(shown)}{more}")
+        if self.message:
+            lines.append(f"% {self.message}")
+        return "\n".join(lines)

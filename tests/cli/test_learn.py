@@ -115,6 +115,28 @@ def test_bad_input_is_one_sentence_with_its_place(tmp_path: Path, text: str, sen
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("items.csv", b"weight,colour\n1.5,red\n2.0,blue\n", "items.csv is not a task file: it is a table"),
+        ("items.tsv", b"weight\tcolour\n1\tred\n", "it is a table"),
+        ("notes.txt", b"Dear all,\nplease learn.\n", "notes.txt is not a task file: it has no statements"),
+        ("task.json", b'{"a": 1}\n', "not a task file"),
+        ("image.las", b"\x89PNG\r\n", "must be UTF-8 text"),
+        ("empty.las", b"", "no examples"),
+    ],
+)
+def test_a_file_that_is_no_task_is_told_apart(
+    tmp_path: Path, name: str, content: bytes, sentence: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=sentence):
+        CliRunner().invoke(learn, [str(path)], catch_exceptions=False)
+    with pytest.raises(UserError, match="is a folder"):
+        CliRunner().invoke(learn, [str(tmp_path)], catch_exceptions=False)
+
+
 def test_unknown_learners_and_files_are_told(task: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="Did you mean 'fastlas'"):
         CliRunner().invoke(learn, [str(task), "--rule-learner", "fastlass"], catch_exceptions=False)

@@ -44,6 +44,7 @@ _PREDICATE = re.compile(r"#predicate\s*\(\s*([a-z_]\w*)\s*,\s*([a-z_]\w*)\s*/\s*
 _META_MODE = re.compile(r"#modem\s*\(\s*(?:(\d+)\s*,\s*)?([a-z_]\w*)\s*\((.*)\)\s*\)$", re.DOTALL)
 _NUMBER = re.compile(r"#\w+\s*\(\s*(\d+)\s*\)$")
 _BIAS = re.compile(r"#bias\s*\(\s*(.*?)\s*\)$", re.DOTALL)
+_LINES_OF_A_TABLE = 5
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 _ASP_DIRECTIVES = frozenset(
@@ -102,7 +103,24 @@ def read_task(path: Path, dialect: Dialect | None = None) -> TaskText:
     Raises:
         UserError: the file does not exist, or has a syntax error.
     """
-    return parse_task(read_text(path), path.name, dialect)
+    text = read_text(path)
+    try:
+        return parse_task(text, path.name, dialect)
+    except UserError as error:
+        if _DIRECTIVE.search(text):
+            raise
+        what = "it is a table" if _is_table(text) else "it has no statements such as '#modeh' and '#pos'"
+        raise UserError(
+            f"{path.name} is not a task file: {what}. In a task file, each example is a statement such as "
+            "'#pos(e1, {ok}, {}, {weight(3). colour(red).}).'."
+        ) from error
+
+
+def _is_table(text: str) -> bool:
+    """Whether the first lines have the same number of separators, as tables of values have."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()][:_LINES_OF_A_TABLE]
+    counts = [{line.count(separator) for line in lines} for separator in ",;\t|"]
+    return len(lines) > 1 and any(len(count) == 1 and 0 not in count for count in counts)
 
 
 def parse_task(text: str, name: str, dialect: Dialect | None = None) -> TaskText:
