@@ -92,7 +92,7 @@ def _source(task: object, dialect: Dialect | None) -> Path | str | LasTask:
     if not isinstance(task, str):
         raise UserError(f"task must be a path, the text of a task or a LasTask; got a {type(task).__name__}.")
     with contextlib.suppress(OSError, ValueError):  # a text may be too long for a name
-        if Path(task).exists():
+        if task and Path(task).exists():
             return Path(task)
     if _STATEMENT.search(task):
         return task

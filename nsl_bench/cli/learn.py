@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
         "nsl-bench learn task.las",
         "nsl-bench learn task.las --json --time-limit 60",
         "nsl-bench learn task.las --explain",
+        "nsl-bench learn task.las --space | head     # rules that may be learned, with their costs",
         "nsl-bench learn task.las --verify     # check the answer by the definition, apart from the search",
         "nsl-bench learn task.las --rule-learner fastlas --executable ~/bin/FastLAS",
     ],
@@ -52,6 +53,12 @@ _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
     type=click.Path(path_type=Path),
     help="Path of FastLAS or ILASP, if it is not on the PATH.",
 )
+@click.option(
+    "--space",
+    "only_space",
+    is_flag=True,
+    help="Print the rules that a hypothesis may have, each with its cost, and do not learn.",
+)
 @click.option("--progress", is_flag=True, help="Print progress on standard error.")
 @click.option("--explain", "with_explanation", is_flag=True, help="Show which examples each rule covers.")
 @click.option(
@@ -66,6 +73,7 @@ def command(
     executable: Path | None,
     progress: bool,
     with_explanation: bool,
+    only_space: bool,
     **options: Any,
 ) -> int:
     """Learn the hypothesis with the lowest score from the task file TASK.
@@ -84,9 +92,13 @@ def command(
         elif progress:
             click.echo(words, err=True)
 
+    memory = None if memory_limit is None else memory_limit * _MEBIBYTE
+    if only_space:
+        _print_space(task, memory, hear, as_json=as_json, **options)
+        return 0
     learned = solve_isolated(
         task,
-        memory_limit=None if memory_limit is None else memory_limit * _MEBIBYTE,
+        memory_limit=memory,
         options={} if executable is None else {"executable": executable},
         explain=with_explanation,
         heard=hear,
@@ -101,6 +113,38 @@ def command(
         if learned.explanation is not None:
             click.echo(f"\n{learned.explanation}")
     return 2 if learned.answer["status"] == "unsatisfiable" or learned.ended else 0
+
+
+def _print_space(
+    task: Path,
+    memory_limit: int | None,
+    hear: Callable[[str, str], None],
+    *,
+    as_json: bool,
+    dialect: Any,
+    time_limit: float | None,
+    **_: Any,
+) -> None:
+    """The rules of the space as ILASP prints them, or as one JSON object."""
+    from nsl_bench.guarded.learning import list_space
+
+    rules: list[tuple[int, str]] = []
+
+    def take(more: list[tuple[int, str]]) -> None:
+        rules.extend(more)
+        if not as_json:
+            click.echo("".join(f"{cost} ~ {rule}\n" for cost, rule in more), nl=False)
+
+    horizon = list_space(
+        task, dialect=dialect, time_limit=time_limit, memory_limit=memory_limit, listed=take, heard=hear
+    )
+    if as_json:
+        listed = [{"cost": cost, "rule": rule} for cost, rule in rules]
+        click.echo(json.dumps({"rules": listed, "complete": horizon is None, "missing_cost": horizon}))
+    elif horizon is None:
+        click.echo(f"% {len(rules)} rules")
+    else:
+        click.echo(f"% cut after {len(rules)} rules; each of the others costs at least {horizon}")
 
 
 def _as_json(learned: Learned) -> dict[str, Any]:

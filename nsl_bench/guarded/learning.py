@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nsl_bench.las.language_bias import Dialect
     from nsl_bench.las.task import LasTask, Solution
 
-__all__ = ["Learned", "solve_isolated"]
+__all__ = ["Learned", "list_space", "solve_isolated"]
 
 _GRACE = 5.0
 """Seconds that a solver may take beyond its time limit: scoring what it found takes up to three."""
@@ -30,6 +30,7 @@ _GRACE_SHARE = 0.1
 """Of the time limit, which it may take besides."""
 
 _EXPLAINING_SECONDS = 60.0
+_RULES_AT_ONCE = 1_000
 _MORE_MEMORY = 1.25
 """A solver that keeps an eye on its memory has stopped before it takes so many times its limit."""
 
@@ -134,6 +135,48 @@ def solve_isolated(
     return Learned(best, seconds, tuple(told["rules"]), told["explanation"], dialect=read["dialect"])
 
 
+def list_space(
+    source: Path | str | LasTask,
+    *,
+    dialect: Dialect | None = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    listed: Callable[[list[tuple[int, str]]], None],
+    heard: Callable[[str, str], None] = lambda kind, words: None,
+) -> int | None:
+    """List the hypothesis space of a task.
+
+    Args:
+        source: a task file, the text of a task, or a task.
+        dialect: dialect of a file or text.
+        time_limit: time limit in seconds, after which the space is cut.
+        memory_limit: memory limit in bytes, likewise.
+        listed: called with more and more rules, each with its cost.
+        heard: called with ``"warning"`` and a sentence.
+
+    Returns:
+        None if these are all rules; otherwise no rule that is missing costs less than this.
+
+    Raises:
+        UserError: the task cannot be read, or the process ended.
+    """
+
+    def hear(event: dict[str, Any]) -> None:
+        if "rules" in event:
+            listed([(cost, rule) for cost, rule in event["rules"]])
+        else:
+            heard(event["kind"], event["words"])
+
+    work = _Work(source, dialect, "exact", time_limit, memory_limit, {}, False, False)
+    memory = None if memory_limit is None else int(_MORE_MEMORY * memory_limit)
+    allowance = Allowance(time_limit, memory, work.grace)
+    found = guarded(
+        _list, work, doing=f"Reading {work.name}", allowance=allowance, heard=hear, interruptible=True
+    )
+    horizon: int | None = found["horizon"]
+    return horizon
+
+
 @dataclass(frozen=True)
 class _Work:
     """What the child is asked to do: the arguments of `solve_isolated`."""
@@ -166,6 +209,27 @@ class _Work:
     def grace(self) -> float:
         """Seconds beyond its time limit after which a solver does not heed it."""
         return _GRACE + _GRACE_SHARE * (self.time_limit or 0)
+
+
+def _list(work: _Work) -> dict[str, int | None]:
+    """Tell the hypothesis space of a task, in the child."""
+    from nsl_bench.budget import Budget, heeding_interrupts
+    from nsl_bench.las.bias.space import listed_space
+    from nsl_bench.las.checks import check_task
+
+    stage(f"Reading {work.name}", work.time_limit, work.grace)
+    task = work.task()
+    for warning in task.warnings:
+        tell({"kind": "warning", "words": warning})
+    check_task(task)
+    stage(f"Listing the hypothesis space of {work.name}", work.time_limit, work.grace)
+    budget = Budget.of(work.time_limit, work.memory_limit)
+    found: dict[str, int | None] = {"horizon": 0}
+    with heeding_interrupts(budget):
+        for rules, found["horizon"] in listed_space(task, budget=budget):
+            for start in range(0, len(rules), _RULES_AT_ONCE):
+                tell({"rules": [(r.cost, r.text) for r in rules[start : start + _RULES_AT_ONCE]]})
+    return found
 
 
 def _solve(work: _Work) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from nsl_bench.las.language_bias import LanguageBias, ModeAtom, ModeComparison, 
 from nsl_bench.las.task import LasTask
 from nsl_bench.las.terms import atom_text, literal_text, term_text
 
-__all__ = ["MAX_RULES", "Space", "SpaceRule", "growing_space", "hypothesis_space"]
+__all__ = ["MAX_RULES", "Space", "SpaceRule", "growing_space", "hypothesis_space", "listed_space"]
 
 MAX_RULES = 100_000
 """Rules that a space may hold unless told otherwise."""
@@ -61,6 +61,9 @@ class SpaceRule:
             return f"{self.head}."
         return f"{self.head or ''} :- {', '.join(self.body)}.".lstrip()
 
+    def __str__(self) -> str:
+        return f"{self.cost} ~ {self.text}"
+
 
 @dataclass(frozen=True)
 class Space:
@@ -73,6 +76,9 @@ class Space:
 
     rules: tuple[SpaceRule, ...]
     horizon: int | None
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.rules))
 
 
 def hypothesis_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget | None = None) -> Space:
@@ -88,6 +94,29 @@ def hypothesis_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget |
     """
     *_, largest = growing_space(task, max_rules, budget)
     return largest
+
+
+def listed_space(
+    task: LasTask, max_rules: int = MAX_RULES, budget: Budget | None = None
+) -> Iterator[tuple[list[SpaceRule], int | None]]:
+    """Yield the rules of `hypothesis_space` as they become known, each once, with the horizon so far.
+
+    Where a later rule may equal an earlier one and cost less, all rules come at the end.
+
+    Args:
+        task: the task.
+        max_rules: number of rules at which the space is cut.
+        budget: the space is cut when it expires; None: never.
+    """
+    early = is_monotone(task.bias) and not (task.bias.rules or task.bias.instances)
+    listed: set[SpaceRule] = set()
+    space = Space((), 0)
+    for space in growing_space(task, max_rules, budget):
+        if early:
+            yield [rule for rule in space.rules if rule not in listed], space.horizon
+            listed.update(space.rules)
+    if not early:
+        yield list(space.rules), space.horizon
 
 
 def growing_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget | None = None) -> Iterator[Space]:

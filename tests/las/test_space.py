@@ -1,0 +1,108 @@
+"""``nsl-bench learn --space``: exactly the rules of the definition, up to names of variables."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from nsl_bench.cli.learn import command as learn
+from nsl_bench.errors import UserError
+from nsl_bench.guarded.learning import list_space
+from nsl_bench.las import LasTask, hypothesis_space
+from nsl_bench.las.bias.space import listed_space
+from tests.las import reference_space
+
+COSTS = '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").\n'
+EXAMPLE = "#pos(e@1, {p}, {}, {q(1). r(1,2).}).\n"
+NODES = "n(1..2). q(1). r(1,2).\n"
+TASKS = {
+    "constants": "#modeh(p). #modeb(q(const(n))). #modeb(not q(const(n)))." + COSTS,
+    "variables": "#modeh(p(var(n))). #modeb(q(var(n))). #modeb(r(var(n),var(n))). #maxv(2). #max_body(2)."
+    + COSTS,
+    "comparisons": "#modeh(p). #modeb(r(var(n),var(n))). #modeb(var(n) != var(n)). #maxv(2). #max_body(2)."
+    + COSTS,
+    "recalls": "#modeh(p). #modeb(2, q(var(n)), (positive)). #modeb(1, r(1,var(n)), (positive)). #maxv(2).",
+    "ilasp": "#modeh(p). #modeb(1, q(var(n))). #modeb(1, r(var(n),const(n)), (positive)). #maxv(2).",
+    "bias": "#modeh(p). #modeb(q(var(n))). #modeb(not q(var(n))). #maxv(2)."
+    + COSTS
+    + '#bias(":- in_body(q(X)), in_body(neg(q(Y))), X != Y.").',
+    "lower": "#modeh(p). #modeb(q(const(n))). #modeb(n(var(n)))."
+    + '#bias("penalty(3, head) :- not in_body(n(1)), not some. some :- in_body(q(X)).").',
+    "invention": "#predicate(target, p/1). #predicate(invented, s/1). #modem(2, up(target/1, invented/1)). "
+    "P(X) :- Q(X), up(P, Q).",
+    "whole": "#modeh(p). #modeb(q(const(n))). 1 ~ p :- q(1). 5 ~ p :- q(2). 2 ~ p :- r(1,2), q(1)." + COSTS,
+    "recursive": "#modeh(q(var(n))). #modeb(q(var(n))). #modeb(r(var(n),var(n))). #maxv(2). #max_body(2)."
+    + COSTS,
+}
+
+
+def form(rule: str) -> tuple[str, frozenset[str]]:
+    """A rule up to the names of its variables and the order of its body."""
+    variables = sorted(set(re.findall(r"\bV\d+", rule)))
+    forms = []
+    for names in itertools.permutations(variables):
+        renamed = re.sub(r"\bV\d+", lambda m, names=names: names[variables.index(m.group())], rule)  # type: ignore[misc]
+        head, _, body = renamed.removesuffix(".").partition(":-")
+        literals = re.split(r"[,;]\s*(?![^()]*\))", body.strip()) if body.strip() else []
+        forms.append((head.strip(), frozenset(each.strip() for each in literals)))
+    return min(forms, key=lambda each: (each[0], sorted(each[1])))
+
+
+def useless(rule: str) -> bool:
+    """Whether a body holds the head, or an atom and its negation, so that the rule derives nothing."""
+    head, body = form(rule)
+    return head in body or any(f"not {literal}" in body for literal in body)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_space_is_that_of_the_definition(name: str) -> None:
+    text = NODES + TASKS[name] + EXAMPLE
+    task = LasTask.parse(text)
+    expected: dict[tuple[str, frozenset[str]], int] = {}
+    for rule in reference_space.space(task):
+        if rule.given or not useless(rule.text):
+            key = form(rule.text)
+            expected[key] = min(rule.cost, expected.get(key, rule.cost))
+    listed: list[tuple[int, str]] = []
+    assert list_space(text, listed=listed.extend) is None
+    forms = [form(rule) for _, rule in listed]
+    assert len(set(forms)) == len(forms)
+    assert {form(rule): cost for cost, rule in listed} == expected
+    assert sorted(f"{cost} ~ {rule}" for cost, rule in listed) == sorted(
+        str(hypothesis_space(task)).split("\n")
+    )
+
+
+def test_a_space_is_printed_as_ilasp_does(tmp_path: Path) -> None:
+    path = tmp_path / "task.las"
+    path.write_text(NODES + TASKS["constants"])  # no examples are needed
+    shown = CliRunner().invoke(learn, [str(path), "--space"], catch_exceptions=False).stdout.splitlines()
+    assert shown[:2] == ["1 ~ p.", "2 ~ p :- not q(1)."]
+    assert shown[-1] == f"% {len(shown) - 1} rules"
+    answer = CliRunner().invoke(learn, [str(path), "--space", "--json"], catch_exceptions=False).stdout
+    read = json.loads(answer)
+    assert [f"{each['cost']} ~ {each['rule']}" for each in read["rules"]] == shown[:-1]
+    assert (read["complete"], read["missing_cost"]) == (True, None)
+
+
+def test_a_large_space_says_where_it_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "task.las"
+    path.write_text(NODES + TASKS["constants"])
+    shown = CliRunner().invoke(learn, [str(path), "--space", "--time-limit", "0"], catch_exceptions=False)
+    assert shown.stdout == "1 ~ p.\n% cut after 1 rules; each of the others costs at least 2\n"
+    parts = list(listed_space(LasTask.read(path), max_rules=8))
+    costs = [rule.cost for rules, _ in parts for rule in rules]
+    assert costs == sorted(costs) and len(parts) > 1
+    assert parts[-1][1] is not None and parts[-1][1] > max(costs)
+
+
+def test_a_mode_that_no_rule_can_use_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "task.las"
+    path.write_text("#modeh(p(var(n))).")
+    with pytest.raises(UserError, match=r"line 1, column 1.*type 'n'"):
+        CliRunner().invoke(learn, [str(path), "--space"], catch_exceptions=False)
