@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import errno
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,9 +23,10 @@ from nsl_bench import __version__
 from nsl_bench.errors import Interrupted, UserError, did_you_mean
 from nsl_bench.interrupts import be_patient
 
-__all__ = ["Command", "main", "problems_found", "run"]
+__all__ = ["Command", "command_line", "main", "problems_found", "run"]
 
 GROUP = "nsl_bench.commands"
+_WORDS = "nsl_bench.words"
 
 
 class Command(click.Command):
@@ -61,6 +63,11 @@ class _Commands(click.Group):
             return command
         return None
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words of the command line, which `command_line` gives again."""
+        ctx.meta[_WORDS] = tuple(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a broken pipe to another process is an error, which click would hide."""
         try:
@@ -77,6 +84,11 @@ class _Commands(click.Group):
         if args and not args[0].startswith("-") and args[0] not in known:
             raise UserError(f"Unknown command '{args[0]}'.{did_you_mean(args[0], known)}")
         return super().resolve_command(ctx, args)
+
+
+def command_line() -> str:
+    """The command line as it was given, to be copied into a terminal."""
+    return shlex.join(["nsl-bench", *click.get_current_context().meta[_WORDS]])
 
 
 @cache

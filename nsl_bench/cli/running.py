@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli import Command, command_line
 from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of, whole_numbers
 from nsl_bench.errors import Interrupted, UserError
 
@@ -176,6 +176,7 @@ def command(
     sandbox: no network, and read access only to their own code and installed packages.
     """
     from nsl_bench.api.evaluation import Evaluation, Options
+    from nsl_bench.run.sweep import SchedulerLost
 
     if (executor == "dask") != (scheduler is not None):
         raise UserError("--executor dask and --scheduler ADDRESS must be given together.")
@@ -202,6 +203,8 @@ def command(
             f"Interrupted; {kept} runs are kept in {out} ({kept - before} new); "
             "run the same command again to resume."
         ) from None
+    except SchedulerLost as error:
+        raise UserError(f"{str(error).removesuffix('.')}: {command_line()}") from error
     click.echo(f"{tally}; results in {out}.")
     return tally.exit_code
 

@@ -13,29 +13,37 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
+from nsl_bench.errors import UserError
 from nsl_bench.interrupts import leave_to_parent, starting_processes
 from nsl_bench.run.job import Job
 
 if TYPE_CHECKING:
     from nsl_bench.run.evaluate import Bench, Outcome, Setup
 
-__all__ = ["Groups", "run_in_worker", "side_by_side"]
+__all__ = ["Groups", "check_workers", "identity", "identity_on_worker", "run_on_dask", "side_by_side"]
+
+_MOST_MEMORY = 0.6
+"""Share of a Dask worker's memory above which it forgets the data of earlier runs; Dask stops it at 0.8."""
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-def side_by_side(jobs: Sequence[Job], setup: Setup, processes: int) -> Iterator[Outcome]:
+def side_by_side(
+    jobs: Sequence[Job], setup: Setup, processes: int, begin: Callable[[Job], bool] = lambda job: True
+) -> Iterator[Outcome]:
     """Do jobs in several processes; yields each outcome as soon as it is known.
 
     Args:
         jobs: the jobs.
         setup: setup of the bench in each process.
         processes: number of processes.
+        begin: asked before a job is handed to a process; a job for which it says False is left out.
 
     Raises:
         BrokenProcessPool: a process was killed; outcomes not yet yielded are lost.
@@ -49,7 +57,8 @@ def side_by_side(jobs: Sequence[Job], setup: Setup, processes: int) -> Iterator[
     running: dict[Future[Any], int] = {}
 
     def hand_out(worker: int) -> None:
-        job = left.next_for(worker)
+        todo = iter(partial(left.next_for, worker), None)
+        job = next(filter(begin, todo), None)
         if job is not None:
             running[workers[worker].submit(run_in_worker, job, setup, (os.getpid(), place))] = worker
 
@@ -128,6 +137,66 @@ def run_in_worker(job: Job, setup: Setup, parent: tuple[int, str] | None) -> Out
             _local.bench.fits.start()
     bench: Bench = _local.bench
     return bench.run(job)
+
+
+def run_on_dask(job: Job, setup: Setup, wanted: tuple[str, str]) -> Outcome:
+    """Do a job in a worker of a Dask cluster.
+
+    Args:
+        job: the job.
+        setup: setup of the bench.
+        wanted: `identity` of the process that started the sweep.
+
+    Raises:
+        UserError: this worker has another version of nsl-bench.
+    """
+    import psutil
+    from distributed import get_worker
+
+    worker = get_worker()
+    check_workers({worker.address: identity()}, wanted)
+    limit = worker.memory_manager.memory_limit
+    if limit and psutil.Process().memory_info().rss > _MOST_MEMORY * limit:
+        _local.bench = _local.setup = None  # else Dask would pause the worker, and never go on
+    return run_in_worker(job, setup, None)
+
+
+def identity_on_worker() -> Callable[[], tuple[str, str]]:
+    """`identity` for a worker of any version: a function that is sent as code, not by its name."""
+
+    def found() -> tuple[str, str]:
+        import nsl_bench
+        from nsl_bench.run.job import PROTOCOL
+
+        return nsl_bench.__version__, str(PROTOCOL)
+
+    return found
+
+
+def identity() -> tuple[str, str]:
+    """What a run depends on besides its job: the versions of nsl-bench and of its protocol."""
+    return identity_on_worker()()
+
+
+def check_workers(found: Mapping[str, Any], wanted: tuple[str, str] | None = None) -> None:
+    """Check the versions of nsl-bench on workers.
+
+    Args:
+        found: what `identity` gave, or the exception that it raised, by the worker's address.
+        wanted: what it must be; by default that of this process.
+
+    Raises:
+        UserError: a worker has another version.
+    """
+    version, protocol = wanted or identity()
+    for address, one in found.items():
+        if isinstance(one, Exception):
+            raise UserError(f"The Dask worker {address} cannot import nsl-bench {version}: {one}.")
+        if tuple(one) != (version, protocol):
+            raise UserError(
+                f"The Dask worker {address} has nsl-bench {one[0]} (protocol {one[1]}), but this sweep is of "
+                f"{version} (protocol {protocol}); install the same version there, and restart the worker."
+            )
 
 
 def _keep_worker() -> None:

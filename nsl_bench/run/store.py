@@ -17,6 +17,7 @@ record of a key counts.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -181,6 +182,38 @@ class Store:
     def statuses(self) -> dict[str, str]:
         """The status of the last run of each key."""
         return {record.key: record.status for record in self}
+
+    def end(self) -> tuple[int, int]:
+        """Where the next record will be written: file and offset."""
+        try:
+            status = self.records_file.stat()
+        except OSError:
+            return 0, 0
+        return status.st_ino, status.st_size
+
+    def since(self, end: tuple[int, int]) -> tuple[dict[str, str], bool, tuple[int, int]]:
+        """The statuses of runs recorded since an earlier `end`, by key.
+
+        Returns:
+            The statuses, whether they are those of the new records only (after a compaction, they are those
+            of all), and the present end.
+        """
+        file, begin = end
+        now, size = self.end()
+        if now == file and size == begin:
+            return {}, True, end
+        if file and (now != file or size < begin):
+            return dict(self.statuses()), False, (now, size)
+        with self.records_file.open("rb") as opened:
+            opened.seek(begin)
+            text = opened.read(size - begin)
+        whole = text[: text.rfind(b"\n") + 1]  # another process may be writing the last line
+        found: dict[str, str] = {}
+        for line in whole.splitlines():
+            with contextlib.suppress(ValueError):
+                record = Record.from_json(line)
+                found[record.key] = record.status
+        return found, True, (now, begin + len(whole))
 
     def done(self) -> set[str]:
         """The keys of successful runs."""

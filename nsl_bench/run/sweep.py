@@ -2,7 +2,8 @@
 
 An *executor* does the runs: this process, processes of this machine, or a Dask cluster. The result of a run
 depends only on its job, so it is the same everywhere. Only this process writes results. Runs of killed
-workers are repeated.
+workers are repeated. Several sweeps can share a results folder: each does the runs that no other does
+(`nsl_bench.run.claims`).
 """
 
 from __future__ import annotations
@@ -10,34 +11,55 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from multiprocessing import resource_tracker
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from nsl_bench.errors import UserError
-from nsl_bench.interrupts import patient, starting_processes
+from nsl_bench.interrupts import patient
+from nsl_bench.run.claims import Turns
 from nsl_bench.run.fits import in_order
 from nsl_bench.run.job import Job
-from nsl_bench.run.processes import run_in_worker, side_by_side
+from nsl_bench.run.processes import check_workers, identity, identity_on_worker, run_on_dask, side_by_side
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
 if TYPE_CHECKING:
-    from nsl_bench.run.evaluate import Bench, Outcome
+    from nsl_bench.run.evaluate import Bench, Outcome, Setup
 
-__all__ = ["EXECUTORS", "Executor", "Rerun", "Tally", "keep", "sweep", "to_do"]
+__all__ = ["EXECUTORS", "Executor", "Rerun", "SchedulerLost", "Tally", "keep", "sweep", "to_do"]
 
 Rerun = Literal["missing", "failed", "all"]
 """Which jobs are done: those without a record, also those whose last record is a failure, or all."""
 
 _DASK_SECONDS = 20.0
+"""How long to wait for a scheduler's first answer, and until a run that does not end is asked about."""
+
+_CLOSE_SECONDS = 5.0
+
+_AHEAD = 2
+"""Runs handed out for each thread of a Dask cluster, so that none waits for the next."""
 
 _WELL = {"ok", "not_applicable"}
 """Statuses of runs that did not fail."""
 
 _MOST_DEATHS = 3
 """How often in a row workers may die before any run ends."""
+
+_WAIT_SECONDS = 0.5
+"""How often a sweep that waits for others looks whether their runs ended."""
+
+
+class SchedulerLost(UserError):
+    """The scheduler of a Dask cluster ended during a sweep. Its text says how to go on."""
+
+    def __init__(self, scheduler: str) -> None:
+        super().__init__(
+            f"The Dask scheduler {scheduler} ended or cannot be reached any more; the runs that are done are "
+            "kept. Start it again, and resume with the same command."
+        )
 
 
 @dataclass(frozen=True)
@@ -85,16 +107,20 @@ class Tally:
         done: runs that succeeded now, or that do not apply to their learner.
         failed: runs that failed now.
         before: runs that had succeeded before.
-        failed_before: runs that had failed before and were not repeated.
+        failed_before: runs that had failed before, or failed in another sweep, and were not repeated.
+        elsewhere: runs that another sweep on the same folder did meanwhile.
     """
 
     done: int
     failed: int
     before: int
     failed_before: int
+    elsewhere: int = 0
 
     def __str__(self) -> str:
         said = f"{self.done} runs done, {self.failed} failed, {self.before} already done"
+        if self.elsewhere:
+            said += f", {self.elsewhere} done by another sweep"
         if self.failed_before:
             said += f", {self.failed_before} had failed before (--rerun failed repeats them)"
         return said
@@ -109,6 +135,11 @@ class Tally:
         return 1 if self.failed or self.failed_before else 0
 
 
+def _is_repeated(status: str, rerun: Rerun) -> bool:
+    """Whether a run with a record of some status is to be done."""
+    return rerun == "all" or (rerun == "failed" and status not in _WELL)
+
+
 def to_do(jobs: Sequence[Job], statuses: Mapping[str, str], rerun: Rerun) -> list[Job]:
     """The jobs to do, given those that have a record.
 
@@ -117,9 +148,8 @@ def to_do(jobs: Sequence[Job], statuses: Mapping[str, str], rerun: Rerun) -> lis
         statuses: status of the last run of each key.
         rerun: which jobs that have a record to repeat.
     """
-    known = {} if rerun == "all" else statuses
-    skipped = _WELL if rerun == "failed" else set(known.values())
-    return [job for job in jobs if known.get(job.key()) not in skipped]
+    known = ((job, statuses.get(job.key())) for job in jobs)
+    return [job for job, status in known if status is None or _is_repeated(status, rerun)]
 
 
 def sweep(
@@ -150,36 +180,88 @@ def sweep(
     from tqdm.auto import tqdm
 
     executor = executor or Executor()
-    statuses = {} if rerun == "all" else store.statuses()
-    missing = {job.key(): job for job in in_order(to_do(jobs, statuses, rerun))}
-    kept = [statuses[key] for key in {job.key() for job in jobs} - missing.keys()]
-    well = sum(status in _WELL for status in kept)
-    before_now = well, len(kept) - well
-    total, failed, deaths = len(missing), 0, 0
     visible = sys.stderr.isatty() or "ipykernel" in sys.modules
-    show = tqdm(total=total, unit="run", disable=not visible, dynamic_ncols=True)
-    with patient(), show as bar:
-        while missing:
-            before = len(missing)
+    with patient(), Turns(store, lambda status: _is_repeated(status, rerun)) as turns:
+        statuses = {} if rerun == "all" else store.statuses()
+        missing = {job.key(): job for job in in_order(to_do(jobs, statuses, rerun))}
+        kept = [statuses[key] for key in {job.key() for job in jobs} - missing.keys()]
+        before = sum(status in _WELL for status in kept)
+        with tqdm(total=len(missing), unit="run", disable=not visible, dynamic_ncols=True) as bar:
+            doing = _Doing(missing, store, turns, bar, on_failure, heard)
+            doing.all(bench, executor)
+    failed_before = len(kept) - before + doing.failed_elsewhere
+    return Tally(doing.done, doing.failed, before, failed_before, doing.elsewhere)
+
+
+class _Doing:
+    """The runs of a sweep that are yet to be done, and what became of the others."""
+
+    def __init__(
+        self,
+        missing: dict[str, Job],
+        store: Store,
+        turns: Turns,
+        bar: Any,
+        on_failure: Callable[[Record], None],
+        heard: Callable[[Record, int, int], None],
+    ) -> None:
+        self.missing, self._store, self._turns, self._bar = missing, store, turns, bar
+        self._on_failure, self._heard = on_failure, heard
+        self._total = len(missing)
+        self.done = self.failed = self.elsewhere = self.failed_elsewhere = 0
+
+    def all(self, bench: Bench, executor: Executor) -> None:
+        """Do them, those excepted that other sweeps do; return when all are done."""
+        deaths, told = 0, False
+        while self.missing:
+            before = len(self.missing)
             try:
-                for outcome in _outcomes(list(missing.values()), bench, executor):
-                    keep(store, outcome)
-                    del missing[outcome.record.job.key()]
-                    if outcome.record.status not in _WELL:
-                        failed += 1
-                        on_failure(outcome.record)
-                    heard(outcome.record, total - len(missing), total)
-                    bar.set_postfix_str(f"{failed} failed, {outcome.record.job}", refresh=False)
-                    bar.update()
+                for outcome in _outcomes(list(self.missing.values()), bench, executor, self._turns.begin):
+                    self._keep(outcome)
             except _deaths() as error:
-                deaths = 0 if len(missing) < before else deaths + 1
+                self._turns.drop()
+                deaths = 0 if len(self.missing) < before else deaths + 1
                 if deaths >= _MOST_DEATHS:
-                    fewer = f", or use fewer than {executor.jobs} parallel runs (--jobs)"
+                    fewer = (
+                        ""
+                        if executor.scheduler
+                        else f", or use fewer than {executor.jobs} parallel runs (--jobs)"
+                    )
                     raise UserError(
-                        f"Worker processes were killed repeatedly; {len(missing)} runs are missing "
+                        f"Worker processes were killed repeatedly; {len(self.missing)} runs are missing "
                         f"({type(error).__name__}). Check their memory{'' if executor.scheduler else fewer}."
                     ) from error
-    return Tally(total - failed, failed, *before_now)
+                continue
+            self._count_others()
+            if self.missing and not told:
+                told = True
+                waiting = f"{len(self.missing)} runs are in progress in another sweep; waiting for them."
+                print(f"{self._store.folder}: {waiting}", file=sys.stderr)
+            while self.missing and not any(map(self._turns.is_free, self.missing.values())):
+                time.sleep(_WAIT_SECONDS)
+                self._count_others()
+
+    def _keep(self, outcome: Outcome) -> None:
+        record = outcome.record
+        keep(self._store, outcome)
+        self._turns.end(record.key)
+        del self.missing[record.key]
+        if record.status in _WELL:
+            self.done += 1
+        else:
+            self.failed += 1
+            self._on_failure(record)
+        self._heard(record, self._total - len(self.missing), self._total)
+        self._bar.set_postfix_str(f"{self.failed} failed, {record.job}", refresh=False)
+        self._bar.update()
+
+    def _count_others(self) -> None:
+        """Take note of the runs that other sweeps did meanwhile."""
+        for key, status in self._turns.done_elsewhere().items():
+            if self.missing.pop(key, None) is not None:
+                self.elsewhere += status in _WELL
+                self.failed_elsewhere += status not in _WELL
+                self._bar.update()
 
 
 def keep(store: Store, outcome: Outcome) -> None:
@@ -194,25 +276,78 @@ def keep(store: Store, outcome: Outcome) -> None:
     store.add(record)
 
 
-def _outcomes(jobs: Sequence[Job], bench: Bench, executor: Executor) -> Iterator[Outcome]:
+def _outcomes(
+    jobs: Sequence[Job], bench: Bench, executor: Executor, begin: Callable[[Job], bool]
+) -> Iterator[Outcome]:
+    """Do jobs where an executor says; those that `begin` refuses when their turn comes are left out."""
     if executor.scheduler is None and min(executor.jobs, len(jobs)) == 1:
         bench.fits.start()
         try:
-            yield from map(bench.run, jobs)
+            yield from map(bench.run, filter(begin, jobs))
         finally:
             bench.fits.release()
         return
     if executor.scheduler is None:
-        yield from side_by_side(jobs, bench.setup, executor.jobs)
+        yield from side_by_side(jobs, bench.setup, executor.jobs, begin)
         return
-    import joblib
+    yield from _on_dask(jobs, bench.setup, executor.scheduler, begin)
 
-    with _client(executor.scheduler) as client, joblib.parallel_config("dask", client=client, n_jobs=-1):
-        # One job a batch and results as they come: what is known is on the disk at once.
-        parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        with starting_processes(resource_tracker):
-            outcomes = parallel(joblib.delayed(run_in_worker)(job, bench.setup, None) for job in jobs)
-        yield from outcomes
+
+def _on_dask(
+    jobs: Sequence[Job], setup: Setup, scheduler: str, begin: Callable[[Job], bool]
+) -> Iterator[Outcome]:
+    """Do jobs on a Dask cluster; yields each outcome as soon as it is known.
+
+    Raises:
+        SchedulerLost: the scheduler ended.
+        UserError: it cannot be reached, or a worker has another version of nsl-bench.
+    """
+    client = _client(scheduler)
+    from distributed import CancelledError
+
+    left, running = filter(begin, jobs), set[Any]()
+    try:
+        check_workers(client.run(identity_on_worker(), on_error="return"))
+        while True:
+            ahead = _AHEAD * max(1, sum(client.nthreads().values()))
+            for job in islice(left, max(0, ahead - len(running))):
+                running.add(client.submit(run_on_dask, job, setup, identity(), pure=False))
+            if not running:
+                return
+            for future in _next_of(running, client):
+                running.remove(future)
+                yield future.result()
+    except CancelledError as error:
+        raise SchedulerLost(scheduler) from error
+    except OSError as error:
+        if client.status == "running":
+            raise
+        raise SchedulerLost(scheduler) from error
+    finally:
+        client.close(timeout=_CLOSE_SECONDS)
+
+
+def _next_of(running: set[Any], client: Any) -> set[Any]:
+    """The futures that are done, once there are any; says why there are none for long."""
+    from distributed import wait as untyped
+
+    wait: Any = untyped
+    told = False
+    while True:
+        try:
+            with client.as_current():
+                found = wait(running, timeout=_DASK_SECONDS, return_when="FIRST_COMPLETED")
+            return set(found.done)
+        except TimeoutError:
+            states = [one["status"] for one in client.scheduler_info(n_workers=-1)["workers"].values()]
+            if "running" not in states and not told:
+                told = True
+                why = (
+                    f"All {len(states)} Dask workers are paused for want of memory"
+                    if states
+                    else "No Dask worker is there"
+                )
+                print(f"{why}; waiting.", file=sys.stderr)
 
 
 def _client(scheduler: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,7 +18,9 @@ import pytest
 from click.testing import CliRunner
 
 from nsl_bench.cli import GROUP, Command, main, run
+from nsl_bench.errors import UserError
 from nsl_bench.run.store import Store
+from nsl_bench.run.sweep import SchedulerLost
 
 COMMANDS = sorted(point.name for point in entry_points(group=GROUP))
 
@@ -111,6 +114,21 @@ def test_a_pipe_to_another_process_that_breaks_is_an_error(
     with pytest.raises(RuntimeError, match="ended unexpectedly") as caught:
         run(["list"])
     assert caught.value.__cause__ is error
+
+
+def test_the_command_that_goes_on_after_a_scheduler_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*words: object, **named: object) -> None:
+        raise SchedulerLost("tcp://h:1")
+
+    monkeypatch.setattr("nsl_bench.api.evaluation.sweep", lost)
+    out = str(tmp_path / "my results")
+    words = ["run", "sudoku_4x4", "--track", "symbolic", "--learner", "majority", "--out", out]
+    words += ["--executor", "dask", "--scheduler", "tcp://h:1"]
+    done = CliRunner().invoke(main, words, standalone_mode=False)
+    line = f"resume with the same command: {shlex.join(['nsl-bench', *words])}"
+    assert isinstance(done.exception, UserError) and str(done.exception).endswith(line)
 
 
 def test_a_run_is_reported_and_resumed(tmp_path: Path) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import re
+import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,13 +18,15 @@ from typing import Any
 
 import pytest
 
+from nsl_bench.errors import UserError
 from nsl_bench.isolation.limits import Limits
+from nsl_bench.run.claims import Claims
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
-from nsl_bench.run.processes import Groups
+from nsl_bench.run.processes import Groups, identity, run_on_dask
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
-from nsl_bench.run.sweep import Executor, Tally, sweep
+from nsl_bench.run.sweep import Executor, SchedulerLost, Tally, sweep
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
 
@@ -57,7 +63,8 @@ def same(record: Record) -> tuple[Any, ...]:
         for name, value in record.metrics.items()
         if name != "peak_memory" and not name.endswith("_time")
     }
-    return record.key, record.status, numbers, record.hypothesis, record.content_hash
+    apart = record.environment["isolation"]
+    return record.key, record.status, numbers, record.hypothesis, record.content_hash, apart
 
 
 def test_every_executor_gives_the_same(cluster: Any, tmp_path: Path) -> None:
@@ -76,10 +83,33 @@ def test_every_executor_gives_the_same(cluster: Any, tmp_path: Path) -> None:
         tally = sweep(jobs, store, Bench("cpu", limits=limits), executor=executor)
         assert tally == Tally(6, 0, 0, 0)
         assert sweep(jobs, store, Bench("cpu", limits=limits), executor=executor).before == 6
-        found[name] = {key: same(record) for key, record in store.latest().items()}
-        for key in found[name]:
-            assert len(store.predictions(key)) == 2000
+        records = store.latest()
+        answers = {key: store.predictions(key) for key in records}
+        assert all(len(table) == 2000 for table in answers.values())
+        found[name] = {key: (*same(records[key]), answers[key].to_csv()) for key in records}
     assert found["here"] == found["processes"] == found["dask"]
+
+
+@pytest.mark.parametrize("where", ["here", "processes", "dask"])
+def test_what_another_sweep_does_is_left_to_it_until_it_gives_up(
+    where: str, cluster: Any, tmp_path: Path
+) -> None:
+    address = cluster.scheduler_address
+    executor = {"here": Executor(), "processes": Executor(2), "dask": Executor(2, address)}[where]
+    jobs = plan("sudoku_4x4", ["majority"], symbolic=True, repeats=range(1, 5))
+    store, other = Store(tmp_path), Claims(tmp_path)
+    assert other.take(jobs[0].key())
+    tallies: list[Tally] = []
+    work = threading.Thread(target=lambda: tallies.append(sweep(jobs, store, Bench(), executor=executor)))
+    work.start()
+    deadline = time.monotonic() + 120
+    while len(store.statuses()) < 3:
+        assert time.monotonic() < deadline and work.is_alive()
+        time.sleep(0.05)
+    assert jobs[0].key() not in store.statuses()
+    other.close()
+    work.join(120)
+    assert tallies == [Tally(4, 0, 0, 0)] and len(list(store)) == 4
 
 
 def test_a_process_keeps_to_runs_that_share_their_data() -> None:
@@ -133,9 +163,78 @@ def test_a_dask_worker_dies(cluster: Any, tmp_path: Path) -> None:
     assert len(records) == len({record.key for record in records}) == 10
 
 
-def test_an_executor_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nsl_bench.errors import UserError
+def dask(*words: str, folder: Path) -> subprocess.Popen[bytes]:
+    """A scheduler or a worker as a user starts it."""
+    with (folder / "dask.txt").open("ab") as log:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{words[0]}", *words[1:], "--no-dashboard"]
+        return subprocess.Popen(command, stderr=log, stdout=log, start_new_session=True)
 
+
+def test_a_scheduler_dies(tmp_path: Path) -> None:
+    """One sentence, and the same sweep goes on with another scheduler."""
+    pytest.importorskip("distributed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"tcp://127.0.0.1:{port}"
+    (tmp_path / "mine.py").write_text(LEARNER.format(here=str(tmp_path)))
+    jobs = plan("sudoku_4x4", [f"{tmp_path}/mine.py:Gated"], symbolic=True, repeats=range(1, 8))
+    bench, store = (
+        Bench("cpu", limits=Limits(time=600, write=(tmp_path,), read=(tmp_path,))),
+        Store(tmp_path / "r"),
+    )
+    scheduler = ["scheduler", "--host", "127.0.0.1", "--port", str(port)]
+    running = [dask(*scheduler, folder=tmp_path), dask("worker", address, "--nthreads", "1", folder=tmp_path)]
+    try:
+        heard = lambda record, done, total: done == 3 and running[0].kill()  # noqa: E731
+        with pytest.raises(SchedulerLost, match=r"ended or cannot be reached any more; .* same command\.$"):
+            sweep(jobs, store, bench, executor=Executor(1, address), heard=heard)
+        kept = len(store.done())
+        assert 3 <= kept < 7
+        (tmp_path / "gate").touch()
+        running[0].wait()
+        running += [
+            dask(*scheduler, folder=tmp_path),
+            dask("worker", address, "--nthreads", "1", folder=tmp_path),
+        ]
+        tally = sweep(jobs, store, bench, executor=Executor(1, address))
+        print(f"Dask scheduler killed: {kept} of 7 runs kept; {tally}")
+        assert tally == Tally(7 - kept, 0, kept, 0) and len(list(store)) == 7
+    finally:
+        for process in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, 9)
+            process.wait()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [("nsl_bench", "__version__"), ("nsl_bench.run.job", "PROTOCOL")]
+)
+def test_a_worker_of_another_version(module: str, name: str, cluster: Any, tmp_path: Path) -> None:
+    from distributed import Client
+
+    def becomes(value: Any) -> Any:
+        known = importlib.import_module(module)
+        before = getattr(known, name)
+        setattr(known, name, value)
+        return before
+
+    jobs = plan("sudoku_4x4", ["majority"], symbolic=True)
+    with Client(cluster.scheduler_address, set_as_default=False) as client:
+        one = next(iter(client.nthreads()))
+        before = client.run(becomes, 99, workers=[one])[one]
+        try:
+            with pytest.raises(
+                UserError, match=f"{one} has nsl-bench .*99.* this sweep is of .* restart the worker"
+            ):
+                sweep(jobs, Store(tmp_path), Bench(), executor=Executor(2, cluster.scheduler_address))
+            with pytest.raises(UserError, match="restart the worker"):  # one that joins later
+                client.submit(run_on_dask, jobs[0], Bench().setup, identity(), workers=[one]).result()
+        finally:
+            client.run(becomes, before, workers=[one])
+
+
+def test_an_executor_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("nsl_bench.run.sweep._DASK_SECONDS", 1)
     jobs = plan("sudoku_4x4", ["majority"], symbolic=True)

@@ -129,6 +129,14 @@ class Sweep:
             time.sleep(0.05)
 
 
+def words_of(process: psutil.Process) -> list[str]:
+    """The command line of a process; none if it ended meanwhile."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
 Make = Callable[..., Sweep]
 
 
@@ -161,7 +169,7 @@ def test_workers_are_killed(sweep: Make, runs: int) -> None:
     one = sweep(runs, 2)
     process = one.start()
     family = psutil.Process(process.pid).children(recursive=True)
-    workers = [child for child in family if any("LokyProcess" in word for word in child.cmdline())]
+    workers = [child for child in family if any("LokyProcess" in word for word in words_of(child))]
     assert len(workers) >= 2
     for worker in workers:
         worker.kill()
@@ -177,7 +185,7 @@ def test_the_process_that_starts_learners_is_killed(sweep: Make) -> None:
     process = one.start()
     family = psutil.Process(process.pid).children(recursive=True)
     starters = [
-        c for c in family if "nsl_bench.isolation.fork_server_process" in c.cmdline() and c.ppid() != 1
+        c for c in family if "nsl_bench.isolation.fork_server_process" in words_of(c) and c.ppid() != 1
     ]
     assert starters
     for starter in starters:

@@ -1,0 +1,181 @@
+"""Which sweep does a run, where several work on one results folder.
+
+A *claim* is a lock of the system on one byte of the file ``.runs.lock``; its place follows the run's key. It
+ends with the process that holds it, however that ends, on another host of a shared file system, too. So no
+claim outlives its sweep, and no clock decides whether one is old.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nsl_bench.errors import UserError
+from nsl_bench.run.job import Job
+from nsl_bench.run.store import Store
+
+__all__ = ["Claims", "Turns"]
+
+_FILE = ".runs.lock"
+_DIGITS = 15
+"""Hexadecimal digits of a key that give the place of its byte; a file has 2 ** 63 places."""
+
+_HELD = {errno.EACCES, errno.EAGAIN}
+"""Errors that say that another process holds a lock."""
+
+
+@dataclass
+class _Open:
+    """A file of locks that this process has open.
+
+    It is opened once: closing any descriptor of a file ends all locks that the process has on it.
+    """
+
+    descriptor: int
+    users: int = 0
+    keys: set[str] = field(default_factory=set)
+
+
+_guard = threading.Lock()
+_opened: dict[tuple[int, int], _Open] = {}
+"""By device and inode."""
+
+
+class Claims:
+    """The claims of one sweep on the runs of a results folder.
+
+    Args:
+        folder: the results folder.
+
+    Raises:
+        UserError: the folder cannot be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._mine: set[str] = set()
+        path = folder / _FILE
+        try:
+            with _guard:
+                path.touch()
+                self._place = (path.stat().st_dev, path.stat().st_ino)
+                if self._place not in _opened:
+                    _opened[self._place] = _Open(os.open(path, os.O_RDWR))
+                self._file = _opened[self._place]
+                self._file.users += 1
+        except OSError as error:
+            raise UserError(f"{path} cannot be written: {error.strerror}.") from error
+
+    def take(self, key: str) -> bool:
+        """Claim a run; False if it is claimed already."""
+        with _guard:
+            if key in self._file.keys or not self._lock(key):
+                return False
+            self._file.keys.add(key)
+            self._mine.add(key)
+            return True
+
+    def free(self, key: str) -> None:
+        """Give up a claim."""
+        with _guard:
+            self._free(key)
+
+    def _free(self, key: str) -> None:
+        self._mine.discard(key)
+        self._file.keys.discard(key)
+        if sys.platform != "win32":
+            import fcntl
+
+            with contextlib.suppress(OSError):
+                fcntl.lockf(self._file.descriptor, fcntl.LOCK_UN, 1, int(key[:_DIGITS], 16))
+
+    def free_all(self) -> None:
+        """Give up all claims."""
+        with _guard:
+            for key in list(self._mine):
+                self._free(key)
+
+    def close(self) -> None:
+        """Give up all claims, and the file."""
+        self.free_all()
+        with _guard:
+            self._file.users -= 1
+            if not self._file.users:
+                os.close(_opened.pop(self._place).descriptor)
+
+    def _lock(self, key: str) -> bool:
+        """Lock a run's byte; True on systems and file systems that have no such locks."""
+        if sys.platform == "win32":
+            return True
+        import fcntl
+
+        try:
+            fcntl.lockf(self._file.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(key[:_DIGITS], 16))
+        except OSError as error:
+            return error.errno not in _HELD
+        return True
+
+
+class Turns:
+    """The runs that a sweep may start: those that no other sweep does, or did since this one began.
+
+    Args:
+        store: the results folder.
+        again: whether a run that has a record with a status is to be repeated.
+
+    Raises:
+        UserError: the folder cannot be written.
+    """
+
+    def __init__(self, store: Store, again: Callable[[str], bool]) -> None:
+        self._store, self._again = store, again
+        self._claims = Claims(store.folder)
+        store.records_file.touch()
+        self._end = store.end()
+        self._own: set[str] = set()
+        self._known: dict[str, str] = {}
+
+    def __enter__(self) -> Turns:
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        self._claims.close()
+
+    def begin(self, job: Job) -> bool:
+        """Claim a run, unless another sweep does it, or did it."""
+        key = job.key()
+        if not self._claims.take(key):
+            return False
+        if key in self.done_elsewhere():  # looked up only now that no other sweep can begin it
+            self._claims.free(key)
+            return False
+        return True
+
+    def end(self, key: str) -> None:
+        """Give up a run whose record is written."""
+        self._own.add(key)
+        self._claims.free(key)
+
+    def drop(self) -> None:
+        """Give up the runs that did not end."""
+        self._claims.free_all()
+
+    def is_free(self, job: Job) -> bool:
+        """Whether no other sweep does a run at this moment."""
+        free = self._claims.take(job.key())
+        if free:
+            self._claims.free(job.key())
+        return free
+
+    def done_elsewhere(self) -> dict[str, str]:
+        """The statuses of runs that other sweeps did since this one began, by key."""
+        found, appended, self._end = self._store.since(self._end)
+        for key, status in found.items():
+            if key not in self._own and (appended or not self._again(status)):
+                self._known[key] = status
+        return self._known
