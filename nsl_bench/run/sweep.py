@@ -342,12 +342,8 @@ def _next_of(running: set[Any], client: Any) -> set[Any]:
             states = [one["status"] for one in client.scheduler_info(n_workers=-1)["workers"].values()]
             if "running" not in states and not told:
                 told = True
-                why = (
-                    f"All {len(states)} Dask workers are paused for want of memory"
-                    if states
-                    else "No Dask worker is there"
-                )
-                print(f"{why}; waiting.", file=sys.stderr)
+                paused = f"All {len(states)} Dask workers are paused, because their memory is nearly full"
+                print(f"{paused if states else 'The Dask cluster has no workers'}; waiting.", file=sys.stderr)
 
 
 def _client(scheduler: str) -> Any:
