@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nsl_bench.asp.dependencies import strong_components
+
+if TYPE_CHECKING:
+    from clingo import Control, Symbol
 
 __all__ = ["GroundProgram", "GroundRule", "WeightRule"]
 
@@ -80,20 +83,51 @@ def _carry_on() -> None:
 
 @dataclass
 class GroundProgram:
-    """Collects ground rules; register it by ``control.register_observer``.
+    """Collects ground rules; register it by ``control.register_observer`` and ground by `ground`.
 
     Attributes:
         most: most rules; more are a `MemoryError`, which ends grounding.
-        check: is called now and then, and may raise what ends grounding.
         keep: whether rules are kept at all.
         rules: in the order in which clingo made them.
     """
 
     most: int | None = None
-    check: Callable[[], None] = _carry_on
     keep: bool = True
     rules: list[GroundRule | WeightRule] = field(default_factory=list)
     _seen: int = 0
+    _check: Callable[[], None] = _carry_on
+    _raised: BaseException | None = None
+
+    def ground(
+        self,
+        control: Control,
+        check: Callable[[], None] = _carry_on,
+        parts: Sequence[tuple[str, Sequence[Symbol]]] = (("base", ()),),
+    ) -> None:
+        """Ground parts of a control that this observes.
+
+        Clingo hands over rules while it searches or takes in rules of its backend as well, and makes a
+        RuntimeError of what an observer raises there. So nothing is checked outside of this method, and what
+        ends it comes out as it was raised.
+
+        Args:
+            control: the control.
+            check: is called now and then, and may raise what ends grounding.
+            parts: what to ground.
+
+        Raises:
+            MemoryError: there are more rules than `most`.
+            RuntimeError: clingo cannot ground it.
+        """
+        self._check, self._raised = check, None
+        try:
+            control.ground(parts)
+        except BaseException as error:
+            if self._raised is None or error is self._raised:
+                raise
+            raise self._raised from None
+        finally:
+            self._check = _carry_on
 
     def rule(self, choice: bool, head: Sequence[int], body: Sequence[int]) -> None:
         """Takes a rule in."""
@@ -115,11 +149,15 @@ class GroundProgram:
             self.rules.append(WeightRule(first, lower_bound, literals, others, choice))
 
     def _count(self) -> None:
-        if self._seen % _EVERY == 0:
-            self.check()
         self._seen += 1
-        if self.most is not None and self._seen > self.most:
-            raise MemoryError("too many ground rules")
+        try:
+            if self._seen % _EVERY == 1:
+                self._check()
+            if self.most is not None and self._seen > self.most:
+                raise MemoryError("too many ground rules")
+        except BaseException as error:
+            self._raised = error
+            raise
 
     @property
     def open(self) -> str:

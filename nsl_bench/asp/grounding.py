@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from nsl_bench.asp.ground_program import GroundProgram
 from nsl_bench.asp.parsing import grounding_message
 from nsl_bench.errors import UserError
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from clingo import Control
     from clingo.ast import AST
 
-    from nsl_bench.asp.ground_program import GroundProgram
     from nsl_bench.asp.program import Program
 
 __all__ = ["check_safety", "grounded"]
@@ -25,6 +25,7 @@ def grounded(
     *,
     arguments: Sequence[str] = (),
     observer: GroundProgram | None = None,
+    check: Callable[[], None] | None = None,
 ) -> Control:
     """A clingo control that has grounded a program.
 
@@ -34,6 +35,7 @@ def grounded(
         text: further statements.
         arguments: clingo's options.
         observer: collects the ground rules.
+        check: is called now and then, and may raise what ends grounding.
 
     Raises:
         UserError: a variable is unsafe, or clingo cannot ground it for another reason.
@@ -46,14 +48,15 @@ def grounded(
     control = Control(
         ["--warn=none", *arguments], logger=lambda _, message: messages.append(message), message_limit=5
     )
-    if observer is not None:
-        control.register_observer(observer)  # type: ignore[arg-type]
+    watching = observer or GroundProgram(keep=False)
+    if observer is not None or check is not None:
+        control.register_observer(watching)  # type: ignore[arg-type]
     try:
         with ProgramBuilder(control) as builder:
             for node in nodes:
                 builder.add(node)
         control.add("base", [], text)
-        control.ground([("base", [])])
+        watching.ground(control, check or (lambda: None))
     except RuntimeError:
         raise UserError(f"{what} cannot be grounded: {grounding_message(messages)}.") from None
     return control

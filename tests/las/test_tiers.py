@@ -91,10 +91,23 @@ def test_out_of_time_is_the_best_so_far_with_a_bound(tier: Tier) -> None:
 @pytest.mark.parametrize("budget", [Budget(deadline=0.0), Budget(interrupted=True), Budget(memory=0)])
 def test_grounding_is_ended_from_within(budget: Budget) -> None:
     control = Control()
-    control.register_observer(GroundProgram(check=budget.check, keep=False))
+    program = GroundProgram(keep=False)
+    control.register_observer(program)
     control.add("p(1..100). q(X,Y) :- p(X), p(Y).")
     with pytest.raises(Expired):
-        control.ground()
+        program.ground(control, budget.check)
+
+
+def test_nothing_is_checked_but_while_grounding() -> None:
+    control, program, checks = Control(), GroundProgram(keep=False), iter([None])
+    control.register_observer(program)
+    control.add("{p}.")
+    program.ground(control, lambda: next(checks))
+    for _ in range(2):
+        with control.backend() as backend:
+            for _ in range(1000):
+                backend.add_rule([backend.add_atom()], [])
+        assert control.solve().satisfiable
 
 
 def test_a_score_may_come_a_little_late_but_not_for_ever() -> None:

@@ -69,8 +69,8 @@ class _Definitions(GroundProgram):
     A program may have hundreds of thousands of rules, most with one atom as their body.
     """
 
-    def __init__(self, most: int, check: Callable[[], None]) -> None:
-        super().__init__(most, check, keep=False)
+    def __init__(self, most: int) -> None:
+        super().__init__(most, keep=False)
         self._by_head: dict[int, _Definition] = {}
 
     def rule(self, choice: bool, head: Sequence[int], body: Sequence[int]) -> None:
@@ -150,8 +150,8 @@ class GroundBias:
         self._n_facts = len(facts)
         nodes = [*bias.program.nodes, *atoms_as_rules(facts), *atoms_as_rules(choices, choice=True)]
         most = _MOST_GROUND_RULES if choices else MOST_GROUND_RULES
-        program = _Definitions(most, check or _carry_on)
-        control = grounded("#bias", nodes, observer=program)
+        program = _Definitions(most)
+        control = grounded("#bias", nodes, observer=program, check=check)
         atoms = control.symbolic_atoms
         self.choices = [_number(atoms, symbol) for symbol in choices]
         self._penalties = [(atom.literal, atom.symbol) for atom in atoms.by_signature("penalty", 2)]
@@ -358,10 +358,6 @@ class Pricing:
         for row, body in zip(self._rows[self._n_heads :], bodies, strict=True):
             held[row] |= body
         return self._ground.costs(held)
-
-
-def _carry_on() -> None:
-    """Sets no limit."""
 
 
 def _number(atoms: SymbolicAtoms, symbol: Symbol) -> int:

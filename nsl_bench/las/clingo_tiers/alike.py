@@ -114,9 +114,10 @@ class _Split:
         replicas = replicate(self._fixed, contexts)  # of all: each key lists the same predicates
         for chunk in _chunks(contexts):
             control = Control(["--warn=none"])
-            control.register_observer(GroundProgram(check=budget.check, keep=False))  # type: ignore[arg-type]
+            watching = GroundProgram(keep=False)
+            control.register_observer(watching)  # type: ignore[arg-type]
             control.add(_joint(replicas, chunk))
-            control.ground()
+            watching.ground(control, budget.check)
             held = self._held(control, replicas)
             for number, context in enumerate(chunk):
                 given = [text for text in context if _signature(text) in self._open]

@@ -174,9 +174,8 @@ class Encoding:
 
     def _ground(self, parts: Sequence[tuple[str, Sequence[Symbol]]], budget: Budget) -> bool:
         """Ground; False if time or memory ran out, and the control is spent then."""
-        self._limit.check = budget.check
         try:
-            self.control.ground(parts)
+            self._limit.ground(self.control, budget.check, parts)
         except Expired:
             return False
         return True

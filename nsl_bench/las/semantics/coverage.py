@@ -134,15 +134,16 @@ def _bravely(program: Replicas, contents: Sequence[Content], budget: Budget | No
     if not program.deterministic:
         options += ["--enum-mode=brave", "--heuristic=Domain"]
     control = Control(options)
-    if budget is not None:
-        budget.check()
-        control.register_observer(GroundProgram(check=budget.check, keep=False))  # type: ignore[arg-type]
+    budget = budget or Budget()
+    budget.check()
+    watching = GroundProgram(keep=False)
+    control.register_observer(watching)  # type: ignore[arg-type]
     control.configuration.solve.models = "0"  # type: ignore[union-attr]
     control.add(joint_program(program, dict(enumerate(contents))))
     name, any_example = program.names("covered"), program.any_example
     control.add(f"#show {name}/1.")
     control.add(f"#heuristic {program.covers(any_example)} : {program.example(any_example)}. [1,true]")
-    control.ground()
+    watching.ground(control, budget.check)
     last: list[frozenset[int]] = [frozenset()]
 
     def keep(model: Model) -> None:
@@ -150,8 +151,7 @@ def _bravely(program: Replicas, contents: Sequence[Content], budget: Budget | No
 
     with control.solve(on_model=keep, async_=True) as handle:
         while not handle.wait(_POLL):
-            if budget is not None:
-                budget.check()
+            budget.check()
     return [i in last[0] for i in range(len(contents))]
 
 

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Sequence
 
 from clingo import Control, Function, Number, ast
 
-from nsl_bench.asp.ground_program import GroundProgram
 from nsl_bench.asp.grounding import check_safety, grounded
 from nsl_bench.asp.names import Names
 from nsl_bench.asp.program import Program, Rule, Signature, parse, union
@@ -279,10 +278,10 @@ def _check_stratified(program: Program) -> None:
 
 
 def _grounded(lines: Sequence[str], budget: Budget, *arguments: str) -> Control:
-    observer = GroundProgram(keep=False, check=budget.check)
     try:
         text = "\n".join(lines)
-        return grounded("The hypotheses on these inputs", text=text, arguments=arguments, observer=observer)
+        what = "The hypotheses on these inputs"
+        return grounded(what, text=text, arguments=arguments, check=budget.check)
     except Expired as reason:
         raise UserError(f"The comparison is undecided: {reason}.") from None
 

@@ -171,14 +171,14 @@ def ground(task: LasTask, columns: Columns, choices: Sequence[WeightedRule], bud
     from clingo import Control
 
     encoding = _Encoding(task, columns, choices)
-    program = GroundProgram(_RULE_LIMIT, budget.check)
+    program = GroundProgram(_RULE_LIMIT)
     messages: list[str] = []
     control = Control(["--warn=none"], logger=lambda _, message: messages.append(message))
     control.register_observer(program, replace=True)  # type: ignore[arg-type]
     text = "\n".join([task.background, *(line for line, _ in encoding.lines())])
     try:
         control.add("base", [], text)
-        control.ground([("base", [])])
+        program.ground(control, budget.check)
     except MemoryError as error:
         raise Undecided(str(error)) from error
     except RuntimeError as error:

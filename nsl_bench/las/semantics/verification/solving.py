@@ -53,17 +53,20 @@ def grounded(lines: Iterable[str], stop: Callable[[], None], options: Sequence[s
 
     class Watch(clingo.Observer):
         seen = 0
+        grounding = True  # clingo makes a RuntimeError of what is raised while it does anything else
 
         def rule(self, choice: bool, head: Sequence[int], body: Sequence[int]) -> None:
             self.seen += 1
-            if self.seen % _EVERY == 0:
+            if self.grounding and self.seen % _EVERY == 0:
                 stop()
 
     control = clingo.Control(["--warn=none", *options], logger=lambda *_: None)
-    control.register_observer(Watch())
+    watch = Watch()
+    control.register_observer(watch)
     try:
         control.add("\n".join(lines))
         control.ground()
+        watch.grounding = False
     except RuntimeError as error:
         raise Unverifiable(f"clingo cannot ground it ({error})") from None
     return control
