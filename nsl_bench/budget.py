@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import Any, TypeVar
 
-__all__ = ["Budget", "Expired", "Undecided", "heeding_interrupts"]
+__all__ = ["Abandoned", "Budget", "Expired", "Undecided", "abandonable", "heeding_interrupts"]
 
 _SHARE = 0.5
+_POLL = 0.05
+
+Event = TypeVar("Event")
+Result = TypeVar("Result")
 
 
 class Undecided(Exception):
@@ -24,6 +30,10 @@ class Undecided(Exception):
 
 class Expired(Undecided):
     """A budget is used up."""
+
+
+class Abandoned(Exception):
+    """Work did not end in time, and goes on in its thread until it looks at its budget."""
 
 
 @dataclass
@@ -117,6 +127,62 @@ def heeding_interrupts(budget: Budget) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def abandonable(
+    budget: Budget,
+    grace: float,
+    work: Callable[[Callable[[Event], None]], Result],
+    heard: Callable[[Event], None],
+) -> Result:
+    """Call a function in a thread of its own, and leave it behind if it does not end in time.
+
+    Clingo looks at nothing while it joins literals without making a rule, so grounding can take any time. The
+    thread ends when `work` looks at the budget the next time; the interpreter waits for that before it exits.
+
+    Args:
+        budget: what `work` heeds.
+        grace: seconds that `work` may take after the budget is used up.
+        work: is handed a function that reports an event.
+        heard: is called with each event, in the thread of the caller.
+
+    Returns:
+        What `work` returns.
+
+    Raises:
+        Abandoned: the work did not end in time.
+    """
+    told: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            told.put(("result", work(lambda event: told.put(("event", event)))))
+        except BaseException as error:  # handed to the caller's thread
+            told.put(("error", error))
+
+    late = budget.with_grace(grace)
+    threading.Thread(target=run).start()
+    try:
+        while True:
+            try:
+                kind, value = told.get(timeout=_POLL)
+            except queue.Empty:
+                kind, value = "", None
+            if kind == "event":
+                heard(value)
+            if kind in ("", "event"):
+                if late.expired():
+                    raise Abandoned
+            elif kind == "error":
+                raise value
+            else:
+                result: Result = value
+                return result
+    except Abandoned:
+        raise
+    except BaseException:  # of `heard`, or Ctrl-C: nobody waits for the work any more
+        budget.interrupted = True
+        raise
 
 
 class _Early(Budget):

@@ -14,7 +14,7 @@ from nsl_bench.errors import UserError
 
 if TYPE_CHECKING:
     from nsl_bench.las.language_bias import Dialect
-    from nsl_bench.las.task import LasTask, Solution
+    from nsl_bench.las.task import LasTask, Progress, Solution
 
 __all__ = ["learn"]
 
@@ -30,7 +30,7 @@ def learn(
     memory_limit: int | None = None,
     verify: bool = False,
     rule_learner: str = "exact",
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Find the hypothesis with the lowest score for a learning task.
 
@@ -40,11 +40,13 @@ def learn(
     Args:
         task: a file in the syntax of FastLAS or ILASP, the text of such a file, or a task.
         dialect: ``"fastlas"`` or ``"ilasp"``, whose defaults apply to a file or text; None to detect it.
-        time_limit: time limit in seconds. The best hypothesis so far is then returned, with a lower bound.
+        time_limit: time limit in seconds, kept to within a second. The best hypothesis so far is then
+            returned, with a lower bound.
         memory_limit: memory limit in megabytes.
         verify: whether to check the score by the definition, and optimality too if the space is small.
         rule_learner: ``"exact"``, ``"fastlas"`` or ``"ilasp"``.
-        progress: called with a short description at the start of each step.
+        progress: called when a step begins, and whenever a better hypothesis or bound is found, with the
+            best hypothesis so far, its score, the bound and the gap.
 
     Returns:
         The rules, their score with a lower bound, and the examples that they do not cover. Print it for a
@@ -56,13 +58,6 @@ def learn(
     from nsl_bench.guarded.learning import solve_isolated
 
     notes: list[str] = []
-
-    def hear(kind: str, words: str) -> None:
-        if kind == "warning":
-            notes.append(words)
-        elif progress is not None:
-            progress(words)
-
     solution = solve_isolated(
         _source(task, dialect),
         dialect=dialect,
@@ -70,7 +65,8 @@ def learn(
         time_limit=time_limit,
         memory_limit=None if memory_limit is None else memory_limit * _MEBIBYTE,
         verify=verify,
-        heard=hear,
+        progress=progress,
+        warned=notes.append,
     ).solution
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=2)

@@ -37,7 +37,7 @@ _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
 @click.option(
     "--time-limit",
     type=click.FloatRange(min=0),
-    help="Time limit in seconds. The best hypothesis so far is then printed.",
+    help="Time limit in seconds, kept to within a second. The best hypothesis so far is then printed.",
 )
 @click.option("--memory-limit", type=click.IntRange(min=1), help="Memory limit in megabytes.")
 @click.option(
@@ -59,7 +59,9 @@ _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
     is_flag=True,
     help="Print the rules that a hypothesis may have, each with its cost, and do not learn.",
 )
-@click.option("--progress", is_flag=True, help="Print progress on standard error.")
+@click.option(
+    "--progress", is_flag=True, help="Print each step, better score and better bound on standard error."
+)
 @click.option("--explain", "with_explanation", is_flag=True, help="Show which examples each rule covers.")
 @click.option(
     "--verify",
@@ -86,22 +88,20 @@ def command(
     if executable is not None and options["rule_learner"] == "exact":
         raise UserError("--executable requires --rule-learner fastlas or ilasp.")
 
-    def hear(kind: str, words: str) -> None:
-        if kind == "warning":
-            click.echo(f"Note: {words}", err=True)
-        elif progress:
-            click.echo(words, err=True)
+    def warned(words: str) -> None:
+        click.echo(f"Note: {words}", err=True)
 
     memory = None if memory_limit is None else memory_limit * _MEBIBYTE
     if only_space:
-        _print_space(task, memory, hear, as_json=as_json, **options)
+        _print_space(task, memory, warned, as_json=as_json, **options)
         return 0
     learned = solve_isolated(
         task,
         memory_limit=memory,
         options={} if executable is None else {"executable": executable},
         explain=with_explanation,
-        heard=hear,
+        progress=(lambda found: click.echo(str(found), err=True)) if progress else None,
+        warned=warned,
         **options,
     )
     if as_json:
@@ -118,7 +118,7 @@ def command(
 def _print_space(
     task: Path,
     memory_limit: int | None,
-    hear: Callable[[str, str], None],
+    warned: Callable[[str], None],
     *,
     as_json: bool,
     dialect: Any,
@@ -136,7 +136,7 @@ def _print_space(
             click.echo("".join(f"{cost} ~ {rule}\n" for cost, rule in more), nl=False)
 
     horizon = list_space(
-        task, dialect=dialect, time_limit=time_limit, memory_limit=memory_limit, listed=take, heard=hear
+        task, dialect=dialect, time_limit=time_limit, memory_limit=memory_limit, listed=take, warned=warned
     )
     if as_json:
         listed = [{"cost": cost, "rule": rule} for cost, rule in rules]

@@ -293,6 +293,8 @@ class _Call:
         self._child.output.drain()
         if printed := self._child.output.take():
             sys.stderr.write(printed)
+        if message.get("spent"):
+            self._child.close()
         if "done" in message:
             return message["done"]
         kind = message["kind"]

@@ -18,18 +18,18 @@ from nsl_bench.guarded.call import Allowance, Ended, guarded
 from nsl_bench.guarded.worker import stage, tell
 
 if TYPE_CHECKING:
+    from nsl_bench.budget import Budget
     from nsl_bench.las.language_bias import Dialect
-    from nsl_bench.las.task import LasTask, Solution
+    from nsl_bench.las.task import LasTask, Progress, Solution
 
 __all__ = ["Learned", "list_space", "solve_isolated"]
 
-_GRACE = 5.0
-"""Seconds that a solver may take beyond its time limit: scoring what it found takes up to three."""
-
-_GRACE_SHARE = 0.1
-"""Of the time limit, which it may take besides."""
+_GRACE = 0.9
+"""Seconds that a solver may take beyond its time limit, e.g. to score what it found."""
 
 _EXPLAINING_SECONDS = 60.0
+_LEAST_EXPLAINING_SECONDS = 0.3
+"""What explaining the rules may take if the time limit is used up."""
 _RULES_AT_ONCE = 1_000
 _MORE_MEMORY = 1.25
 """A solver that keeps an eye on its memory has stopped before it takes so many times its limit."""
@@ -59,14 +59,19 @@ class Learned:
     @property
     def solution(self) -> Solution:
         """The answer as a `Solution`."""
-        from nsl_bench.las.task import Solution
+        return _solution_of(self.answer)
 
-        lists = {
-            name: tuple(tuple(each) if isinstance(each, list) else each for each in value)
-            for name, value in self.answer.items()
-            if isinstance(value, list)
-        }
-        return Solution(**{**self.answer, **lists})
+
+def _solution_of(answer: Mapping[str, Any]) -> Solution:
+    """An answer as a `Solution`."""
+    from nsl_bench.las.task import Solution
+
+    lists = {
+        name: tuple(tuple(each) if isinstance(each, list) else each for each in value)
+        for name, value in answer.items()
+        if isinstance(value, list)
+    }
+    return Solution(**{name: value for name, value in {**answer, **lists}.items() if name != "seconds"})
 
 
 def solve_isolated(
@@ -79,7 +84,8 @@ def solve_isolated(
     options: Mapping[str, Any] | None = None,
     explain: bool = False,
     verify: bool = False,
-    heard: Callable[[str, str], None] = lambda kind, words: None,
+    progress: Callable[[Progress], None] | None = None,
+    warned: Callable[[str], None] | None = None,
 ) -> Learned:
     """Solve a task.
 
@@ -89,28 +95,37 @@ def solve_isolated(
         source: a task file, the text of a task, or a task.
         dialect: dialect of a file or text (`LasTask.read`).
         rule_learner: name of the rule learner.
-        time_limit: time limit in seconds for solving; the process is ended a few seconds later.
+        time_limit: time limit in seconds for reading, solving, checking and explaining; the process is ended
+            less than a second later.
         memory_limit: memory limit in bytes; a process that uses much more is ended.
         options: further arguments of the rule learner.
         explain: whether to explain each rule.
         verify: whether to check the answer by the definition (`nsl_bench.las.semantics.verification`).
-        heard: called with ``"warning"`` or ``"progress"`` and a sentence.
+        progress: called when a step begins, and whenever a better hypothesis or bound is found.
+        warned: called with each sentence on what was ignored in the task.
 
     Raises:
         UserError: the task cannot be read or solved.
         Ended: the process ended before it had found a hypothesis.
     """
+    from nsl_bench.las.task import Progress
+
     started = time.monotonic()
     best: dict[str, Any] = {}
     read = {"dialect": ""}
 
     def hear(event: dict[str, Any]) -> None:
-        if "solution" in event:
-            best.update(event["solution"], seconds=time.monotonic() - started)
-        elif "dialect" in event:
+        if "dialect" in event:
             read.update(event)
+        elif "warning" in event:
+            if warned is not None:
+                warned(event["warning"])
         else:
-            heard(event["kind"], event["words"])
+            if event["solution"] is not None:
+                best.update(event["solution"], seconds=time.monotonic() - started)
+            if progress is not None:
+                known = _solution_of(best) if best else None
+                progress(Progress(time.monotonic() - started, event["doing"], known))
 
     work = _Work(
         source, dialect, rule_learner, time_limit, memory_limit, dict(options or {}), explain, verify
@@ -121,7 +136,7 @@ def solve_isolated(
             _solve,
             work,
             doing=f"Reading {work.name}",
-            allowance=Allowance(time_limit, memory, work.grace),
+            allowance=Allowance(time_limit, memory, _GRACE),
             heard=hear,
             interruptible=True,
         )
@@ -142,7 +157,7 @@ def list_space(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     listed: Callable[[list[tuple[int, str]]], None],
-    heard: Callable[[str, str], None] = lambda kind, words: None,
+    warned: Callable[[str], None] = lambda words: None,
 ) -> int | None:
     """List the hypothesis space of a task.
 
@@ -152,7 +167,7 @@ def list_space(
         time_limit: time limit in seconds, after which the space is cut.
         memory_limit: memory limit in bytes, likewise.
         listed: called with more and more rules, each with its cost.
-        heard: called with ``"warning"`` and a sentence.
+        warned: called with each sentence on what was ignored in the task.
 
     Returns:
         None if these are all rules; otherwise no rule that is missing costs less than this.
@@ -165,11 +180,11 @@ def list_space(
         if "rules" in event:
             listed([(cost, rule) for cost, rule in event["rules"]])
         else:
-            heard(event["kind"], event["words"])
+            warned(event["warning"])
 
     work = _Work(source, dialect, "exact", time_limit, memory_limit, {}, False, False)
     memory = None if memory_limit is None else int(_MORE_MEMORY * memory_limit)
-    allowance = Allowance(time_limit, memory, work.grace)
+    allowance = Allowance(time_limit, memory, _GRACE)
     found = guarded(
         _list, work, doing=f"Reading {work.name}", allowance=allowance, heard=hear, interruptible=True
     )
@@ -205,11 +220,6 @@ class _Work:
             return LasTask.parse(self.source, name="the task", dialect=self.dialect)
         return self.source
 
-    @property
-    def grace(self) -> float:
-        """Seconds beyond its time limit after which a solver does not heed it."""
-        return _GRACE + _GRACE_SHARE * (self.time_limit or 0)
-
 
 def _list(work: _Work) -> dict[str, int | None]:
     """Tell the hypothesis space of a task, in the child."""
@@ -217,13 +227,14 @@ def _list(work: _Work) -> dict[str, int | None]:
     from nsl_bench.las.bias.space import listed_space
     from nsl_bench.las.checks import check_task
 
-    stage(f"Reading {work.name}", work.time_limit, work.grace)
+    clock = _Clock(work.time_limit)
+    clock.stage(f"Reading {work.name}")
     task = work.task()
     for warning in task.warnings:
-        tell({"kind": "warning", "words": warning})
+        tell({"warning": warning})
     check_task(task)
-    stage(f"Listing the hypothesis space of {work.name}", work.time_limit, work.grace)
-    budget = Budget.of(work.time_limit, work.memory_limit)
+    clock.stage(f"Listing the hypothesis space of {work.name}")
+    budget = Budget.of(clock.left, work.memory_limit)
     found: dict[str, int | None] = {"horizon": 0}
     with heeding_interrupts(budget):
         for rules, found["horizon"] in listed_space(task, budget=budget):
@@ -235,54 +246,84 @@ def _list(work: _Work) -> dict[str, int | None]:
 def _solve(work: _Work) -> dict[str, Any]:
     """Solve a task and tell what is found, in the child."""
     from nsl_bench import registry
+    from nsl_bench.budget import Budget
 
     solver = registry.factory("rule_learner", work.rule_learner)
-    stage(f"Reading {work.name}", work.time_limit, work.grace)
+    clock = _Clock(work.time_limit)
+    clock.stage(f"Reading {work.name}")
     task = work.task()
     tell({"dialect": task.bias.dialect})
     for warning in task.warnings:
-        tell({"kind": "warning", "words": warning})
+        tell({"warning": warning})
     options = dict(work.options)
     known = signature(solver).parameters
     if "progress" in known:
-        options["progress"] = lambda words: tell({"kind": "progress", "words": words})
-    if "found" in known:
-        options["found"] = _tell_solution
-    stage(f"Solving {work.name}", work.time_limit, work.grace)
-    started = time.monotonic()
-    solution = solver(task, time_limit=work.time_limit, memory_limit=work.memory_limit, **options)
-    _tell_solution(solution)
+        options["progress"] = _Teller()
+    clock.stage(f"Solving {work.name}")
+    solution = solver(task, time_limit=clock.left, memory_limit=work.memory_limit, **options)
+    _tell("solved", solution)
     if work.verify:
-        stage(f"Verifying the answer to {work.name}", work.time_limit, work.grace)
-        solution = _verified(task, solution, work, started)
-        _tell_solution(solution)
+        clock.stage(f"Verifying the answer to {work.name}")
+        solution = _verified(task, solution, Budget.of(clock.left, work.memory_limit))
+        _tell("verified", solution)
     if not work.explain or solution.score is None:
         return {"rules": [], "explanation": None}
-    stage(f"Explaining the hypothesis of {work.name}", _EXPLAINING_SECONDS, _GRACE)
-    return _explained(task, solution)
+    seconds = _EXPLAINING_SECONDS if clock.left is None else max(clock.left, _LEAST_EXPLAINING_SECONDS)
+    stage(f"Explaining the hypothesis of {work.name}", seconds, _GRACE)
+    return _explained(task, solution, Budget.of(seconds, None))
 
 
-def _tell_solution(solution: Solution) -> None:
-    tell({"solution": {each.name: getattr(solution, each.name) for each in fields(solution)}})
+class _Clock:
+    """The time limit of all stages together."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._deadline = None if seconds is None else time.monotonic() + seconds
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left; None for no limit."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    def stage(self, doing: str) -> None:
+        """Start a stage, which may take what is left."""
+        left = self.left
+        stage(doing, None if left is None else round(left, 1), _GRACE)
 
 
-def _verified(task: LasTask, solution: Solution, work: _Work, started: float) -> Solution:
-    """The answer, checked by the definition in what is left of the time."""
-    from nsl_bench.budget import Budget, heeding_interrupts
+class _Teller:
+    """Tells the parent of a search's progress, and of each answer once."""
+
+    def __init__(self) -> None:
+        self._told: Solution | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        new = progress.solution if progress.solution is not self._told else None
+        self._told = progress.solution
+        _tell(progress.doing, new)
+
+
+def _tell(doing: str, solution: Solution | None) -> None:
+    answer = None
+    if solution is not None:
+        answer = {each.name: getattr(solution, each.name) for each in fields(solution)}
+    tell({"doing": doing, "solution": answer})
+
+
+def _verified(task: LasTask, solution: Solution, budget: Budget) -> Solution:
+    """The answer, checked by the definition."""
+    from nsl_bench.budget import heeding_interrupts
     from nsl_bench.las.semantics.verification.check import checked
 
-    left = None if work.time_limit is None else max(0.0, started + work.time_limit - time.monotonic())
-    budget = Budget.of(left, work.memory_limit)
     with heeding_interrupts(budget):
         return checked(task, solution, budget, thorough=True)
 
 
-def _explained(task: LasTask, solution: Solution) -> dict[str, Any]:
-    from nsl_bench.budget import Budget, Expired
+def _explained(task: LasTask, solution: Solution, budget: Budget) -> dict[str, Any]:
+    from nsl_bench.budget import Expired
     from nsl_bench.las.semantics.explanation import explain
 
     try:
-        found = explain(task, solution, Budget.of(_EXPLAINING_SECONDS, None))
+        found = explain(task, solution, budget)
     except Expired as reason:
         return {"rules": [], "explanation": f"No explanation: {reason}."}
     return {"rules": [asdict(rule) for rule in found.rules], "explanation": str(found)}

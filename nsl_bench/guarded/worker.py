@@ -102,11 +102,16 @@ def serve(channel: socket.socket) -> NoReturn:
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(channel, requests), daemon=True).start()
     while True:
-        reply = _reply(requests.get())
+        reply = {**_reply(requests.get()), "spent": _has_abandoned()}
         try:
             _send(channel, reply)
         except TypeError as error:
             _send(channel, {"error": f"TypeError: {error}", "kind": "other", "trace": ""})
+
+
+def _has_abandoned() -> bool:
+    """Whether a function has left work behind that goes on in a thread (`nsl_bench.budget.abandonable`)."""
+    return any(not each.daemon and each is not threading.main_thread() for each in threading.enumerate())
 
 
 def _be_deaf() -> None:

@@ -8,13 +8,14 @@ if TYPE_CHECKING:
     from nsl_bench.las.bias.space import hypothesis_space
     from nsl_bench.las.language_bias import LanguageBias
     from nsl_bench.las.solver import solve
-    from nsl_bench.las.task import LasTask, Solution
+    from nsl_bench.las.task import LasTask, Progress, Solution
 
-__all__ = ["LanguageBias", "LasTask", "Solution", "hypothesis_space", "solve"]
+__all__ = ["LanguageBias", "LasTask", "Progress", "Solution", "hypothesis_space", "solve"]
 
 _HOMES = {
     "LanguageBias": "nsl_bench.las.language_bias",
     "LasTask": "nsl_bench.las.task",
+    "Progress": "nsl_bench.las.task",
     "Solution": "nsl_bench.las.task",
     "hypothesis_space": "nsl_bench.las.bias.space",
     "solve": "nsl_bench.las.solver",

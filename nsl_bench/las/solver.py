@@ -6,24 +6,24 @@ small task.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
-from nsl_bench.budget import Budget, Expired, Undecided, heeding_interrupts
+from nsl_bench.budget import Abandoned, Budget, Expired, Undecided, abandonable, heeding_interrupts
 from nsl_bench.errors import UserError
 from nsl_bench.las.checks import check_task
 from nsl_bench.las.language_bias import LARGEST
 from nsl_bench.las.semantics.verification import is_small
 from nsl_bench.las.tabular import solve_by_tables, tabular_tier
-from nsl_bench.las.task import LasTask, Solution, Tier
-
-if TYPE_CHECKING:
-    from nsl_bench.las.set_cover.maxsat import Backend
+from nsl_bench.las.task import LasTask, Progress, Solution, Tier
 
 __all__ = ["solve"]
 
 _TIERS: tuple[Tier, ...] = get_args(Tier)
+_GRACE = 0.5
+"""Seconds that a search may take after its time is up, to score what it has found."""
 
 
 def solve(
@@ -31,47 +31,81 @@ def solve(
     *,
     time_limit: float | None = None,
     memory_limit: int | None = None,
-    backend: Backend = "rc2",
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[Progress], None] | None = None,
     verify: bool = False,
     first_tier: Tier = "A",
-    found: Callable[[Solution], None] | None = None,
 ) -> Solution:
     """Find the hypothesis with the least score.
 
     Args:
         task: the learning task.
-        time_limit: time limit in seconds. When it is reached, the best hypothesis so far is returned, with a
-            lower bound.
+        time_limit: time limit in seconds. When it is reached, the best hypothesis so far is returned within a
+            second, with a lower bound. A step of clingo that cannot be ended goes on in its thread meanwhile.
         memory_limit: memory limit of this process in bytes.
-        backend: MaxSAT solver.
-        progress: called with a short description at the start of each step.
+        progress: called when a step begins, and whenever a better hypothesis or bound is found.
         verify: check score and optimality by the definition (`nsl_bench.las.semantics.verification`) if the
             task is small enough. By default, only the score of very small tasks is checked.
         first_tier: the first tier to try; earlier tiers are skipped.
-        found: called with the best answer so far before steps that the time limit cannot interrupt.
 
     Raises:
         UserError: the task cannot be learned from, e.g. because it has no examples.
     """
     budget = Budget.of(time_limit, memory_limit)
-    say = progress or _say_nothing
+    reports = _Reports(progress)
     with heeding_interrupts(budget):
-        _check(task)
-        tell = found or _say_nothing
-        solution = _search(task, budget, backend, say, first_tier, tell)
-        if not verify and not is_small(task, solution):
-            return solution
-        from nsl_bench.las.semantics.verification.check import checked
-
-        tell(solution)
-        if verify:
-            say("verification")
-        return checked(task, solution, budget, thorough=verify)
+        try:
+            return abandonable(
+                budget,
+                _GRACE,
+                lambda tell: _solved(task, budget, first_tier, tell, verify=verify),
+                reports.hear,
+            )
+        except Abandoned:
+            return reports.best(first_tier, budget)
 
 
-def _say_nothing(said: object) -> None:
-    """Tells nobody."""
+Tell = Callable[[str | Solution], None]
+"""Is told in a few words what begins, and each better answer."""
+
+
+class _Reports:
+    """What a search has told, for the user, and for an answer if the search ends in the middle."""
+
+    def __init__(self, progress: Callable[[Progress], None] | None) -> None:
+        self._progress = progress
+        self._started = time.monotonic()
+        self._doing = ""
+        self._solution: Solution | None = None
+
+    def hear(self, event: str | Solution) -> None:
+        """Take note of a step or an answer, and pass it on."""
+        if isinstance(event, str):
+            self._doing = event
+        else:
+            self._solution = event
+        if self._progress is not None:
+            self._progress(Progress(time.monotonic() - self._started, self._doing, self._solution))
+
+    def best(self, first_tier: Tier, budget: Budget) -> Solution:
+        """The best answer so far."""
+        found = self._solution or Solution("feasible", None, 0, tier=first_tier, tiers=(first_tier,))
+        ended = [] if found.status != "feasible" else [budget.ended_by]
+        return replace(found, message=" ".join([*ended, found.message]).strip())
+
+
+def _solved(task: LasTask, budget: Budget, first_tier: Tier, tell: Tell, *, verify: bool) -> Solution:
+    """The answer, checked where that was asked for or takes no time."""
+    tell("checking the task")
+    _check(task)
+    solution = _search(task, budget, first_tier, tell)
+    if not verify and not is_small(task, solution):
+        return solution
+    from nsl_bench.las.semantics.verification.check import checked
+
+    tell(solution)
+    if verify:
+        tell("verification")
+    return checked(task, solution, budget, thorough=verify)
 
 
 def _check(task: LasTask) -> None:
@@ -91,45 +125,30 @@ def _check(task: LasTask) -> None:
     check_task(task)
 
 
-def _search(
-    task: LasTask,
-    budget: Budget,
-    backend: Backend,
-    say: Callable[[str], None],
-    first_tier: Tier,
-    tell: Callable[[Solution], None],
-) -> Solution:
+def _search(task: LasTask, budget: Budget, first_tier: Tier, tell: Tell) -> Solution:
     """The answer of the first tier that takes the task, or the best that the last ones found."""
     if first_tier not in _TIERS[:2]:
-        return _by_clingo(task, budget, say, first_tier, "", tell)
-    say(f"{len(task.examples)} examples, tier A or B")
+        return _by_clingo(task, budget, first_tier, "", tell)
+    tier = tabular_tier(task)
+    tell(f"tier {tier}, {len(task.examples)} examples")
     try:
-        return solve_by_tables(task, budget, backend)
+        return solve_by_tables(task, budget, tell)
     except Undecided as reason:
-        tier = tabular_tier(task)
         timed_out = isinstance(reason, Expired) and budget.expired()
         why = "" if timed_out else f"Tier {tier} does not apply: {reason}."
-    solution = _by_clingo(task, budget, say, "C", why, tell)
+    solution = _by_clingo(task, budget, "C", why, tell)
     return replace(solution, tiers=(tier, *solution.tiers))
 
 
-def _by_clingo(
-    task: LasTask,
-    budget: Budget,
-    say: Callable[[str], None],
-    first_tier: Tier,
-    before: str,
-    tell: Callable[[Solution], None],
-) -> Solution:
+def _by_clingo(task: LasTask, budget: Budget, first_tier: Tier, before: str, tell: Tell) -> Solution:
     """The answer of tier C, or of tier D where that gives up.
 
     Args:
         task: the task.
         budget: when to stop.
-        say: is told in a few words what begins.
         first_tier: ``"C"`` or ``"D"``.
         before: why the tiers before do not apply.
-        tell: is handed each better answer.
+        tell: is told what begins, and each better answer.
     """
     from nsl_bench.las.clingo_tiers.conflict_driven import search_by_conflicts
     from nsl_bench.las.clingo_tiers.demands import Problem
@@ -143,7 +162,7 @@ def _by_clingo(
     notes = [before] if before else []
     for tier in _TIERS[_TIERS.index(first_tier) :]:
         search = search_at_once if tier == "C" else search_by_conflicts
-        say(f"tier {tier}{', for: ' + notes[-1] if notes else ''}")
+        tell(f"tier {tier}{', for: ' + notes[-1] if notes else ''}")
         incumbent.enter(tier)
         try:
             core = search(problem, space_parts(task, budget, statistics), incumbent, budget, statistics)

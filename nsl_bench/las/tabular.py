@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nsl_bench.budget import Budget, Undecided
 from nsl_bench.las.enumeration.bodies import Bodies
-from nsl_bench.las.enumeration.candidates import candidates, given_candidates
+from nsl_bench.las.enumeration.candidates import Candidate, candidates, given_candidates
 from nsl_bench.las.enumeration.cells import Cells
 from nsl_bench.las.enumeration.heads import head_forms
 from nsl_bench.las.enumeration.rules import Rule, rule_text
@@ -24,9 +23,6 @@ from nsl_bench.las.tables.formulas import Formula, assign, demands, evaluate
 from nsl_bench.las.tables.grounding import ground
 from nsl_bench.las.tables.literals import Vocabulary
 from nsl_bench.las.task import LasTask, Solution, Tier
-
-if TYPE_CHECKING:
-    from nsl_bench.las.set_cover.maxsat import Backend
 
 __all__ = ["solve_by_tables", "tabular_tier"]
 
@@ -44,19 +40,21 @@ def tabular_tier(task: LasTask) -> Tier:
     return "B" if any(body & learned for body in feeding) else "A"
 
 
-def solve_by_tables(task: LasTask, budget: Budget, backend: Backend = "rc2") -> Solution:
+def solve_by_tables(
+    task: LasTask, budget: Budget, tell: Callable[[Solution], None] = lambda solution: None
+) -> Solution:
     """The hypothesis of least score, by tables.
 
     Args:
         task: the task.
         budget: when to stop; the best so far is the answer then.
-        backend: MaxSAT solver.
+        tell: is handed each better answer.
 
     Raises:
         Undecided: the task is not one for tables, or they do not fit into time or memory.
         UserError: background or contexts cannot be grounded.
     """
-    return _TabularSearch(task, budget, backend).solve()
+    return _TabularSearch(task, budget, tell).solve()
 
 
 @dataclass
@@ -101,10 +99,11 @@ class _Best:
 class _TabularSearch:
     """The search of one task: tables, enumeration, choice of rules."""
 
-    def __init__(self, task: LasTask, budget: Budget, backend: Backend) -> None:
+    def __init__(self, task: LasTask, budget: Budget, tell: Callable[[Solution], None]) -> None:
         self._task = task
         self._budget = budget
-        self._backend: Backend = backend
+        self._tell = tell
+        self._rules: list[Candidate] = []
         self._given: list[WeightedRule] = [*task.bias.instances, *task.bias.rules]
         self._statistics: dict[str, float] = {}
         self._clock = time.perf_counter()
@@ -125,6 +124,7 @@ class _TabularSearch:
         self._vocabulary = Vocabulary(task, grounding, budget)
         forms = head_forms(self._vocabulary, self._cells)
         self._lap("conditions")
+        self._begin(branches)
         self._bodies = Bodies(self._vocabulary, budget.before(_ENUMERATION_SHARE))
         self._lap("tables")
         self._rules = candidates(self._bodies, forms, self._cells)
@@ -146,6 +146,16 @@ class _TabularSearch:
         note = f"Note: large tables were computed by numpy, which is slower: {self._bodies.failure}."
         message = " ".join([found.message, note]).strip()
         return replace(found, statistics=dict(self._statistics), message=message)
+
+    def _begin(self, branches: Sequence[_Branch]) -> None:
+        """Tell what the empty hypothesis scores, if it covers what must be covered."""
+        branch = next(branch for branch in branches if not branch.chosen)
+        covered = self._covered(_Best(0, branch, (), 0, False))
+        missed = [e.penalty for e, ok in zip(self._task.examples, covered, strict=True) if not ok]
+        if None not in missed:
+            floor = min(branch.floor for branch in branches)
+            score = sum(penalty or 0 for penalty in missed)
+            self._tell(self._solution(_Best(score, branch, (), min(floor, score), False)))
 
     def _branches(self, goals: Sequence[Target]) -> list[_Branch]:
         """Choices of given rules that leave no more than needs and bans to the rest.
@@ -183,7 +193,7 @@ class _TabularSearch:
         for branch in sorted(branches, key=lambda b: b.cost):
             problem = CoverProblem(self._rules, branch.targets, self._cells, self._budget, given)
             below = None if best is None else best.score - branch.cost
-            choice = problem.solve(below, self._backend, self._budget, self._statistics)
+            choice = problem.solve(below, self._budget, self._statistics)
             proven &= choice.proven
             bounds.append(choice.bound + branch.cost)
             if choice.rules is not None and (best is None or choice.score + branch.cost < best.score):

@@ -17,7 +17,7 @@ from nsl_bench.las.language_bias import Dialect, LanguageBias
 from nsl_bench.las.syntax.reader import TaskText, build_task, parse_task, read_task
 from nsl_bench.types import WeightedExample
 
-__all__ = ["LasTask", "Solution", "Tier"]
+__all__ = ["LasTask", "Progress", "Solution", "Tier"]
 
 Status = Literal["optimal", "feasible", "unsatisfiable"]
 Tier = Literal["A", "B", "C", "D"]
@@ -179,3 +179,43 @@ class Solution:
         if self.message:
             lines.append(f"% {self.message}")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a search is doing and knows so far.
+
+    Attributes:
+        seconds: wall time in seconds since the search began.
+        doing: the step that has begun, in a few words.
+        solution: the best hypothesis so far, with a bound; None while nothing is known.
+    """
+
+    seconds: float
+    doing: str
+    solution: Solution | None = None
+
+    @property
+    def score(self) -> int | None:
+        """Score of the best hypothesis so far; None if no hypothesis is known."""
+        return None if self.solution is None else self.solution.score
+
+    @property
+    def bound(self) -> int:
+        """Lower bound of the score of any hypothesis."""
+        return 0 if self.solution is None else self.solution.bound
+
+    @property
+    def gap(self) -> int | None:
+        """Difference of score and bound; None if no hypothesis is known."""
+        return None if self.solution is None else self.solution.gap
+
+    @property
+    def hypothesis(self) -> tuple[str, ...]:
+        """Rules of the best hypothesis so far."""
+        return () if self.solution is None else self.solution.hypothesis
+
+    def __str__(self) -> str:
+        if self.score is None:
+            return f"{self.seconds:.1f} s, {self.doing}"
+        return f"{self.seconds:.1f} s, {self.doing}: score {self.score}, bound {self.bound}, gap {self.gap}"

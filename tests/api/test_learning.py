@@ -77,9 +77,9 @@ def test_notes_are_warnings() -> None:
 
 
 def test_progress_is_told() -> None:
-    heard: list[str] = []
-    nsl_bench.learn(TASK, progress=heard.append)
-    assert heard
+    heard: list[Progress] = []
+    solution = nsl_bench.learn(TASK, progress=heard.append)
+    assert heard[-1].score == heard[-1].bound == solution.score
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a process of its own")

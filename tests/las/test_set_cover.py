@@ -13,7 +13,7 @@ from nsl_bench.las.set_cover.greedy import greedy
 from nsl_bench.las.set_cover.instance import Choice, Instance, integers
 from nsl_bench.las.set_cover.lagrangian_search import search
 from nsl_bench.las.set_cover.local_search import tabu_search
-from nsl_bench.las.set_cover.maxsat import Backend, MaxSat
+from nsl_bench.las.set_cover.maxsat import MaxSat
 from nsl_bench.las.set_cover.reduction import dominated, prune, split
 from nsl_bench.las.set_cover.relaxation import Relaxation
 from nsl_bench.las.set_cover.solve import solve
@@ -156,31 +156,28 @@ def test_branch_and_bound(hard: int | None) -> None:
         assert not found.proven or found.score == best
 
 
-@pytest.mark.parametrize("backend", ["rc2", "clingo"])
 @pytest.mark.parametrize("hard", [None, *HUGE[:2]])
-def test_maxsat_of_an_instance(backend: Backend, hard: int | None) -> None:
+def test_maxsat_of_an_instance(hard: int | None) -> None:
     for seed in range(15):
         instance = drawn(seed, hard=hard)
-        check(instance, solve_by_maxsat(instance, empty_choice(instance), backend), optimum(instance))
+        check(instance, solve_by_maxsat(instance, empty_choice(instance)), optimum(instance))
 
 
-@pytest.mark.parametrize("backend", ["rc2", "clingo"])
-def test_maxsat(backend: Backend) -> None:
+def test_maxsat() -> None:
     problem = MaxSat()
     a, b = problem.new(), problem.new()
     problem.hard.append([a, b])
     problem.prefer(-a, 3)
     problem.prefer(-b, 5)
-    found = problem.solve(backend)
+    found = problem.solve()
     assert (found.model, found.cost, found.proven) == (frozenset({a}), 3, True)
     problem.hard += [[-a], [-b]]
-    assert problem.solve(backend).model is None
+    assert problem.solve().model is None
 
 
-@pytest.mark.parametrize("backend", ["rc2", "clingo"])
-def test_maxsat_ends_after_the_conflicts_allowed(backend: Backend) -> None:
+def test_maxsat_ends_after_the_conflicts_allowed() -> None:
     instance = drawn(0, 11, 40, 14)
-    stopped = solve_by_maxsat(instance, empty_choice(instance), backend, conflicts=5)
+    stopped = solve_by_maxsat(instance, empty_choice(instance), conflicts=5)
     assert stopped.bound <= optimum(instance) <= stopped.score
 
 
@@ -228,12 +225,11 @@ def test_search_refuses_weights_that_could_overflow() -> None:
     assert not is_searchable(drawn(0, hard=10**40))
 
 
-@pytest.mark.parametrize("backend", ["rc2", "clingo"])
 @pytest.mark.parametrize("hard", [None, *HUGE])
-def test_solve(backend: Backend, hard: int | None) -> None:
+def test_solve(hard: int | None) -> None:
     for seed in SEEDS:
         instance = drawn(seed, hard=hard)
-        check(instance, solve(instance, backend), optimum(instance))
+        check(instance, solve(instance), optimum(instance))
 
 
 @pytest.mark.parametrize("conflicts", [0, 3])

@@ -13,7 +13,7 @@ from nsl_bench.las.task import LasTask, Solution, Tier
 
 __all__ = ["Incumbent"]
 
-_GRACE = 3.0
+_GRACE = 0.3
 """Seconds that the scoring of what was found may take after time is up."""
 _SHOWN = 10
 
@@ -99,11 +99,13 @@ class Incumbent:
             outcome: the result of an optimisation.
             space: the hypothesis space that it ran over.
         """
-        lower = outcome.lower
+        before, lower = self.bound, outcome.lower
         if outcome.proven and outcome.chosen is None and self.total is None:
             lower = space.horizon or 0
         self.bound = max(self.bound, lower if space.horizon is None else min(lower, space.horizon))
         self._compare()
+        if self.bound > before and not self.contradiction:
+            self._tell(self.answer({}))
 
     def _compare(self) -> None:
         if self.total is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from nsl_bench.budget import Budget
 from nsl_bench.las.set_cover.instance import Choice, Flags, Instance
-from nsl_bench.las.set_cover.maxsat import Backend, MaxSat
+from nsl_bench.las.set_cover.maxsat import MaxSat
 
 __all__ = ["solve_by_maxsat"]
 
@@ -16,7 +16,6 @@ __all__ = ["solve_by_maxsat"]
 def solve_by_maxsat(
     instance: Instance,
     known: Choice,
-    backend: Backend = "rc2",
     budget: Budget | None = None,
     conflicts: int | None = None,
 ) -> Choice:
@@ -25,12 +24,11 @@ def solve_by_maxsat(
     Args:
         instance: what to choose in.
         known: a choice so far (indices of candidates), which comes back if nothing is better.
-        backend: which solver.
         budget: when to stop; None: never.
         conflicts: of the solver, after which to stop; None: never.
     """
     problem, chosen = encoded(instance.capped(known.score))
-    optimum = problem.solve(backend, budget, conflicts)
+    optimum = problem.solve(budget, conflicts)
     rules, score = known.rules, known.score
     if optimum.model is not None and optimum.cost + instance.constant < score:
         picked = [i for i, variable in enumerate(chosen) if variable in optimum.model]

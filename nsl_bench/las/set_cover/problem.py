@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +19,6 @@ from nsl_bench.las.set_cover.reduction import prune, split
 from nsl_bench.las.set_cover.solve import solve
 from nsl_bench.las.tables.conditions import Target
 from nsl_bench.las.tables.formulas import Demands, demands
-
-if TYPE_CHECKING:
-    from nsl_bench.las.set_cover.maxsat import Backend
 
 __all__ = ["Choice", "CoverProblem"]
 
@@ -84,7 +80,6 @@ class CoverProblem:
     def solve(
         self,
         below: int | None = None,
-        backend: Backend = "rc2",
         budget: Budget | None = None,
         statistics: dict[str, float] | None = None,
     ) -> Choice:
@@ -94,7 +89,6 @@ class CoverProblem:
 
         Args:
             below: only lower scores are of interest; None: any.
-            backend: MaxSAT solver.
             budget: when to stop; None: never.
             statistics: counts and seconds are added to it.
         """
@@ -108,7 +102,7 @@ class CoverProblem:
         _count(counts, "solved", len(instance.rules))
         _count(counts, "seconds_reducing", time.perf_counter() - start)
         start = time.perf_counter()
-        choices = [solve(part, backend, budget) for part in parts]
+        choices = [solve(part, budget) for part in parts]
         score = instance.constant + sum(choice.score for choice in choices)
         bound = instance.constant + sum(choice.bound for choice in choices)
         proven = all(choice.proven for choice in choices)

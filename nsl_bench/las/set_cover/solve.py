@@ -9,16 +9,12 @@ then branch and bound with cost splitting goes on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from nsl_bench.budget import Budget
 from nsl_bench.las.set_cover.branch_and_bound import UNLIMITED, branch_and_bound
 from nsl_bench.las.set_cover.greedy import greedy
 from nsl_bench.las.set_cover.instance import Choice, Instance
 from nsl_bench.las.set_cover.reduction import prune, split
-
-if TYPE_CHECKING:
-    from nsl_bench.las.set_cover.maxsat import Backend
 
 __all__ = ["solve"]
 
@@ -28,14 +24,13 @@ _CONFLICTS = 30_000
 _STEPS_OF_WALK = 1_000
 
 
-def solve(instance: Instance, backend: Backend = "rc2", budget: Budget | None = None) -> Choice:
+def solve(instance: Instance, budget: Budget | None = None) -> Choice:
     """The choice of least score; `rules` are candidates' indices.
 
     On a deadline, the best choice so far, with a bound.
 
     Args:
         instance: the optimisation problem.
-        backend: the solver.
         budget: when to stop; None for no limit.
     """
     known = _chosen(instance, (), instance.score(()))
@@ -49,11 +44,11 @@ def solve(instance: Instance, backend: Backend = "rc2", budget: Budget | None = 
         return known._replace(bound=known.score, proven=True)
     parts = split(instance)
     if len(parts) > 1:
-        return _by_parts(instance, parts, known, backend, budget)
+        return _by_parts(instance, parts, known, budget)
     known = _by_branching(instance, known, budget)
     if known.proven:
         return known
-    return _by_bounds(prune(instance, known.score), known, backend, budget)
+    return _by_bounds(prune(instance, known.score), known, budget)
 
 
 def _chosen(instance: Instance, picked: Sequence[int], score: int) -> Choice:
@@ -62,11 +57,9 @@ def _chosen(instance: Instance, picked: Sequence[int], score: int) -> Choice:
     return Choice(rules, score, instance.constant, False)
 
 
-def _by_parts(
-    instance: Instance, parts: Sequence[Instance], known: Choice, backend: Backend, budget: Budget | None
-) -> Choice:
+def _by_parts(instance: Instance, parts: Sequence[Instance], known: Choice, budget: Budget | None) -> Choice:
     """What the parts give together, or the choice known if that is no worse."""
-    choices = [solve(part, backend, budget) for part in parts]
+    choices = [solve(part, budget) for part in parts]
     score = instance.constant + sum(choice.score for choice in choices)
     bound = instance.constant + sum(choice.bound for choice in choices)
     proven = all(choice.proven for choice in choices)
@@ -88,7 +81,7 @@ def _by_branching(
     return Choice(rules, branched.score, bound, branched.proven)
 
 
-def _by_bounds(instance: Instance, known: Choice, backend: Backend, budget: Budget | None) -> Choice:
+def _by_bounds(instance: Instance, known: Choice, budget: Budget | None) -> Choice:
     """MaxSAT, and what is next where it does not finish."""
     from nsl_bench.las.set_cover.configurations import is_searchable
     from nsl_bench.las.set_cover.encoding import solve_by_maxsat
@@ -96,7 +89,7 @@ def _by_bounds(instance: Instance, known: Choice, backend: Backend, budget: Budg
     timed = budget is not None and budget.deadline is not None
     share = budget.before(_SHARE_OF_MAXSAT) if budget is not None else None
     searchable = is_searchable(instance.capped(known.score))
-    known = solve_by_maxsat(instance, known, backend, share, _CONFLICTS if searchable else None)
+    known = solve_by_maxsat(instance, known, share, _CONFLICTS if searchable else None)
     if known.proven:
         return known
     if not searchable:

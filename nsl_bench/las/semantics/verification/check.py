@@ -28,7 +28,7 @@ MOST_RULES = 2_000
 """Rules of the largest hypothesis space over which optimality is confirmed."""
 _MOST_COPIES = 200_000
 """Rules times distinct examples, likewise."""
-_GRACE = 3.0
+_GRACE = 0.3
 """Seconds that the check of the score may take after time is up, where it was asked for."""
 _REPORT = "This is a fault of nsl-bench; please report the task."
 
