@@ -22,7 +22,7 @@ from nsl_bench.las.tables.conditions import Target, choice_atom, targets
 from nsl_bench.las.tables.formulas import Formula, assign, demands, evaluate
 from nsl_bench.las.tables.grounding import ground
 from nsl_bench.las.tables.literals import Vocabulary
-from nsl_bench.las.task import LasTask, Solution, Tier
+from nsl_bench.las.task import NOT_FOUND, LasTask, Solution, Tier
 
 __all__ = ["solve_by_tables", "tabular_tier"]
 
@@ -117,15 +117,17 @@ class _TabularSearch:
         """See `solve_by_tables`."""
         task, budget = self._task, self._budget
         columns = Columns.of(task.examples)
+        budget.check()
         grounding = ground(task, columns, self._given, budget)
         self._lap("grounding")
         branches = self._branches(targets(task, grounding, len(self._given), budget))
         self._cells = Cells([branch.targets for branch in branches], columns.words, columns.n)
+        budget.check()
         self._vocabulary = Vocabulary(task, grounding, budget)
         forms = head_forms(self._vocabulary, self._cells)
         self._lap("conditions")
         self._begin(branches)
-        self._bodies = Bodies(self._vocabulary, budget.before(_ENUMERATION_SHARE))
+        self._bodies = Bodies(self._vocabulary, budget, _ENUMERATION_SHARE)
         self._lap("tables")
         self._rules = candidates(self._bodies, forms, self._cells)
         if len(branches) == 1:
@@ -218,7 +220,7 @@ class _TabularSearch:
                 bound=0,
                 tier=tier,
                 statistics=dict(self._statistics),
-                message=self._core(best.branch),
+                message=self._core(best.branch) if best.proven else NOT_FOUND,
                 tiers=(tier,),
             )
         picked = [Rule(self._given[i].cost, given=self._given[i].rule) for i in best.branch.chosen]
@@ -241,7 +243,9 @@ class _TabularSearch:
         from nsl_bench.las.set_cover.unsatisfiable_core import unsatisfiable_core
 
         hard = [target for target in branch.targets if target.penalty is None]
-        core = unsatisfiable_core(hard, self._rules, self._cells)
+        core = unsatisfiable_core(hard, self._rules, self._cells, self._budget)
+        if core is None:
+            return ""
         names = [f"'{self._task.examples[target.examples[0]].id}'" for target in core]
         if len(names) == 1:
             return f"no hypothesis covers example {names[0]}, which must be covered."

@@ -17,12 +17,13 @@ from nsl_bench.las.language_bias import Dialect, LanguageBias
 from nsl_bench.las.syntax.reader import TaskText, build_task, parse_task, read_task
 from nsl_bench.types import WeightedExample
 
-__all__ = ["LasTask", "Progress", "Solution", "Tier"]
+__all__ = ["NOT_FOUND", "LasTask", "Progress", "Solution", "Tier"]
 
 Status = Literal["optimal", "feasible", "unsatisfiable"]
 Tier = Literal["A", "B", "C", "D"]
 _SHOWN = 10
 """Uncovered examples that a printed solution names."""
+NOT_FOUND = "No hypothesis that covers all examples that must be covered was found in time."
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ MAX_RULES = 100_000
 
 _MOST_FORMS = 20_000
 """Literals whose costs are looked at one by one."""
+_WATCHED = 256
+"""Rules between two looks at the clock."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,10 @@ def growing_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget | No
         except Expired:
             yield Space(_sorted(rules), horizon)
             return
-        for rule, cost in zip(level, costs, strict=True):
+        for number, (rule, cost) in enumerate(zip(level, costs, strict=True)):
+            if number % _WATCHED == 0 and budget.expired():
+                yield Space(_sorted(rules), horizon)
+                return
             if cost is not None and (rule.literals or rule.head is not None) and maker.is_safe(rule):
                 rules.append(SpaceRule(*maker.guarded(rule), cost))
         if least is not None:

@@ -40,9 +40,11 @@ class Bodies:
     Args:
         vocabulary: domains and literals.
         budget: time and memory.
+        share: of the time that is left, which making the bodies may take.
 
     Attributes:
         literals: what bodies hold.
+        budget: time and memory for all that follows.
         limits: bounds.
         nothing: the resources of an empty body.
         evaluated: how many tables were computed.
@@ -53,9 +55,11 @@ class Bodies:
         Undecided: literals cannot be made into tables, or not within memory.
     """
 
-    def __init__(self, vocabulary: Vocabulary, budget: Budget) -> None:
+    def __init__(self, vocabulary: Vocabulary, budget: Budget, share: float = 1.0) -> None:
         bias = vocabulary.bias
         self.vocabulary = vocabulary
+        self.budget = budget
+        budget = budget.before(share)
         self.literals: list[BodyLiteral] = vocabulary.literals()
         modes = limited_modes(self.literals)
         most = {lit.mode.mode: lit.mode.recall or 0 for lit in self.literals if lit.mode.recall is not None}
@@ -154,6 +158,7 @@ class Bodies:
             around = Blocks.of([block for block in self._singles if leaf in block.types], self.literals)
             found += stars(self.vocabulary, leaf, around, self._maker, self.limits, self._account)
         found = cheapest(found, self.limits)
+        self.complete &= not self.limits.budget.expired()
         grounded = [block for block in found if not block.types and block.varies]
         found = [block for block in found if block.types]
         return grounded, Blocks.of(found, self.literals)

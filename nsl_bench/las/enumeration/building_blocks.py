@@ -201,6 +201,8 @@ def placed_view(table: Bits, variables: tuple[int, ...], n: int) -> Bits:
 def cheapest(blocks: Iterable[BuildingBlock], limits: Limits) -> list[BuildingBlock]:
     """The blocks without those whose table another one has, with the same safety, at no higher price.
 
+    Dearer blocks are left out where time is up.
+
     Args:
         blocks: the blocks, each with its table and price.
         limits: the bounds of the language bias, by which prices are compared.
@@ -208,6 +210,8 @@ def cheapest(blocks: Iterable[BuildingBlock], limits: Limits) -> list[BuildingBl
     best: dict[tuple[object, ...], list[tuple[int, ...]]] = {}
     kept = []
     for block in sorted(blocks, key=lambda b: (b.used.cost, b.used.variables, b.used.literals)):
+        if limits.budget.expired():
+            break
         if block.family is not None:
             kept.append(block)
             continue

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.budget import Budget
 from nsl_bench.las.bias.program import FORBIDDEN
 from nsl_bench.las.enumeration.bodies import Bodies
 from nsl_bench.las.enumeration.cells import Cells, bits_of
@@ -24,6 +25,8 @@ __all__ = ["Candidate", "candidates", "given_candidates"]
 
 _FEW = 8
 """Words that are looked at first for what a body gains."""
+_SHARE = 0.5
+"""Of the time that is left once there are bodies, which making them rules may take."""
 
 
 class Candidate(NamedTuple):
@@ -64,7 +67,12 @@ def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[
     for types, group in sorted(by_types.items()):
         relevance = _relevance(group, cells)
         gains = [_Gain(form, cells, relevance) for form in group]
+        late: Budget | None = None
         for body, costs in _priced(bodies, types, relevance, group, gains, cells):
+            late = late or bodies.budget.before(_SHARE)
+            if late.expired():
+                bodies.complete = False
+                break
             for form, gain, cost in zip(group, gains, costs, strict=True):
                 if cost == FORBIDDEN or gain.is_unprofitable(body.positions, body.holds, cost):
                     continue

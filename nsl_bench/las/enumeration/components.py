@@ -130,10 +130,9 @@ class Joining:
                 if self._remember(name, body):
                     used = body.used
                     heapq.heappush(queue, (used.cost, used.literals, next(counter), name, body))
-            if not queue:
-                return found
-            if self._limits.budget.expired():
-                self.complete = False
+            expired = self._limits.budget.expired()
+            if expired or not queue:
+                self.complete = not expired
                 return found
             *_, name, body = heapq.heappop(queue)
             weight = self._limits.key(body.used)
@@ -164,6 +163,8 @@ class Joining:
         self.evaluated += len(alive)
         found = []
         for k in alive:
+            if self._limits.budget.expired():
+                break
             other = self._closed[k]
             if not self._limits.allow(body.used, other.used) or not body.families.isdisjoint(other.families):
                 continue

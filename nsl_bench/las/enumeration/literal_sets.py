@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from nsl_bench.budget import Undecided
+from nsl_bench.budget import Budget, Undecided
 from nsl_bench.las.bias.batch import Pricing
 from nsl_bench.las.enumeration.bodies import Bodies
 from nsl_bench.las.enumeration.components import Body
@@ -23,6 +23,8 @@ __all__ = ["true_sets"]
 
 _MOST_BODIES = 1_000_000
 _BATCH = 1 << 15
+_WATCHED = 256
+"""Bodies between two looks at the clock."""
 
 Literals = tuple[int, ...]
 
@@ -52,7 +54,8 @@ def true_sets(
     everywhere = relevance.restrict(
         np.broadcast_to(bodies.vocabulary.guard(head_types), relevance.cells.shape)
     )
-    sets = _subsets(_cases(tables, relevance.restrict(wanted) & everywhere), bodies.limits.literals)
+    cases = _cases(tables, relevance.restrict(wanted) & everywhere, bodies.budget)
+    sets = _subsets(cases, bodies.limits.literals, bodies.budget)
     if bodies.limits.recall:
         limits, none = bodies.limits, bodies.nothing
         sets = [each for each in sets if limits.allow(sum((atoms[k].used for k in each), none), none)]
@@ -70,6 +73,9 @@ def true_sets(
         costs = [pricing.costs(f, held).tolist() for f in range(len(forms))]
         bodies.evaluated += len(batch)
         for i, chosen in enumerate(batch):
+            if i % _WATCHED == 0 and bodies.limits.budget.expired():
+                bodies.complete = False
+                return
             table = everywhere
             for k in chosen:
                 table = table & tables[k]
@@ -84,10 +90,11 @@ def _text(bodies: Bodies, atom: Body, names: Sequence[str]) -> str:
     return bodies.literals[literal].text([names[v] for v in variables])
 
 
-def _cases(tables: Bits, wanted: Bits) -> set[Literals]:
+def _cases(tables: Bits, wanted: Bits, budget: Budget) -> set[Literals]:
     """The literals that are true in each wanted case, each such set once."""
     found: set[Literals] = set()
     for place in np.flatnonzero(wanted).tolist():
+        budget.check()
         bits = np.ascontiguousarray(tables[:, place])[:, None]
         flags = unpack(bits, 64)
         for case in np.flatnonzero(unpack(wanted[place : place + 1], 64)).tolist():
@@ -95,7 +102,7 @@ def _cases(tables: Bits, wanted: Bits) -> set[Literals]:
     return found
 
 
-def _subsets(cases: Iterable[Literals], limit: int | None) -> list[Literals]:
+def _subsets(cases: Iterable[Literals], limit: int | None, budget: Budget) -> list[Literals]:
     """All subsets of the cases with at most `limit` literals, each once, shorter ones first.
 
     Raises:
@@ -104,6 +111,7 @@ def _subsets(cases: Iterable[Literals], limit: int | None) -> list[Literals]:
     found: set[Literals] = set()
     for case in cases:
         for size in range(min(len(case), len(case) if limit is None else limit) + 1):
+            budget.check()
             for chosen in itertools.combinations(case, size):
                 found.add(chosen)
                 if len(found) > _MOST_BODIES:

@@ -149,6 +149,8 @@ class Search:
             by_type.setdefault(kind, []).append(variable)
         spare = self._limits.variables - len(types)
         for index, block in enumerate(self._blocks):
+            if self._limits.budget.expired():
+                break
             if not block.types:
                 continue
             options = [[*by_type.get(kind, ()), None] for kind in block.types]
@@ -185,6 +187,8 @@ class Search:
         self, state: Conjunction, placed: Sequence[tuple[Placement, tuple[str, ...]]]
     ) -> Iterator[Extension]:
         for placement, new in placed:
+            if self._limits.budget.expired():
+                return
             more = self._blocks[placement[0]].used
             if not self._limits.allow(state.used, more, len(new)):
                 continue

@@ -65,6 +65,8 @@ def stars(
     search = Search(vocabulary, around, (leaf,), limits, _may_pay, through_first=True)
     found = []
     for conjunction in search.run():
+        if limits.budget.expired():
+            break
         if not conjunction.placements or 0 in conjunction.unbound:
             continue
         parts = tuple(

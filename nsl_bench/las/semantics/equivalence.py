@@ -27,6 +27,7 @@ __all__ = ["Counterexample", "Equivalence", "equivalent"]
 
 _AGGREGATES = (ast.ASTType.Aggregate, ast.ASTType.BodyAggregate)
 _SIDES = (0, 1)
+_POLL = 0.05
 _MOST_NAMED = 50
 """Atoms among which a close one is looked for."""
 
@@ -163,7 +164,7 @@ class Equivalence:
     def _check_inputs(self, shared: Sequence[Rule], budget: Budget) -> None:
         """Refuse inputs of which none is possible."""
         lines = [*map(str, self._background.constants), *(rule.text for rule in shared), str(self._inputs)]
-        if _grounded(lines, budget).solve().unsatisfiable:
+        if not _has_answer_set(_grounded(lines, budget), budget):
             raise UserError("The inputs program has no answer set, so no input is possible.")
 
     def _copy(self, signature: Signature, classical: bool) -> str:
@@ -275,6 +276,14 @@ def _check_stratified(program: Program) -> None:
         raise UserError(
             "The hypotheses depend on a choice or disjunction, so they have no single answer to compare."
         )
+
+
+def _has_answer_set(control: Control, budget: Budget) -> bool:
+    with control.solve(async_=True) as handle:
+        while not handle.wait(_POLL):
+            if budget.expired():
+                raise UserError("The comparison is undecided: time ran out.")
+        return not handle.get().unsatisfiable
 
 
 def _grounded(lines: Sequence[str], budget: Budget, *arguments: str) -> Control:

@@ -22,6 +22,9 @@ from nsl_bench.las.tables.formulas import Demands, demands
 
 __all__ = ["Choice", "CoverProblem"]
 
+_WATCHED = 256
+"""Rules between two looks at the clock."""
+
 # rows of the matrix that support a target each, rows that violate it, and its weight
 Row = tuple[tuple[int, ...], tuple[int, ...], int]
 
@@ -75,7 +78,7 @@ class CoverProblem:
         self.costs = integers(costs, self.constant + sum(weight for *_, weight in self._rows))
         if budget is not None:
             budget.take(len(unions) * len(candidates), "the matrix of rules and examples")
-        self._matrix = _derived(candidates, unions, cells)
+        self._matrix, self._complete = _derived(candidates, unions, cells, budget or Budget())
 
     def solve(
         self,
@@ -105,7 +108,9 @@ class CoverProblem:
         choices = [solve(part, budget) for part in parts]
         score = instance.constant + sum(choice.score for choice in choices)
         bound = instance.constant + sum(choice.bound for choice in choices)
-        proven = all(choice.proven for choice in choices)
+        proven = self._complete and all(choice.proven for choice in choices)
+        if not self._complete:
+            bound = self.constant
         _count(counts, "seconds_solving", time.perf_counter() - start)
         if below is not None and score >= below:
             # what was pruned could only lead to `below` or more
@@ -188,9 +193,16 @@ class _Merger:
 
 
 def _derived(
-    candidates: Sequence[Candidate], unions: dict[tuple[tuple[int, ...], int], int], cells: Cells
-) -> Flags:
-    """bool [unions, candidates]: which rules derive one of each union of atoms in one column."""
+    candidates: Sequence[Candidate],
+    unions: dict[tuple[tuple[int, ...], int], int],
+    cells: Cells,
+    budget: Budget,
+) -> tuple[Flags, bool]:
+    """Which rules derive one of each union of atoms in one column.
+
+    Returns:
+        bool [unions, candidates], and whether there was time for all candidates.
+    """
     sizes = np.array([len(atoms) for atoms, _ in unions], np.intp)
     rows = np.array([cells.row[atom] for atoms, _ in unions for atom in atoms], np.intp)
     keys = rows * cells.n + np.repeat(np.array([column for _, column in unions], np.intp), sizes)
@@ -198,13 +210,15 @@ def _derived(
     keys, of = keys[order], np.repeat(np.arange(len(sizes)), sizes)[order]
     matrix = np.zeros((len(unions), len(candidates)), np.bool_)
     for k, candidate in enumerate(candidates):
+        if k % _WATCHED == 0 and budget.expired():
+            return matrix, False
         row, column = candidate.cells()
         derived = row * cells.n + column
         first, last = np.searchsorted(keys, derived, "left"), np.searchsorted(keys, derived, "right")
         counts = last - first
         start = np.repeat(first - np.cumsum(counts) + counts, counts)
         matrix[of[start + np.arange(len(start))], k] = True
-    return matrix
+    return matrix, True
 
 
 def _unique_rows(matrix: Flags) -> tuple[Flags, Indices]:

@@ -1,0 +1,100 @@
+"""Searches that are ended at any moment: a valid answer, which says no more than is known."""
+
+from __future__ import annotations
+
+import random
+import time
+from functools import cache
+
+import pytest
+
+from nsl_bench.budget import Budget
+from nsl_bench.las import LasTask, Solution, solve
+from nsl_bench.las.semantics.coverage import score
+from nsl_bench.las.task import Tier
+from tests.las.strategies import FLAVOURS, task_text
+
+TIERS: tuple[Tier, ...] = ("A", "C", "D")
+TASKS = [(flavour, number) for number in range(3) for flavour in FLAVOURS]
+
+
+@cache
+def solved(flavour: str, number: int, tier: Tier) -> tuple[LasTask, Solution, int]:
+    """A task with its answer, and how often the search looks at its budget."""
+    task = LasTask.parse(task_text(flavour, number))
+    looks, answer = counted(task, tier, 1 << 60)
+    return task, answer, looks
+
+
+def counted(task: LasTask, tier: Tier, most: int) -> tuple[int, Solution]:
+    """The answer of a search whose time is up after it has looked at its budget so often."""
+    looks = 0
+
+    def expired(budget: Budget) -> bool:
+        nonlocal looks
+        looks += 1
+        return looks > most or budget.interrupted
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Budget, "expired", expired)
+        return looks, solve(task, first_tier=tier)
+
+
+def check(task: LasTask, found: Solution, whole: Solution) -> None:
+    """Whether an answer is one that a search may give that ends before `whole` is known."""
+    if found.status != "feasible":
+        assert (found.status, found.score) == (whole.status, whole.score)
+        return
+    assert "o hypothesis covers" not in found.message and found.message.startswith("Time ran out.")
+    if whole.score is not None:
+        assert found.bound <= whole.score
+    if found.score is None:
+        assert found.message.endswith("was found in time.") and not found.hypothesis
+        return
+    own = score(task, found.hypothesis)
+    assert not own.broken and (own.total, own.cost) == (found.score, found.cost)
+    assert whole.score is not None and found.score >= whole.score
+
+
+def at_random_moments(tier: Tier, tasks: int, moments: int) -> int:
+    """Interrupt searches of so many tasks; the number of answers that are only feasible."""
+    rng = random.Random(f"interrupted {tier}")
+    feasible = taken = 0
+    for flavour, number in TASKS:
+        task, whole, looks = solved(flavour, number, tier)
+        if taken == tasks:
+            break
+        if looks < moments or whole.status == "feasible":
+            continue
+        taken += 1
+        for most in rng.sample(range(looks), moments):
+            found = counted(task, tier, most)[1]
+            check(task, found, whole)
+            feasible += found.status == "feasible"
+    assert taken == tasks
+    return feasible
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_search_ended_at_any_moment_gives_a_valid_answer(tier: Tier) -> None:
+    assert at_random_moments(tier, 10, 5) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", TIERS)
+def test_searches_ended_at_many_moments_give_valid_answers(tier: Tier) -> None:
+    assert at_random_moments(tier, 10, 50) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", TIERS)
+def test_searches_ended_by_the_clock_give_valid_answers(tier: Tier) -> None:
+    rng = random.Random(f"clock {tier}")
+    for flavour, number in TASKS[:10]:
+        task = LasTask.parse(task_text(flavour, number))
+        started = time.monotonic()
+        whole = solve(task, first_tier=tier)
+        seconds = time.monotonic() - started
+        for _ in range(50):
+            limit = rng.uniform(0, seconds)
+            check(task, solve(task, first_tier=tier, time_limit=limit), whole)
