@@ -17,7 +17,7 @@ from nsl_bench.las.checks import check_task
 from nsl_bench.las.language_bias import LARGEST
 from nsl_bench.las.semantics.verification import is_small
 from nsl_bench.las.tabular import solve_by_tables, tabular_tier
-from nsl_bench.las.task import LasTask, Progress, Solution, Tier
+from nsl_bench.las.task import NOT_FOUND, LasTask, Progress, Solution, Tier
 
 __all__ = ["solve"]
 
@@ -89,15 +89,23 @@ class _Reports:
     def best(self, first_tier: Tier, budget: Budget) -> Solution:
         """The best answer so far."""
         found = self._solution or Solution("feasible", None, 0, tier=first_tier, tiers=(first_tier,))
-        ended = [] if found.status != "feasible" else [budget.ended_by]
-        return replace(found, message=" ".join([*ended, found.message]).strip())
+        return _with_reason(found, budget)
+
+
+def _with_reason(found: Solution, budget: Budget) -> Solution:
+    """An answer that says why it is not proven, and that nothing was found if that is so."""
+    if found.status != "feasible":
+        return found
+    nothing = [NOT_FOUND] if found.score is None else []
+    parts = [budget.ended_by, found.message.replace(NOT_FOUND, "").strip(), *nothing]
+    return replace(found, message=" ".join(filter(None, parts)))
 
 
 def _solved(task: LasTask, budget: Budget, first_tier: Tier, tell: Tell, *, verify: bool) -> Solution:
     """The answer, checked where that was asked for or takes no time."""
     tell("checking the task")
     _check(task)
-    solution = _search(task, budget, first_tier, tell)
+    solution = _with_reason(_search(task, budget, first_tier, tell), budget)
     if not verify and not is_small(task, solution):
         return solution
     from nsl_bench.las.semantics.verification.check import checked
@@ -173,5 +181,4 @@ def _by_clingo(task: LasTask, budget: Budget, first_tier: Tier, before: str, tel
         if core is not None:
             return incumbent.unsatisfiable(core, statistics)
         break
-    ended = "" if incumbent.is_proven else budget.ended_by
-    return incumbent.answer(statistics, " ".join([ended, *notes]).strip())
+    return incumbent.answer(statistics, " ".join(notes))

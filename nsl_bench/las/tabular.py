@@ -22,7 +22,7 @@ from nsl_bench.las.tables.conditions import Target, choice_atom, targets
 from nsl_bench.las.tables.formulas import Formula, assign, demands, evaluate
 from nsl_bench.las.tables.grounding import ground
 from nsl_bench.las.tables.literals import Vocabulary
-from nsl_bench.las.task import NOT_FOUND, LasTask, Solution, Tier
+from nsl_bench.las.task import LasTask, Solution, Tier
 
 __all__ = ["solve_by_tables", "tabular_tier"]
 
@@ -220,7 +220,7 @@ class _TabularSearch:
                 bound=0,
                 tier=tier,
                 statistics=dict(self._statistics),
-                message=self._core(best.branch) if best.proven else NOT_FOUND,
+                message=self._core(best.branch) if best.proven else "",
                 tiers=(tier,),
             )
         picked = [Rule(self._given[i].cost, given=self._given[i].rule) for i in best.branch.chosen]

@@ -9,7 +9,7 @@ from nsl_bench.las.bias.space import Space
 from nsl_bench.las.clingo_tiers.demands import Demand, Problem
 from nsl_bench.las.clingo_tiers.optimisation import Outcome
 from nsl_bench.las.semantics.coverage import Content, Score, content, score
-from nsl_bench.las.task import NOT_FOUND, LasTask, Solution, Tier
+from nsl_bench.las.task import LasTask, Solution, Tier
 
 __all__ = ["Incumbent"]
 
@@ -153,9 +153,8 @@ class Incumbent:
             message += f" The search contradicts itself: {self.contradiction}. Please report the task."
         message = message.strip()
         if self._score is None or self._rules is None:
-            text = f"{message} {NOT_FOUND}".strip()
             return Solution(
-                "feasible", None, self.bound, tier=self._tiers[-1], statistics=statistics, message=text,
+                "feasible", None, self.bound, tier=self._tiers[-1], statistics=statistics, message=message,
                 tiers=tuple(self._tiers),
             )  # fmt: skip
         pairs = list(zip(self._task.examples, self._score.covered, strict=True))
