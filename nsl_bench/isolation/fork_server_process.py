@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 
 from nsl_bench.isolation import kernel, shown
 from nsl_bench.isolation.child import live
+from nsl_bench.isolation.sandbox import devices
 
 __all__ = ["main"]
 
@@ -161,6 +162,7 @@ def _enter(*, network: bool) -> dict[str, str]:
                 Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
             kernel.mount("none", "/", "none", _MS_REC_PRIVATE)
             force["mounts"] = "namespace"
+            shown.own_devices(devices())
         except OSError:
             pass
         if not network:
@@ -175,6 +177,10 @@ def _supervise(
     """Start the learner's process, wait for it, and end what it leaves behind."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):  # the user's terminal, perhaps; below /proc the learner sees what is open here
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
     if kernel.LINUX:
         kernel.die_with_parent(signal.SIGKILL)
         kernel.be_subreaper()

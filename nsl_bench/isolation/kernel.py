@@ -125,15 +125,27 @@ _OWNERSHIP_CALLS = {
     "futimesat": (261, _ABSENT),
     "utimensat": (280, 88),
 }
-_MESSAGE_CALLS = {
+_KEPT_CALLS = {
     "shmget": (29, 194),
     "semget": (64, 190),
     "msgget": (68, 186),
     "mq_open": (240, 180),
+    "memfd_secret": (447, 447),
 }
+"""What they make is no process's memory, so that no limit counts it, and may outlive its process."""
+
+_UNKNOWN_CALLS = {"clone3": (435, 435), "memfd_create": (319, 279)}
+"""Answered as by a kernel without them: libc then calls ``clone``, and libraries use files."""
+
+_CLONE_CALL = (56, 220)
+_NEW_NAMESPACES = 0x7E020000
+"""Flags of ``clone`` for namespaces of any kind."""
+
 _IOCTL_CALL = (16, 29)
 _SETS_ATTRIBUTES = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602)
 """Requests of ``ioctl`` that change a file's flags, extended attributes or version."""
+_TERMINAL = (0x5412, 0x5414, 0x541C, 0x541D, 0x540E, 0x5423, 0x5402, 0x5403, 0x5404)
+"""Requests of ``ioctl`` that type into a terminal, take it over, or change its size or settings."""
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 
@@ -344,17 +356,16 @@ def seccomp_supported() -> bool:
     return "\nSeccomp:" in status
 
 
-def deny_calls(
-    *, sockets: bool, local: bool = False, attributes: bool = False, messages: bool = False
-) -> None:
+def deny_calls(*, sockets: bool, local: bool = False, attributes: bool = False) -> None:
     """Deny this process and its children system calls that affect other processes, permanently.
+
+    Namespaces, terminals, message queues, and memory that belongs to no process are always denied.
 
     Args:
         sockets: also deny sockets, except those between processes of this machine.
         local: with `sockets`, deny these, too, except pairs of them.
         attributes: also deny changes of extended attributes. Changes of files' modes, owners and times are
             ignored instead of denied, because programs that copy files need them to succeed.
-        messages: also deny message queues, semaphores and shared memory that outlive a process.
 
     Raises:
         OSError: the system cannot filter system calls.
@@ -362,27 +373,34 @@ def deny_calls(
     if platform.machine() not in _ARCHITECTURES:
         raise OSError(f"no filters of system calls for {platform.machine()}")
     column, architecture = _ARCHITECTURES[platform.machine()]
-    load, equal, at_least, stop = 0x20, 0x15, 0x35, 0x06
+    load, equal, at_least, any_of, stop = 0x20, 0x15, 0x35, 0x45, 0x06
     allow, refuse, unsupported, pretend = 0x7FFF0000, 0x00050000 | 13, 0x00050000 | 95, 0x00050000
+    unknown = 0x00050000 | 38
     program = [(load, 0, 0, 4), (equal, 1, 0, architecture), (stop, 0, 0, refuse), (load, 0, 0, 0)]
     program += [(at_least, 0, 1, 0x40000000), (stop, 0, 0, refuse)]
-    answers = [(refuse, _CALLS)]
+    answers = [(refuse, _CALLS), (refuse, _KEPT_CALLS), (unknown, _UNKNOWN_CALLS)]
     answers += [(unsupported, _ATTRIBUTE_CALLS), (pretend, _OWNERSHIP_CALLS)] if attributes else []
-    answers += [(refuse, _MESSAGE_CALLS)] if messages else []
     for answer, calls in answers:
         for name, numbers in calls.items():
             if name != "socket" and numbers[column] != _ABSENT:
                 program += [(equal, 0, 1, numbers[column]), (stop, 0, 0, answer)]
+    program += [(equal, 0, 4, _CLONE_CALL[column]), (load, 0, 0, 16), (any_of, 0, 1, _NEW_NAMESPACES)]
+    program += [(stop, 0, 0, refuse), (stop, 0, 0, allow)]
     if sockets:
         family = 0 if local else 1  # of AF_UNIX; 0 is that of no socket
         program += [(equal, 0, 4, _CALLS["socket"][column]), (load, 0, 0, 16), (equal, 1, 0, family)]
         program += [(stop, 0, 0, refuse), (stop, 0, 0, allow)]
-    if attributes:
-        program += [(equal, 0, 2 * len(_SETS_ATTRIBUTES) + 2, _IOCTL_CALL[column]), (load, 0, 0, 24)]
-        for request in _SETS_ATTRIBUTES:
-            program += [(equal, 0, 1, request), (stop, 0, 0, unsupported)]
-        program += [(stop, 0, 0, allow)]
-    program += [(stop, 0, 0, allow)]
+    requests = dict.fromkeys(_TERMINAL, refuse)
+    requests |= dict.fromkeys(_SETS_ATTRIBUTES, unsupported) if attributes else {}
+    program += [(equal, 0, 2 * len(requests) + 2, _IOCTL_CALL[column]), (load, 0, 0, 24)]
+    for request, answer in requests.items():
+        program += [(equal, 0, 1, request), (stop, 0, 0, answer)]
+    program += [(stop, 0, 0, allow), (stop, 0, 0, allow)]
+    _install(program)
+
+
+def _install(program: Sequence[tuple[int, int, int, int]]) -> None:
+    """Filter this process's system calls by a program of the kernel's packet filter."""
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
 
     class _Program(ctypes.Structure):

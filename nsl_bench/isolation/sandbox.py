@@ -3,13 +3,14 @@
 The sandbox has three layers, each used if the system supports it:
 
 * *Namespaces* (Linux, if unprivileged ones are permitted) give the process a network without devices, its own
-  processes, message queues and shared memory. It sees only the files that it can read
-  (`nsl_bench.isolation.shown`), so it finds no socket of another program. The file system is read-only
-  except for its scratch folder, including the times and attributes of files.
+  processes, message queues and shared memory, and devices without a terminal. It sees only the files that it
+  can read (`nsl_bench.isolation.shown`), so it finds no socket of another program. The file system is
+  read-only except for its scratch folder, including the times and attributes of files.
 * *Landlock* (Linux 5.13) denies all files except the learner's code, the Python installation, the system's
   programs and the scratch folder.
-* A *seccomp filter* denies sockets, system calls that inspect other processes, and, without namespaces,
-  changes of attributes and sockets between processes of this machine.
+* A *seccomp filter* denies sockets, new namespaces, terminals, memory that belongs to no process, system
+  calls that inspect other processes, and, without namespaces, changes of attributes and sockets between
+  processes of this machine.
 
 Every record (``environment.isolation``) and ``nsl-bench doctor`` say which layers are in force.
 
@@ -40,6 +41,7 @@ __all__ = [
     "apply",
     "code_of",
     "code_places",
+    "devices",
     "files_named",
     "program",
     "programs_of",
@@ -49,7 +51,9 @@ __all__ = [
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix", "/etc", "/proc", "/sys")
 """Where the system's programs are, and what it says of itself: readable for all."""
 
-_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", "pts", "ptmx", "dri", "kfd")
+_DEVICES = ("null", "zero", "full", "random", "urandom", "shm", "dri", "kfd")
+"""What a learner finds in ``/dev``, besides those of NVIDIA. No terminal is among them."""
+
 _CODE = frozenset({".py", ".pyc", ".so", ".pyd", ".dylib", ".pth"})
 _FOLDERS_OF_CODE = ("__pycache__",)
 _ARCHIVES = (".whl", ".tar.gz", ".zip")
@@ -109,10 +113,14 @@ def reach_of(
     readable += [Path(path).resolve() for path in _NETWORK if limits.network]
     hidden = [path.resolve() for path in limits.hidden]
     shown = [piece for path in dict.fromkeys(readable) for piece in _without(path, hidden)]
-    devices = [Path("/dev", name) for name in _DEVICES] + sorted(Path("/dev").glob("nvidia*"))
-    writable = [scratch, *(path.resolve() for path in limits.write), *devices]
+    writable = [scratch, *(path.resolve() for path in limits.write), *devices()]
     links = (*links, *(link for path in named for link in _links(path)))
     return Reach(tuple(shown), tuple(dict.fromkeys(listable)), tuple(writable), tuple(dict.fromkeys(links)))
+
+
+def devices() -> list[Path]:
+    """The devices that a learner may use."""
+    return [Path("/dev", name) for name in _DEVICES] + sorted(Path("/dev").glob("nvidia*"))
 
 
 @functools.lru_cache(maxsize=8)
@@ -305,7 +313,6 @@ def apply(reach: Reach, *, network: bool, entered: Mapping[str, str]) -> dict[st
             sockets=not network,
             local=not alone,
             attributes=not alone,
-            messages=entered.get("messages") != "namespace",
         )
         force["calls"] = "seccomp"
     return force

@@ -17,10 +17,11 @@ from typing import Any
 from nsl_bench.isolation import kernel
 from nsl_bench.isolation.sandbox import SYSTEM
 
-__all__ = ["freeze", "show_only"]
+__all__ = ["freeze", "own_devices", "show_only"]
 
 _MOST_NAMES = 10_000
 _ROOT = Path("/")
+_STREAMS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
 
 
 def freeze(folders: Sequence[Path]) -> None:
@@ -33,6 +34,22 @@ def freeze(folders: Sequence[Path]) -> None:
         if not place.is_mount():
             kernel.bind(place)
     kernel.make_read_only(_ROOT, but=[*folders, Path("/dev/shm")])
+
+
+def own_devices(places: Iterable[Path]) -> None:
+    """Cover ``/dev`` by a folder with a few devices, none of which is a terminal, and an empty ``shm``.
+
+    Raises:
+        OSError: the system does not allow it.
+    """
+    trees = {place: (place.is_dir(), kernel.open_tree(place)) for place in places if place.exists()}
+    kernel.mount("none", "/dev", "tmpfs", kernel.SAFE, "size=64k,mode=755")
+    for place, (is_folder, tree) in trees.items():
+        _make(place, is_folder)
+        kernel.move_tree(tree, place)
+        os.close(tree)
+    for name, target in _STREAMS.items():
+        Path("/dev", name).symlink_to(target)
 
 
 def show_only(request: Mapping[str, Any]) -> None:

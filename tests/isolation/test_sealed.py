@@ -224,7 +224,7 @@ def test_without_namespaces_calls_that_change_attributes_are_refused(tmp_path: P
     if child == 0:
         code = 1
         try:
-            kernel.deny_calls(sockets=True, attributes=True, messages=True)
+            kernel.deny_calls(sockets=True, attributes=True)
             file.chmod(0o600)
             os.utime(file, ns=(1, 1))
             shutil.copy2(file, tmp_path / "copy")

@@ -1,0 +1,63 @@
+"""What strangers' learners attempt against the machine, with namespaces and on systems without them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from nsl_bench.isolation import kernel
+
+HERE = Path(__file__).parent
+
+pytestmark = pytest.mark.skipif(
+    not (kernel.landlock_version() and kernel.seccomp_supported()), reason="Linux with Landlock and seccomp"
+)
+
+TOLD = """
+import sys
+from pathlib import Path
+from nsl_bench.isolation import kernel
+from nsl_bench.isolation.host import IsolatedLearner
+from nsl_bench.isolation.limits import Limits
+from nsl_bench.testing.toy import patches, view
+
+if sys.argv[3] == "without":  # as on a system that lets nobody make them
+    kernel.deny_calls(sockets=False)
+learner = IsolatedLearner(sys.argv[1], 0, Limits(time=120))
+learner.fit(view(patches()))
+Path(sys.argv[2]).write_text(learner.isolation["mounts"] + chr(10) + learner.log())
+learner.close()
+"""
+
+
+@pytest.mark.parametrize("namespaces", ["with", "without"])
+@pytest.mark.parametrize("name", ["Terminals", "Namespaces"])
+def test_a_stranger_is_refused(name: str, namespaces: str, tmp_path: Path) -> None:
+    """The harness runs in a terminal, as a user's does."""
+    ours, terminal = os.openpty()
+    words = [f"{HERE / 'strangers.py'}:{name}", str(tmp_path / "told"), namespaces]
+    before = os.get_terminal_size(terminal)
+    subprocess.run(
+        [sys.executable, "-c", TOLD, *words],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env={**os.environ, "NSL_TEST_TERMINAL": os.ttyname(terminal)},
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        check=True,
+        timeout=120,
+    )
+    mounts, *told = (tmp_path / "told").read_text().splitlines()
+    assert (mounts == "read-only") == (namespaces == "with" and os.geteuid() == 0) or os.geteuid()
+    assert len(told) > 10 and not [line for line in told if " got " in line], told
+    assert os.get_terminal_size(terminal) == before
+    os.set_blocking(ours, False)
+    with pytest.raises(BlockingIOError):
+        os.read(ours, 1)
