@@ -178,7 +178,7 @@ def _supervise(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDWR)
-    for descriptor in range(3):  # the user's terminal, perhaps; below /proc the learner sees what is open here
+    for descriptor in range(3):  # the user's terminal, perhaps, which the learner would find below /proc
         os.dup2(nothing, descriptor)
     os.close(nothing)
     if kernel.LINUX:

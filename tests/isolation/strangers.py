@@ -8,7 +8,6 @@ import fcntl
 import os
 import pty
 import struct
-from pathlib import Path
 
 import numpy as np
 
