@@ -13,13 +13,13 @@ import hashlib
 import json
 import os
 import secrets
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from nsl_bench.errors import UserError
+from nsl_bench.folders import remove, size_of
 
 __all__ = ["VARIABLE", "clear", "content_key", "contents", "folder", "key", "lock", "replacing"]
 
@@ -65,8 +65,7 @@ def contents() -> dict[str, tuple[int, int]]:
     found = {}
     for path in (folder() / kind for kind in KINDS):
         if path.is_dir() and not path.is_symlink():
-            files = [file for file in path.rglob("*") if file.is_file() and not file.is_symlink()]
-            found[path.name] = (len(files), sum(file.stat().st_size for file in files))
+            found[path.name] = size_of(path)
     return found
 
 
@@ -82,7 +81,8 @@ def clear(kind: str) -> None:
             if path.is_symlink():
                 path.unlink()
             elif path.is_dir():
-                shutil.rmtree(path)
+                if not remove(path):
+                    raise OSError(f"{path} cannot be removed")
             elif path.suffix == ".tmp":
                 if time.time() - path.stat().st_mtime > _STALE_SECONDS:
                     path.unlink(missing_ok=True)

@@ -55,10 +55,18 @@ class Decoder:
 
     Args:
         most: maximum size of a message in bytes.
+
+    Attributes:
+        most: maximum size of the next message in bytes.
+        most_text: maximum size of its part that is not the content of arrays, which takes many times the
+            memory once it is read; None for no other limit.
+        sizes: of that part, and of the arrays' content, in the last message.
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self.most = most
+        self.most_text: int | None = None
+        self.sizes = (0, 0)
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> None:
@@ -74,18 +82,20 @@ class Decoder:
         if len(self._buffer) < _HEAD.size:
             return None
         header_size, body_size = _HEAD.unpack_from(self._buffer)
-        if header_size + body_size > self._most:
-            raise ValueError(f"a message of {header_size + body_size} bytes; {self._most} are allowed")
+        if header_size + body_size > self.most:
+            raise ValueError(f"a message of {header_size + body_size} bytes; {self.most} are allowed")
+        if self.most_text is not None and header_size > self.most_text:
+            raise ValueError(f"a message with a text of {header_size} bytes; {self.most_text} are allowed")
         end = _HEAD.size + header_size + body_size
         if len(self._buffer) < end:
             return None
-        header = bytes(self._buffer[_HEAD.size : _HEAD.size + header_size])
-        body = bytes(self._buffer[_HEAD.size + header_size : end])
-        del self._buffer[:end]
-        return _decode(header, body)
+        taken, self._buffer = self._buffer, self._buffer[end:]
+        self.sizes = header_size, body_size
+        content = memoryview(taken)[_HEAD.size : end]
+        return _decode(bytes(content[:header_size]), content[header_size:])
 
 
-def _decode(header: bytes, body: bytes) -> Any:
+def _decode(header: bytes, body: memoryview) -> Any:
     offsets: dict[int, int] = {}
     position = 0
 

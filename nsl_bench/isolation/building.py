@@ -27,6 +27,7 @@ from pathlib import Path
 from nsl_bench import cache
 from nsl_bench.environments import REQUIREMENTS, Entrant, entrant, is_environment
 from nsl_bench.errors import UserError
+from nsl_bench.folders import remove
 from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.limits import Failure, Limits
 from nsl_bench.isolation.process import Process
@@ -193,7 +194,8 @@ def built(
             note.unlink(missing_ok=True)
         _raise_noted(note)
         scratch = folder.with_suffix(".scratch")
-        _clear(folder, scratch)  # what a killed process left behind
+        remove(folder)  # what a killed process left behind
+        remove(scratch)
         heard(f"Making the environment of {entrant.name} with Python {version}; this happens once.")
         try:
             _make(entrant, folder, program, scratch)
@@ -201,7 +203,9 @@ def built(
             note.write_text(json.dumps([str(failure), failure.output]), encoding="utf-8")
             raise
         finally:
-            _clear(scratch, *([] if _complete(folder, program) else [folder]))
+            remove(scratch)
+            if _complete(folder, program) is None:
+                remove(folder)
     found = _complete(folder, program)
     assert found is not None
     return found
@@ -223,11 +227,6 @@ def _complete(folder: Path, program: str) -> Environment | None:
         return Environment(folder, Path(program), {"python": told["python"], **told["packages"]})
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _clear(*folders: Path) -> None:
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _raise_noted(note: Path) -> None:

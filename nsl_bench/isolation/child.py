@@ -35,7 +35,14 @@ from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.guarded import call, wire
 from nsl_bench.isolation import denied, sandbox
 from nsl_bench.learners.asp_rules import FeatureTest
-from nsl_bench.learners.base import fixed_sizes, takes_validation, tuning_of, version_of
+from nsl_bench.learners.base import (
+    fixed_sizes,
+    takes_validation,
+    tuning_of,
+    version_of,
+    without_answers,
+    without_fit,
+)
 from nsl_bench.learners.known_rule import KnownRule
 from nsl_bench.learners.view import Images, LabelledImages, Slots, TrackError, View
 from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
@@ -59,6 +66,7 @@ PRELOADED = (
 """Modules that later processes start with once a learner has imported them; none of it is a user's code."""
 
 _BATCH = 64
+_LONGEST_ERROR = 10_000
 
 
 class _Channel:
@@ -259,6 +267,8 @@ class _Host:
             spec = registry.Spec("nsl_bench.learners.tuned:Tuned", (learner,), tuned)
             self.learner = registry.create("learner", spec, seed=seed)
         kind = type(self.learner)
+        if not callable(getattr(self.learner, "fit", None)):
+            raise UserError(without_fit(kind.__name__))
         track = getattr(self.learner, "track", "pretrained")
         version = version_of(self.learner, learner)
         told: dict[str, Any] = {"name": kind.__name__, "track": str(track), "version": version}
@@ -275,6 +285,8 @@ class _Host:
         more = {} if validation is None else {"validation": RemoteView(validation, self.channel)}
         fitted = self.learner.fit(RemoteView(view, self.channel), **more)
         self.learner = self.learner if fitted is None else fitted
+        if not (hasattr(self.learner, "predict") or hasattr(self.learner, "predict_proba")):
+            raise UserError(without_answers(type(self.learner).__name__))
         return {
             "predicts": hasattr(self.learner, "predict"),
             "examples": hasattr(self.learner, "examples_"),
@@ -287,15 +299,18 @@ class _Host:
         seen = RemoteView(view, self.channel)
         answer: dict[str, Any] = {"gives_probabilities": hasattr(self.learner, "predict_proba")}
         if answer["gives_probabilities"]:
-            answer["probabilities"] = _plain(self.learner.predict_proba(seen))
+            answer["probabilities"] = _plain(self.learner.predict_proba(seen), len(seen) * seen.n_labels)
             answer["gives_probabilities"] = bool(getattr(self.learner, "gives_probabilities", True))
         if hasattr(self.learner, "predict"):
-            answer["labels"] = _plain(self.learner.predict(seen))
+            answer["labels"] = _plain(self.learner.predict(seen), len(seen))
         return answer
 
     def concepts(self, view: dict[str, Any]) -> Any:
-        said = self.learner.predict_concepts(RemoteView(view, self.channel))
-        return {"none": True} if said is None else {"concepts": _plain(said)}
+        seen = RemoteView(view, self.channel)
+        said = self.learner.predict_concepts(seen)
+        if said is None:
+            return {"none": True}
+        return {"concepts": _plain(said, len(seen) * len(seen.slots) * len(seen.concept_space.concepts))}
 
     def rules(self) -> dict[str, Any]:
         rules = getattr(self.learner, "rules", None)
@@ -335,8 +350,8 @@ def _versions(modules: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _plain(answer: Any) -> Any:
-    """An answer as an array that can travel; anything else as what it is not."""
+def _plain(answer: Any, most: int) -> Any:
+    """An answer as an array that can travel; anything else, and more than `most` numbers, as what it is."""
     if hasattr(answer, "detach"):
         answer = answer.detach().cpu()
     try:
@@ -345,6 +360,8 @@ def _plain(answer: Any) -> Any:
         return {"wrong": f"{type(error).__name__}: {error}"}
     if array.dtype.kind not in "biuf":
         return {"wrong": f"an array of {array.dtype} instead of numbers"}
+    if array.size > most:
+        return {"wrong": f"an array of shape {array.shape}, which is more than {most} numbers"}
     return array.astype(np.float64) if array.dtype.itemsize > 8 else array
 
 
@@ -412,6 +429,7 @@ def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
         return {"done": getattr(host, message.pop("do"))(**message)}
     except BaseException as error:  # a learner may raise anything, SystemExit too
         short = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        short = short[:_LONGEST_ERROR]
         starved = isinstance(error, MemoryError) or denied.starved(str(error))
         with contextlib.suppress(Exception):
             if not isinstance(error, UserError):

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.errors import UserError
+from nsl_bench.folders import remove
 from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.host import IsolatedLearner, vet
 from nsl_bench.isolation.limits import GIB, Failure, Limits
@@ -108,8 +109,10 @@ class FolderLearner:
             return task_folders.read_predictions(path, len(test), test.label_names)
         limits = Limits(time=_SECONDS, memory=2 * GIB, read=(path,))
         process = Process(limits)
+        n, names = len(test), test.label_names
+        most = 8 * n * (len(names) + 1)  # of numbers of eight bytes
         try:
-            told = process.call("read_predictions", path=str(path), n=len(test), names=test.label_names)
+            told = process.call("read_predictions", path=str(path), n=n, names=names, most_arrays=most)
         except Failure as failure:
             raise InvalidOutput(f"{path.name} cannot be read: {failure}") from failure
         finally:
@@ -244,7 +247,7 @@ class CommandLearner(FolderLearner):
 
     def close(self) -> None:
         """Remove its folder."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove(self.folder)
 
 
 def _absolute(words: list[str]) -> list[str]:

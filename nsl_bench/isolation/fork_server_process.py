@@ -17,13 +17,13 @@ import importlib
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from nsl_bench.folders import remove
 from nsl_bench.isolation import kernel, shown
 from nsl_bench.isolation.child import live
 from nsl_bench.isolation.sandbox import devices
@@ -87,7 +87,7 @@ class _Server:
         for descriptor in list(self.alive):
             os.read(descriptor, 1)  # until the supervisor is gone
         for folder in self.temporary:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(Path(folder))
 
     def _do(self, request: dict[str, Any]) -> None:
         if "spawn" in request:

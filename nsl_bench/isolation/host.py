@@ -25,13 +25,26 @@ from nsl_bench.isolation.child import PRELOADED
 from nsl_bench.isolation.fork_server import pool
 from nsl_bench.isolation.limits import GIB, Failure, Limits
 from nsl_bench.isolation.process import Process, Usage
-from nsl_bench.learners.base import About, InvalidOutput, describe_here, hypothesis_of, labels_of, track_of
+from nsl_bench.learners.base import (
+    About,
+    InvalidOutput,
+    check_hypothesis,
+    describe_here,
+    hypothesis_of,
+    labels_of,
+    track_of,
+    without_answers,
+)
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.types import Hypothesis, WeightedExample, one_hot
 
 __all__ = ["IsolatedLearner", "about", "answer", "card_of", "vet"]
 
 _LONGEST_RULES = 1 << 22
+_LONGEST_EXAMPLE = 1 << 13
+_NUMBER = 8
+"""Bytes of a number in an answer."""
+
 _MOST_LIBRARIES = 200
 _LEAST_SECONDS = 60.0
 """What importing and making a learner, and answering with the rules of a late one, may take."""
@@ -148,13 +161,16 @@ class IsolatedLearner:
             rule_file.unlink(missing_ok=True)
         self.stands_for, self.timed_out_, self.predict = name, True, self._predict
 
-    def _ask(self, do: str, view: View, validation: View | None = None) -> dict[str, Any]:
+    def _ask(
+        self, do: str, view: View, validation: View | None = None, *, numbers: int = 0
+    ) -> dict[str, Any]:
+        """The reply, whose arrays may have so many numbers."""
         self._views[id(view)] = view
         given: dict[str, Any] = {"view": card_of(view)}
         if validation is not None:
             self._views[id(validation)] = validation
             given["validation"] = card_of(validation)
-        told = self._process.call(do, self._answer, **given)
+        told = self._process.call(do, self._answer, most_arrays=_NUMBER * numbers, **given)
         if not isinstance(told, dict):
             raise InvalidOutput(f"{self.stands_for} returned an invalid value of type {type(told).__name__}.")
         return told
@@ -170,10 +186,12 @@ class IsolatedLearner:
 
     def predict_proba(self, test: View) -> Any:
         """The learner's predictions, not yet checked."""
-        told = self._ask("predict", test)
+        told = self._ask("predict", test, numbers=len(test) * (test.n_labels + 1))
         self._labels = (test, told.get("labels"))
         self.gives_probabilities = bool(told.get("gives_probabilities", True))
         if not self.gives_probabilities:
+            if not hasattr(self, "predict"):
+                raise InvalidOutput(without_answers(self.stands_for))
             return one_hot(labels_of(self, test), test.n_labels)
         return self._array(told.get("probabilities"), "predict_proba")
 
@@ -183,7 +201,8 @@ class IsolatedLearner:
         return self._array(self._labels[1], "predict")
 
     def _predict_concepts(self, test: View) -> Any:
-        told = self._ask("concepts", test)
+        concepts = len(test) * len(test.slots) * len(test.concept_space.concepts)
+        told = self._ask("concepts", test, numbers=concepts)
         if told.get("none") is True:
             return None
         return self._array(told.get("concepts"), "predict_concepts")
@@ -200,7 +219,7 @@ class IsolatedLearner:
             return self._hypothesis
         from nsl_bench.guarded.rules import one_by_one
 
-        told = self._process.call("rules", self._answer)
+        told = self._process.call("rules", self._answer, most_text=3 * _LONGEST_RULES)
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
             if "wrong" in told:
                 raise InvalidOutput(
@@ -208,6 +227,8 @@ class IsolatedLearner:
                     f"got {str(told['wrong'])[:100]}."
                 )
             found = told["rules"] if "rules" in told else _hypothesis(told["hypothesis"])
+            if isinstance(found, Hypothesis):
+                check_hypothesis(found, self.stands_for)
             rules = found.rules if isinstance(found, Hypothesis) else found
             if rules and not self._trusted and getattr(found, "language", "asp") == "asp":
                 one_by_one("\n".join(rules), f"the rules of the learner {self.stands_for}")
@@ -220,7 +241,8 @@ class IsolatedLearner:
         return [view for view in self._views.values() if view.part != "validation"]
 
     def _examples(self) -> list[WeightedExample]:
-        told = self._process.call("examples", self._answer)
+        most = _LONGEST_EXAMPLE * (1 + sum(len(view) for view in self._views.values()))
+        told = self._process.call("examples", self._answer, most_text=most)
         try:
             return [
                 WeightedExample(
@@ -312,17 +334,15 @@ def about(spec: str, limits: Limits) -> About:
 
 def _hypothesis(told: dict[str, Any]) -> Hypothesis:
     rules = tuple(map(str, told["rules"]))
-    if sum(map(len, rules)) > _LONGEST_RULES or told["language"] not in ("asp", "tree"):
-        raise ValueError
     status = told["status"] if told["status"] in ("optimal", "feasible") else None
     score, fidelity = told["score"], told["fidelity"]
     return Hypothesis(
         rules,
-        int(told["atoms"]),
+        told["atoms"],
         told["language"],
         status,
-        None if score is None else int(score),
-        None if fidelity is None else float(fidelity),
+        score,
+        fidelity,
     )
 
 

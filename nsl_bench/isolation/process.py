@@ -10,7 +10,6 @@ import contextlib
 import math
 import os
 import selectors
-import shutil
 import signal
 import socket
 import tempfile
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nsl_bench.folders import remove
 from nsl_bench.guarded import wire
 from nsl_bench.guarded.output import Output
 from nsl_bench.isolation import denied, kernel, sandbox
@@ -29,7 +29,10 @@ from nsl_bench.types import Status
 
 __all__ = ["Process", "Usage"]
 
-_LARGEST_ANSWER = 2 << 30
+_LONGEST_TEXT = 1 << 20
+_LARGEST_QUESTION = (8 << 20, 64 << 20)
+"""Bytes of a question: of its text, such as reported rules, and of its arrays."""
+
 _MOST_PROCESSES = 512
 _POLL = (0.02, 0.25)
 """Shortest and longest time between two looks at a process, in seconds."""
@@ -96,7 +99,8 @@ class Process:
         self._process: int | None = None
         self._reason: tuple[Status, str] | None = None
         self._pause = _POLL[0]
-        self._decoder = wire.Decoder(_LARGEST_ANSWER)
+        self._decoder = wire.Decoder(_LONGEST_TEXT)
+        self._expected = (_LONGEST_TEXT, 0)
         self._code: int | None = None
         self._peak = 0
         self._cpu: float | None = None
@@ -135,13 +139,24 @@ class Process:
             self.close()
             raise
 
-    def call(self, do: str, answer: Answer | None = None, *, least: float = 0, **given: Any) -> Any:
+    def call(
+        self,
+        do: str,
+        answer: Answer | None = None,
+        *,
+        least: float = 0,
+        most_text: int = _LONGEST_TEXT,
+        most_arrays: int = 0,
+        **given: Any,
+    ) -> Any:
         """Call a method in the learner's process, within the time limit.
 
         Args:
             do: a method of `nsl_bench.isolation.child`.
             answer: answers requests of the process.
             least: seconds that it has in any case, even with a shorter time limit.
+            most_text: bytes that its reply may have without arrays.
+            most_arrays: bytes that the arrays of its reply may have.
             given: the method's arguments.
 
         Raises:
@@ -149,6 +164,10 @@ class Process:
         """
         message = wire.encode({"do": do, **given})
         time_limit = None if self.limits.time is None else max(least, self.limits.time)
+        self._expected = (most_text, most_arrays)
+        asked = (0, 0) if answer is None else _LARGEST_QUESTION
+        self._decoder.most_text = max(most_text, asked[0])
+        self._decoder.most = self._decoder.most_text + max(most_arrays, asked[1])
         reply = self._wait(time_limit, answer, message)
         if "error" in reply:
             told = reply.get("status")
@@ -239,6 +258,11 @@ class Process:
             return None, None
         if isinstance(message, dict) and "ask" in message:
             return None, message
+        larger = [size > most for size, most in zip(self._decoder.sizes, self._expected, strict=True)]
+        if message is not None and any(larger):
+            sizes, most = sum(self._decoder.sizes), sum(self._expected)
+            self._kill("invalid_output", f"The learner answered with {sizes} bytes; {most} are allowed.")
+            return None, None
         if message is not None and not isinstance(message, dict):
             self._kill("invalid_output", "The learner's process sent no message of the agreed form.")
             return None, None
@@ -339,7 +363,7 @@ class Process:
             self.output.drain()
             self.output.close()
         if self._own_scratch:
-            shutil.rmtree(self.scratch, ignore_errors=True)
+            remove(self.scratch)
 
 
 class _Ended(Failure):

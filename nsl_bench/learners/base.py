@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import inspect
 import math
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,7 @@ __all__ = [
     "Learner",
     "Unanswered",
     "answers_of",
+    "check_hypothesis",
     "describe_here",
     "fixed_sizes",
     "hypothesis_of",
@@ -45,10 +47,16 @@ __all__ = [
     "track_of",
     "tuning_of",
     "version_of",
+    "without_answers",
+    "without_fit",
 ]
 
 TOLD_THE_ANSWER = "told_the_answer"
 """Part of the version of a learner that was given part of the true rule."""
+
+_LONGEST_RULES = 1 << 22
+_MOST_ATOMS = 10**9
+_GREATEST_SCORE = 10**15
 
 _SIZES = ("slots", "labels")
 """What can change between the members of a family of tasks, and may be fixed in a learner."""
@@ -242,6 +250,8 @@ def labels_of(
     """
     predict = getattr(learner, "predict", None)
     if predict is None:
+        if probabilities is None and not hasattr(learner, "predict_proba"):
+            raise InvalidOutput(without_answers(_name(learner)))
         if probabilities is None:
             probabilities = probabilities_of(learner, test)
         best: npt.NDArray[np.int16] = probabilities.argmax(axis=1).astype(np.int16)
@@ -280,6 +290,7 @@ def hypothesis_of(learner: Learner, benchmark: Benchmark | None = None) -> Hypot
     if found is None:
         return None
     if isinstance(found, Hypothesis):
+        check_hypothesis(found, _name(learner))
         counted = found.language == "asp" and benchmark is not None
         return _counted(found, benchmark, _name(learner)) if counted else found
     listed = isinstance(found, Sequence) and not isinstance(found, str)
@@ -290,6 +301,43 @@ def hypothesis_of(learner: Learner, benchmark: Benchmark | None = None) -> Hypot
             f"got {'a list with ' if listed else ''}{type(others[0]).__name__}."
         )
     return _counted(Hypothesis(tuple(found), 0), benchmark, _name(learner))
+
+
+def check_hypothesis(found: Hypothesis, name: str) -> None:
+    """Check the values of a hypothesis that a learner returned.
+
+    Raises:
+        InvalidOutput: one is out of its range.
+    """
+    lengths = [len(rule) if isinstance(rule, str) else _LONGEST_RULES for rule in found.rules]
+    if sum(lengths) >= _LONGEST_RULES:
+        raise InvalidOutput(
+            f"{name}.rules must return strings of at most {_LONGEST_RULES - 1} characters in all."
+        )
+    if found.language not in ("asp", "tree"):
+        raise InvalidOutput(f"{name}.rules must be of language asp or tree; got {str(found.language)[:50]}.")
+    for what, kind, least, most in (
+        ("atoms", numbers.Integral, 0, _MOST_ATOMS),
+        ("score", numbers.Integral, -_GREATEST_SCORE, _GREATEST_SCORE),
+        ("fidelity", numbers.Real, 0, 1),
+    ):
+        value = getattr(found, what)
+        if value is None and what != "atoms":
+            continue
+        if not (isinstance(value, kind) and least <= cast(Any, value) <= most):
+            size = value.bit_length() if isinstance(value, int) else 0
+            shown = f"a number of {size} bits" if size > 64 else str(value)[:50]
+            raise InvalidOutput(f"{name}.rules: {what} must be between {least} and {most}; got {shown}.")
+
+
+def without_fit(name: str) -> str:
+    """The sentence about a learner that cannot learn."""
+    return f"The learner {name} has no method fit; every learner needs fit, and predict_proba or predict."
+
+
+def without_answers(name: str) -> str:
+    """The sentence about a learner that cannot answer."""
+    return f"The learner {name} has neither predict_proba nor predict; add one of them."
 
 
 def _counted(hypothesis: Hypothesis, benchmark: Benchmark | None, name: str) -> Hypothesis:

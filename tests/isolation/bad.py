@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
 
 import numpy as np
 
+from nsl_bench.guarded import wire
 from nsl_bench.guarded.call import Ended
+from nsl_bench.types import Hypothesis
 
 
 class _Bad:
@@ -164,6 +167,64 @@ class SaysNonsense(_Bad):
             except OSError:
                 continue
         time.sleep(600)
+
+
+class AnswersTooMuch(_Bad):
+    """Says that 200 MB of lists follow, and sends some of them."""
+
+    def predict_proba(self, test):
+        socket = test._channel.socket
+        socket.sendall(struct.pack("!QQ", 200_000_000, 0) + b"[" + b"[]," * 100_000)
+        time.sleep(600)
+
+
+class AnswersTooMany(_Bad):
+    def predict_proba(self, test):
+        return np.ones((25_000_000, 1), np.bool_)
+
+
+class HasNoAnswers(_Bad):
+    predict_proba = property()
+
+
+class ClaimsLabelsAlone(_Bad):
+    """Says in its own process that it has no probabilities, and sends no labels."""
+
+    def predict_proba(self, test):
+        wire.send(test._channel.socket, {"done": {"gives_probabilities": False}})
+        time.sleep(600)
+
+
+class CannotFit:
+    def predict_proba(self, test):
+        return np.zeros((len(test), test.n_labels))
+
+
+class _Claims(_Bad):
+    claim = ()
+
+    def rules(self):
+        return Hypothesis(**{"rules": ("a :- b.",), "atoms": 2, "language": "tree", **dict([self.claim])})
+
+
+class ClaimsManyAtoms(_Claims):
+    claim = ("atoms", 10**400)
+
+
+class ClaimsLessThanNoAtoms(_Claims):
+    claim = ("atoms", -1)
+
+
+class ClaimsHalfAnAtom(_Claims):
+    claim = ("atoms", float("nan"))
+
+
+class ClaimsAGreatScore(_Claims):
+    claim = ("score", 10**400)
+
+
+class ClaimsFidelity(_Claims):
+    claim = ("fidelity", float("inf"))
 
 
 class Late(_Bad):

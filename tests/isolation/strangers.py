@@ -8,6 +8,8 @@ import fcntl
 import os
 import pty
 import struct
+import time
+from pathlib import Path
 
 import numpy as np
 
@@ -69,6 +71,36 @@ class Terminals(_Stranger):
             **{f"push {k}": lambda k=k: fcntl.ioctl(k, 0x5412, b"x") for k in range(3)},
             "pty": pty.openpty,
         }
+
+
+class Folders(_Stranger):
+    """A nest that no path reaches, and folders that nobody may enter."""
+
+    depth = int(os.environ.get("NSL_TEST_DEPTH", "1100"))
+
+    def fit(self, train):
+        place = Path(os.environ["TMPDIR"])
+        for mode in (0o000, 0o500):
+            folder = place / f"closed-{mode}"
+            (folder / "in" / "it").mkdir(parents=True)
+            (folder / "link").symlink_to("/usr")
+            folder.chmod(mode)
+        here = os.open(place, os.O_RDONLY)
+        for _ in range(self.depth):
+            os.mkdir("d" * 20, dir_fd=here)
+            below = os.open("d" * 20, os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = below
+        print(place)
+        if self.late:
+            time.sleep(600)
+        return self
+
+    late = False
+
+
+class FoldersLate(Folders):
+    late = True
 
 
 class Namespaces(_Stranger):

@@ -127,6 +127,16 @@ STATUSES = {
     "WrongLabels": ("invalid_output", "got 7 for example 0"),
     "EndlessRules": ("invalid_output", "The learned rules cannot be evaluated"),
     "SaysNonsense": ("invalid_output", "sent no message"),
+    "AnswersTooMuch": ("invalid_output", "sent no message: a message of 200000000 bytes"),
+    "AnswersTooMany": ("invalid_output", "which is more than 120 numbers"),
+    "HasNoAnswers": ("crashed", "The learner HasNoAnswers has neither predict_proba nor predict"),
+    "ClaimsLabelsAlone": ("invalid_output", "neither predict_proba nor predict"),
+    "CannotFit": ("crashed", "The learner CannotFit has no method fit"),
+    "ClaimsManyAtoms": ("invalid_output", "atoms must be between 0 and 1000000000; got a number of 1329"),
+    "ClaimsLessThanNoAtoms": ("invalid_output", "got -1"),
+    "ClaimsHalfAnAtom": ("invalid_output", "atoms must be between 0 and 1000000000; got nan"),
+    "ClaimsAGreatScore": ("invalid_output", "score must be between"),
+    "ClaimsFidelity": ("invalid_output", "fidelity must be between 0 and 1; got inf"),
 }
 LIMITED = {"Hangs", "HangsInPredict"}
 

@@ -6,12 +6,18 @@ import fcntl
 import os
 import subprocess
 import sys
+import tempfile
 import termios
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from nsl_bench.isolation import kernel
+from nsl_bench.isolation.host import IsolatedLearner
+from nsl_bench.isolation.limits import Limits
+from nsl_bench.testing.toy import patches, view
 
 HERE = Path(__file__).parent
 
@@ -34,6 +40,28 @@ learner.fit(view(patches()))
 Path(sys.argv[2]).write_text(learner.isolation["mounts"] + chr(10) + learner.log())
 learner.close()
 """
+
+
+@pytest.mark.parametrize("name", ["Folders", "FoldersLate"])
+def test_a_nest_of_folders_ends_no_sweep(name: str) -> None:
+    """Neither the harness nor the fork server, which removes the folder if the harness was killed."""
+    code = f"import sys; sys.argv[1:] = ['{HERE / 'strangers.py'}:{name}', '/dev/null', 'with']\n"
+    if name == "Folders":
+        with closing(IsolatedLearner(f"{HERE / 'strangers.py'}:{name}", 0, Limits(time=120))) as learner:
+            learner.fit(view(patches()))
+            place = Path(learner.log().strip())
+        assert place.is_absolute() and not place.exists()
+        return
+    before = set(Path(tempfile.gettempdir()).glob("nsl-bench-*"))
+    killed = subprocess.Popen([sys.executable, "-c", code + TOLD], start_new_session=True)
+    places: set[Path] = set()
+    while not any((place / ("d" * 20)).exists() for place in places):
+        assert killed.poll() is None
+        places = set(Path(tempfile.gettempdir()).glob("nsl-bench-*")) - before
+    killed.kill()
+    killed.wait()
+    while any(place.exists() for place in places):
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("namespaces", ["with", "without"])
