@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,14 +15,51 @@ from nsl_bench.errors import UserError, unknown
 from .names import skeleton
 from .reading import read_manifest
 from .rounds.model import By, Taken, folder_of, manifest_digest, read_round, write_round
+from .rounds.receipt import Receipt
 from .safe_files import opened
 from .score_report import SCORES, ScoreReport, write_scores
 from .submission import MANIFEST, Manifest, place_of
 
-__all__ = ["SUBMISSIONS", "place_in", "put", "scored_folders", "take", "with_name"]
+__all__ = [
+    "RECEIPT",
+    "SALT",
+    "SUBMISSIONS",
+    "place_in",
+    "put",
+    "said_of",
+    "scored_folders",
+    "take",
+    "with_name",
+    "withheld",
+]
 
 SUBMISSIONS = Path(__file__).parent / "submissions"
 """The accepted submissions that are part of the repository."""
+
+
+SALT = ".salt"
+"""The salt of an entry's digest, in its folder until the round is revealed."""
+
+RECEIPT = ".receipt.json"
+"""How the name of an entrant's receipt ends, which lies beside the entry's folder."""
+
+
+def withheld(folder: Path) -> Path:
+    """The folder, beside that of accepted submissions, of entries that nobody may see before the reveal.
+
+    What an entry predicts and learned tells of the test set.
+    """
+    return folder.parent / "withheld"
+
+
+def said_of(place: Path) -> str:
+    """What a command says of the folder that a submission was put into."""
+    if not (place / SALT).is_file():
+        return f"Accepted into {place}."
+    return (
+        f"Accepted. Its files are in {place}; keep {place.parent} secret until the reveal. Send the "
+        f"entrant the receipt {place}{RECEIPT}."
+    )
 
 
 def place_in(folder: Path, manifest: Manifest) -> Path:
@@ -68,12 +106,14 @@ def put(report: ScoreReport, submission: Path, folder: Path) -> Path:
 
 
 def take(report: ScoreReport, submission: Path, folder: Path, by: By, board: Path) -> Path:
-    """Copy a submission to a sealed round like `put`, and add it to the round's file.
+    """Take a submission to a sealed round: keep its files apart, and add its digest to the round's file.
+
+    The files are put into the folder `withheld` and a receipt for the entrant beside them.
 
     Args:
         report: the report on the submission, which accepted it.
         submission: its folder or zip file.
-        folder: folder of accepted submissions.
+        folder: folder of accepted submissions, which `nsl-bench leaderboard reveal` moves the entry to.
         by: what the round took: ``"predictions"`` or ``"code"``.
         board: the board's file, beside which the rounds are.
 
@@ -94,10 +134,34 @@ def take(report: ScoreReport, submission: Path, folder: Path, by: By, board: Pat
             )
         if place_in(folder, manifest).name in {entry.folder for entry in found.entries}:
             raise UserError(f"--accept: the round {found.name} already has an entry {report.name}.")
-        place = put(report, submission, folder)
-        entry = Taken(manifest.name, place.name, by, manifest_digest(manifest))
-        write_round(replace(found, entries=(*found.entries, entry)), board)
+        salt = secrets.token_hex(32)
+        place = put(report, submission, _made_secret(withheld(folder)))
+        try:
+            taken = found.taking(Taken(manifest.name, place.name, by, manifest_digest(manifest, salt)))
+            (place / SALT).write_text(salt, encoding="ascii")
+            # Who sent code does not know the predictions, and is to find nothing out about them.
+            receipt = Receipt.of(taken, salt if by == "predictions" else "")
+            Path(f"{place}{RECEIPT}").write_text(receipt.to_json(), encoding="utf-8")
+            write_round(taken, board)
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            Path(f"{place}{RECEIPT}").unlink(missing_ok=True)
+            raise
     return place
+
+
+def _made_secret(folder: Path) -> Path:
+    """A folder that only its owner reads, and that git does not publish.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / ".gitignore").write_text("*\n", encoding="ascii")
+    except OSError as error:
+        raise UserError(f"--accept: {folder} cannot be written: {error.strerror}.") from error
+    return folder
 
 
 def scored_folders(folder: Path, names: Sequence[str] = ()) -> list[Path]:
@@ -130,7 +194,7 @@ def with_name(report: ScoreReport, folder: Path | None) -> ScoreReport:
         if folder is None:
             note = f"The name is that of the submission {place.name} ('{name}'): it can only take its place."
             return replace(report, notes=(*report.notes, note))
-        if place != place_in(folder, report.manifest):
+        if place.name != place_in(folder, report.manifest).name:
             problem = f"The name looks like '{name}', that of the submission {place.name}; choose another."
             return replace(report, problems=(*report.problems, problem))
     return report
@@ -139,7 +203,7 @@ def with_name(report: ScoreReport, folder: Path | None) -> ScoreReport:
 def _alike(manifest: Manifest, folder: Path) -> Iterator[tuple[Path, str]]:
     """Other accepted submissions whose names look like that of this one."""
     wanted = skeleton(manifest.name)
-    for path in sorted(folder.glob(f"*/{MANIFEST}")):
+    for path in sorted([*folder.glob(f"*/{MANIFEST}"), *withheld(folder).glob(f"*/{MANIFEST}")]):
         try:
             values = json.loads(path.read_bytes())
             name, files = values["name"], values["files"]

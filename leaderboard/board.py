@@ -140,15 +140,19 @@ class Board:
         kept = front(values, [METRICS[metric].higher_is_better is True for metric in metrics])
         return [(e, bool(on)) for (e, _), on in zip(known, kept.tolist(), strict=True)]
 
+    def open_to(self, track: str, sealed_round: str = "") -> list[Contest]:
+        """The contests with entries of a track: the public ones, or those of a sealed round."""
+        return [c for c in self.contests if c.sealed_round == sealed_round and self.of(c, track)]
+
     def over_contests(self, track: str) -> tuple[list[Entry], npt.NDArray[np.float64]]:
-        """The entries that are ranked in every contest of a track, and float64 [entries, contests].
+        """The entries that are ranked in every public contest of a track, and float64 [entries, contests].
 
         The numbers are means over shares of the metric that ranks.
         """
         metric = self.main_metric(track)
-        contests = [contest for contest in self.contests if self.of(contest, track)]
+        contests = self.open_to(track)
         rows = []
-        for entry in (e for e in self.entries if e.track == track):
+        for entry in (e for e in self.entries if e.track == track and not e.manifest.round):
             areas = [self.area(entry, c, metric) if entry.can_rank(c) else None for c in contests]
             rows += [(entry, [a.mean for a in areas if a is not None])] if all(areas) else []
         values = np.array([row for _, row in rows]).reshape(len(rows), len(contests))

@@ -17,6 +17,7 @@ from .options import (
     Choice,
     Progress,
     about_options,
+    line,
     seconds,
     writing,
 )
@@ -57,9 +58,8 @@ def submit(results: Path, out: Path, **options: Any) -> None:
         click.echo(f"{contest}: {count} runs")
     if made.left_out:
         click.echo(f"{made.left_out} runs belong to no contest of the board and are left out.", err=True)
-    click.echo(
-        f"The submission of {made.manifest.name} is in {out}. Check it with: nsl-bench score-submission {out}"
-    )
+    check = line("score-submission", out, board=options["board"])
+    click.echo(f"The submission of {made.manifest.name} is in {out}. Check it with: {check}")
 
 
 @click.command(
@@ -126,6 +126,7 @@ def score_submission(
     """
     from nsl_bench.isolation.limits import memory_size
 
+    from .accepted import said_of
     from .interface import accept_submission
     from .interface import score_submission as score
     from .safe_files import Limits
@@ -144,7 +145,7 @@ def score_submission(
         write_scores(report, scores)
     if accept is not None:
         place = accept_submission(submission, accept, report=report, board=board)
-        click.echo(f"Accepted into {place}.", err=True)
+        click.echo(said_of(place), err=True)
     return 0
 
 

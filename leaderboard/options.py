@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -15,7 +16,17 @@ import click
 from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.tracks import Track
 
-__all__ = ["BOARD", "SUBMISSIONS", "Choice", "Progress", "about_options", "seconds", "today", "writing"]
+__all__ = [
+    "BOARD",
+    "SUBMISSIONS",
+    "Choice",
+    "Progress",
+    "about_options",
+    "line",
+    "seconds",
+    "today",
+    "writing",
+]
 
 BOARD = click.option(
     "--board",
@@ -69,6 +80,16 @@ def seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
     if math.isnan(value):
         raise click.BadParameter("must be a number of seconds; got nan.")
     return value
+
+
+def line(*words: str | Path, **options: Path | str | None) -> str:
+    """A command line to be copied into a terminal; options that are None are left out."""
+    given = [word for name, value in options.items() if value is not None for word in (f"--{name}", value)]
+    texts = (
+        f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word)
+        for word in [*words, *given]
+    )
+    return shlex.join(["nsl-bench", *texts])
 
 
 def today() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import tempfile
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from nsl_bench.cli.grid import data_seed_option, percentages
 from nsl_bench.cli.running import limit_options, limits_of, say
 from nsl_bench.errors import UserError
 
-from ..options import BOARD, SUBMISSIONS, TRACK, Progress, about_options, today
+from ..options import BOARD, SUBMISSIONS, TRACK, Progress, about_options, line, today
 
 if TYPE_CHECKING:
     from nsl_bench.sealing import DataSeed
@@ -102,7 +103,8 @@ def seal(
     runs = sum(len(contest.cells) for contest in contests)
     click.echo(f"The round {name} is sealed: {len(contests)} contests, {runs} runs.")
     click.echo(f"Publish {folder_of(file) / name}.json (commitment {found.commitment[:12]}...) and {out}.")
-    click.echo(f"Keep {seed_file} secret until you run `nsl-bench leaderboard reveal {name}`.")
+    reveals = line("leaderboard", "reveal", name, **{"data-seed-file": seed_file}, board=board)
+    click.echo(f"Keep {seed_file} secret until you reveal the round with: {reveals}")
 
 
 @click.command(
@@ -226,7 +228,7 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
 
 def _take(found: Round, store: Any, accept: Path, board: Path, words: dict[str, Any]) -> int:
     """Make a submission of a learner's runs and take it; 1 if it cannot be taken."""
-    from ..accepted import take, with_name
+    from ..accepted import said_of, take, with_name
     from ..score_report import comment
     from ..scoring import score
     from ..submission import write_submission
@@ -241,7 +243,7 @@ def _take(found: Round, store: Any, accept: Path, board: Path, words: dict[str, 
         if not report.accepted:
             return 1
         place = take(report, out, accept, "code", board)
-    click.echo(f"Accepted into {place}.", err=True)
+    click.echo(said_of(place), err=True)
     return 0
 
 
@@ -268,14 +270,15 @@ def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, boar
     file = board or OWN
     found = read_round(name, file)
     seed = _seed(found, data_seed, folder_of(file) / f"{name}.json")
-    found = revealed(found, seed, file, today())
+    found = revealed(found, seed, file, today(), submissions or ACCEPTED)
     click.echo(f"The round {name} is revealed: {len(found.entries)} entries.")
     failed = 0
     for entry, report in score_entries(found, submissions or ACCEPTED, LIMITS, Progress()):
         failed += not report.accepted
         what = f"{len(report.runs)} runs scored" if report.accepted else f"not scored: {report.problems[0]}"
         click.echo(f"{entry.name} ({entry.by}): {what}")
-    click.echo(f"Anyone can check it with: nsl-bench leaderboard verify-round {name}")
+    check = line("leaderboard", "verify-round", name, submissions=submissions, board=board)
+    click.echo(f"Anyone can check it with: {check}")
     return 1 if failed else 0
 
 
@@ -285,6 +288,7 @@ def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, boar
     examples=[
         "nsl-bench leaderboard verify-round autumn-2026",
         "nsl-bench leaderboard verify-round autumn-2026 --package autumn-2026/  # before it is revealed, too",
+        "nsl-bench leaderboard verify-round autumn-2026 --receipt mine.receipt.json",
     ],
 )
 @click.argument("name")
@@ -294,9 +298,21 @@ def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, boar
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Package that entrants received. Check that it matches the round's file.",
 )
+@click.option(
+    "--receipt",
+    "receipts",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Receipt of an entry, or an earlier copy of the round's file: check that no entry was added, "
+    "dropped, moved or altered since. Repeatable.",
+)
 @BOARD
-def verify_round(name: str, submissions: Path | None, package: Path | None, board: Path | None) -> int:
+def verify_round(
+    name: str, submissions: Path | None, package: Path | None, receipts: tuple[Path, ...], board: Path | None
+) -> int:
     """Check the revealed round NAME with public files only: commitment, data, entries and all scores.
+
+    Before the reveal, --package and --receipt can be checked.
 
     Exit code 0 if no problems were found, 1 otherwise.
     """
@@ -304,18 +320,20 @@ def verify_round(name: str, submissions: Path | None, package: Path | None, boar
     from ..contests import BOARD as OWN
     from ..safe_files import LIMITS
     from .model import read_round
-    from .reveal import check_package, verify
+    from .reveal import check_chain, check_package, check_receipt, verify
 
     found = read_round(name, board or OWN)
-    wrong = 0
+    checks = [check_receipt(found, receipt) for receipt in receipts]
     if package is not None:
-        for finding in check_package(found, package):
-            wrong += bool(finding.wrong)
-            click.echo(finding)
-    if package is None or found.is_revealed:
-        for finding in verify(found, submissions or ACCEPTED, LIMITS, Progress()):
-            wrong += bool(finding.wrong)
-            click.echo(finding)
+        checks.append(check_package(found, package))
+    if found.is_revealed or not checks:
+        checks.append(verify(found, submissions or ACCEPTED, LIMITS, Progress()))
+    elif receipts:
+        checks.append(iter([check_chain(found)]))
+    wrong = 0
+    for finding in itertools.chain(*checks):
+        wrong += bool(finding.wrong)
+        click.echo(finding)
     click.echo(problems_found(wrong))
     return 1 if wrong else 0
 

@@ -5,6 +5,10 @@ the secret one. Its examples occur nowhere else, so the data of one share reveal
 public file has a commitment to every seed and hashes of the entrants' data. When the round is revealed, the
 secret seed is written into the file.
 
+Entries form a chain: each has a *link*, a hash of itself and of the link before it, and every entrant gets a
+receipt (`nsl_bench.leaderboard.rounds.receipt`). So none can be added, dropped, moved or altered unseen.
+Before the reveal only a salted digest of an entry is public.
+
 The folder ``sealed`` beside ``board.toml`` has one file per round.
 """
 
@@ -17,6 +21,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -30,6 +35,8 @@ from ..contests import Cell, Contest
 from ..submission import Manifest
 
 __all__ = [
+    "DIGEST",
+    "DIGEST_OR_NONE",
     "By",
     "Grid",
     "Place",
@@ -50,7 +57,8 @@ __all__ = [
     "write_round",
 ]
 
-SCHEMA = 1
+SCHEMA = 2
+"""Version of the form; entries of version 1 have neither links nor salts."""
 
 By = Literal["predictions", "code"]
 """How an entry takes part: it sent predictions, or a learner that the board ran."""
@@ -63,7 +71,10 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-_DIGEST = Annotated[str, Is("64 hexadecimal digits", test=re.compile(r"[0-9a-f]{64}").fullmatch)]
+DIGEST = Annotated[str, Is("64 hexadecimal digits", test=re.compile(r"[0-9a-f]{64}").fullmatch)]
+DIGEST_OR_NONE = Annotated[
+    str, Is("64 hexadecimal digits, or empty", test=re.compile(r"(?:[0-9a-f]{64})?").fullmatch)
+]
 _SECRET = Annotated[
     str,
     Is("empty, or 32 to 256 letters and digits", test=re.compile(r"|[!-~]{32,256}").fullmatch),
@@ -89,11 +100,11 @@ class Place(Declared):
 
     shift: _TEXT
     percent: Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
-    commitment: _DIGEST
+    commitment: DIGEST
     examples: Annotated[int, Is("a whole number of 1 or more", least=1)]
-    test: tuple[_DIGEST, ...]
-    train: tuple[_DIGEST, ...]
-    validation: tuple[_DIGEST, ...]
+    test: tuple[DIGEST, ...]
+    train: tuple[DIGEST, ...]
+    validation: tuple[DIGEST, ...]
 
 
 @dataclass(frozen=True)
@@ -119,13 +130,21 @@ class Taken(Declared):
         name: name on the board.
         folder: folder of the accepted submission.
         by: ``"predictions"`` or ``"code"``.
-        digest: SHA-256 of its manifest, which has the hashes of its other files.
+        digest: SHA-256 of a salt and its manifest, which has the hashes of its other files.
+        link: its place in the chain of entries (`Round.links`); empty in older rounds.
+        salt: secret until the round is revealed, so that nobody can find what was sent by trying digests.
     """
 
     name: Annotated[str, Is("one line of 1 to 80 characters", shortest=1, longest=80)]
     folder: Annotated[str, Is("a folder's name", test=re.compile(r"[a-z0-9][a-z0-9-]{0,120}").fullmatch)]
     by: By
-    digest: _DIGEST
+    digest: DIGEST
+    link: DIGEST_OR_NONE = ""
+    salt: DIGEST_OR_NONE = ""
+
+    def linked(self, before: str) -> str:
+        """The link of this entry after the link of the one before it."""
+        return _hash("nsl-bench entry", before, self.name, self.folder, self.by, self.digest)
 
 
 @dataclass(frozen=True)
@@ -145,14 +164,14 @@ class Round(Declared):
     """
 
     name: Annotated[str, Is("1 to 30 lower case letters and digits, and dashes between them", test=is_name)]
-    commitment: _DIGEST
+    commitment: DIGEST
     sealed: _DATE
     nsl_bench: _TEXT
     contests: tuple[Grid, ...]
     entries: tuple[Taken, ...] = ()
     secret: _SECRET = ""
     revealed: _DATE = ""
-    schema: Annotated[int, Is(f"{SCHEMA}, the form that is read here", least=SCHEMA, most=SCHEMA)] = field(
+    schema: Annotated[int, Is(f"1 to {SCHEMA}, the forms that are read here", least=1, most=SCHEMA)] = field(
         default=SCHEMA, metadata={"required": True}
     )
 
@@ -162,9 +181,41 @@ class Round(Declared):
         return bool(self.secret)
 
     def entry(self, manifest: Manifest) -> Taken | None:
-        """The entry that is identical to a submission; None if it was not accepted."""
-        digest = manifest_digest(manifest)
-        return next((entry for entry in self.entries if entry.digest == digest), None)
+        """The entry that is identical to a submission; None if it was not accepted.
+
+        Before the reveal, salts are not known; entries are then told by their names.
+        """
+        for entry in self.entries:
+            known = entry.salt or self.is_revealed or not entry.link
+            if (
+                entry.digest == manifest_digest(manifest, entry.salt)
+                if known
+                else entry.name == manifest.name
+            ):
+                return entry
+        return None
+
+    @property
+    def start(self) -> str:
+        """The link before the first entry: a hash of what was sealed."""
+        words = ["nsl-bench round", self.name, self.commitment]
+        for grid in self.contests:
+            words += [grid.name, grid.task, grid.source_fingerprint, grid.network]
+            for place in grid.places:
+                words += [place.shift, f"{place.percent:g}", place.commitment]
+                words += [*place.test, *place.train, *place.validation]
+        return _hash(*words)
+
+    def links(self) -> list[str]:
+        """The links that the entries must have: each is a hash of the entry and the link before it."""
+        return list(accumulate(self.entries, lambda before, entry: entry.linked(before), initial=self.start))[
+            1:
+        ]
+
+    def taking(self, entry: Taken) -> Round:
+        """The round with one more entry at the end of the chain."""
+        before = self.entries[-1].link if self.entries else self.start
+        return replace(self, entries=(*self.entries, replace(entry, link=entry.linked(before))))
 
     def board_contests(self, by: By, secret: str = "") -> tuple[SealedContest, ...]:
         """The round's contests on the board.
@@ -289,9 +340,14 @@ def place_data_seed(seed: DataSeed, round_name: str, contest: str, place: Place)
     return found
 
 
-def manifest_digest(manifest: Manifest) -> str:
-    """SHA-256 of a manifest in the board's format, which has the hashes of the other files."""
-    return hashlib.sha256(manifest.to_json().encode()).hexdigest()
+def manifest_digest(manifest: Manifest, salt: str = "") -> str:
+    """SHA-256 of a salt and a manifest in the board's format, which has the hashes of the other files."""
+    return hashlib.sha256(f"{salt}{manifest.to_json()}".encode()).hexdigest()
+
+
+def _hash(*words: str) -> str:
+    """SHA-256 of texts, none of which can be taken for two."""
+    return hashlib.sha256(json.dumps(words).encode()).hexdigest()
 
 
 def folder_of(board: Path) -> Path:

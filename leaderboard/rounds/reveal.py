@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +13,7 @@ from pathlib import Path
 from nsl_bench.errors import UserError
 from nsl_bench.sealing import DataSeed, commitment_of
 
+from ..accepted import SALT, withheld
 from ..safe_files import Limits
 from ..score_report import SCORES, ScoreReport, numbers_in, write_scores
 from ..scoring import score
@@ -30,29 +34,66 @@ from .package import (
     jobs_in_package,
     made_again,
 )
+from .receipt import differences, read_receipt
 
-__all__ = ["Finding", "check_package", "reveal", "verify"]
+__all__ = ["Finding", "check_chain", "check_package", "check_receipt", "reveal", "verify"]
 
 _TOLERANCE = 1e-9
 _Heard = Callable[[str], None]
 
 
-def reveal(found: Round, seed: DataSeed, board: Path, date: str) -> Round:
-    """Write a round's secret seed into its public file.
+def reveal(found: Round, seed: DataSeed, board: Path, date: str, submissions: Path | None = None) -> Round:
+    """Write a round's secret seed and the salts of its entries into its public file.
+
+    Args:
+        found: the round.
+        seed: its secret seed.
+        board: the board's file.
+        date: of the reveal.
+        submissions: folder of accepted submissions, which entries that were withheld are moved to.
 
     Raises:
-        UserError: it is another seed than the one that the round committed to, or the file cannot be written.
+        UserError: it is another seed than the one that the round committed to, or a file cannot be written.
     """
     if seed.commitment != found.commitment:
         raise UserError(f"{seed.file} contains another seed than the round {found.name} committed to.")
     for contest in found.board_contests("predictions"):
         for place in contest.places:
             place_data_seed(seed, found.name, contest.base, place)
-    if found.is_revealed:
-        return found
-    opened = replace(found, secret=seed.secret, revealed=date)
-    write_round(opened, board)
+    entries = found.entries
+    if submissions is not None:
+        salts = {entry.folder: _salt(entry, submissions) for entry in entries}
+        entries = tuple(replace(entry, salt=entry.salt or salts[entry.folder]) for entry in entries)
+    opened = replace(found, entries=entries, secret=seed.secret, revealed=found.revealed or date)
+    if opened != found:
+        write_round(opened, board)
+    if submissions is not None:
+        for entry in entries:
+            _publish(entry, submissions)
     return opened
+
+
+def _salt(entry: Taken, submissions: Path) -> str:
+    """The salt of an entry that was withheld; empty if its files are not here."""
+    for folder in (withheld(submissions), submissions):
+        with contextlib.suppress(OSError, ValueError):
+            text = (folder / entry.folder / SALT).read_text(encoding="ascii").strip()
+            if re.fullmatch(r"[0-9a-f]{64}", text):
+                return text
+    return ""
+
+
+def _publish(entry: Taken, submissions: Path) -> None:
+    """Move an entry that was withheld to the accepted submissions."""
+    kept, place = withheld(submissions) / entry.folder, submissions / entry.folder
+    if not kept.is_dir() or place.exists():
+        return
+    try:
+        submissions.mkdir(parents=True, exist_ok=True)
+        shutil.move(kept, place)
+        (place / SALT).unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"--submissions: {place} cannot be written: {error.strerror}.") from error
 
 
 def score_entries(
@@ -68,6 +109,10 @@ def score_entries(
         if (folder / SCORES).is_file():
             continue
         try:
+            if not folder.is_dir():
+                raise UserError(
+                    f"Its files are neither in {folder} nor in {withheld(submissions)}; ask the entrant."
+                )
             report = score(folder, (), limits, heard, rounds=(found,))
         except UserError as error:
             report = ScoreReport(entry.name, (str(error),))
@@ -83,13 +128,17 @@ class Finding:
     Attributes:
         what: what was checked, as a sentence begins.
         wrong: what is wrong with it, as it ends; empty: nothing.
+        checked: whether it could be checked; if not, `wrong` says why.
     """
 
     what: str
     wrong: str = ""
+    checked: bool = True
 
     def __str__(self) -> str:
-        return f"wrong: {self.what}: {self.wrong}." if self.wrong else f"ok: {self.what}"
+        if not self.wrong:
+            return f"ok: {self.what}"
+        return f"{'wrong' if self.checked else 'not checked'}: {self.what}: {self.wrong}."
 
 
 def verify(found: Round, submissions: Path, limits: Limits, heard: _Heard | None = None) -> Iterator[Finding]:
@@ -104,14 +153,53 @@ def verify(found: Round, submissions: Path, limits: Limits, heard: _Heard | None
     yield Finding(
         f"the seed of the round {found.name} is the one that it committed to", "" if same else "it is not"
     )
+    yield check_chain(found)
     for grid in found.contests:
         yield _data_again(grid, found)
+    if found.entries and not any((submissions / entry.folder).is_dir() for entry in found.entries):
+        yield Finding(
+            f"{len(found.entries)} entries scored again",
+            f"{submissions} contains none of them; name the right folder with --submissions",
+            checked=False,
+        )
+        return
     for entry in found.entries:
         yield _entry_again(entry, found, submissions, limits, heard)
     taken = {entry.folder for entry in found.entries}
     for path in sorted(submissions.glob(f"*/{SCORES}")):
         if path.parent.name not in taken and _round_of(path.parent) == found.name:
             yield Finding(f"{path.parent.name}", f"has scores, but is not an entry of the round {found.name}")
+
+
+def check_chain(found: Round) -> Finding:
+    """Whether the entries are as they came in, by their links."""
+    what = f"{len(found.entries)} entries form one chain from the sealing on"
+    if found.schema == 1:
+        return Finding("entries of a round of version 1 have no chain; its history in git shows their order")
+    for number, (entry, link) in enumerate(zip(found.entries, found.links(), strict=True), 1):
+        if entry.link != link:
+            return Finding(
+                what,
+                f"entry {number}, '{entry.name}', does not follow from what is before it, so an entry was "
+                "altered, moved, added or dropped there",
+            )
+    return Finding(f"{what}{f', whose last link is {entry.link}' if found.entries else ''}")
+
+
+def check_receipt(found: Round, file: Path) -> Iterator[Finding]:
+    """Check a round's entries against an entrant's receipt, or an earlier copy of the round's file.
+
+    Raises:
+        UserError: the file is neither.
+    """
+    receipt = read_receipt(file)
+    what = (
+        f"{file}: its {len(receipt.entries)} entries are the first of the round {found.name}, in their order"
+    )
+    wrong = list(differences(found, receipt))
+    yield from (Finding(f"{file}", why) for why in wrong)
+    if not wrong:
+        yield Finding(what)
 
 
 def _data_again(grid: Grid, found: Round) -> Finding:
@@ -143,6 +231,8 @@ def _entry_again(
     """Whether an entry is the one that was taken, and its scores follow from it."""
     what = f"{entry.name}: accepted before the reveal, scored again"
     folder = submissions / entry.folder
+    if not folder.is_dir():
+        return Finding(what, f"{submissions} does not contain its folder {entry.folder}", checked=False)
     try:
         report = score(folder, (), limits, heard, rounds=(found,))
     except UserError as error:

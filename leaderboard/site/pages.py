@@ -76,8 +76,8 @@ def overview_rows(board: Board) -> list[OverviewRow]:
 
 
 def _over_all(board: Board, entry: Entry, each: Sequence[OverviewRow]) -> OverviewRow:
-    """The mean over contests; neither rank nor means unless all contests of the track were entered."""
-    open_to_it = [contest for contest in board.contests if board.of(contest, entry.track)]
+    """The mean over the public contests or those of a sealed round; only if all of the track were entered."""
+    open_to_it = board.open_to(entry.track, entry.manifest.round)
     areas: dict[str, Area | None] = {}
     for metric in AREAS:
         known = [row.areas[metric] for row in each]

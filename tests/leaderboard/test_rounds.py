@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from nsl_bench.leaderboard.board import read_board
 from nsl_bench.leaderboard.contests import BOARD, Cell, read_contests
 from nsl_bench.leaderboard.reading import read_manifest
 from nsl_bench.leaderboard.rounds.model import (
+    Taken,
     folder_of,
     manifest_digest,
     place_seed,
@@ -35,8 +37,10 @@ from nsl_bench.leaderboard.rounds.model import (
     write_round,
 )
 from nsl_bench.leaderboard.rounds.package import folder_digest, jobs_in_package, part_digest
+from nsl_bench.leaderboard.rounds.reveal import check_receipt
 from nsl_bench.leaderboard.score_report import ScoreReport
 from nsl_bench.leaderboard.scoring import score
+from nsl_bench.leaderboard.site.pages import overview_rows
 from nsl_bench.leaderboard.standing import Again, read_again
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, digest, write_submission
 from sealed import Played, answer, call, enter, right
@@ -93,7 +97,7 @@ class FromConcepts:
 @pytest.fixture(scope="module")
 def sealed(tmp_path_factory: pytest.TempPathFactory) -> Played:
     """A round that is sealed and has no entries."""
-    played = Played(tmp_path_factory.mktemp("played"))
+    played = Played(tmp_path_factory.mktemp("played with 'odd' $names"))
     played.public.mkdir()
     (played.public / "board.toml").write_text(CONTESTS)
     words = ["--data-seed-file", played.seed, "--out", played.package()]
@@ -171,10 +175,13 @@ def played(sealed: Played, mine: Path, tmp_path_factory: pytest.TempPathFactory)
         "code",
         "predictions",
     ]
-    assert not list(sealed.accepted.glob("*/scores.jsonl")), "a score before the reveal tells of the answers"
+    assert not sealed.accepted.exists(), "predictions and scores before the reveal tell of the answers"
+    shutil.copytree(sealed.public, sealed.folder / "before")
     words = ["--submissions", sealed.accepted, *sealed.board]
     said = right(call("leaderboard", "reveal", "autumn", *seed, *words))
     assert "By code (code): 2 runs scored" in said
+    line = said.splitlines()[-1].partition("Anyone can check it with: ")[2]
+    assert "No problems found." in right(call(*shlex.split(line)[1:]))  # word for word
     yield sealed
 
 
@@ -309,7 +316,7 @@ def test_the_round_can_be_played(played: Played, tmp_path: Path) -> None:
     public = Path(shutil.copytree(played.public, tmp_path / "copied"))
     words = ["--submissions", public / "submissions", "--board", public / "board.toml"]
     said = right(call("leaderboard", "verify-round", "autumn", *words))
-    assert said.count("ok: ") == 5 and "No problems found." in said, said
+    assert said.count("ok: ") == 6 and "No problems found." in said, said
     secret = played.seed.read_text().strip()
     assert read_round("autumn", public / "board.toml").secret == secret
     said = right(call("leaderboard", "build", *words, "--no-pictures", "--out", tmp_path / "site"))
@@ -350,12 +357,101 @@ def test_rules_that_are_not_what_is_answered_do_not_count(mine: Path, played: Pl
     schema = pq.read_schema(sent / PREDICTIONS)
     pq.write_table(pa.Table.from_pylist(table, schema=schema), sent / PREDICTIONS)
     resign(sent)
-    entry = replace(found.entries[0], digest=manifest_digest(read_manifest(sent)))
+    entry = replace(found.entries[0], salt="", digest=manifest_digest(read_manifest(sent)))
     report = score(sent, (), rounds=(replace(found, entries=(entry,)),))
     assert report.accepted and any("they do not count" in note for note in report.notes)
     for run in report.runs:
         assert "atoms" not in run.metrics and "hypothesis_accuracy" not in run.metrics
         assert run.metrics["framework_accuracy"] == 0.5
+
+
+def test_what_is_public_before_the_reveal_are_salted_digests(played: Played) -> None:
+    """Nobody who guesses what was sent can check a guess against them."""
+    before, now = (read_round("autumn", played.folder / name / "board.toml") for name in ("before", "public"))
+    kept = played.folder / "before" / "withheld"
+    assert not (played.public / "withheld").joinpath("autumn--by-code").exists()
+    assert not kept.stat().st_mode & 0o077 and (kept / ".gitignore").read_text() == "*\n"
+    public = (played.folder / "before" / "sealed" / "autumn.json").read_text()
+    for entry, shown in zip(before.entries, now.entries, strict=True):
+        manifest = read_manifest(kept / entry.folder)
+        guesses = {manifest_digest(manifest), digest(kept / entry.folder / MANIFEST)}
+        assert not entry.salt and shown.salt not in public and entry.digest not in guesses
+        assert entry.digest == shown.digest == manifest_digest(manifest, shown.salt)
+        receipt = json.loads((kept / f"{entry.folder}.receipt.json").read_text())
+        assert receipt["salt"] == (shown.salt if entry.by == "predictions" else "")
+
+
+# The organiser.
+
+
+def chained(entries: list[dict[str, Any]], played: Played) -> list[dict[str, Any]]:
+    """Entries with the links that a cheat would compute for them."""
+    found = replace(read_round("autumn", played.public / "board.toml"), entries=())
+    for entry in entries:
+        found = found.taking(Taken(**entry))
+    return [asdict(entry) for entry in found.entries]
+
+
+Entries = list[dict[str, Any]]
+CHEATS: dict[str, tuple[Callable[[Entries], object], str]] = {
+    "late": (
+        lambda e: e.insert(1, {**e[0], "name": "Late", "folder": "late", "digest": "1" * 64}),
+        "'Late' was added late",
+    ),
+    "dropped": (lambda e: e.pop(1), "'By code' was dropped"),
+    "moved": (lambda e: e.insert(0, e.pop(1)), "'By rule' was moved: 'By code' is in its place"),
+    "altered": (lambda e: e[0].update(digest="2" * 64), "'By rule' was altered"),
+    "last_dropped": (lambda e: e.pop(), "'Public answers' was dropped"),
+}
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_an_organiser_who_cheats(played: Played, tmp_path: Path, cheat: str) -> None:
+    """Without new links the chain is broken; with new ones the receipts say what happened."""
+    change, sentence = CHEATS[cheat]
+    folder = Path(shutil.copytree(played.folder / "before", tmp_path / "public"))
+    receipt = folder / "withheld" / "autumn--public-answers.receipt.json"
+    file = folder / "sealed" / "autumn.json"
+    words = ["leaderboard", "verify-round", "autumn", "--board", folder / "board.toml", "--receipt", receipt]
+    fine = right(call(*words))
+    assert "its 3 entries are the first of the round autumn, in their order" in fine
+    values = json.loads(file.read_text())
+    change(values["entries"])
+    file.write_text(json.dumps(values))
+    said = right(call(*words), 1)
+    broken = "does not follow from what is before it" in said
+    assert sentence in said and broken == (cheat != "last_dropped")
+    file.write_text(json.dumps({**values, "entries": chained(values["entries"], played)}))
+    said = right(call(*words), 1)
+    assert sentence in said and "does not follow" not in said
+
+
+def test_what_came_after_the_reveal_and_what_was_sealed_otherwise(played: Played, tmp_path: Path) -> None:
+    """An earlier copy of the round's file is as good as a receipt."""
+    file = played.public / "sealed" / "autumn.json"
+    values = json.loads(file.read_text())
+    late = {**values["entries"][0], "name": "Late", "folder": "late", "digest": "1" * 64}
+    entries = chained([*values["entries"], late], played)
+    changed = tmp_path / "autumn.json"
+    changed.write_text(json.dumps({**values, "entries": entries}))
+    assert list(map(str, check_receipt(read_file(changed), file))) == [
+        f"wrong: {file}: the entry 'Late' was added late."
+    ]
+    values["contests"][0]["places"][0]["test"][0] = "3" * 64
+    changed.write_text(json.dumps(values))
+    receipt = played.folder / "before" / "withheld" / "autumn--by-rule.receipt.json"
+    assert "what was sealed was changed" in str(next(check_receipt(read_file(changed), receipt)))
+
+
+def test_folders_without_the_entries(played: Played, tmp_path: Path) -> None:
+    words = ["leaderboard", "verify-round", "autumn", *played.board, "--submissions"]
+    said = right(call(*words, tmp_path), 1)
+    none = f"not checked: 3 entries scored again: {tmp_path} contains none of them; name the right folder"
+    assert none in said and "wrong" not in said
+    shutil.copytree(played.accepted / "autumn--by-rule", tmp_path / "autumn--by-rule")
+    said = right(call(*words, tmp_path), 1)
+    assert f"not checked: By code: accepted before the reveal, scored again: {tmp_path} does not" in said
+    assert "ok: By rule" in said and "wrong" not in said
 
 
 # Forgers.
@@ -451,6 +547,19 @@ def test_a_package_that_is_not_what_was_sealed(sealed: Played, tmp_path: Path) -
 
 
 # Doing runs again.
+
+
+def test_a_reveal_leaves_the_front_page_of_the_public_contests_as_it_was(
+    played: Played, reported: tuple[Path, Path], tmp_path: Path
+) -> None:
+    accepted = Path(shutil.copytree(played.accepted, tmp_path / "all"))
+    shutil.copytree(reported[1], accepted / "majority")
+    board = read_board(accepted, played.public / "board.toml")
+    rows = {row.entry.title: row for row in overview_rows(board) if row.contest is None}
+    assert len(rows) == 4
+    for title, row in rows.items():
+        assert row.areas["framework_accuracy"] and (row.entered, row.open) == (1, 1), title
+        assert row.rank is not None, title
 
 
 @pytest.fixture

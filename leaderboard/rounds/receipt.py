@@ -1,0 +1,84 @@
+"""Receipts: with one an entrant can prove that an entry is in a sealed round, and what came before it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+from nsl_bench.declared import Is, Open, checked, parse_json
+from nsl_bench.errors import UserError
+
+from .model import DIGEST_OR_NONE, Round, Taken, is_name
+
+__all__ = ["Receipt", "differences", "read_receipt"]
+
+
+@dataclass(frozen=True)
+class Receipt(Open):
+    """The entries of a round when the last of them was taken.
+
+    An earlier copy of a round's file can stand for a receipt.
+
+    Attributes:
+        name: name of the round.
+        start: the link before the first entry, a hash of what was sealed; empty in a copy of a round's file.
+        entries: the entries, of which the last is the entrant's.
+        salt: the salt of the entrant's digest; empty for code, whose predictions the entrant may not know.
+        revealed: date of the reveal; empty before it.
+    """
+
+    name: Annotated[str, Is("a round's name", test=is_name)]
+    entries: tuple[Taken, ...]
+    start: DIGEST_OR_NONE = ""
+    salt: DIGEST_OR_NONE = ""
+    revealed: Annotated[str, Is("a date, or empty", longest=30)] = ""
+
+    @classmethod
+    def of(cls, found: Round, salt: str) -> Receipt:
+        """The receipt for the last entry of a round."""
+        return cls(found.name, found.entries, found.start, salt)
+
+    def to_json(self) -> str:
+        """The text of the file."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+
+def read_receipt(path: Path) -> Receipt:
+    """Read a receipt, or an earlier copy of a round's file.
+
+    Raises:
+        UserError: the file cannot be read or is neither.
+    """
+    try:
+        return checked(Receipt, parse_json(path.read_bytes()), f"{path}: ")
+    except OSError as error:
+        raise UserError(f"The receipt {path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise UserError(f"The receipt {path} is not valid JSON: {error}.") from error
+
+
+def differences(found: Round, receipt: Receipt) -> Iterator[str]:
+    """What a round's file says otherwise than a receipt, each as the end of a sentence."""
+    if receipt.name != found.name:
+        yield f"it is of the round {receipt.name}"
+        return
+    if receipt.start and receipt.start != found.start:
+        yield "what was sealed was changed: commitment, contests or hashes of the data"
+    now = {entry.folder: entry for entry in found.entries}
+    then = {entry.folder: entry for entry in receipt.entries}
+    for folder, entry in then.items():
+        if folder not in now:
+            yield f"the entry '{entry.name}' was dropped"
+        elif (now[folder].name, now[folder].by, now[folder].digest) != (entry.name, entry.by, entry.digest):
+            yield f"the entry '{entry.name}' was altered"
+    kept = [folder for folder in now if folder in then]
+    for folder, other in zip([folder for folder in then if folder in now], kept, strict=True):
+        if folder != other:
+            yield f"the entry '{then[folder].name}' was moved: '{now[other].name}' is in its place"
+    last = max((k for k, folder in enumerate(now) if folder in then), default=-1)
+    for k, (folder, entry) in enumerate(now.items()):
+        if folder not in then and (k < last or receipt.revealed):
+            yield f"the entry '{entry.name}' was added late"
