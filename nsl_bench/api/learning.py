@@ -26,6 +26,7 @@ def learn(
     task: str | Path | LasTask,
     *,
     dialect: Dialect | None = None,
+    constraints: bool = True,
     time_limit: float | None = None,
     memory_limit: int | None = None,
     verify: bool = False,
@@ -39,7 +40,9 @@ def learn(
 
     Args:
         task: a file in the syntax of FastLAS or ILASP, the text of such a file, or a task.
-        dialect: ``"fastlas"`` or ``"ilasp"``, whose defaults apply to a file or text; None to detect it.
+        dialect: ``"fastlas"`` or ``"ilasp"``, whose defaults apply to a file or text; None: what its
+            statements tell.
+        constraints: whether rules without a head belong to the space of a file or text in ILASP's dialect.
         time_limit: time limit in seconds, kept to within a second. The best hypothesis so far is then
             returned, with a lower bound.
         memory_limit: memory limit in megabytes.
@@ -61,6 +64,7 @@ def learn(
     solution = solve_isolated(
         _source(task, dialect),
         dialect=dialect,
+        constraints=constraints,
         rule_learner=rule_learner,
         time_limit=time_limit,
         memory_limit=None if memory_limit is None else memory_limit * _MEBIBYTE,

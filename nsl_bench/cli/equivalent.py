@@ -128,7 +128,7 @@ def _difference(
     found = equivalent(
         first,
         second,
-        None if task is None else LasTask.read(task),
+        None if task is None else LasTask.read(task, "fastlas"),
         background=background,
         inputs=inputs,
         atoms=atoms,

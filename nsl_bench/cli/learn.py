@@ -43,7 +43,12 @@ _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
 @click.option(
     "--dialect",
     type=click.Choice(["ilasp", "fastlas"]),
-    help="Dialect of the task file, which sets the defaults. Default: detected from its statements.",
+    help="Dialect of the task file, which sets the defaults. Default: what its statements tell.",
+)
+@click.option(
+    "--no-constraints",
+    is_flag=True,
+    help="Leave rules without a head out of the hypothesis space in ILASP's dialect (its option -nc).",
 )
 @click.option(
     "--rule-learner", default="exact", show_default=True, help="Rule learner: exact, fastlas or ilasp."
@@ -76,6 +81,7 @@ def command(
     progress: bool,
     with_explanation: bool,
     only_space: bool,
+    no_constraints: bool,
     **options: Any,
 ) -> int:
     """Learn the hypothesis with the lowest score from the task file TASK.
@@ -92,6 +98,7 @@ def command(
         click.echo(f"Note: {words}", err=True)
 
     memory = None if memory_limit is None else memory_limit * _MEBIBYTE
+    options["constraints"] = not no_constraints
     if only_space:
         _print_space(task, memory, warned, as_json=as_json, **options)
         return 0
@@ -122,6 +129,7 @@ def _print_space(
     *,
     as_json: bool,
     dialect: Any,
+    constraints: bool,
     time_limit: float | None,
     **_: Any,
 ) -> None:
@@ -136,8 +144,9 @@ def _print_space(
             click.echo("".join(f"{cost} ~ {rule}\n" for cost, rule in more), nl=False)
 
     horizon = list_space(
-        task, dialect=dialect, time_limit=time_limit, memory_limit=memory_limit, listed=take, warned=warned
-    )
+        task, dialect=dialect, constraints=constraints, time_limit=time_limit, memory_limit=memory_limit,
+        listed=take, warned=warned,
+    )  # fmt: skip
     if as_json:
         listed = [{"cost": cost, "rule": rule} for cost, rule in rules]
         click.echo(json.dumps({"rules": listed, "complete": horizon is None, "missing_cost": horizon}))

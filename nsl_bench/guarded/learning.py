@@ -78,6 +78,7 @@ def solve_isolated(
     source: Path | str | LasTask,
     *,
     dialect: Dialect | None = None,
+    constraints: bool = True,
     rule_learner: str = "exact",
     time_limit: float | None = None,
     memory_limit: int | None = None,
@@ -93,7 +94,9 @@ def solve_isolated(
 
     Args:
         source: a task file, the text of a task, or a task.
-        dialect: dialect of a file or text (`LasTask.read`).
+        dialect: dialect of a file or text (`LasTask.read`); None: what its statements tell, or the rule
+            learner's.
+        constraints: whether ILASP's spaces hold constraints (`LasTask.parse`).
         rule_learner: name of the rule learner.
         time_limit: time limit in seconds for reading, solving, checking and explaining; the process is ended
             less than a second later.
@@ -128,8 +131,9 @@ def solve_isolated(
                 progress(Progress(time.monotonic() - started, event["doing"], known))
 
     work = _Work(
-        source, dialect, rule_learner, time_limit, memory_limit, dict(options or {}), explain, verify
-    )
+        source, dialect, constraints, rule_learner, time_limit, memory_limit, dict(options or {}), explain,
+        verify,
+    )  # fmt: skip
     memory = None if memory_limit is None else int(_MORE_MEMORY * memory_limit)
     try:
         told = guarded(
@@ -154,6 +158,7 @@ def list_space(
     source: Path | str | LasTask,
     *,
     dialect: Dialect | None = None,
+    constraints: bool = True,
     time_limit: float | None = None,
     memory_limit: int | None = None,
     listed: Callable[[list[tuple[int, str]]], None],
@@ -164,6 +169,7 @@ def list_space(
     Args:
         source: a task file, the text of a task, or a task.
         dialect: dialect of a file or text.
+        constraints: whether ILASP's spaces hold constraints.
         time_limit: time limit in seconds, after which the space is cut.
         memory_limit: memory limit in bytes, likewise.
         listed: called with more and more rules, each with its cost.
@@ -182,7 +188,7 @@ def list_space(
         else:
             warned(event["warning"])
 
-    work = _Work(source, dialect, "exact", time_limit, memory_limit, {}, False, False)
+    work = _Work(source, dialect, constraints, "exact", time_limit, memory_limit, {}, False, False)
     memory = None if memory_limit is None else int(_MORE_MEMORY * memory_limit)
     allowance = Allowance(time_limit, memory, _GRACE)
     found = guarded(
@@ -198,6 +204,7 @@ class _Work:
 
     source: Path | str | LasTask
     dialect: Dialect | None
+    constraints: bool
     rule_learner: str
     time_limit: float | None
     memory_limit: int | None
@@ -214,10 +221,13 @@ class _Work:
         """The task, read."""
         from nsl_bench.las.task import LasTask
 
+        dialect = self.dialect
+        if dialect is None and self.rule_learner in ("fastlas", "ilasp"):
+            dialect = "ilasp" if self.rule_learner == "ilasp" else "fastlas"
         if isinstance(self.source, Path):
-            return LasTask.read(self.source, dialect=self.dialect)
+            return LasTask.read(self.source, dialect, constraints=self.constraints)
         if isinstance(self.source, str):
-            return LasTask.parse(self.source, name="the task", dialect=self.dialect)
+            return LasTask.parse(self.source, "the task", dialect, constraints=self.constraints)
         return self.source
 
 
@@ -232,7 +242,8 @@ def _list(work: _Work) -> dict[str, int | None]:
     task = work.task()
     for warning in task.warnings:
         tell({"warning": warning})
-    check_task(task)
+    if note := check_task(task):
+        tell({"warning": note})
     clock.stage(f"Listing the hypothesis space of {work.name}")
     budget = Budget.of(clock.left, work.memory_limit)
     found: dict[str, int | None] = {"horizon": 0}

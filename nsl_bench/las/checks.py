@@ -13,17 +13,21 @@ from nsl_bench.las.task import LasTask
 __all__ = ["check_task", "without_constant"]
 
 
-def check_task(task: LasTask) -> None:
+def check_task(task: LasTask) -> str:
     """Refuse a task whose language bias cannot mean what it says.
 
     In ILASP's dialect a type may be a mere label of variables that positive literals bind.
     Propositions (predicates without arguments) may be unknown: that they hold nowhere is no sign of a
     mistake. The contexts are only looked at until everything that the modes name has been found.
 
+    Returns:
+        What the user should know: body modes of predicates that nothing derives. Empty if there are none.
+
     Raises:
-        UserError: a mode names a predicate that occurs nowhere else, or a type without predicate and
-            constants; or a variable of a head has neither a type guard nor a literal that binds it.
+        UserError: a mode names a type without predicate and constants, or a variable of a head has neither a
+            type guard nor a literal that binds it.
     """
+    notes: dict[str, None] = {}
     bias = task.bias
     modes: list[ModeHead | ModeBody] = [*bias.heads, *bias.bodies]
     terms = [mode.atom if isinstance(mode, ModeHead) else mode.literal for mode in modes]
@@ -55,7 +59,7 @@ def check_task(task: LasTask) -> None:
         if isinstance(term, ModeAtom) and term.signature in missing - mentioned and term.arguments:
             name, arity = term.signature
             known = {n for n, _ in derived | (wanted - missing)} - {name}
-            raise _at(task, mode, f"nothing derives the predicate {name}/{arity}.{_close(name, known)}")
+            notes[f"Nothing derives {name}/{arity}, so that it holds nowhere.{_close(name, known)}"] = None
     for head in bias.heads:
         for place in head.atom.placeholders:
             if place.kind == "var" and place.type not in guarded | binding:
@@ -65,6 +69,7 @@ def check_task(task: LasTask) -> None:
                     f"a variable of the type '{place.type}' cannot be made safe: no fact or rule derives "
                     f"{place.type}/1, and no positive body literal has such a variable.",
                 )
+    return " ".join(notes)
 
 
 def _at(task: LasTask, mode: ModeHead | ModeBody, what: str) -> UserError:

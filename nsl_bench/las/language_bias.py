@@ -94,15 +94,25 @@ def placeholders(terms: Iterable[ModeTerm]) -> Iterator[Placeholder]:
 
 @dataclass(frozen=True)
 class ModeAtom:
-    """An atom with placeholders, e.g. ``suit(const(player),var(suit))``."""
+    """An atom with placeholders, e.g. ``suit(const(player),var(suit))``.
+
+    Attributes:
+        predicate: its name, after ``-`` if it is negated classically.
+        arguments: its arguments.
+    """
 
     predicate: str
     arguments: tuple[ModeTerm, ...] = ()
 
     @property
+    def is_classical(self) -> bool:
+        """Whether it is negated classically."""
+        return self.predicate.startswith("-")
+
+    @property
     def signature(self) -> tuple[str, int]:
-        """Predicate and number of arguments."""
-        return self.predicate, len(self.arguments)
+        """Predicate, without a sign, and number of arguments."""
+        return self.predicate.removeprefix("-"), len(self.arguments)
 
     @property
     def placeholders(self) -> tuple[Placeholder, ...]:
@@ -132,13 +142,15 @@ class ModeComparison:
 
 @dataclass(frozen=True)
 class ModeHead:
-    """``#modeh(atom).``: an atom that rules may derive. Its recall is only printed."""
+    """``#modeh(atom).``: an atom that rules may derive. Its recall and options are only printed."""
 
     atom: ModeAtom
     recall: int | None = None
+    options: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"#modeh({'' if self.recall is None else f'{self.recall}, '}{self.atom})."
+        options = f", ({', '.join(self.options)})" if self.options else ""
+        return f"#modeh({'' if self.recall is None else f'{self.recall}, '}{self.atom}{options})."
 
 
 @dataclass(frozen=True)
@@ -264,6 +276,8 @@ class LanguageBias:
         penalties: the ``#bias`` statements; None if there are none.
         ground_without_replacement: whether two body literals of a rule must not ground to the same atom.
         dialect: FastLAS's or ILASP's syntax, which determines the defaults.
+        constraints: whether rules without a head belong to the space (ILASP).
+        max_cost: the most that a hypothesis may cost (ILASP's ``#max_penalty``); None for any cost.
     """
 
     heads: tuple[ModeHead, ...] = ()
@@ -278,6 +292,8 @@ class LanguageBias:
     penalties: tuple[str, ...] | None = None
     ground_without_replacement: bool = False
     dialect: Dialect = "fastlas"
+    constraints: bool = False
+    max_cost: int | None = None
 
     @cached_property
     def scoring(self) -> Program:
@@ -312,6 +328,12 @@ class LanguageBias:
                     )
                 )
         return tuple(dict.fromkeys(found))
+
+    @property
+    def atoms(self) -> tuple[ModeAtom, ...]:
+        """The atoms of all mode declarations."""
+        found = [*(head.atom for head in self.heads), *(body.literal for body in self.bodies)]
+        return tuple(atom for atom in found if isinstance(atom, ModeAtom))
 
     @cached_property
     def instances(self) -> tuple[WeightedRule, ...]:

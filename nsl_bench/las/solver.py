@@ -104,8 +104,9 @@ def _with_reason(found: Solution, budget: Budget) -> Solution:
 def _solved(task: LasTask, budget: Budget, first_tier: Tier, tell: Tell, *, verify: bool) -> Solution:
     """The answer, checked where that was asked for or takes no time."""
     tell("checking the task")
-    _check(task)
+    note = _check(task)
     solution = _with_reason(_search(task, budget, first_tier, tell), budget)
+    solution = replace(solution, message=f"{note} {solution.message}".strip())
     if not verify and not is_small(task, solution):
         return solution
     from nsl_bench.las.semantics.verification.check import checked
@@ -116,11 +117,12 @@ def _solved(task: LasTask, budget: Budget, first_tier: Tier, tell: Tell, *, veri
     return checked(task, solution, budget, thorough=verify)
 
 
-def _check(task: LasTask) -> None:
+def _check(task: LasTask) -> str:
+    """Refuse what cannot be learned from; what the user should know of the rest."""
     if not task.examples:
         raise UserError(f"{task.name}: the task has no examples, so there is nothing to learn from.")
     bias = task.bias
-    if not bias.heads and not bias.rules and not bias.meta_modes:
+    if not bias.heads and not bias.rules and not bias.meta_modes and not (bias.constraints and bias.bodies):
         raise UserError(
             f"{task.name}: no '#modeh' declares what rules may derive, so there is nothing to learn."
         )
@@ -130,7 +132,7 @@ def _check(task: LasTask) -> None:
                 f"{task.name}: the penalty of example '{example.id}' must be between 0 and {LARGEST}; "
                 f"got {example.penalty}."
             )
-    check_task(task)
+    return check_task(task)
 
 
 def _search(task: LasTask, budget: Budget, first_tier: Tier, tell: Tell) -> Solution:
@@ -140,12 +142,28 @@ def _search(task: LasTask, budget: Budget, first_tier: Tier, tell: Tell) -> Solu
     tier = tabular_tier(task)
     tell(f"tier {tier}, {len(task.examples)} examples")
     try:
-        return solve_by_tables(task, budget, tell)
+        found = solve_by_tables(task, budget, _within_cost(task, tell))
+        if task.bias.max_cost is None or found.cost <= task.bias.max_cost:
+            return found
+        raise Undecided("its best hypothesis costs more than #max_penalty allows")
     except Undecided as reason:
         timed_out = isinstance(reason, Expired) and budget.expired()
         why = "" if timed_out else f"Tier {tier} does not apply: {reason}."
     solution = _by_clingo(task, budget, "C", why, tell)
     return replace(solution, tiers=(tier, *solution.tiers))
+
+
+def _within_cost(task: LasTask, tell: Tell) -> Tell:
+    """What is told of the tables' answers: those that cost no more than a hypothesis may."""
+    most = task.bias.max_cost
+    if most is None:
+        return tell
+
+    def told(event: str | Solution) -> None:
+        if isinstance(event, str) or event.cost <= most:
+            tell(event)
+
+    return told
 
 
 def _by_clingo(task: LasTask, budget: Budget, first_tier: Tier, before: str, tell: Tell) -> Solution:

@@ -116,6 +116,10 @@ class _TabularSearch:
     def solve(self) -> Solution:
         """See `solve_by_tables`."""
         task, budget = self._task, self._budget
+        if any(atom.is_classical for atom in task.bias.atoms):
+            raise Undecided("a mode is negated classically")
+        if task.bias.constraints and task.bias.bodies and not all(e.positive for e in task.examples):
+            raise Undecided("constraints may be learned, and there are negative examples")
         columns = Columns.of(task.examples)
         budget.check()
         grounding = ground(task, columns, self._given, budget)

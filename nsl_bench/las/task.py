@@ -57,10 +57,23 @@ class LasTask:
         """Make a task from a parsed text."""
         task = cls(text.examples, text.background, text.bias, text.name, text.warnings, text.places)
         task.__dict__["program"] = text.program
+        if text.stated is not None:
+            task.__dict__["stated"] = text.stated
         return task
 
+    @cached_property
+    def stated(self) -> tuple[str, Dialect | None, bool]:
+        """What the check by the definition reads by itself.
+
+        Returns:
+            The task's text, the dialect that was asked for, and whether ILASP's space holds constraints.
+        """
+        return self.to_las(), self.bias.dialect, self.bias.constraints
+
     @classmethod
-    def parse(cls, text: str, name: str = "task.las", dialect: Dialect | None = None) -> LasTask:
+    def parse(
+        cls, text: str, name: str = "task.las", dialect: Dialect | None = None, *, constraints: bool = True
+    ) -> LasTask:
         """Parse a task in the syntax of FastLAS or ILASP.
 
         Args:
@@ -68,24 +81,27 @@ class LasTask:
             name: name in messages.
             dialect: program whose defaults apply; None for ILASP's if the task has ``#modem``, ``#predicate``
                 or ``(positive)``, and FastLAS's otherwise.
+            constraints: whether rules without a head belong to the space in ILASP's dialect; False is ILASP's
+                option ``-nc``.
 
         Raises:
             UserError: a syntax error; the message gives line and column.
         """
-        return cls.of(parse_task(text, name, dialect))
+        return cls.of(parse_task(text, name, dialect, constraints))
 
     @classmethod
-    def read(cls, path: str | Path, dialect: Dialect | None = None) -> LasTask:
-        """Read a task from a file; see `parse` for `dialect`.
+    def read(cls, path: str | Path, dialect: Dialect | None = None, *, constraints: bool = True) -> LasTask:
+        """Read a task from a file; see `parse` for `dialect` and `constraints`.
 
         Args:
             path: the file.
             dialect: see `parse`.
+            constraints: see `parse`.
 
         Raises:
             UserError: the file does not exist, or has a syntax error.
         """
-        return cls.of(read_task(Path(path), dialect))
+        return cls.of(read_task(Path(path), dialect, constraints))
 
     @classmethod
     def build(

@@ -1,34 +1,43 @@
-"""Whether every tier finds the reference's least score of a task, and what became of many tasks.
+"""Whether every tier finds the least score of a task by the definition, and what became of many tasks.
 
-A task is decided if the reference and every tier give an answer. What is not decided is counted by its
-reason: the reference gave up, every tier refused the task with a sentence, or time ran out.
+The definition is the check's (`nsl_bench.las.semantics.verification`), which reads the task's text by itself.
+A task is decided if the check and every tier give an answer. What is not decided is counted by its reason:
+the check gave up, every tier refused the task with a sentence, or time ran out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 from unittest.mock import patch
 
-from las import reference
+import pytest
 
 from nsl_bench.errors import UserError
+from nsl_bench.las.language_bias import Dialect
 from nsl_bench.las.semantics.coverage import score
+from nsl_bench.las.semantics.verification import solving
+from nsl_bench.las.semantics.verification.costs import Pricing
+from nsl_bench.las.semantics.verification.coverage import covered_examples
+from nsl_bench.las.semantics.verification.optimum import find_better
+from nsl_bench.las.semantics.verification.plain import PlainTask, read_plain
+from nsl_bench.las.semantics.verification.solving import Unverifiable
+from nsl_bench.las.semantics.verification.space import rules_with_costs
 from nsl_bench.las.solver import solve
 from nsl_bench.las.task import LasTask, Solution, Tier
 
-__all__ = ["Disagreement", "Outcome", "Tally", "compared"]
+__all__ = ["Disagreement", "Outcome", "Tally", "compared", "least_score", "plainly", "scored", "steps"]
 
 SECONDS = 60.0
 """What a tier may take for a task; only a hang takes that long."""
-MOST_VERIFIED = 120
-"""Rules times examples of the tasks whose optimum is verified as well."""
-MOST_VARIABLES = 3
-"""The most variables in a rule of such a task."""
-MOST_SUBSETS = 8
-"""The most rules of such a task where hypotheses are tried one by one."""
+MOST_RULES = 1_500
+"""Rules of a hypothesis space beyond which the check gives up."""
+MOST_STEPS = 2_000
+"""Hundreds of ground rules, likewise."""
+MOST_CONFLICTS = "20000"
+"""Conflicts of one search, likewise."""
 FIRST_TIERS: tuple[Tier, ...] = ("A", "C", "D")
 
 Kind = Literal["decided", "too large", "refused", "out of time"]
@@ -46,13 +55,11 @@ class Outcome:
         kind: whether it was decided, and if not, why not.
         reason: the sentence of the refusal, or what the reference has too much of.
         tier: whose answer it was where every tier was free to try.
-        verified: the optimum was confirmed by `nsl_bench.las.semantics.verification`.
     """
 
     kind: Kind
     reason: str = ""
     tier: Tier | None = None
-    verified: bool = False
 
 
 @dataclass
@@ -63,20 +70,17 @@ class Tally:
         kinds: how many of each kind.
         tiers: how many of the decided ones each tier answered.
         reasons: why the others were not decided.
-        verified: how many optima were verified.
         seconds: CPU time.
     """
 
     kinds: Counter[Kind] = field(default_factory=Counter)
     tiers: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
-    verified: int = 0
     seconds: float = 0.0
 
     def add(self, outcome: Outcome) -> None:
         """Counts one more task."""
         self.kinds[outcome.kind] += 1
-        self.verified += outcome.verified
         if outcome.tier is not None:
             self.tiers[outcome.tier] += 1
         if outcome.reason:
@@ -94,54 +98,102 @@ class Tally:
     def __str__(self) -> str:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
         tiers = ", ".join(f"{tier} {count}" for tier, count in sorted(self.tiers.items()))
-        return f"{kinds}; {self.verified} verified; tiers {tiers or 'none'}; {self.seconds:.1f} s"
+        return f"{kinds}; tiers {tiers or 'none'}; {self.seconds:.1f} s"
 
 
 def compared(text: str) -> Outcome:
     """What becomes of one task.
 
     Raises:
-        Disagreement: a solver differs from the reference, or refuses what another one solves.
+        Disagreement: a solver differs from the definition, or refuses what another one solves.
     """
+    constraints = len(text) % 5 > 0
+    dialect: Dialect | None = None
     try:
-        task = LasTask.parse(text)
+        read_plain(text, None)
+    except Unverifiable as reason:
+        if "dialect" in str(reason):  # nothing tells it, so that both readers have to be told
+            with pytest.raises(UserError, match="nothing in it tells FastLAS"):
+                LasTask.parse(text)
+            dialect = "ilasp" if len(text) % 2 else "fastlas"
+    try:
+        task = LasTask.parse(text, dialect=dialect, constraints=constraints)
     except UserError as reason:
         return Outcome("refused", _general(str(reason)))
-    try:
-        rules = reference.space(task)
-        want = reference.least_score(task, rules)
-    except reference.TooLarge as reason:
-        return Outcome("too large", str(reason))
-    except UserError as reason:
-        return Outcome("refused", _general(str(reason)))
-    except RuntimeError as reason:
-        return _of_invalid(task, str(reason))
+    with patch.object(solving, "MOST_CONFLICTS", MOST_CONFLICTS):
+        stop = steps()
+        try:
+            plain = read_plain(text, dialect, constraints=constraints)
+            best = find_better(plain, rules_with_costs(plain, MOST_RULES, stop), None, stop)
+        except Unverifiable as reason:
+            if "cannot ground" in str(reason):
+                return _of_invalid(task, _general(str(reason)))
+            return Outcome("too large", _general(str(reason)))
+        except UserError as reason:
+            return Outcome("refused", _general(str(reason)))
+    return _compared(task, plain, None if best is None else best.score)
+
+
+def plainly(task: LasTask) -> PlainTask:
+    """The task as the check reads its text."""
+    text, dialect, constraints = task.stated
+    return read_plain(text, dialect, constraints=constraints)
+
+
+def least_score(text: str, dialect: Dialect | None = None) -> int | None:
+    """The least score of a task by the definition; None if no hypothesis covers what must be covered."""
+    plain, stop = read_plain(text, dialect), steps()
+    best = find_better(plain, rules_with_costs(plain, MOST_RULES, stop), None, stop)
+    return None if best is None else best.score
+
+
+def steps(most: int = MOST_STEPS) -> Callable[[], None]:
+    """What the check calls now and then, and what ends it after so many calls."""
+    left = iter(range(most))
+
+    def stop() -> None:
+        if next(left, None) is None:
+            raise Unverifiable(f"more than {most} steps")
+
+    return stop
+
+
+def _compared(task: LasTask, plain: PlainTask, want: int | None) -> Outcome:
+    """What becomes of a task whose least score is known."""
     found: dict[Tier, Solution] = {}
     refused: dict[Tier, str] = {}
     for tier in FIRST_TIERS:
         if tier == "C" and "A" in found and found["A"].tier in ("C", "D"):
             continue  # the very search that has answered
         try:
-            verify = tier == "A" and _is_quickly_verified(task, rules)
             with patch("nsl_bench.las.solver.is_small", lambda *_: False):  # what the search itself says
-                found[tier] = solve(task, first_tier=tier, verify=verify, time_limit=SECONDS)
+                found[tier] = solve(task, first_tier=tier, time_limit=SECONDS)
         except UserError as reason:
             refused[tier] = str(reason)
     if refused and found:
         raise Disagreement(f"tiers {', '.join(found)} solve it, but {refused}")
     if refused:
         return Outcome("refused", _general(next(iter(refused.values()))))
-    scored: dict[tuple[str, ...], tuple[int, bool]] = {}
+    known: dict[tuple[str, ...], tuple[int, int, bool]] = {}
     out_of_time = []
     for tier, solution in found.items():
         hypothesis = tuple(sorted(solution.hypothesis))
-        if solution.score is not None and hypothesis not in scored:
-            scored[hypothesis] = reference.score_of(task, hypothesis)
-        if not _agrees(task, solution, want, tier, scored.get(hypothesis)):
+        if solution.score is not None and hypothesis not in known:
+            known[hypothesis] = scored(plain, hypothesis)
+        if not _agrees(task, solution, want, tier, known.get(hypothesis)):
             out_of_time.append(tier)
     if out_of_time:
         return Outcome("out of time", f"tiers {', '.join(out_of_time)}")
-    return Outcome("decided", tier=found["A"].tier, verified=found["A"].verified == "optimality")
+    return Outcome("decided", tier=found["A"].tier)
+
+
+def scored(plain: PlainTask, hypothesis: Sequence[str], cost: int | None = None) -> tuple[int, int, bool]:
+    """A hypothesis's cost (read off where it is not known), penalties, and whether it covers what it must."""
+    stop = steps(10**6)
+    covered = covered_examples(plain, hypothesis, stop)
+    missed = [e.penalty for e, ok in zip(plain.examples, covered, strict=True) if not ok]
+    cost = Pricing(plain, stop).of_hypothesis(hypothesis) if cost is None else cost
+    return cost, sum(p or 0 for p in missed), None not in missed
 
 
 def _of_invalid(task: LasTask, reason: str) -> Outcome:
@@ -155,28 +207,22 @@ def _of_invalid(task: LasTask, reason: str) -> Outcome:
     return Outcome("refused", reason)
 
 
-def _is_quickly_verified(task: LasTask, rules: Sequence[reference.Rule]) -> bool:
-    if task.bias.max_variables > MOST_VARIABLES or len(rules) * len(task.examples) > MOST_VERIFIED:
-        return False
-    return len(rules) <= MOST_SUBSETS or all(example.positive for example in task.examples)
-
-
 def _general(sentence: str) -> str:
     """A refusal without the names in it."""
     return " ".join("'...'" if k % 2 else part for k, part in enumerate(sentence.split("'")))
 
 
 def _agrees(
-    task: LasTask, found: Solution, want: int | None, tier: Tier, scored: tuple[int, bool] | None
+    task: LasTask, found: Solution, want: int | None, tier: Tier, scored: tuple[int, int, bool] | None
 ) -> bool:
     """Whether an answer is the optimum `want`, with its proof; False if time ran out before that.
 
     Args:
         task: the task.
         found: the answer.
-        want: the reference's score.
+        want: the least score.
         tier: the first tier that was tried.
-        scored: what the reference says of the answer's hypothesis (`reference.score_of`), if there is one.
+        scored: what the check says of the answer's hypothesis, if there is one.
 
     Raises:
         Disagreement: it is another one, or its hypothesis does not score what the answer says.
@@ -195,8 +241,9 @@ def _agrees(
         return True
     require((found.score, found.bound, found.status) == (want, want, "optimal"), "another score")
     assert scored is not None
-    penalties, whole = scored
-    require(whole and found.cost + penalties == want, f"the hypothesis leaves {penalties} to pay")
+    cost, penalties, whole = scored
+    require(cost == found.cost, f"the hypothesis costs {cost}")
+    require(whole and cost + penalties == want, f"the hypothesis leaves {penalties} to pay")
     again = score(task, found.hypothesis)
     require((again.total, again.cost, again.broken) == (want, found.cost, ()), f"scored again: {again}")
     covered = {e.id for e, ok in zip(task.examples, again.covered, strict=True) if ok}

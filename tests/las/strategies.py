@@ -20,6 +20,7 @@ from las.vocabulary import (
     GIVEN,
     HOSTILE_NAMES,
     HOSTILE_VARIABLES,
+    ILASP_BIASES,
     META,
     OPEN,
     OPTIONS,
@@ -59,6 +60,9 @@ class Flavour:
         odd: the share of contexts with a statement that is no plain fact.
         local: the share of types whose members differ from context to context.
         roles: the predicates that contexts state, by role.
+        heads: the roles that rules may derive; empty for the usual ones.
+        told: the share of tasks in ILASP's dialect with `#bias`.
+        bounded: the share of tasks with `#max_penalty`.
     """
 
     pieces: tuple[str, ...] = ("derived", "arithmetic", "constraint", "constraint_props", "count", "path")
@@ -82,6 +86,9 @@ class Flavour:
     replacement: float = 0.1
     local: float = 0.05
     roles: tuple[str, ...] = ("a", "b", "e", "c", "r", "s", "x")
+    heads: tuple[str, ...] = ()
+    told: float = 0.2
+    bounded: float = 0.0
 
 
 CLOSED = tuple(sorted(set(BACKGROUND) - OPEN))
@@ -139,6 +146,22 @@ FLAVOURS = {
     "feeding": Flavour(pieces=FED),
     "feeding_many": Flavour(pieces=FED, examples=(65, 90), contexts=(1, 6), target=0.8, body=(1, 2)),
     "ilasp": Flavour(ilasp=1.0, meta=0.5, body=(0, 3)),
+    "ilasp_meta": Flavour(ilasp=1.0, body=(0, 3), modes=(1, 3), biases=tuple(ILASP_BIASES), told=0.9),
+    "constraints": Flavour(
+        ilasp=1.0, negative=True, body=(1, 2), modes=(1, 2), biases=tuple(ILASP_BIASES), told=0.3, bounded=0.2
+    ),
+    "constraints_open": Flavour(
+        pieces=ALL, ilasp=1.0, negative=True, recursive=True, modes=(1, 2), variables=(0, 1), body=(0, 2)
+    ),
+    "bounded": Flavour(ilasp=0.3, pieces=FED, bounded=1.0, modes=(1, 3), body=(1, 2)),
+    "classical": Flavour(
+        pieces=("derived", "classical", "classical_head", "constraint"),
+        ilasp=0.5,
+        negative=True,
+        roles=("a", "b", "r", "s", "nz", "nh", "h", "z"),
+        heads=("p", "h", "nh", "z", "nz"),
+        modes=(1, 3),
+    ),
     "given": Flavour(pieces=FED, given=1.0),
     "given_many": Flavour(pieces=("derived", "feeding", "count"), given=1.0, examples=(65, 80), target=0.5),
     "replacement": Flavour(replacement=1.0, body=(1, 3), modes=(1, 3), variables=(1, 3), target=0.7),
@@ -221,7 +244,9 @@ class _Maker:
             lines.append(f"#maxv({rng.randint(*flavour.variables)}).")
         if not self._chance(0.05) or flavour.variables[1] > 2 or flavour.body[1] > 2:
             lines.append(f"#max_body({rng.randint(*flavour.body)}).")
-        if not self.ilasp or self._chance(0.2):
+        if self._chance(flavour.bounded):
+            lines.append(f"#max_penalty({rng.randint(0, 6)}).")
+        if not self.ilasp or self._chance(flavour.told):
             quoted = {
                 role: name.replace("\\", "\\\\").replace('"', '\\"') for role, name in self.names.items()
             }
@@ -271,9 +296,12 @@ class _Maker:
     def _heads(self) -> list[tuple[str, str]]:
         """Head modes, each with its role."""
         menu = ["p", "q", "h", "h", "k"] if self.flavour.variables[1] < 4 else ["p", "h", "q"]
-        if self.flavour.leaf and self._chance(self.flavour.leaf):
+        if self.flavour.heads:
+            menu = list(self.flavour.heads)
+        elif self.flavour.leaf and self._chance(self.flavour.leaf):
             menu.append("i")
-        roles = self.rng.sample(menu, self.rng.randint(1, 2))
+        fewest = int(not (self.ilasp and self.flavour.negative and self._chance(0.3)))
+        roles = self.rng.sample(menu, self.rng.randint(fewest, 2))
         found = {self._placed(role): role for role in roles}
         return list(found.items())
 
@@ -461,13 +489,14 @@ class _Maker:
         rng = self.rng
         rules = []
         for _ in range(rng.randint(1, 2)):
-            mode, _ = rng.choice(self.heads)
+            mode, _ = rng.choice(self.heads or [("", "")])
             body = [literal for literal, _ in rng.choices(literals, k=rng.randint(1, 2))] if literals else []
             used: dict[str, None] = {}
             filled = [self._filled(text, used) for text in (mode, *body)]
             guards = [f"{self.names[v[0].lower()]}({v})" for v in used]
             parts = [*filled[1:], *guards]
-            rules.append(f"{filled[0]} :- {', '.join(parts)}." if parts else f"{filled[0]}.")
+            if parts or filled[0]:
+                rules.append(f"{filled[0]} :- {', '.join(parts)}." if parts else f"{filled[0]}.")
         return rules
 
     def _filled(self, mode: str, used: dict[str, None]) -> str:

@@ -87,7 +87,8 @@ def test_what_one_chunk_states_counts_in_all(monkeypatch: pytest.MonkeyPatch) ->
         #pos(a, {seen}, {}, {coin.}).
         #pos(b, {seen}, {}, {lamp.}).
         #pos(c, {seen}, {}, {stone.}).
-        """
+        """,
+        dialect="fastlas",
     )
     a, _, c = map(content, task.examples)
     assert alike(task, BUDGET) == {c: a}
@@ -122,7 +123,8 @@ def test_hard_examples_that_another_one_stands_for_are_named(tier: Tier) -> None
         #pos(yes, {r}, {}, {q.}).
         #pos(no, {}, {r}, {q.}).
         #neg(never@2, {r}, {}, {q. q.}).
-        """
+        """,
+        dialect="fastlas",
     )
     assert len(alike(task, BUDGET)) >= 1
     found = solve(task, first_tier=tier)

@@ -45,7 +45,8 @@ def test_an_inconsistent_copy_does_not_touch_the_others() -> None:
         #pos(constraint@1, {}, {}, {a. bad.}).
         #pos(cycle@1, {}, {}, {odd.}).
         #neg(no_answer_set_satisfies, {}, {}, {odd.}).
-        """
+        """,
+        dialect="fastlas",
     )
     assert covered(task, ["p :- a."]) == [True, False, False, True]
 
@@ -57,7 +58,8 @@ def test_contexts_hold_rules_and_classical_negation() -> None:
         #pos(rule, {-p}, {}, {a :- not b.}).
         #pos(clash@1, {}, {}, {p. a.}).
         #pos(range, {c(3)}, {c(4)}, {c(1..3).}).
-        """.replace("#modeh(-p). ", "")
+        """.replace("#modeh(-p). ", ""),
+        dialect="fastlas",
     )
     assert covered(task, ["-p :- a."]) == [True, False, True]
 
@@ -77,7 +79,7 @@ def test_background_extends_an_example() -> None:
 
 def test_a_thousand_examples_share_one_grounding() -> None:
     examples = "\n".join(f"#pos(e{i}@1, {{p({i % 7})}}, {{}}, {{a({i % 5}).}})." for i in range(1000))
-    task = LasTask.parse(f"#modeh(p(var(n))). #modeb(a(var(n))). n(0..6).\n{examples}")
+    task = LasTask.parse(f"#modeh(p(var(n))). #modeb(a(var(n))). n(0..6).\n{examples}", dialect="fastlas")
     assert sum(covered(task, ["p(X) :- a(X), n(X)."])) == sum(i % 7 == i % 5 for i in range(1000))
 
 

@@ -244,7 +244,9 @@ def test_classical_negation_contradicts() -> None:
     assert found is not None
     assert (found.first, found.second) == ((), ("p",))
     assert equivalent(first, first, inputs="{ r ; s }.", atoms=["p", "-p"]) is None
-    task = LasTask.parse("#modeh(p). #modeb(q). #pos(x, {p}, {}, {-a(1).}). #pos(y, {}, {p}, {a(2).}).")
+    task = LasTask.parse(
+        "#modeh(p). #modeb(q). #pos(x, {p}, {}, {-a(1).}). #pos(y, {}, {p}, {a(2).}).", dialect="fastlas"
+    )
     assert input_space(task).splitlines()[0].startswith('nsl_value("-a/1"')
 
 

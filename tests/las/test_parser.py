@@ -76,7 +76,7 @@ def test_oracles_round_trip(shared: Path) -> None:
 
 
 def test_dialects() -> None:
-    fastlas = LasTask.parse("#pos(e, {p}, {}). #modeh(p). #modeb(1, q(var(t))).").bias
+    fastlas = LasTask.parse("#pos(e, {p}, {}). #modeh(p). #modeb(1, q(var(t))).", dialect="fastlas").bias
     assert fastlas.dialect == "fastlas"
     assert fastlas.body_limit is None
     assert [mode.negated for mode in fastlas.literals] == [False]
@@ -89,13 +89,15 @@ def test_dialects() -> None:
 
 
 def test_hard_examples_and_prefix_comparison() -> None:
-    task = LasTask.parse("#pos(e@0, {p}, {}). #modeh(p). #modeb(!=(var(t), var(t))).")
+    task = LasTask.parse("#pos(e@0, {p}, {}). #modeh(p). #modeb(!=(var(t), var(t))).", dialect="fastlas")
     assert task.examples[0].penalty is None
     assert isinstance(task.bias.bodies[0].literal, ModeComparison)
 
 
 def test_repeated_ids() -> None:
-    task = LasTask.parse("#pos(e@1, {p}, {}). #pos(e@2, {p}, {}). #pos(e_2@2, {p}, {}). #modeh(p).")
+    task = LasTask.parse(
+        "#pos(e@1, {p}, {}). #pos(e@2, {p}, {}). #pos(e_2@2, {p}, {}). #modeh(p).", dialect="fastlas"
+    )
     assert len({example.id for example in task.examples}) == 3
     assert task.examples[2].id == "e_2"
     assert "1 examples repeat" in task.warnings[0]

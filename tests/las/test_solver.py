@@ -69,7 +69,9 @@ def test_large_oracles(shared: Path, name: str) -> None:
 
 
 def test_no_penalties_cost_nothing_in_fastlas_dialect() -> None:
-    solution = solve(LasTask.parse("#pos(a, {p}, {}, {q.}). #pos(b, {}, {p}). #modeh(p). #modeb(q)."))
+    solution = solve(
+        LasTask.parse("#pos(a, {p}, {}, {q.}). #pos(b, {}, {p}). #modeh(p). #modeb(q).", dialect="fastlas")
+    )
     assert (solution.score, solution.hypothesis) == (0, ("p :- q.",))
 
 
@@ -110,14 +112,14 @@ def test_prices_of_single_predicates() -> None:
 
 def test_unsatisfiable_names_examples() -> None:
     text = "#pos(a, {p}, {}, {q.}). #pos(b, {}, {p}, {q.}). #pos(c, {}, {p}, {r.}). #modeh(p). #modeb(q)."
-    solution = solve(LasTask.parse(text))
+    solution = solve(LasTask.parse(text, dialect="fastlas"))
     assert (solution.status, solution.score) == ("unsatisfiable", None)
     assert "'a'" in solution.message
 
 
 def test_no_examples() -> None:
     with pytest.raises(UserError, match="no examples"):
-        solve(LasTask.parse("#modeh(p). #modeb(q). q."))
+        solve(LasTask.parse("#modeh(p). #modeb(q). q.", dialect="fastlas"))
 
 
 def test_time_limit_gives_a_bound(shared: Path) -> None:

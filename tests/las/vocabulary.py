@@ -194,6 +194,24 @@ BIASES = [
 ]
 """Biases that mostly price literal by literal."""
 
+ILASP_BIASES = [
+    '#bias(":- body({r}).").',
+    '#bias(":- body(naf({r})).").',
+    '#bias(":- head({p}), body({s}).").',
+    '#bias(":- head({h}(X)), not body({a}(X)).").',
+    '#bias(":- body({a}(X)), body(naf({b}(X))).").',
+    '#bias("u(X) :- body({e}(X,_)). u(X) :- head({h}(X)). :- body({a}(X)), not u(X).").',
+    '#bias(":- not head(_), body({r}).").',
+    '#bias(":- not head(_).").',
+    '#bias(":- head(_), body(naf(_)).").',
+    '#bias("\n:- #count {{ X : body(X) }} > 1. % at most one\n").',
+    '#bias("o(V,1) :- body({a}(V)). o(V,2) :- body({b}(V)). o(V,3) :- head({h}(V)). :- o(V,X), #false : o(V,Y), X != Y.").',
+    '#bias("penalty(2, X) :- body(X). penalty(1, X) :- head(X).").',
+    '#bias(":- in_body(neg({r})), head({p}).").',
+    "",
+]
+"""What ILASP's users say of rules, in its own words."""
+
 PRICED = [
     '#bias("u(1) :- not in_body({r}). u(2) :- not in_body({a}(_)). u(3).").\n'
     '#bias("penalty(12/N, seen) :- N = #count {{ X : u(X) }}.").',

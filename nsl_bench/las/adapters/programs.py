@@ -159,7 +159,7 @@ def ilasp(
     Raises:
         UserError: ILASP is not there, cannot express the task, or failed.
     """
-    arguments = ["--version=4", "--quiet", "-nc"]
+    arguments = ["--version=4", "--quiet", *(() if task.bias.constraints else ("-nc",))]
     if task.bias.body_limit is not None:
         arguments.append(f"-ml={task.bias.body_limit}")
     return _run("ilasp", executable, arguments, _ilasp_text, task, time_limit, memory_limit)

@@ -125,7 +125,7 @@ class _Reader:
     def _head_types(self) -> Iterator[Types]:
         bias = self._bias
         if self._head is None:
-            if not bias.heads and not bias.meta_modes:
+            if bias.constraints:
                 yield {}
             return
         for mode in bias.heads:
@@ -217,8 +217,9 @@ class _Reader:
         found: list[tuple[object, tuple[str, ...]]] = []
         for text, form in state.counted:
             if isinstance(form.literal, ModeAtom):
-                terms = arguments_of(nodes[text], form.literal.signature) or ()
-                found.append(((form.literal.signature, form.negated), tuple(map(str, terms))))
+                terms = arguments_of(nodes[text], form.literal) or ()
+                kind = (form.literal.predicate, len(terms), form.negated)
+                found.append((kind, tuple(map(str, terms))))
         return found
 
 
@@ -253,13 +254,17 @@ def variables_in(node: ast.AST) -> frozenset[str]:
     return frozenset(variables.found)
 
 
-def arguments_of(literal: ast.AST, signature: tuple[str, int]) -> Sequence[ast.AST] | None:
-    """The arguments of a literal's atom; None if it is another predicate's or no plain atom."""
-    atom = literal.atom
-    if atom.ast_type != ast.ASTType.SymbolicAtom or atom.symbol.ast_type != ast.ASTType.Function:
+def arguments_of(literal: ast.AST, mode: ModeAtom) -> Sequence[ast.AST] | None:
+    """The arguments of a literal's atom; None if it is not of the mode's predicate and sign."""
+    symbol = literal.atom.symbol if literal.atom.ast_type == ast.ASTType.SymbolicAtom else None
+    if symbol is not None and symbol.ast_type == ast.ASTType.UnaryOperation:
+        symbol = symbol.argument if mode.is_classical else None
+    elif mode.is_classical:
+        symbol = None
+    if symbol is None or symbol.ast_type != ast.ASTType.Function:
         return None
-    arguments: Sequence[ast.AST] = atom.symbol.arguments
-    return arguments if (atom.symbol.name, len(arguments)) == signature else None
+    arguments: Sequence[ast.AST] = symbol.arguments
+    return arguments if (symbol.name, len(arguments)) == mode.signature else None
 
 
 @by_text
@@ -301,7 +306,7 @@ def _pairs(literal: ast.AST, mode: ModeAtom | ModeComparison) -> list[tuple[ast.
     """The terms of a literal, each with the mode's; None if it is another predicate's or operator's."""
     atom = literal.atom
     if isinstance(mode, ModeAtom):
-        terms = arguments_of(literal, mode.signature)
+        terms = arguments_of(literal, mode)
         return None if terms is None else list(zip(terms, mode.arguments, strict=True))
     if atom.ast_type != ast.ASTType.Comparison or len(atom.guards) != 1:
         return None

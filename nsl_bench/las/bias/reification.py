@@ -65,12 +65,22 @@ def atoms_as_rules(atoms: Iterable[Symbol], *, choice: bool = False) -> Iterator
     place = ast.Location(ast.Position("<rule>", 1, 1), ast.Position("<rule>", 1, 1))
     terms: dict[str, list[ast.AST]] = {}
     for atom in atoms:
-        terms.setdefault(atom.name, []).append(ast.SymbolicTerm(place, atom.arguments[0]))
+        terms.setdefault(atom.name, []).append(_node(place, atom.arguments[0]))
     for name, pool in terms.items():
         function = ast.Function(place, name, [ast.Pool(place, pool)], 0)
         literal = ast.Literal(place, ast.Sign.NoSign, ast.SymbolicAtom(function))
         element = ast.ConditionalLiteral(place, literal, [])
         yield ast.Rule(place, ast.Aggregate(place, None, [element], None) if choice else literal, [])
+
+
+def _node(place: ast.Location, term: Symbol) -> ast.AST:
+    """The syntax tree of a term; clingo forgets the sign of a symbol that is one node."""
+    if term.type != SymbolType.Function or all(
+        part.type != SymbolType.Function or part.positive for part in _subterms(term)
+    ):
+        return ast.SymbolicTerm(place, term)
+    node = ast.Function(place, term.name, [_node(place, each) for each in term.arguments], 0)
+    return node if term.positive else ast.UnaryOperation(place, ast.UnaryOperator.Minus, node)
 
 
 def _parsed(rule: str) -> ast.AST:

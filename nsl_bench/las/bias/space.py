@@ -121,18 +121,22 @@ def listed_space(
         yield list(space.rules), space.horizon
 
 
-def growing_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget | None = None) -> Iterator[Space]:
+def growing_space(
+    task: LasTask, max_rules: int = MAX_RULES, budget: Budget | None = None, *, useful: bool = False
+) -> Iterator[Space]:
     """Yield the space after each level, up to the one that `hypothesis_space` gives.
 
     Args:
         task: the learning task.
         max_rules: number of rules at which the space is cut.
         budget: when to stop; None for no limit.
+        useful: leave out constraints where no example is negative: they only take answer sets away.
     """
     budget = budget or Budget()
     bias = task.bias
     known = domains(task)
     known.check_constants(bias)
+    constraints = bias.constraints and not (useful and all(example.positive for example in task.examples))
     maker = _Maker(bias, known, budget)
     rules: list[SpaceRule] = []
     for given in (*bias.rules, *bias.instances):
@@ -142,7 +146,7 @@ def growing_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget | No
         rules.append(SpaceRule(*rule_parts(given.parsed), given.cost, given.parsed))
     least = maker.least_literal()
     horizon = 0
-    level: list[Conjunction] | None = list(maker.heads())
+    level: list[Conjunction] | None = list(maker.heads(constraints))
     for size in itertools.count():
         assert level is not None
         try:
@@ -197,16 +201,14 @@ class _Maker:
         groups: dict[tuple[object, bool], list[int]] = {}
         for i, literal in enumerate(self._literals):
             atom = literal.literal
-            name = atom.signature if isinstance(atom, ModeAtom) else atom.operator
+            name = (atom.predicate, len(atom.arguments)) if isinstance(atom, ModeAtom) else atom.operator
             groups.setdefault((name, literal.negated), []).append(i)
         return frozenset(i for group in groups.values() if len(group) > 1 for i in group)
 
-    def heads(self) -> Iterator[Conjunction]:
-        """The rules without a body; constraints, if no head is declared."""
-        if not self._heads:
-            if not self._bias.meta_modes and self._bias.bodies:
-                yield Conjunction(None, frozenset(), ())
-            return
+    def heads(self, constraints: bool) -> Iterator[Conjunction]:
+        """The rules without a body, and what constraints begin with."""
+        if constraints:
+            yield Conjunction(None, frozenset(), ())
         seen: set[object] = set()
         for i, mode in enumerate(self._heads):
             for arguments, types in self._fillings(mode.atom.placeholders, ()):
@@ -338,7 +340,7 @@ class _Maker:
             literal = self._literals[i]
             if isinstance(literal.literal, ModeAtom):
                 terms = _terms(literal.literal, arguments)
-                atoms.append(((literal.literal.signature, literal.negated), terms))
+                atoms.append(((literal.literal.predicate, len(terms), literal.negated), terms))
         return inequalities(atoms)
 
 

@@ -89,7 +89,8 @@ class _Split:
         plain = [atom for atom in atoms if atom is not None]
         if len(contexts) < 2 or len(plain) < len(atoms) or any(atom.classical for atom in plain):
             return None
-        if bias.meta_modes or bias.meta_rules or bias.rules or program.classical:
+        classical = program.classical or any(atom.is_classical for atom in bias.atoms)
+        if bias.meta_modes or bias.meta_rules or bias.rules or classical:
             return None
         stated = {atom.signature for atom in plain}
         if {"inclusion", "exclusion"} & {name for name, _ in program.derived | stated}:

@@ -81,6 +81,7 @@ class Problem:
         demands: what the examples ask for.
         derived_sets: ``inclusion(A)`` and ``exclusion(A)`` that the program derives extend an example.
         standing: contents of examples that the content of a demand stands for.
+        max_cost: the most that a hypothesis may cost; None for any cost.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Problem:
     demands: tuple[Demand, ...]
     derived_sets: bool
     standing: Mapping[Content, Content] = field(default_factory=dict)
+    max_cost: int | None = None
 
     @classmethod
     def of(cls, task: LasTask, budget: Budget) -> Problem:
@@ -99,7 +101,8 @@ class Problem:
         """
         standing = alike(task, budget)
         asked = demands(task.examples, standing)
-        return cls(task.name, task.program, asked, task.bias.dialect == "fastlas", standing)
+        extends = task.bias.dialect == "fastlas"
+        return cls(task.name, task.program, asked, extends, standing, task.bias.max_cost)
 
     def content(self, example: WeightedExample) -> Content:
         """The content of the demand that holds what an example asks for."""

@@ -151,6 +151,7 @@ class Encoding:
             lines.append(f"{{ {chosen}(0..{len(rules) - 1}) }}.")
         for k, rule in enumerate(rules):
             lines += self._weak(f"{chosen}({k})", rule.cost, f"r({k})")
+        lines += self._within_cost(chosen)
         for i, price in enumerate(self._prices):
             paid = f"{self.names('paid')}({i})"
             lines += [f"{{ {paid} }}.", *self._weak(paid, price, f"p({i})")]
@@ -167,6 +168,24 @@ class Encoding:
         self.control.add("replicas", [chunk], "\n".join(replicated))
         self._prepared = self._ground([("base", [])], budget)
         return self._prepared
+
+    def _within_cost(self, chosen: str) -> list[str]:
+        """What keeps a hypothesis from costing more than it may."""
+        most = self._problem.max_cost
+        if most is None:
+            return []
+        lines = [f":- {chosen}({k})." for k, rule in enumerate(self.rules) if rule.cost > most]
+        costs = [(rule.cost, k) for k, rule in enumerate(self.rules) if 0 < rule.cost <= most]
+        total = sum(cost for cost, _ in costs)
+        if total > LARGEST:
+            raise UserError(
+                f"{self._problem.name}: #max_penalty with costs that add up to {total}, more than {LARGEST}, "
+                "is not supported; scale them down."
+            )
+        if total > most:
+            parts = "; ".join(f"{cost},{k} : {chosen}({k})" for cost, k in costs)
+            lines.append(f":- #sum {{ {parts} }} > {most}.")
+        return lines
 
     def _in_chunk(self, chunk: int | str, example: int | str) -> str:
         """The atom that says that an example belongs to a chunk."""

@@ -74,7 +74,9 @@ class Incumbent:
             found = score(self._task, rules, self._budget)
         except Expired:
             return None
-        if not found.broken and (self._score is None or found.total < self._score.total):
+        most = self._problem.max_cost
+        allowed = not found.broken and (most is None or found.cost <= most)
+        if allowed and (self._score is None or found.total < self._score.total):
             self._rules, self._score = rules, found
             self._found_by = self._tiers[-1] if self._tiers else None
             self._compare()
@@ -115,6 +117,11 @@ class Incumbent:
         elif self.total == self.bound and self._tiers and self._proven_by is None:
             self._proven_by = self._tiers[-1]
 
+    @property
+    def _bounded(self) -> str:
+        most = self._problem.max_cost
+        return "" if most is None else f" of a cost of at most {most}"
+
     def unsatisfiable(self, core: Sequence[Demand], statistics: Mapping[str, float]) -> Solution:
         """The answer to a task whose hard examples no hypothesis covers together.
 
@@ -138,7 +145,8 @@ class Incumbent:
             bound=0,
             tier=self._tiers[-1],
             statistics=statistics,
-            message=f"No hypothesis covers these examples together, and each must be covered: {shown}.",
+            message=f"No hypothesis{self._bounded} covers these examples together, and each must be covered: "
+            f"{shown}.",
             tiers=tuple(self._tiers),
         )
 

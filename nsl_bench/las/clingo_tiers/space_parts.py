@@ -30,7 +30,7 @@ def space_parts(task: LasTask, budget: Budget, statistics: dict[str, float]) -> 
     started = time.monotonic()
     least = _FEW
     untried: Space | None = None
-    for space in growing_space(task, budget=budget):
+    for space in growing_space(task, budget=budget, useful=True):
         statistics["seconds_space"] = statistics.get("seconds_space", 0.0) + time.monotonic() - started
         statistics["rules"] = len(space.rules)
         untried = space

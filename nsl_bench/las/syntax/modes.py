@@ -38,13 +38,18 @@ def parse_mode_head(source: Source, text: str, offset: int) -> ModeHead:
     Raises:
         UserError: it has another form.
     """
-    recall, literal, at, options = _arguments(source, text, offset, "#modeh(atom)")
-    if options or literal.startswith("not "):
-        raise source.error(at, f"'{literal}' cannot be the head of a rule; an atom can.")
+    recall, literal, at, options = _arguments(source, text, offset, "#modeh(recall, atom, (options))")
+    for option in options:
+        if option != "positive":
+            raise source.error(
+                at,
+                f"the option '({option})' is not supported in '#modeh'; forbid such heads in #bias, "
+                "e.g. ':- head(p(X,X)).'.",
+            )
     parsed, negated = _literal(source, literal, at)
     if negated or not isinstance(parsed, ModeAtom):
-        raise source.error(at, f"'{literal}' cannot be the head of a rule; an atom can.")
-    return ModeHead(parsed, recall)
+        raise source.error(at, f"'{literal}' cannot be the head of a rule; an atom without 'not' can.")
+    return ModeHead(parsed, recall, options)
 
 
 def parse_mode_body(source: Source, text: str, offset: int) -> ModeBody:
@@ -119,10 +124,13 @@ def _literal(source: Source, text: str, offset: int) -> tuple[ModeAtom | ModeCom
         operator = (">", "<", "<=", ">=", "!=", "=")[int(guard.comparison)]
         left = _term(source, atom.term, offset)
         return ModeComparison(operator, left, _term(source, guard.term, offset)), negated
-    if atom.ast_type != ASTType.SymbolicAtom or atom.symbol.ast_type != ASTType.Function:
+    symbol, sign = atom.symbol if atom.ast_type == ASTType.SymbolicAtom else None, ""
+    if symbol is not None and symbol.ast_type == ASTType.UnaryOperation:
+        symbol, sign = symbol.argument, "-"
+    if symbol is None or symbol.ast_type != ASTType.Function:
         raise source.error(offset, f"'{text}' is neither an atom nor a comparison.")
-    arguments = tuple(_term(source, argument, offset) for argument in atom.symbol.arguments)
-    return ModeAtom(atom.symbol.name, arguments), negated
+    arguments = tuple(_term(source, argument, offset) for argument in symbol.arguments)
+    return ModeAtom(sign + symbol.name, arguments), negated
 
 
 def _term(source: Source, term: AST, offset: int) -> ModeTerm:

@@ -24,12 +24,14 @@ from nsl_bench.las.language_bias import (
     LanguageBias,
     MetaMode,
     MetaRule,
+    ModeAtom,
     ModeBody,
     ModeHead,
     PredicateDeclaration,
     WeightedRule,
 )
 from nsl_bench.las.syntax.examples import PLAIN_FACT, ExampleReader, unique_ids
+from nsl_bench.las.syntax.meta_bias import in_own_words, quoted_program, spoken, unheard
 from nsl_bench.las.syntax.modes import parse_mode_body, parse_mode_head
 from nsl_bench.las.syntax.scanner import Source, Statement, split_arguments
 from nsl_bench.types import WeightedExample
@@ -43,14 +45,16 @@ _CONSTANT = re.compile(r"#constant\s*\(\s*([a-z_]\w*)\s*,\s*(.+?)\s*\)$", re.DOT
 _PREDICATE = re.compile(r"#predicate\s*\(\s*([a-z_]\w*)\s*,\s*([a-z_]\w*)\s*/\s*(\d+)\s*\)$")
 _META_MODE = re.compile(r"#modem\s*\(\s*(?:(\d+)\s*,\s*)?([a-z_]\w*)\s*\((.*)\)\s*\)$", re.DOTALL)
 _NUMBER = re.compile(r"#\w+\s*\(\s*(\d+)\s*\)$")
+_STATED = re.compile(r"^[ \t]*%[ \t]*dialect:[ \t]*(ilasp|fastlas)\b", re.MULTILINE)
+_EXTENDED = re.compile(r"\b(?:in|ex)clusion\(")
 _BIAS = re.compile(r"#bias\s*\(\s*(.*?)\s*\)$", re.DOTALL)
 _LINES_OF_A_TABLE = 5
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 _ASP_DIRECTIVES = frozenset(
     {"const", "external", "true", "false", "count", "sum", "min", "max", "inf", "sup"}
 )
-_DROPPED = frozenset({"show", "project", "heuristic", "predict", "max_penalty"})
+_DROPPED = frozenset({"show", "project", "heuristic", "predict", "minhl", "maxhl"})
+_WEAK = "weak constraints, which nsl-bench does not learn."
 _REFUSED = {
     "script": "#script is not supported: a task file must not run code.",
     "include": "#include is not supported: put everything in one task file.",
@@ -61,13 +65,21 @@ _REFUSED = {
     "minimize": "a task's score is its own; remove '#minimize'.",
     "maximize": "a task's score is its own; remove '#maximize'.",
     "final_bias": "penalties of whole hypotheses ('#final_bias') are not supported.",
-    "modeha": "choice rules in hypotheses ('#modeha') are not supported.",
-    "brave_ordering": "ordering examples are not supported.",
-    "cautious_ordering": "ordering examples are not supported.",
+    "modeha": "'#modeha' declares heads of choice rules, which nsl-bench only learns where they are given "
+    "whole, e.g. '2 ~ {p} :- q.'.",
+    "modec": "'#modec' declares conditions of literals, which nsl-bench does not learn.",
+    "modeo": f"'#modeo' declares bodies of {_WEAK}",
+    "weight": f"'#weight' declares weights of {_WEAK}",
+    "maxp": f"'#maxp' bounds the priorities of {_WEAK}",
+    "brave_ordering": f"'#brave_ordering' orders examples by {_WEAK}",
+    "cautious_ordering": f"'#cautious_ordering' orders examples by {_WEAK}",
+    "inject": "'#inject' adds to the encoding of another system, which nsl-bench does not have.",
+    "disallow_multiple_head_variables": "'#disallow_multiple_head_variables' is not supported; forbid such "
+    "heads in #bias, e.g. ':- head(p(X,Y)), X != Y.'.",
 }
 _OWN = (
     *("pos", "neg", "modeh", "modeb", "modem", "predicate", "constant", "maxv", "max_body", "bias"),
-    "ground_without_replacement",
+    *("max_penalty", "ground_without_replacement"),
 )
 
 
@@ -82,6 +94,8 @@ class TaskText(NamedTuple):
         name: what messages call the text.
         warnings: what the user should be told.
         places: line and column of mode declarations and lines of the background, by their text.
+        stated: the text itself, the dialect that was asked for, and whether ILASP's space holds constraints;
+            None for a task that no single text states.
     """
 
     examples: tuple[WeightedExample, ...]
@@ -91,21 +105,23 @@ class TaskText(NamedTuple):
     name: str
     warnings: tuple[str, ...]
     places: dict[str, tuple[int, int]]
+    stated: tuple[str, Dialect | None, bool] | None = None
 
 
-def read_task(path: Path, dialect: Dialect | None = None) -> TaskText:
+def read_task(path: Path, dialect: Dialect | None = None, constraints: bool = True) -> TaskText:
     """The task in the file at `path`; see `LasTask.read`.
 
     Args:
         path: the file.
         dialect: see `LasTask.parse`.
+        constraints: see `LasTask.parse`.
 
     Raises:
         UserError: the file does not exist, or has a syntax error.
     """
     text = read_text(path)
     try:
-        return parse_task(text, path.name, dialect)
+        return parse_task(text, path.name, dialect, constraints)
     except UserError as error:
         if _DIRECTIVE.search(text):
             raise
@@ -123,18 +139,20 @@ def _is_table(text: str) -> bool:
     return len(lines) > 1 and any(len(count) == 1 and 0 not in count for count in counts)
 
 
-def parse_task(text: str, name: str, dialect: Dialect | None = None) -> TaskText:
+def parse_task(text: str, name: str, dialect: Dialect | None = None, constraints: bool = True) -> TaskText:
     """The task that `text` states; see `LasTask.parse`.
 
     Args:
         text: the task.
         name: what messages call it.
         dialect: see `LasTask.parse`.
+        constraints: see `LasTask.parse`.
 
     Raises:
         UserError: a syntax error; the message has the line.
     """
-    return _Reader(Source(text, name), dialect).task()
+    task = _Reader(Source(text, name), dialect, constraints).task()
+    return task._replace(stated=(text, dialect, constraints))
 
 
 def build_task(
@@ -151,7 +169,7 @@ def build_task(
     Raises:
         UserError: a syntax error in one of the texts.
     """
-    task = _Reader(Source(f"{background}\n{language_bias}", name)).task()
+    task = _Reader(Source(f"{background}\n{language_bias}", name), silent="fastlas").task()
     contexts = {text: None for example in examples for text in example.context}
     for text in {t: None for e in examples for t in (*e.context, *e.inclusions, *e.exclusions)}:
         check_characters(text, f"{name}, '{text[:60]}'")
@@ -178,6 +196,8 @@ class _Reader:
 
     source: Source
     dialect: Dialect | None = None
+    constraints: bool = True
+    silent: Dialect | None = None
     heads: list[ModeHead] = field(default_factory=list)
     bodies: list[ModeBody] = field(default_factory=list)
     meta_modes: list[MetaMode] = field(default_factory=list)
@@ -191,7 +211,9 @@ class _Reader:
     scoring: list[asp.Program] = field(default_factory=list)
     max_variables: int | None = None
     max_body: int | None = None
+    max_cost: int | None = None
     without_replacement: bool = False
+    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.examples = ExampleReader(self.source)
@@ -214,22 +236,31 @@ class _Reader:
         lines: list[str] = []
         for number, line in enumerate(background.split("\n"), start=1):
             stripped = line.strip()
-            if stripped:
+            if stripped and not _STATED.match(stripped):
                 lines.append(stripped)
                 self.places.setdefault(stripped, (number, line.index(stripped) + 1))
         examples, repeated = unique_ids(self.examples.examples)
         text = "\n".join(lines)
-        warnings = (*self._ignored_directives(), *repeated)
-        return TaskText(examples, text, program, self._bias(), self.source.name, warnings, self.places)
+        bias = self._bias()
+        warnings = (*self._ignored_directives(), *self.notes, *repeated)
+        return TaskText(examples, text, program, bias, self.source.name, warnings, self.places)
 
     def _ignored_directives(self) -> tuple[str, ...]:
         words = ", ".join(f"#{word}" for word in self.ignored)
         return (f"{words} says nothing of the score and is ignored.",) if words else ()
 
     def _bias(self) -> LanguageBias:
-        options = any("positive" in mode.options for mode in self.bodies)
-        ilasp = bool(self.meta_modes or self.predicates or options)
-        guessed: Dialect = "ilasp" if ilasp else "fastlas"
+        dialect = self.dialect or self._told_dialect()
+        rules = (rule for program in self.scoring for rule in program.rules)
+        constants = (node for program in self.scoring for node in program.constants)
+        scoring = asp.Program(tuple(rules), tuple(constants))
+        penalties = None if self.penalties is None else tuple(self.penalties)
+        try:
+            if dialect == "ilasp" and (own := in_own_words(scoring)) is not scoring:
+                scoring, penalties = own, tuple(str(node) for node in own.nodes)
+            self.notes += unheard(scoring, dialect, self.heads, self.bodies)
+        except UserError as error:
+            raise UserError(f"{self.source.name}: {error}") from None
         bias = LanguageBias(
             heads=tuple(dict.fromkeys(self.heads)),
             bodies=tuple(self.bodies),
@@ -240,14 +271,49 @@ class _Reader:
             constants=tuple(self.constants),
             max_variables=DEFAULT_MAX_VARIABLES if self.max_variables is None else self.max_variables,
             max_body=self.max_body,
-            penalties=None if self.penalties is None else tuple(self.penalties),
+            penalties=penalties,
             ground_without_replacement=self.without_replacement,
-            dialect=self.dialect or guessed,
+            dialect=dialect,
+            constraints=self.constraints and dialect == "ilasp",
+            max_cost=self.max_cost,
         )
-        rules = (rule for program in self.scoring for rule in program.rules)
-        constants = (node for program in self.scoring for node in program.constants)
-        bias.__dict__["scoring"] = asp.Program(tuple(rules), tuple(constants))
+        bias.__dict__["scoring"] = scoring
         return bias
+
+    def _told_dialect(self) -> Dialect:
+        """Whose dialect the statements tell.
+
+        Raises:
+            UserError: nothing tells it, and the two systems would answer differently.
+        """
+        if stated := _STATED.search(self.source.text):
+            return "ilasp" if stated[1] == "ilasp" else "fastlas"
+        options = [*(mode.options for mode in self.heads), *(mode.options for mode in self.bodies)]
+        if self.meta_modes or self.predicates or any(options):
+            return "ilasp"
+        words = {spoken(program) for program in self.scoring}
+        only_there = self.without_replacement or "predict" in self.ignored or "fastlas" in words
+        if only_there or _EXTENDED.search(self.source.text):
+            return "fastlas"
+        only_here = self.constants or self.rules or self.max_cost is not None or "ilasp" in words
+        if only_here or not (self.heads or self.bodies):
+            return "ilasp"
+        if self.silent is not None:
+            return self.silent
+        differs = ["ILASP charges 1 for each head and body literal and FastLAS nothing"]
+        if any(isinstance(mode.literal, ModeAtom) and not mode.negated for mode in self.bodies):
+            differs.append("ILASP also allows every body literal under 'not'")
+        if any(mode.recall is not None for mode in self.bodies):
+            differs.append("FastLAS ignores recalls")
+        if self.bodies and self.max_body is None:
+            differs.append("ILASP's bodies have at most 3 literals")
+        if self.bodies and not all(example.positive for example in self.examples.examples):
+            differs.append("ILASP also learns constraints")
+        raise UserError(
+            f"{self.source.name}: nothing in it tells FastLAS's dialect from ILASP's, and the answers would "
+            f"differ: {'; '.join(differs)}. Choose with --dialect fastlas or --dialect ilasp (in Python, "
+            "dialect=...), or with a line '% dialect: fastlas' or '% dialect: ilasp' in the task."
+        )
 
     def _directive(self, statement: Statement) -> bool:
         """Takes in a statement that is not ASP; False if it is ASP."""
@@ -303,15 +369,17 @@ class _Reader:
         elif word == "constant":
             kind, value = self._match(_CONSTANT, statement, "#constant(type, value)").groups()
             self.constants[(kind, value)] = None
-        elif word in ("maxv", "max_body"):
+        elif word in ("maxv", "max_body", "max_penalty"):
             digits = self._match(_NUMBER, statement, f"#{word}(number)").group(1)
             number = self.source.number(
                 digits, f"'#{word}'", offset, MOST_VARIABLES if word == "maxv" else LARGEST
             )
             if word == "maxv":
                 self.max_variables = number
-            else:
+            elif word == "max_body":
                 self.max_body = number
+            else:
+                self.max_cost = number
         else:
             self._penalty(statement)
         return True
@@ -325,11 +393,9 @@ class _Reader:
 
     def _penalty(self, statement: Statement) -> None:
         quoted = self._match(_BIAS, statement, '#bias("penalty(1, head).")').group(1)
-        strings = _QUOTED.findall(quoted)
-        if not strings or _QUOTED.sub("", quoted).strip():
+        rule = quoted_program(quoted)
+        if rule is None:
             raise self.source.error(statement.offset, "the argument of '#bias' must be a string.")
-        rule = "".join(strings).replace('\\"', '"').replace("\\\\", "\\").strip()
-        rule = rule if rule.endswith(".") else rule + "."
         program = parse(rule, f"{self.source.name}, #bias", self.source.place(statement.offset))
         self.scoring.append(program)
         if any(map(_is_negative_penalty, program.rules)):

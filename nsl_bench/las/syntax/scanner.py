@@ -27,6 +27,10 @@ _SPECIAL = re.compile(
     r"\"(?:[^\"\\\n]|\\.)*\"|%\*.*?\*%|%[^\n]*|\.\.|[.(){}\[\]\"]|#end\b",
     re.DOTALL,
 )
+_SPECIAL_IN_BIAS = re.compile(
+    r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|%\*.*?\*%|%[^\n]*|\.\.|[.(){}\[\]\"]", re.DOTALL
+)
+"""The same where strings may have several lines and single quotes."""
 _OPEN, _CLOSE = "({[", ")}]"
 _SPACED = re.compile(r"[^\n]")
 
@@ -111,7 +115,8 @@ class Source:
     def _stop(self, start: int) -> int:
         """Offset after the full stop that ends the statement at `start`."""
         opened: list[tuple[str, int]] = []
-        for match in _SPECIAL.finditer(self.text, start):
+        in_bias = self.text.startswith(("#bias", "#final_bias"), start)
+        for match in (_SPECIAL_IN_BIAS if in_bias else _SPECIAL).finditer(self.text, start):
             token = match.group()
             if token in _OPEN:
                 opened.append((token, match.start()))

@@ -25,7 +25,8 @@ def print_example(example: WeightedExample) -> str:
 
 def print_bias(bias: LanguageBias) -> str:
     """`bias` as statements, one a line."""
-    lines = [str(mode) for mode in (*bias.heads, *bias.bodies)]
+    lines = [f"% dialect: {bias.dialect}"]
+    lines += [str(mode) for mode in (*bias.heads, *bias.bodies)]
     lines += map(str, bias.meta_rules)
     lines += map(str, bias.meta_modes)
     lines += map(str, bias.predicates)
@@ -34,6 +35,8 @@ def print_bias(bias: LanguageBias) -> str:
     lines.append(f"#maxv({bias.max_variables}).")
     if bias.max_body is not None:
         lines.append(f"#max_body({bias.max_body}).")
+    if bias.max_cost is not None:
+        lines.append(f"#max_penalty({bias.max_cost}).")
     for rule in bias.penalties or ():
         escaped = rule.replace("\\", "\\\\").replace('"', '\\"')
         lines.append(f'#bias("{escaped}").')
@@ -53,5 +56,6 @@ def print_task(examples: Iterable[WeightedExample], background: str, bias: Langu
     Returns:
         Text that `parse_task` reads.
     """
-    shown = "\n".join(map(print_example, examples))
+    # in a text, a penalty of 0 says that an example must be covered; as a value, that it asks for nothing
+    shown = "\n".join(print_example(example) for example in examples if example.penalty != 0)
     return f"{shown}\n\n{background}\n\n{print_bias(bias)}\n"

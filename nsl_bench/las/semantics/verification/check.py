@@ -1,8 +1,9 @@
 """What stands behind the word ``optimal``: an answer checked by programs that share nothing with the search.
 
-The score is what the definition gives: each rule priced by itself (`costs`), each example decided by clingo
-on a plain copy of the task's text (`coverage`). Optimality is confirmed over the whole hypothesis space,
-written down without pruning (`space`), by one plain optimisation (`optimum`).
+The task is read once more, from its text, by a reader of its own (`plain`). The score is what the definition
+gives: each rule priced by itself (`costs`), each example decided by clingo on a plain copy of the task
+(`coverage`). Optimality is confirmed over the whole hypothesis space, written down without pruning (`space`),
+by one plain optimisation (`optimum`).
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from nsl_bench.budget import Budget, Expired
-from nsl_bench.las.semantics.verification.costs import Pricing
+from nsl_bench.las.semantics.verification.costs import NotInSpace, Pricing
 from nsl_bench.las.semantics.verification.coverage import covered_examples
 from nsl_bench.las.semantics.verification.optimum import find_better
+from nsl_bench.las.semantics.verification.plain import PlainTask, read_plain
 from nsl_bench.las.semantics.verification.solving import Unverifiable
 from nsl_bench.las.semantics.verification.space import rules_with_costs
 from nsl_bench.las.task import LasTask, Solution
@@ -64,17 +66,21 @@ def checked(task: LasTask, solution: Solution, budget: Budget, *, thorough: bool
     seconds = _THOROUGH_SECONDS if thorough else _SECONDS
     stop = _stop(budget.with_grace(_GRACE) if thorough else budget, seconds)
     try:
+        text, dialect, constraints = task.stated
+        plain = read_plain(text, dialect, constraints=constraints)
         if solution.status == "unsatisfiable":
-            return _verify_unsatisfiable(task, solution, stop)
+            return _verify_unsatisfiable(plain, solution, stop)
         if solution.score is None:
             return replace(solution, unverified="no hypothesis to check was found")
-        found = _score(task, solution.hypothesis, stop, solution)
+        found = _score(plain, solution.hypothesis, stop, solution)
     except (Unverifiable, Expired) as reason:
+        if isinstance(reason, NotInSpace) and solution.solver == "exact":
+            return _refuted(solution, str(reason))
         return replace(solution, unverified=str(reason) if thorough else "")
     if not found.valid or found.total != solution.score:
-        return _corrected(task, solution, found)
+        return _corrected(plain, solution, found)
     solution = replace(solution, verified="score")
-    return _verify_optimality(task, solution, stop) if thorough else solution
+    return _verify_optimality(plain, solution, stop) if thorough else solution
 
 
 def _stop(budget: Budget, seconds: float) -> Callable[[], None]:
@@ -92,7 +98,7 @@ def _stop(budget: Budget, seconds: float) -> Callable[[], None]:
 
 
 def _score(
-    task: LasTask, hypothesis: tuple[str, ...], stop: Callable[[], None], claimed: Solution | None = None
+    task: PlainTask, hypothesis: tuple[str, ...], stop: Callable[[], None], claimed: Solution | None = None
 ) -> _Score:
     """What a hypothesis scores.
 
@@ -119,20 +125,19 @@ def _score(
         cost=cost,
         penalties=penalties,
         covered=tuple(covered),
-        valid=all(example.penalty is not None for example in missed),
+        valid=all(example.penalty is not None for example in missed)
+        and (task.max_cost is None or cost <= task.max_cost),
     )
 
 
-def _corrected(task: LasTask, solution: Solution, found: _Score) -> Solution:
+def _corrected(task: PlainTask, solution: Solution, found: _Score) -> Solution:
     """The same hypothesis as a feasible answer, with its true score."""
     pairs = list(zip(task.examples, found.covered, strict=True))
     if not found.valid:
         broken = ", ".join(e.id for e, ok in pairs if not ok and e.penalty is None)
-        what = f"the hypothesis leaves {broken} uncovered, which must be covered"
-        return replace(
-            solution, status="feasible", score=None, bound=0, hypothesis=(), cost=0, covered=(), uncovered=(),
-            verified=None, message=_joined(solution, what),
-        )  # fmt: skip
+        if not broken:
+            return _refuted(solution, f"the hypothesis costs {found.cost}, more than #max_penalty allows")
+        return _refuted(solution, f"the hypothesis leaves {broken} uncovered, which must be covered")
     what = f"the score of the hypothesis is {found.total}, not {solution.score}"
     return replace(
         solution,
@@ -147,18 +152,26 @@ def _corrected(task: LasTask, solution: Solution, found: _Score) -> Solution:
     )
 
 
+def _refuted(solution: Solution, what: str) -> Solution:
+    """The answer without its hypothesis, which is none."""
+    return replace(
+        solution, status="feasible", score=None, bound=0, hypothesis=(), cost=0, covered=(), uncovered=(),
+        verified=None, message=_joined(solution, what),
+    )  # fmt: skip
+
+
 def _joined(solution: Solution, what: str) -> str:
     return f"{solution.message} The check by the definition finds that {what}. {_REPORT}".lstrip()
 
 
-def _written_down(task: LasTask, stop: Callable[[], None]) -> dict[str, int]:
+def _written_down(task: PlainTask, stop: Callable[[], None]) -> dict[str, int]:
     """The hypothesis space, if it is small enough for the task's examples."""
     distinct = len({(e.inclusions, e.exclusions, e.context) for e in task.examples})
     most = min(MOST_RULES, _MOST_COPIES // distinct)
     return rules_with_costs(task, most, stop)
 
 
-def _verify_optimality(task: LasTask, solution: Solution, stop: Callable[[], None]) -> Solution:
+def _verify_optimality(task: PlainTask, solution: Solution, stop: Callable[[], None]) -> Solution:
     if solution.status != "optimal":
         return replace(solution, unverified="the answer is not proven optimal")
     try:
@@ -176,7 +189,7 @@ def _verify_optimality(task: LasTask, solution: Solution, stop: Callable[[], Non
     return replace(_corrected(task, better, found), message=better.message)
 
 
-def _verify_unsatisfiable(task: LasTask, solution: Solution, stop: Callable[[], None]) -> Solution:
+def _verify_unsatisfiable(task: PlainTask, solution: Solution, stop: Callable[[], None]) -> Solution:
     best = find_better(task, _written_down(task, stop), None, stop)
     if best is None:
         return replace(solution, verified="optimality")

@@ -1,4 +1,4 @@
-"""What a hypothesis costs: each rule read against the mode declarations, and priced by `#bias` by itself.
+"""What a hypothesis costs: each rule read against the mode declarations, and priced by `#bias`.
 
 A rule can be read in more ways than one (as one given whole and as one of the modes, with a literal as type
 guard or as one of the body); it costs what the cheapest reading does.
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import clingo
 from clingo import ast
 
-from nsl_bench.las.language_bias import LanguageBias, WeightedRule
+from nsl_bench.las.semantics.verification.plain import PlainTask, places
 from nsl_bench.las.semantics.verification.reading import (
     OPERATORS,
     Reader,
@@ -23,14 +23,22 @@ from nsl_bench.las.semantics.verification.reading import (
     variables_of,
 )
 from nsl_bench.las.semantics.verification.solving import Unverifiable, answer_sets, grounded, parse
-from nsl_bench.las.semantics.verification.statements import Statements, derived_by
-from nsl_bench.las.task import LasTask
+from nsl_bench.las.semantics.verification.statements import Signatures, Statements, derived_by
 
-__all__ = ["Pricing", "normal_form", "price"]
+__all__ = ["NotInSpace", "Pricing", "Shape", "prices"]
+
+Shape = tuple[str | None, tuple[str, ...]]
+"""A rule's head (None: a constraint) and its counted body literals, without repetition."""
 
 _STRING_OR_VARIABLE = re.compile(r'"(?:\\.|[^"\\])*"|\b[_\']*[A-Z][\w\']*')
 _FACT = re.compile(r"([a-z]\w*)(?:\(([\w\s,+-]+)\))?")
 _MOST_PERMUTED = 6
+_TOGETHER = 200
+"""Rules that are priced by one program."""
+
+
+class NotInSpace(Unverifiable):
+    """The hypothesis space does not hold a rule."""
 
 
 class Pricing:
@@ -41,24 +49,24 @@ class Pricing:
         stop: is called now and then, and may raise what ends the check.
     """
 
-    def __init__(self, task: LasTask, stop: Callable[[], None]) -> None:
+    def __init__(self, task: PlainTask, stop: Callable[[], None]) -> None:
         self._task = task
-        self._bias = task.bias
         self._stop = stop
         self._derived = self._derived_types()
         self._is_strict = False
-        self._reader = Reader(task.bias, self.is_guarded, self._is_constant)
+        self._reader = Reader(task, self.is_guarded, self._is_constant)
         self._constants: dict[str, tuple[str, ...]] = {}
-        self._given: dict[tuple[str, ...], list[WeightedRule]] = {}
-        for each in (*self._bias.rules, *self._bias.instances):
-            self._given.setdefault(_words(each.rule), []).append(each)
+        self._given: dict[tuple[str, ...], list[tuple[int, str]]] = {}
+        for cost, rule in task.rules:
+            self._given.setdefault(_words(rule), []).append((cost, rule))
 
     def _derived_types(self) -> set[str]:
         """The names of predicates with one argument that background, contexts or rules can derive."""
         texts = dict.fromkeys(text for example in self._task.examples for text in example.context)
         plain = {text: match for text in texts if (match := _FACT.fullmatch(text))}
         rest = [self._task.background, *(f"{text}." for text in texts if text not in plain)]
-        found = derived_by(parse("\n".join(rest))) | self._bias.learned
+        heads = Signatures(parse("\n".join(f"{mode.literal}." for mode in self._task.heads))).found
+        found = derived_by(parse("\n".join(rest))) | heads | self._task.learned
         unary = {match[1] for match in plain.values() if match[2] and "," not in match[2]}
         return unary | {name for name, arity in found if arity == 1}
 
@@ -73,7 +81,7 @@ class Pricing:
     def constants(self, kind: str) -> tuple[str, ...]:
         """The constants of a type: by ``#constant``, and by what background and contexts can derive."""
         if kind not in self._constants:
-            found = {value: None for k, value in self._bias.constants if k == kind}
+            found = {value: None for k, value in self._task.constants if k == kind}
             for symbol in sorted(self._possible.get(kind, ())):
                 found[str(symbol)] = None
             self._constants[kind] = tuple(found)
@@ -104,7 +112,7 @@ class Pricing:
         """What a rule costs.
 
         Raises:
-            Unverifiable: neither is it given whole nor do the mode declarations allow it.
+            NotInSpace: neither is it given whole nor does the language bias allow it.
         """
         self._stop()
         statements = parse(text)
@@ -112,58 +120,83 @@ class Pricing:
             raise Unverifiable(f"'{text}' is not one rule")
         rule = statements[0]
         similar = self._given.get(_words(text), [])
-        form = normal_form(text) if similar else ""
-        prices = [each.cost for each in similar if normal_form(each.rule) == form]
-        self._is_strict = bool(prices)
-        shapes = {self._shape(rule, reading) for reading in self._reader.readings(rule)}
-        found = [cost for shape in shapes if (cost := self.of_shape(*shape)) is not None]
-        if not prices + found:
-            raise Unverifiable(f"the rule '{text}' is not read as one of the hypothesis space")
-        return min(prices + found)
+        form = _normal_form(text) if similar else ""
+        found = [cost for cost, each in similar if _normal_form(each) == form]
+        self._is_strict = bool(found)
+        shapes = list(dict.fromkeys(self._shape(rule, reading) for reading in self._reader.readings(rule)))
+        found += [cost for cost in prices(self._task, shapes, self._stop) if cost is not None]
+        if not found:
+            raise NotInSpace(f"the hypothesis space does not hold the rule '{text}'")
+        return min(found)
 
-    def _shape(self, rule: ast.AST, reading: Reading) -> tuple[str | None, tuple[str, ...]]:
+    def _shape(self, rule: ast.AST, reading: Reading) -> Shape:
         counted = tuple(sorted({str(literal) for literal, _ in reading.counted}))
         return None if is_constraint(rule.head) else str(rule.head), counted
 
-    def of_shape(self, head: str | None, body: Sequence[str]) -> int | None:
-        """What a rule with this head and these counted literals costs; None if `#bias` forbids it."""
-        return price(self._bias, head, body, self._stop)
+    def types(self) -> list[str]:
+        """The types of all places."""
+        modes = (*self._task.heads, *self._task.bodies)
+        return sorted({kind for mode in modes for _, kind in places(mode.literal)})
 
 
-def price(bias: LanguageBias, head: str | None, body: Sequence[str], stop: Callable[[], None]) -> int | None:
-    """What `#bias` says that a rule costs, its variables standing as constants; None if it forbids the rule.
+def prices(task: PlainTask, shapes: Sequence[Shape], stop: Callable[[], None]) -> list[int | None]:
+    """What `#bias` says that rules cost, their variables standing as constants; None for one it forbids.
 
     Args:
-        bias: the language bias.
-        head: None for a constraint.
-        body: the counted literals, without repetition.
+        task: the task.
+        shapes: the rules.
         stop: is called now and then.
     """
-    literals = len(body) + (head is not None)
-    plain = literals if bias.dialect == "ilasp" else 0
-    if bias.penalties is None:
-        return plain
-    program = "\n".join(bias.penalties)
-    texts = [program, head or "", *body]
-    prefix = next(p for i in itertools.count() if not any((p := f"v{i}_") in text for text in texts))
-    lines = [program, "#show.", "#show penalty/2.", "#show invert/1."]
-    lines += [f"in_head({_constants(parse(f'{head}.')[0].head.atom, prefix)})."] if head is not None else []
-    lines += [f"in_body({_reified(text, prefix)})." for text in body]
-    models = answer_sets(lines, 2, stop)
-    if not models:
-        return None
-    if len(models) > 1:
-        raise Unverifiable("#bias has several answer sets")
-    weights = [symbol.arguments[0].number for symbol in models[0] if symbol.name == "penalty"]
-    inverted = [symbol.arguments[0].number for symbol in models[0] if symbol.name == "invert"]
-    derives = any(re.match(r"\s*penalty\(", str(s.head)) for s in parse(program) if hasattr(s, "head"))
-    total = sum(weights) if derives else plain
+    each = int(task.dialect == "ilasp")
+    plain = [each * (len(body) + (head is not None)) for head, body in shapes]
+    if task.bias is None or not shapes:
+        return list(plain)
+    names = [task.bias, *(text for head, body in shapes for text in (head or "", *body))]
+    prefix = next(p for i in itertools.count() if not any((p := f"v{i}_") in text for text in names))
+    derives = ("penalty", 2) in derived_by(parse(task.bias))
+    found: list[int | None] = [None] * len(shapes)
+    seen: set[int] = set()
+    for start in range(0, len(shapes), _TOGETHER):
+        chosen = range(start, min(start + _TOGETHER, len(shapes)))
+        lines = [task.bias, f"1 {{ {prefix}rule({start}..{chosen[-1]}) }} 1.", "#show. #show penalty/2."]
+        lines += ["#show invert/1.", f"#show {prefix}rule/1.", *_facts(task, shapes, chosen, prefix)]
+        for model in answer_sets(lines, 0, stop):
+            (number,) = [s.arguments[0].number for s in model if s.name == f"{prefix}rule"]
+            if number in seen:
+                raise Unverifiable("#bias has several answer sets")
+            seen.add(number)
+            found[number] = _total(model, None if derives else plain[number])
+    return found
+
+
+def _facts(task: PlainTask, shapes: Sequence[Shape], chosen: range, prefix: str) -> Iterator[str]:
+    """What rules hold, each while it is the chosen one; in both systems' words in ILASP's dialect."""
+    words = [("in_head", "in_body", "neg"), ("head", "body", "naf")]
+    for in_head, in_body, negation in words[: 2 if task.dialect == "ilasp" else 1]:
+        for name in (in_head, in_body):
+            yield f"{name}(X) :- {prefix}rule(K), {prefix}{name}(K,X)."
+        for number in chosen:
+            head, body = shapes[number]
+            if head is not None:
+                term = _constants(parse(f"{head}.")[0].head.atom, prefix)
+                yield f"{prefix}{in_head}({number},{term})."
+            for text in body:
+                yield f"{prefix}{in_body}({number},{_reified(text, prefix, negation)})."
+
+
+def _total(model: Sequence[clingo.Symbol], plain: int | None) -> int | None:
+    """The cost that an answer set of `#bias` states; `plain` where no statement can."""
+    weights = [symbol.arguments[0] for symbol in model if symbol.name == "penalty"]
+    if any(weight.type != clingo.SymbolType.Number or weight.number < 0 for weight in weights):
+        raise Unverifiable("#bias derives a penalty that is not a number of at least 0")
+    inverted = [symbol.arguments[0].number for symbol in model if symbol.name == "invert"]
+    total = sum(weight.number for weight in weights) if plain is None else plain
     if inverted:
         return inverted[0] // total if total else None
     return total
 
 
-def _reified(text: str, prefix: str) -> str:
+def _reified(text: str, prefix: str, naf: str) -> str:
     """A body literal as the argument of ``in_body``."""
     literal = parse(f":- {text}.")[0].body[0]
     atom = literal.atom
@@ -173,7 +206,7 @@ def _reified(text: str, prefix: str) -> str:
         shown = f'binop("{OPERATORS[guard.comparison]}",{sides})'
     else:
         shown = _constants(atom, prefix)
-    return f"neg({shown})" if literal.sign == ast.Sign.Negation else shown
+    return f"{naf}({shown})" if literal.sign == ast.Sign.Negation else shown
 
 
 class _Constants(ast.Transformer):
@@ -195,7 +228,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(sorted(re.findall(r"\b[a-z]\w*", text)))
 
 
-def normal_form(text: str) -> str:
+def _normal_form(text: str) -> str:
     """The same text for rules that are equal up to the order of their bodies and the names of variables.
 
     Rules with very many variables keep their names.

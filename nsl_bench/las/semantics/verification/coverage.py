@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from nsl_bench.las.semantics.verification.plain import PlainTask
 from nsl_bench.las.semantics.verification.solving import answer_sets
 from nsl_bench.las.semantics.verification.statements import Asked, Statements, asked_by
-from nsl_bench.las.task import LasTask
 
 __all__ = ["covered_examples"]
 
@@ -19,7 +19,7 @@ _TOGETHER = 20_000
 """Statements of contexts in one program, which bounds its memory."""
 
 
-def covered_examples(task: LasTask, hypothesis: Sequence[str], stop: Callable[[], None]) -> list[bool]:
+def covered_examples(task: PlainTask, hypothesis: Sequence[str], stop: Callable[[], None]) -> list[bool]:
     """Whether the hypothesis covers each example.
 
     Args:

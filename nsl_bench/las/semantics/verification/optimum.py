@@ -2,20 +2,22 @@
 
 A positive example is covered if its copy of the program has an answer set that satisfies it, so that one
 answer set of the whole chooses rules and shows which examples are covered. Negative examples are checked
-against each hypothesis that could be better, one at a time.
+against each hypothesis that could be better, one at a time, unless rules are told apart by what they derive.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import clingo
 
 from nsl_bench.las.semantics.verification.coverage import covered_examples
+from nsl_bench.las.semantics.verification.effects import Effects, effects_of
+from nsl_bench.las.semantics.verification.plain import PlainTask
 from nsl_bench.las.semantics.verification.solving import Unverifiable, answer_sets, grounded, solved
 from nsl_bench.las.semantics.verification.statements import Asked, Statements, asked_by
-from nsl_bench.las.task import LasTask
 
 __all__ = ["Optimum", "find_better"]
 
@@ -37,7 +39,7 @@ class Optimum:
 
 
 def find_better(
-    task: LasTask, rules: Mapping[str, int], most: int | None, stop: Callable[[], None]
+    task: PlainTask, rules: Mapping[str, int], most: int | None, stop: Callable[[], None]
 ) -> Optimum | None:
     """A hypothesis of least score; None if that is more than a given score.
 
@@ -50,62 +52,46 @@ def find_better(
     Raises:
         Unverifiable: a weight is beyond what clingo can hold, or too many hypotheses have to be tried.
     """
-    search = _Search(task, list(rules.items()), most, stop)
+    known = effects_of(task, rules, stop)
+    if known is not None and known.conditions:
+        return _Chosen(task, known.rules, most, stop).by_cells(known)
+    search = _ByCopies(task, rules if known is None else known.rules, most, stop)
     best: Optimum | None = None
     limit = most
     for _ in range(_MOST_PROPOSALS):
         found = search.propose(limit)
         if found is None:
             return best
-        chosen, cost = found
-        hypothesis = tuple(search.rules[k][0] for k in chosen)
-        penalty = search.penalty_of_negatives(hypothesis)
-        if penalty is not None and (limit is None or cost + penalty <= limit):
-            best = Optimum(cost + penalty, hypothesis)
+        penalty = search.penalty_of_negatives(found.hypothesis)
+        if penalty is not None and (limit is None or found.score + penalty <= limit):
+            best = Optimum(found.score + penalty, found.hypothesis)
             limit = best.score - 1
-        if not search.negative:
+        if not search.negative.examples:
             return best
-        search.exclude(chosen)
+        search.exclude(found.hypothesis)
     raise Unverifiable(
         f"more than {_MOST_PROPOSALS:,} hypotheses would have to be tried on negative examples"
     )
 
 
-class _Search:
-    def __init__(
-        self, task: LasTask, rules: Sequence[tuple[str, int]], most: int | None, stop: Callable[[], None]
-    ) -> None:
-        self.rules = rules
-        self.negative = [example for example in task.examples if not example.positive]
-        self._task = task
-        self._stop = stop
-        self._most = most
-        wanted: dict[Asked, int | None] = {}
-        for example in task.examples:
-            if example.positive:
-                known = wanted.get(asked := asked_by(example), 0)
-                wanted[asked] = None if known is None or example.penalty is None else known + example.penalty
-        self._total = sum(cost for _, cost in rules) + sum(p or 0 for p in wanted.values())
-        if most is None and self._total > _LARGEST_WEIGHT:
-            raise Unverifiable("costs and penalties add up to more than clingo can hold")
-        self._control = grounded(self._program(task, wanted), stop)
-        self._excluded = 0
+class _Chosen:
+    """One program that chooses rules: what they cost, and what that may be."""
 
-    def _program(self, task: LasTask, wanted: Mapping[Asked, int | None]) -> list[str]:
-        texts = [text for text, _ in self.rules]
-        statements = Statements(task, texts)
-        if not _shared_part_is_settled(statements, self._stop):
-            statements = Statements(task, texts, copy_all=True)
-        lines = [*statements.common(), *statements.hypothesis(numbered=True), "#show chosen/1."]
-        for k, (_, cost) in enumerate(self.rules):
-            lines.append(f"{{ chosen({k}) }}. :~ chosen({k}). [{self._weight(cost)},rule({k})]")
-        for i, (asked, penalty) in enumerate(wanted.items()):
-            lines.append(f"{{ copy({i}) }}.")
-            lines += statements.context(i, asked[2])
-            lines += [f":- copy({i}), not {literal}." for literal in statements.satisfied(i, asked)]
-            price = f":~ not copy({i}). [{self._weight(penalty or 0)},example({i})]"
-            lines.append(f":- not copy({i})." if penalty is None else price)
-        return lines
+    def __init__(
+        self, task: PlainTask, rules: Mapping[str, int], most: int | None, stop: Callable[[], None]
+    ) -> None:
+        self._task = task
+        self._rules = list(rules)
+        self._most = most
+        self._stop = stop
+        self._total = sum(rules.values())
+        self._control: clingo.Control | None = None
+        self._lines = ["#show chosen/1."]
+        for k, cost in enumerate(rules.values()):
+            self._lines.append(f"{{ chosen({k}) }}. :~ chosen({k}). [{self._weight(cost)},rule({k})]")
+        if task.max_cost is not None:
+            costs = "; ".join(f"{cost},{k} : chosen({k})" for k, cost in enumerate(rules.values()))
+            self._lines.append(f":- #sum {{ {costs} }} > {task.max_cost}.")
 
     def _weight(self, weight: int) -> int:
         """A weight, cut where what carries it is beyond the score that is asked for."""
@@ -115,16 +101,42 @@ class _Search:
             raise Unverifiable("a cost or penalty is more than clingo can hold")
         return weight
 
-    def propose(self, most: int | None) -> tuple[tuple[int, ...], int] | None:
-        """The cheapest choice of rules by positive examples, of at most so much; None if there is none."""
+    def by_cells(self, known: Effects) -> Optimum | None:
+        """The optimum where examples ask for no more than what single rules derive."""
+        number = {cell: i for i, cell in enumerate({c for cells in known.cells.values() for c in cells})}
+        for k, text in enumerate(self._rules):
+            self._lines += [f"cell({number[cell]}) :- chosen({k})." for cell in known.cells[text]]
+        weights: Counter[tuple[str, bool]] = Counter()
+        hard: set[tuple[str, bool]] = set()
+        for example, condition in zip(self._task.examples, known.conditions, strict=True):
+            needs, bans = (frozenset[clingo.Symbol]() for _ in "nb") if condition is None else condition
+            parts = sorted({f"cell({number.get(cell, -1)})" for cell in needs})
+            parts += sorted({f"not cell({number[cell]})" for cell in bans if cell in number})
+            key = ("#false" if condition is None else ", ".join(parts) or "#true", example.positive)
+            hard |= {key} if example.penalty is None else set()
+            weights[key] += example.penalty or 0
+        for i, ((body, positive), weight) in enumerate(weights.items()):
+            missed = f"{'not ' if positive else ''}ok({i})"
+            self._lines.append(f"ok({i}) :- {body}.")
+            price = f":~ {missed}. [{self._weight(weight)},example({i})]"
+            self._lines.append(f":- {missed}." if (body, positive) in hard else price)
+        self._total += sum(weights.values())
+        return self.propose(self._most)
+
+    def propose(self, most: int | None) -> Optimum | None:
+        """The cheapest choice of rules, of at most so much; None if there is none."""
         if most is not None and most < 0:
             return None
         if most is not None and most > _LARGEST_WEIGHT:
             raise Unverifiable("the score is more than clingo can hold")
-        found: list[tuple[tuple[int, ...], int]] = []
+        if most is None and self._total > _LARGEST_WEIGHT:
+            raise Unverifiable("costs and penalties add up to more than clingo can hold")
+        if self._control is None:
+            self._control = grounded(self._lines, self._stop, ["--opt-strategy=usc,stratify"])
+        found: list[tuple[list[int], int]] = []
 
         def keep(model: clingo.Model) -> None:
-            chosen = tuple(sorted(symbol.arguments[0].number for symbol in model.symbols(shown=True)))
+            chosen = sorted(symbol.arguments[0].number for symbol in model.symbols(shown=True))
             found.append((chosen, sum(model.cost)))
 
         mode = "opt" if most is None else f"opt,{most}"
@@ -135,25 +147,47 @@ class _Search:
             raise Unverifiable(f"clingo cannot weigh it ({error})") from None
         if not result.exhausted and not (found and found[-1][1] == 0):
             raise Unverifiable("clingo gave up")
-        return found[-1] if found else None
+        return Optimum(found[-1][1], tuple(self._rules[k] for k in found[-1][0])) if found else None
+
+
+class _ByCopies(_Chosen):
+    """The same with a copy of the program for each positive example."""
+
+    def __init__(
+        self, task: PlainTask, rules: Mapping[str, int], most: int | None, stop: Callable[[], None]
+    ) -> None:
+        super().__init__(task, rules, most, stop)
+        self.negative = task.of(positive=False)
+        self._excluded = 0
+        wanted: dict[Asked, int | None] = {}
+        for example in task.of(positive=True).examples:
+            known = wanted.get(asked := asked_by(example), 0)
+            wanted[asked] = None if known is None or example.penalty is None else known + example.penalty
+        self._total += sum(penalty or 0 for penalty in wanted.values())
+        statements = Statements(task, self._rules)
+        if len(answer_sets([*statements.common(), "#show."], 2, stop)) != 1:
+            # what the examples share is then not that of every copy's lower part
+            statements = Statements(task, self._rules, copy_all=True)
+        self._lines += [*statements.common(), *statements.hypothesis(numbered=True)]
+        for i, (asked, penalty) in enumerate(wanted.items()):
+            self._lines.append(f"{{ copy({i}) }}.")
+            self._lines += statements.context(i, asked[2])
+            self._lines += [f":- copy({i}), not {literal}." for literal in statements.satisfied(i, asked)]
+            price = f":~ not copy({i}). [{self._weight(penalty or 0)},example({i})]"
+            self._lines.append(f":- not copy({i})." if penalty is None else price)
 
     def penalty_of_negatives(self, hypothesis: tuple[str, ...]) -> int | None:
         """What negative examples cost that an answer set satisfies; None if one of them is not allowed to."""
-        if not self.negative:
-            return 0
-        covered = covered_examples(replace(self._task, examples=tuple(self.negative)), hypothesis, self._stop)
-        missed = [example.penalty for example, ok in zip(self.negative, covered, strict=True) if not ok]
+        covered = covered_examples(self.negative, hypothesis, self._stop)
+        missed = [e.penalty for e, ok in zip(self.negative.examples, covered, strict=True) if not ok]
         return None if None in missed else sum(penalty or 0 for penalty in missed)
 
-    def exclude(self, chosen: Sequence[int]) -> None:
+    def exclude(self, hypothesis: Sequence[str]) -> None:
         """Never propose this very choice again."""
-        literals = [f"{'' if k in chosen else 'not '}chosen({k})" for k in range(len(self.rules))]
+        assert self._control is not None
+        held = set(hypothesis)
+        literals = [f"{'' if text in held else 'not '}chosen({k})" for k, text in enumerate(self._rules)]
         name = f"excluded{self._excluded}"
         self._excluded += 1
         self._control.add(name, [], f":- {', '.join(literals)}." if literals else ":- #true.")
         self._control.ground([(name, [])])
-
-
-def _shared_part_is_settled(statements: Statements, stop: Callable[[], None]) -> bool:
-    """Whether what the examples share has one answer set, which is then that of every copy's lower part."""
-    return len(answer_sets([*statements.common(), "#show."], 2, stop)) == 1

@@ -13,15 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from clingo import ast
 
-from nsl_bench.las.language_bias import (
-    Compound,
-    LanguageBias,
-    ModeAtom,
-    ModeComparison,
-    ModeLiteral,
-    ModeTerm,
-    Placeholder,
-)
+from nsl_bench.las.semantics.verification.plain import Mode, PlainTask
+from nsl_bench.las.semantics.verification.solving import parse
 
 __all__ = ["OPERATORS", "Reader", "Reading", "is_constraint", "variables_of"]
 
@@ -51,7 +44,7 @@ class Reading:
     """
 
     types: Types = field(default_factory=dict)
-    counted: tuple[tuple[ast.AST, ModeLiteral], ...] = ()
+    counted: tuple[tuple[ast.AST, Mode], ...] = ()
     guards: tuple[tuple[str, str], ...] = ()
     inequalities: tuple[ast.AST, ...] = ()
 
@@ -60,33 +53,33 @@ class Reader:
     """Reads rules against the mode declarations.
 
     Args:
-        bias: the language bias.
+        task: the task.
         is_guarded: whether a type's variables are guarded by its predicate.
         is_constant: whether a type has a constant.
     """
 
     def __init__(
         self,
-        bias: LanguageBias,
+        task: PlainTask,
         is_guarded: Callable[[str], bool],
         is_constant: Callable[[str, str], bool],
     ) -> None:
-        self._bias = bias
-        self._literals = bias.literals
+        self._task = task
         self._is_guarded = is_guarded
         self._is_constant = is_constant
+        literals = {mode.literal for mode in (*task.heads, *task.bodies)}
+        self._forms = {literal: parse(f":- {literal}.")[0].body[0].atom for literal in literals}
 
     def readings(self, rule: ast.AST) -> Iterator[Reading]:
         """Every way to read a rule by the mode declarations."""
         head = rule.head
-        starts: list[Types] = []
+        starts: list[Types | None] = []
         if is_constraint(head):
-            starts += [] if self._bias.heads or self._bias.meta_modes else [{}]
+            starts += [{}] if self._task.constraints else []
         elif head.ast_type == ast.ASTType.Literal and head.sign == ast.Sign.NoSign:
-            found = [self._matches(head.atom, mode.atom, {}) for mode in self._bias.heads]
-            starts += [types for types in found if types is not None]
+            starts += [self._matches(head.atom, mode, {}) for mode in self._task.heads]
         for types in starts:
-            for reading in self._bodies(list(rule.body), Reading(types)):
+            for reading in () if types is None else self._bodies(list(rule.body), Reading(types)):
                 if self._is_allowed(rule, reading):
                     yield reading
 
@@ -97,77 +90,88 @@ class Reader:
         first, rest = literals[0], literals[1:]
         if first.ast_type != ast.ASTType.Literal or first.sign == ast.Sign.DoubleNegation:
             return
-        for mode in self._literals:
+        for mode in self._task.bodies:
             if (first.sign == ast.Sign.Negation) == mode.negated:
-                types = self._matches(first.atom, mode.literal, reading.types)
+                types = self._matches(first.atom, mode, reading.types)
                 if types is not None:
                     counted = (*reading.counted, (first, mode))
                     yield from self._bodies(rest, replace(reading, types=types, counted=counted))
         if guard := _guard(first):
             yield from self._bodies(rest, replace(reading, guards=(*reading.guards, guard)))
-        elif self._bias.ground_without_replacement and _is_inequality(first):
+        elif self._task.without_replacement and _is_inequality(first):
             yield from self._bodies(rest, replace(reading, inequalities=(*reading.inequalities, first)))
 
     def _is_allowed(self, rule: ast.AST, reading: Reading) -> bool:
         """Whether the declarations allow what the reading takes for the body."""
-        bias = self._bias
-        types = reading.types
+        task, types = self._task, reading.types
         counted = {str(literal): mode for literal, mode in reading.counted}
         if any(
             types.get(variable) != kind or not self._is_guarded(kind) for kind, variable in reading.guards
         ):
             return False
-        if set(variables_of(rule)) - set(types) or len(types) > bias.max_variables:
+        if set(variables_of(rule)) - set(types) or len(types) > task.max_variables:
             return False
-        if bias.body_limit is not None and len(counted) > bias.body_limit:
+        if task.max_body is not None and len(counted) > task.max_body:
             return False
         if is_constraint(rule.head) and not counted:
             return False
-        modes = [mode.mode for mode in counted.values()]
-        if any(mode.recall is not None and modes.count(mode.mode) > mode.recall for mode in counted.values()):
+        modes = [mode.declaration for mode in counted.values()]
+        if any(
+            mode.recall is not None and modes.count(mode.declaration) > mode.recall
+            for mode in counted.values()
+        ):
             return False
         texts = {str(literal) for literal in rule.body}
         if any(self._is_guarded(kind) and f"{kind}({v})" not in texts for v, kind in types.items()):
             return False
         return {_sides(x) for x in reading.inequalities} <= _replacements([x for x, _ in reading.counted])
 
-    def _matches(self, atom: ast.AST, mode: ModeAtom | ModeComparison, types: Types) -> Types | None:
-        """All types, if an atom or comparison is an instance of a declaration with types known before."""
-        if isinstance(mode, ModeComparison):
-            if atom.ast_type != ast.ASTType.Comparison or len(atom.guards) != 1:
-                return None
-            guard = atom.guards[0]
-            if OPERATORS[guard.comparison] != mode.operator:
-                return None
-            return self._terms((atom.term, guard.term), (mode.left, mode.right), types)
-        if atom.ast_type != ast.ASTType.SymbolicAtom or atom.symbol.ast_type != ast.ASTType.Function:
-            return None
-        symbol = atom.symbol
-        if (symbol.name, len(symbol.arguments)) != mode.signature:
-            return None
-        return self._terms(symbol.arguments, mode.arguments, types)
-
-    def _terms(self, terms: Sequence[ast.AST], modes: Sequence[ModeTerm], types: Types) -> Types | None:
+    def _matches(self, atom: ast.AST, mode: Mode, types: Types) -> Types | None:
+        """All types, if an atom or comparison is an instance of a mode with types known before."""
         found = dict(types)
-        pairs = list(zip(terms, modes, strict=True))
-        while pairs:
-            term, mode = pairs.pop()
-            if isinstance(mode, Placeholder) and mode.kind == "var":
-                if term.ast_type != ast.ASTType.Variable:
-                    return None
-                if found.setdefault(term.name, mode.type) != mode.type:
-                    return None
-            elif isinstance(mode, Placeholder):
-                if variables_of(term) or not self._is_constant(mode.type, str(term)):
-                    return None
-            elif isinstance(mode, Compound):
-                same = term.ast_type == ast.ASTType.Function and term.name == mode.name
-                if not same or len(term.arguments) != len(mode.arguments):
-                    return None
-                pairs += zip(term.arguments, mode.arguments, strict=True)
-            elif str(term) != mode:
+        values: list[str] = []
+        pairs: list[tuple[ast.AST, ast.AST]] = []
+        form = self._forms[mode.literal]
+        if atom.ast_type != form.ast_type:
+            return None
+        if atom.ast_type == ast.ASTType.Comparison:
+            if len(atom.guards) != 1 or atom.guards[0].comparison != form.guards[0].comparison:
                 return None
-        return found
+            pairs += [(atom.term, form.term), (atom.guards[0].term, form.guards[0].term)]
+        elif atom.ast_type == ast.ASTType.SymbolicAtom:
+            pairs.append((atom.symbol, form.symbol))
+        else:
+            return None
+        while pairs:
+            term, wanted = pairs.pop()
+            place = _place(wanted)
+            if place is not None:
+                values.append(str(term))
+            if place is not None and place[0] == "var":
+                if term.ast_type != ast.ASTType.Variable or found.setdefault(term.name, place[1]) != place[1]:
+                    return None
+            elif place is not None:
+                if variables_of(term) or not self._is_constant(place[1], str(term)):
+                    return None
+            elif wanted.ast_type == ast.ASTType.Function and wanted.arguments:
+                same = term.ast_type == ast.ASTType.Function and term.name == wanted.name
+                if not same or len(term.arguments) != len(wanted.arguments):
+                    return None
+                pairs += zip(term.arguments, wanted.arguments, strict=True)
+            elif wanted.ast_type == term.ast_type == ast.ASTType.UnaryOperation:
+                if term.operator_type != wanted.operator_type:
+                    return None
+                pairs.append((term.argument, wanted.argument))
+            elif str(term) != str(wanted):
+                return None
+        return None if mode.distinct and len(set(values)) < len(values) else found
+
+
+def _place(term: ast.AST) -> tuple[str, str] | None:
+    """Kind and type of a place."""
+    if term.ast_type != ast.ASTType.Function or term.name not in ("var", "const") or len(term.arguments) != 1:
+        return None
+    return term.name, str(term.arguments[0])
 
 
 def is_constraint(head: ast.AST) -> bool:
@@ -217,10 +221,11 @@ def _replacements(literals: Sequence[ast.AST]) -> set[Sides]:
     atoms = []
     for literal in literals:
         if literal.atom.ast_type == ast.ASTType.SymbolicAtom:
-            symbol = literal.atom.symbol
-            atoms.append(
-                ((symbol.name, len(symbol.arguments), literal.sign), list(map(str, symbol.arguments)))
-            )
+            symbol, negative = literal.atom.symbol, False
+            if symbol.ast_type == ast.ASTType.UnaryOperation:
+                symbol, negative = symbol.argument, True
+            kind = (symbol.name, len(symbol.arguments), literal.sign, negative)
+            atoms.append((kind, list(map(str, symbol.arguments))))
     found = set()
     for (one, left), (two, right) in itertools.combinations(atoms, 2):
         if one == two:

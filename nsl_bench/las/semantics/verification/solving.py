@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 import clingo
 from clingo import ast
 
-__all__ = ["Unverifiable", "answer_sets", "grounded", "parse", "solved"]
+__all__ = ["Unverifiable", "answer_sets", "grounded", "literal_of", "parse", "solved"]
 
+MOST_CONFLICTS = "umax"
+"""Conflicts of a search beyond which it is given up; tests set it, so that machines agree on it."""
 _EVERY = 512
 _POLL = 0.05
 
@@ -39,6 +41,20 @@ def parse(text: str) -> list[ast.AST]:
     return [statement for statement in found if statement.ast_type in kept]
 
 
+def literal_of(text: str) -> tuple[bool, str]:
+    """Whether a body literal is under ``not``, and its atom or comparison as clingo prints it.
+
+    Raises:
+        Unverifiable: it is none, or is negated twice.
+    """
+    found = [literal for rule in parse(f":- {text}.") for literal in rule.body]
+    if len(found) != 1 or found[0].ast_type != ast.ASTType.Literal:
+        raise Unverifiable(f"'{text[:60]}' is not one literal")
+    if found[0].sign == ast.Sign.DoubleNegation:
+        raise Unverifiable(f"'{text[:60]}' is negated twice")
+    return found[0].sign == ast.Sign.Negation, str(found[0].atom)
+
+
 def grounded(lines: Iterable[str], stop: Callable[[], None], options: Sequence[str] = ()) -> clingo.Control:
     """A control with a ground program.
 
@@ -63,6 +79,7 @@ def grounded(lines: Iterable[str], stop: Callable[[], None], options: Sequence[s
     control = clingo.Control(["--warn=none", *options], logger=lambda *_: None)
     watch = Watch()
     control.register_observer(watch)
+    control.configuration.solve.solve_limit = MOST_CONFLICTS  # type: ignore[union-attr]
     try:
         control.add("\n".join(lines))
         control.ground()
@@ -84,8 +101,10 @@ def solved(
 
 
 def answer_sets(lines: Iterable[str], most: int, stop: Callable[[], None]) -> list[list[clingo.Symbol]]:
-    """The shown atoms of at most so many answer sets."""
+    """The shown atoms of at most so many answer sets; 0: of all."""
     found: list[list[clingo.Symbol]] = []
     control = grounded(lines, stop, [str(most)])
-    solved(control, lambda model: found.append(list(model.symbols(shown=True))), stop)
+    result = solved(control, lambda model: found.append(list(model.symbols(shown=True))), stop)
+    if not result.exhausted and not 0 < most <= len(found):
+        raise Unverifiable("clingo gave up")
     return found

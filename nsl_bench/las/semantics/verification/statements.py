@@ -16,9 +16,8 @@ from functools import lru_cache
 import clingo
 from clingo import ast
 
+from nsl_bench.las.semantics.verification.plain import Example, PlainTask
 from nsl_bench.las.semantics.verification.solving import Unverifiable, parse
-from nsl_bench.las.task import LasTask
-from nsl_bench.types import WeightedExample
 
 __all__ = ["Asked", "Signature", "Statements", "asked_by", "derived_by"]
 
@@ -30,7 +29,7 @@ _FACT = re.compile(r'([a-z]\w*)(?:\(((?:[\w\s,+-]|\.\.|"[^"\\]*")+)\))?')
 _DERIVED_SETS = ("inclusion", "exclusion")
 
 
-def asked_by(example: WeightedExample) -> Asked:
+def asked_by(example: Example) -> Asked:
     """What an example asks of a hypothesis."""
     return example.inclusions, example.exclusions, example.context
 
@@ -149,7 +148,7 @@ class Statements:
         Unverifiable: a statement is none that can be copied.
     """
 
-    def __init__(self, task: LasTask, learned: Iterable[str] = (), *, copy_all: bool = False) -> None:
+    def __init__(self, task: PlainTask, learned: Iterable[str] = (), *, copy_all: bool = False) -> None:
         self.background = parse(task.background)
         self.learned = [parse(text) for text in learned]
         texts = dict.fromkeys(text for e in task.examples for text in e.context)
@@ -165,7 +164,7 @@ class Statements:
         self._negated = found.negated | {
             (name, len(arguments)) for negative, name, arguments in asked if negative
         }
-        self._extended = task.bias.dialect == "fastlas" and any(
+        self._extended = task.dialect == "fastlas" and any(
             (name, 1) in self._signatures for name in _DERIVED_SETS
         )
         self._copied: frozenset[Signature] | None = None
@@ -225,6 +224,33 @@ class Statements:
             conditions = (f"chosen({k})",) if numbered else ()
             lines += [self._text(rule, *conditions, violation=violation) for rule in rules]
         return lines
+
+    def derivations(self) -> list[str]:
+        """What each learned rule derives by itself: ``derived(k, atom)``; a constraint, ``violated(E)``.
+
+        Raises:
+            Unverifiable: a rule has another head than one atom.
+        """
+        lines = []
+        for k, rules in enumerate(self.learned):
+            for rule in rules:
+                if not _is_plain(rule):
+                    raise Unverifiable(f"'{rule}' may derive other than one atom")
+                apart = _Apart(self.is_copied).visit(rule)
+                head = "violated(E)" if _is_constraint(rule) else str(apart.head)
+                lines.append(f"derived({k},{head}) :- {'; '.join([*map(str, apart.body), 'copy(E)'])}.")
+        return lines
+
+    def dependence(self) -> tuple[bool, bool]:
+        """Whether learned rules depend on what they derive, and whether anything at all does."""
+        given = [*self.background, *(rule for each in self._contexts.values() for rule in each)]
+        given = [rule for rule in given if rule.ast_type == ast.ASTType.Rule]
+        own = [rule for rules in self.learned for rule in rules]
+        learned = derived_by(own)
+        read = Signatures(node for rule in own for node in rule.body).found
+        others = Signatures(node for rule in given for node in rule.body).found
+        feeds = bool(read & _closure([*given, *own], learned))
+        return feeds, feeds or bool(learned & (others | self._negated)) or self._extended
 
     def context(self, number: int, statements: Sequence[str], *, violation: bool = False) -> list[str]:
         """The copy of one example's context."""

@@ -1,0 +1,164 @@
+"""Reading ``#bias``: programs over what a rule holds, in the words of FastLAS or of ILASP.
+
+FastLAS says `in_head(A)`, `in_body(A)` and `neg(A)`, and prices rules by `penalty(W,X)`. ILASP says
+`head(A)`, `body(A)` and `naf(A)`, and only forbids rules. The rest of nsl-bench knows FastLAS's words alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from clingo import ast
+
+from nsl_bench.asp import program as asp
+from nsl_bench.asp.program import Signature, parse
+from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench.las.language_bias import Dialect, ModeAtom, ModeBody, ModeHead
+
+__all__ = ["in_own_words", "quoted_program", "spoken", "unheard"]
+
+_QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_OWN: dict[Signature, str] = {("in_head", 1): "head", ("in_body", 1): "body"}
+_PRICES: frozenset[Signature] = frozenset({("penalty", 2), ("invert", 1)})
+_ILASP: dict[Signature, Signature] = {("head", 1): ("in_head", 1), ("body", 1): ("in_body", 1)}
+_SWITCHES = {
+    "allow_disjunction": "lets ILASP learn disjunctions",
+    "weak_body": "builds weak constraints",
+    "weight": "builds weak constraints",
+    "priority": "builds weak constraints",
+    "lb": "builds choice rules",
+    "ub": "builds choice rules",
+    "in_head": "builds choice rules",
+    "head": "builds rules",
+    "body": "builds rules",
+}
+"""What ILASP's programs may derive that changes the rules of the space."""
+
+
+def quoted_program(argument: str) -> str | None:
+    """The program in the argument of ``#bias``, which is one string or several; None if it is none.
+
+    Strings may have several lines, and single quotes as FastLAS allows them.
+    """
+    if not argument or _QUOTED.sub("", argument).strip():
+        return None
+    pieces = (double or single for double, single in _QUOTED.findall(argument))
+    program = "".join(pieces).replace('\\"', '"').replace("\\\\", "\\").strip()
+    return program if program.endswith(".") else program + "."
+
+
+def spoken(program: asp.Program) -> Dialect | None:
+    """Whose words a ``#bias`` program has; None if it has none of either."""
+    if (_PRICES & program.derived) or program.signatures & _OWN.keys():
+        return "fastlas"
+    return "ilasp" if program.signatures & _ILASP.keys() or program.rules else None
+
+
+def in_own_words(program: asp.Program) -> asp.Program:
+    """ILASP's program in FastLAS's words.
+
+    Raises:
+        UserError: it builds rules in place of forbidding some, or has a word that is not known.
+    """
+    for rule in program.rules:
+        for name, arity in sorted(rule.derives):
+            if name in _SWITCHES and (name, arity) not in _PRICES:
+                raise UserError(
+                    f"'{name}' in #bias {_SWITCHES[name]}, which nsl-bench does not; declare modes, and let "
+                    f"#bias forbid rules, e.g. ':- body(naf(A)).'; got '{rule.text}'."
+                )
+        if "var__(" in rule.text:
+            raise UserError(
+                f"#bias must compare variables by = and != alone, not name them by var__; got '{rule.text}'."
+            )
+    if not program.signatures & _ILASP.keys() and not any("naf(" in rule.text for rule in program.rules):
+        return program
+    words = _OwnWords()
+    nodes = [str(words.visit(rule.node)) for rule in program.rules]
+    return parse("\n".join([*map(str, program.constants), *nodes]), "#bias")
+
+
+class _OwnWords(ast.Transformer):
+    """Turns ILASP's words into FastLAS's."""
+
+    def visit_SymbolicAtom(self, node: ast.AST) -> ast.AST:
+        symbol = self.visit(node.symbol)
+        if symbol.ast_type == ast.ASTType.Function:
+            name, _ = _ILASP.get((symbol.name, len(symbol.arguments)), (symbol.name, 0))
+            symbol = symbol.update(name=name)
+        return node.update(symbol=symbol)
+
+    def visit_Function(self, node: ast.AST) -> ast.AST:
+        node = node.update(**self.visit_children(node))
+        return node.update(name="neg") if (node.name, len(node.arguments)) == ("naf", 1) else node
+
+
+def unheard(
+    program: asp.Program, dialect: Dialect, heads: Sequence[ModeHead], bodies: Sequence[ModeBody]
+) -> Iterator[str]:
+    """What a ``#bias`` program asks for that can never hold, a sentence each.
+
+    Args:
+        program: the program in FastLAS's words.
+        dialect: whose words the user has.
+        heads, bodies: the mode declarations.
+
+    Raises:
+        UserError: it is in ILASP's dialect and asks for what nothing derives: it may be a word of ILASP's.
+    """
+    known = program.derived | _OWN.keys() | _PRICES
+    for name, arity in sorted(program.signatures - known):
+        names = {each for each, _ in known if dialect == "fastlas" or each not in ("penalty", "invert")}
+        fix = f" FastLAS's word is 'in_{name}'." if name in ("head", "body") else did_you_mean(name, names)
+        if dialect == "ilasp":
+            raise UserError(f"#bias asks for {name}/{arity}, which nothing derives.{fix}")
+        yield f"#bias asks for {name}/{arity}, which nothing derives, so that it never holds.{fix}"
+    placed = {
+        "in_head": {mode.atom.signature for mode in heads},
+        "in_body": {mode.literal.signature for mode in bodies if isinstance(mode.literal, ModeAtom)},
+    }
+    seen: set[tuple[str, Signature]] = set()
+    for place, signature in _asked(rule.node for rule in program.rules):
+        if (place, signature) not in seen and signature not in placed[place] | {("binop", 3)}:
+            seen.add((place, signature))
+            shown = f"{place}({signature[0]}/{signature[1]})"
+            fix = " A negated literal is 'neg(A)'." if signature == ("naf", 1) else ""
+            yield f"#bias asks for {shown}, which no mode declares, so that it never holds.{fix}"
+
+
+class _Asked(ast.Transformer):
+    """Collects the predicates that are asked for in heads and bodies."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, Signature]] = []
+
+    def visit_SymbolicAtom(self, node: ast.AST) -> ast.AST:
+        left = [node.symbol]
+        while left:
+            term = left.pop()
+            if term.ast_type == ast.ASTType.Pool:
+                left += term.arguments
+            elif term.ast_type == ast.ASTType.Function and (term.name, len(term.arguments)) in _OWN:
+                self._literal(term.name, term.arguments[0])
+        return node
+
+    def _literal(self, place: str, term: ast.AST) -> None:
+        if term.ast_type == ast.ASTType.Pool:
+            for each in term.arguments:
+                self._literal(place, each)
+        elif term.ast_type == ast.ASTType.UnaryOperation:
+            self._literal(place, term.argument)
+        elif term.ast_type == ast.ASTType.Function and (term.name, len(term.arguments)) == ("neg", 1):
+            self._literal(place, term.arguments[0])
+        elif term.ast_type == ast.ASTType.Function:
+            self.found.append((place, (term.name, len(term.arguments))))
+        elif term.ast_type == ast.ASTType.SymbolicTerm and re.fullmatch(r"_*[a-z]\w*", str(term)):
+            self.found.append((place, (str(term), 0)))
+
+
+def _asked(nodes: Iterable[ast.AST]) -> list[tuple[str, Signature]]:
+    asked = _Asked()
+    for node in nodes:
+        asked.visit(node)
+    return asked.found
