@@ -26,7 +26,17 @@ __all__ = ["VARIABLE", "clear", "content_key", "contents", "folder", "key", "loc
 VARIABLE = "NSL_BENCH_CACHE"
 """Environment variable that names the cache folder."""
 
-KINDS = ("datasets", "digests", "environments", "hub", "networks", "predictions", "training")
+KINDS = (
+    "checked",
+    "copies",
+    "datasets",
+    "digests",
+    "environments",
+    "hub",
+    "networks",
+    "predictions",
+    "training",
+)
 """Its subfolders; what else there is in the folder is not ours."""
 
 _STALE_SECONDS = 600.0

@@ -7,32 +7,38 @@ network images, and 2,910 and 1,249 in the pools, for digits 1-4; MNIST has 24,6
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import math
-import zlib
 from abc import abstractmethod
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
 from nsl_bench.errors import UserError
+from nsl_bench.files import opened, unpacked
 from nsl_bench.source import ImageSource
 from nsl_bench.types import ConceptSpace, PoolPart
 
 from ..keyed_random import permutation
+from .class_folders import subfolders
 
-__all__ = ["Mnist", "SklearnDigits", "divide", "idx_file", "read_idx", "scale_up", "sklearn_digits"]
+__all__ = ["Mnist", "SklearnDigits", "divide", "idx_file", "read_glyphs", "scale_up", "sklearn_digits"]
 
 _DIGITS = ConceptSpace("digit", tuple("0123456789"))
 
 _MIN_SIDE, _MAX_SIDE = 8, 512
+
+_SIDE = 28
+"""Of an image of MNIST and EMNIST, in pixels."""
+
+_MOST_IMAGES, _PIECE = 1_000_000, 1 << 24
+"""Images in an idx file (EMNIST's largest has 697,932), and bytes that are read at a time."""
 
 Digits = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
 """Images, uint8 [n, 28, 28], and the digit of each, uint8 [n]."""
@@ -286,8 +292,9 @@ class Mnist(DigitPool):
             _download(self.root)
         self._find()
 
-    def _folders(self) -> tuple[Path, ...]:
-        return (self.root / "MNIST" / "raw", self.root / "raw", self.root)
+    def _folders(self, root: Path | None = None) -> tuple[Path, ...]:
+        top = root or self.root
+        return (top / "MNIST" / "raw", top / "raw", top)
 
     def digits(self, which: Literal["train", "test"]) -> Digits:
         """MNIST's train or test images of all digits, and the digit of each."""
@@ -296,11 +303,21 @@ class Mnist(DigitPool):
     def _find(self) -> Path:
         for folder in self._folders():
             if _complete(folder):
+                for name in _FILES.values():
+                    with opened(idx_file(folder, name) or folder / name):
+                        pass
                 return folder
         found = next((f for f in self._folders() if any(idx_file(f, name) for name in _FILES.values())), None)
         if found:
             missing = [name for name in _FILES.values() if idx_file(found, name) is None]
             raise UserError(f"The MNIST folder {found} lacks {missing[0]} (or its .gz form).")
+        deeper = [
+            folder
+            for folder in (subfolders(self.root) if self.root.is_dir() else ())
+            if any(_complete(place) for place in self._folders(folder))
+        ]
+        if deeper:
+            raise UserError(f"The MNIST folder {self.root} is one level too high; give {deeper[0]}.")
         state = "is empty" if self.root.is_dir() and not any(self.root.iterdir()) else "has no MNIST files"
         if not self.root.is_dir():
             state = "is a file" if self.root.exists() else "does not exist"
@@ -317,8 +334,28 @@ class Mnist(DigitPool):
 
 
 def idx_file(folder: Path, name: str) -> Path | None:
-    """An idx file of a folder, as it is or compressed; None where it is absent."""
-    return next((p for p in (folder / name, folder / f"{name}.gz") if p.is_file()), None)
+    """An idx file of a folder, as it is or compressed; None where it is absent.
+
+    Its name may have dots or underscores for hyphens, as in ``train-images.idx3-ubyte``, capital letters, and
+    a folder of its own.
+    """
+    exact = next((p for p in (folder / name, folder / f"{name}.gz") if p.is_file()), None)
+    if exact or not folder.is_dir():
+        return exact
+    found = _spelled(folder, name)
+    found += [inner for one in found if one.is_dir() for inner in _spelled(one, name)]
+    files = [one for one in found if not one.is_dir()]
+    # What is no regular file, such as a link to nothing, is named when it is read.
+    return next((one for one in files if one.is_file()), files[0] if files else None)
+
+
+def _spelled(folder: Path, name: str) -> list[Path]:
+    """What in a folder has this name in some spelling, or with ``.gz``."""
+    return sorted(one for one in folder.iterdir() if _plain_name(one) in (name, f"{name}-gz"))
+
+
+def _plain_name(path: Path) -> str:
+    return path.name.lower().replace(".", "-").replace("_", "-")
 
 
 def _complete(folder: Path) -> bool:
@@ -341,30 +378,56 @@ def _digits(folder: Path, which: str) -> Digits:
     image_file, label_file = (idx_file(folder, _FILES[which, kind]) for kind in ("images", "labels"))
     if image_file is None or label_file is None:
         raise UserError(f"The MNIST folder {folder} has changed: a file is missing.")
-    images, digits = read_idx(image_file, 3), read_idx(label_file, 1)
-    if images.shape[1:] != (28, 28):
-        raise UserError(
-            f"{image_file} must have images of 28 x 28 pixels; got {images.shape[1]} x {images.shape[2]}."
-        )
-    if len(images) != len(digits):
-        raise UserError(f"{image_file} has {len(images)} images, but {label_file} has {len(digits)} labels.")
+    images, digits = read_glyphs(image_file, label_file)
     if digits.size and digits.max() > 9:
         raise UserError(f"{label_file}: labels must be between 0 and 9; got {digits.max()}.")
     return images, digits
 
 
-def read_idx(file: Path, dimensions: int) -> npt.NDArray[np.uint8]:
-    """An array of bytes from an idx file: zero, zero, type 8, dimensions, sizes, data."""
-    try:
-        data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{file} cannot be read ({error}); it may be incomplete.") from error
-    head = 4 + 4 * dimensions
-    if len(data) < head or data[:4] != bytes((0, 0, 8, dimensions)):
+def read_glyphs(image_file: Path, label_file: Path) -> Digits:
+    """Images, uint8 [n, 28, 28], and labels, uint8 [n], from two idx files.
+
+    Raises:
+        UserError: a file cannot be read, images have another size, or there are not as many labels.
+    """
+    labels = _read_idx(label_file)
+    with unpacked(image_file) as content:
+        n, *sides = _idx_sizes(content, image_file, 3)
+        if sides != [_SIDE, _SIDE]:
+            raise UserError(
+                f"{image_file} must have images of {_SIDE} x {_SIDE} pixels; got {sides[0]} x {sides[1]}."
+            )
+        if n != len(labels):
+            raise UserError(f"{image_file} has {n} images, but {label_file} has {len(labels)} labels.")
+        return _idx_data(content, image_file, (n, _SIDE, _SIDE)), labels
+
+
+def _read_idx(file: Path) -> npt.NDArray[np.uint8]:
+    """The bytes of an idx file of one dimension."""
+    with unpacked(file) as content:
+        return _idx_data(content, file, _idx_sizes(content, file, 1))
+
+
+def _idx_sizes(content: BinaryIO, file: Path, dimensions: int) -> tuple[int, ...]:
+    """The sizes that the header of an idx file announces: zero, zero, type 8, dimensions, sizes."""
+    head = content.read(4 + 4 * dimensions)
+    if len(head) < 4 + 4 * dimensions or head[:4] != bytes((0, 0, 8, dimensions)):
         raise UserError(f"{file} is not an idx file of bytes with {dimensions} dimension(s).")
-    sizes = tuple(int(n) for n in np.frombuffer(data, ">u4", dimensions, 4))
-    if len(data) - head != math.prod(sizes):
+    sizes = tuple(int(n) for n in np.frombuffer(head, ">u4", dimensions, 4))
+    if sizes[0] > _MOST_IMAGES:
         raise UserError(
-            f"{file} has {len(data) - head} bytes of data, but its header announces {math.prod(sizes)}."
+            f"{file} must have at most {_MOST_IMAGES:,} entries; its header announces {sizes[0]:,}."
         )
-    return np.frombuffer(data, np.uint8, offset=head).reshape(sizes)
+    return sizes
+
+
+def _idx_data(content: BinaryIO, file: Path, sizes: tuple[int, ...]) -> npt.NDArray[np.uint8]:
+    """The data of an idx file; no more of it is read than its header announces."""
+    announced = math.prod(sizes)
+    data = bytearray()
+    while piece := content.read(min(_PIECE, announced + 1 - len(data))):
+        data += piece
+    if len(data) != announced:
+        found = len(data) if len(data) < announced else f"more than {announced}"
+        raise UserError(f"{file} has {found} bytes of data, but its header announces {announced}.")
+    return np.frombuffer(bytes(data), np.uint8).reshape(sizes)

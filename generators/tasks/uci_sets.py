@@ -7,13 +7,10 @@ are not part of this package.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import json
+import math
 import os
-import re
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +22,8 @@ from nsl_bench import cache
 from nsl_bench.errors import UserError, unknown
 
 from ..notices import say
+from ..sources.class_folders import subfolders
+from .uci_files import ENDINGS, Raw, read_arff, read_rows, text_of
 
 __all__ = ["FOLDER_VARIABLE", "SETS", "Table", "UciSet", "load_table"]
 
@@ -33,8 +32,21 @@ FOLDER_VARIABLE = "NSL_BENCH_UCI"
 
 _MISSING = ("?", "")
 
-_MISSING_IN_CSV = ("na", "n/a", "nan", "null")
-"""What programs that write CSV call a missing value, in small letters."""
+_CLASS_NAMES = ("class", "target", "label")
+
+_ROW_NAMES = frozenset(
+    (
+        *("", "id", "ids", "index", "idx", "key", "uid", "uuid", "no", "nr", "num", "number", "rn", "sno"),
+        *("row", "rows", "rowid", "rowindex", "rownumber", "rowno", "rownum", "rowname", "rownames"),
+        *("serial", "serialno", "serialnumber", "record", "recordid", "recordnumber", "obs", "observation"),
+        *("instance", "instanceid", "instancenumber", "caseid", "casenumber", "sampleid", "samplenumber"),
+        *("samplecodenumber", "codenumber", "patientid"),
+    )
+)
+"""Names of columns that identify rows, in small letters and digits alone."""
+
+_LEAST_ROWS = 10
+"""From so many on, numbers alone tell that a column counts rows."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +67,11 @@ class UciSet:
 
 
 SETS = {
-    "breast_cancer": UciSet(("breast.w", "breast-w", "breast_w"), ("benign", "malignant"), 683),
+    "breast_cancer": UciSet(
+        ("breast.w", "breast-w", "breast_w", "breast-cancer-wisconsin"), ("benign", "malignant"), 683
+    ),
     "car": UciSet(("car", "car_evaluation"), ("unacc", "acc", "good", "vgood"), 1728),
-    "congressional": UciSet(("vote", "congressional"), ("democrat", "republican"), 232),
+    "congressional": UciSet(("vote", "congressional", "house-votes-84"), ("democrat", "republican"), 232),
     "credit": UciSet(("credit.a", "credit-approval", "crx"), ("+", "-"), 653),
     "dermatology": UciSet(("dermatology",), ("1", "2", "3", "4", "5", "6"), 358),
     "diabetes": UciSet(("diabetes_data_upload", "diabetes"), ("Positive", "Negative"), 520),
@@ -88,6 +102,7 @@ class Table:
         classes: class of each row.
         dropped: rows with missing values, which were left out.
         unused: columns of words that were left out, because most of their values differ.
+        numbering: columns that were left out, because they number the rows.
     """
 
     attributes: tuple[str, ...]
@@ -96,6 +111,7 @@ class Table:
     classes: tuple[str, ...]
     dropped: int = 0
     unused: tuple[str, ...] = ()
+    numbering: tuple[str, ...] = ()
 
 
 def load_table(name: str, folder: Path | None = None, openml: Path | None = None) -> Table:
@@ -121,30 +137,75 @@ def load_table(name: str, folder: Path | None = None, openml: Path | None = None
         if folder is not None:
             raise UserError("uci: folder and openml exclude each other; leave out one.")
         raw, one, file = _of_openml(name, openml)
-        return _told(_checked(raw, one, file), file)
+        return _told(_checked(raw, one, file), one, file)
     given = os.environ.get(FOLDER_VARIABLE)
     place = folder or (Path(given) if given else cache.folder("uci"))
-    files = [place / f"{stem}{ending}" for stem in one.files for ending in (".arff", ".csv")]
-    path = next((file for file in files if file.is_file()), None)
+    path = _file_of(one, place)
     if path is None:
+        deeper = next((p for p in (subfolders(place) if place.is_dir() else ()) if _file_of(one, p)), None)
+        hint = f" It is in {deeper}; name that folder." if deeper else ""
         raise UserError(
             f"uci: the folder {place} lacks the set '{name}'; put {one.files[0]}.arff or {one.files[0]}.csv "
-            f"there, or name another folder with the option folder or the variable {FOLDER_VARIABLE}."
+            f"there, or name another folder with the option folder or the variable {FOLDER_VARIABLE}.{hint}"
         )
-    return _told(_checked(_read_arff(path) if path.suffix == ".arff" else _read_csv(path), one, path), path)
+    return _told(_checked(_read(path, one), one, path), one, path)
 
 
-def _told(table: Table, path: Path) -> Table:
-    """The table, after saying what was left out of its file."""
+def _file_of(one: UciSet, folder: Path) -> Path | None:
+    """The file of a table in a folder, whatever it is; None if there is none."""
+    there = {p.name.lower(): p for p in sorted(folder.iterdir())} if folder.is_dir() else {}
+    names = [f"{stem}{ending}".lower() for stem in one.files for ending in ENDINGS]
+    return next((there[name] for name in names if name in there), None)
+
+
+def _read(path: Path, one: UciSet) -> Raw:
+    """The columns of a file, with the class last."""
+    if path.suffix.lower() == ".arff":
+        raw = read_arff(path)
+    else:
+        raw = read_rows(path)
+        head, *rows = raw.rows
+        head = [cell if cell != "?" else "" for cell in head]
+        if head[_class_column(head, rows, one.classes)] in (*one.classes, ""):
+            names = [f"column_{k}" for k in range(1, len(head) + 1)]
+            say(f"{path}: the first row is not a header; the columns are called {names[0]} to {names[-1]}.")
+            raw = Raw(names, None, raw.rows)
+        else:
+            raw = Raw(head, None, rows)
+    last = _class_column(raw.attributes, raw.rows, one.classes)
+    order = [*(k for k in range(len(raw.attributes)) if k != last), last]
+    numeric = raw.numeric and [raw.numeric[k] for k in order[:-1]]
+    return Raw([raw.attributes[k] for k in order], numeric, [[row[k] for k in order] for row in raw.rows])
+
+
+def _class_column(names: Sequence[str], rows: Sequence[Sequence[str]], classes: Sequence[str]) -> int:
+    """The column of the class: that of this name, the last, the first or another one that holds classes."""
+    last = len(names) - 1
+    named = [k for k, name in enumerate(names) if name.lower() in _CLASS_NAMES]
+    order: list[int] = list(dict.fromkeys([*named, last, 0, *range(last)]))
+    for k in order:
+        known = [row[k] for row in rows if row[k] not in _MISSING]
+        if 2 * sum(value in classes for value in known) > len(known):
+            return k
+    return order[0]
+
+
+def _told(table: Table, one: UciSet, path: Path) -> Table:
+    """The table, after saying what was left out of its file, and whether rows are missing."""
+    if len(table.values) != one.rows:
+        say(f"{path}: {len(table.values):,} complete rows; the whole table has {one.rows:,}.")
     if table.dropped:
         say(f"{path}: {table.dropped} rows with missing values are left out; {len(table.values)} remain.")
     if table.unused:
         columns = ", ".join(f"'{column}'" for column in table.unused)
         say(f"{path}: left out, because most of their values differ: {columns}.")
+    if table.numbering:
+        columns = ", ".join(f"'{column}'" for column in table.numbering)
+        say(f"{path}: left out, because they number the rows: {columns}.")
     return table
 
 
-def _of_openml(name: str, home: Path) -> tuple[_Raw, UciSet, Path]:
+def _of_openml(name: str, home: Path) -> tuple[Raw, UciSet, Path]:
     """The file of a table in the cache of `fetch_openml`; of several versions, the first one."""
     one, root = SETS[name], home.expanduser() / "openml" / "openml.org"
     api = root / "api" / "v1" / "json" / "data"
@@ -158,7 +219,7 @@ def _of_openml(name: str, home: Path) -> tuple[_Raw, UciSet, Path]:
     told = versions[min(versions)]
     columns = _json(api / "features" / f"{told['id']}.gz", "data_features")["feature"]
     path = root / (urlparse(str(told["url"])).path.lstrip("/") + ".gz")
-    raw = _read_arff(path)
+    raw = read_arff(path)
     aside = {c["name"] for c in columns if "true" in (c.get("is_ignore"), c.get("is_row_identifier"))}
     target: str = next((c["name"] for c in columns if c.get("is_target") == "true"), "")
     if target not in raw.attributes:
@@ -167,13 +228,13 @@ def _of_openml(name: str, home: Path) -> tuple[_Raw, UciSet, Path]:
     names: list[str] = [*(name for name in raw.attributes if name not in aside | {target}), target]
     order = [raw.attributes.index(name) for name in names]
     rows = [[row[k] for k in order] for row in raw.rows]
-    return _Raw(names, [name in numbers for name in names[:-1]], rows), one, path
+    return Raw(names, [name in numbers for name in names[:-1]], rows), one, path
 
 
 def _json(path: Path, what: str) -> Any:
     """An answer of OpenML in the cache of `fetch_openml`."""
     try:
-        return json.loads(_text(path))[what]
+        return json.loads(text_of(path))[what]
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path} is not an answer of OpenML; remove it and load the set again.") from error
 
@@ -188,16 +249,7 @@ def _of_sklearn(one: UciSet) -> Table:
     return Table(names, values, (True,) * len(names), classes)
 
 
-@dataclass(frozen=True)
-class _Raw:
-    """A file's columns, with the class last; `numeric` is None where the file does not say."""
-
-    attributes: list[str]
-    numeric: list[bool] | None
-    rows: list[list[str]]
-
-
-def _checked(raw: _Raw, one: UciSet, path: Path) -> Table:
+def _checked(raw: Raw, one: UciSet, path: Path) -> Table:
     """The complete rows, without columns that tell nothing: constant ones, and names of rows."""
     complete = [row for row in raw.rows if not any(cell in _MISSING for cell in row)]
     if not complete:
@@ -210,11 +262,11 @@ def _checked(raw: _Raw, one: UciSet, path: Path) -> Table:
         )
     columns = list(zip(*complete, strict=True))[:-1]
     numeric = raw.numeric or [_numbers(column) for column in columns]
-    kept = [
-        k
-        for k, column in enumerate(columns)
-        if len(set(column)) > 1 and (numeric[k] or len(set(column)) <= len(complete) / 2)
-    ]
+    every = list(zip(*raw.rows, strict=True))[:-1]
+    told = [k for k, column in enumerate(columns) if len(set(column)) > 1]
+    words = [k for k in told if not numeric[k] and len(set(columns[k])) > len(complete) / 2]
+    numbering = [k for k in told if k not in words and _numbers_rows(raw.attributes[k], every[k])]
+    kept = [k for k in told if k not in numbering and k not in words]
     for k in kept:
         if numeric[k] and not _numbers(columns[k]):
             raise UserError(f"{path}: the column '{raw.attributes[k]}' must hold numbers.")
@@ -226,109 +278,36 @@ def _checked(raw: _Raw, one: UciSet, path: Path) -> Table:
         tuple(numeric[k] for k in kept),
         tuple(row[-1] for row in complete),
         len(raw.rows) - len(complete),
-        tuple(
-            name for k, name in enumerate(raw.attributes[:-1]) if k not in kept and len(set(columns[k])) > 1
-        ),
+        tuple(raw.attributes[k] for k in words),
+        tuple(raw.attributes[k] for k in numbering),
     )
 
 
 def _numbers(column: Sequence[str]) -> bool:
     try:
-        return bool(np.isfinite(np.array(column, np.float64)).all())
+        return all(math.isfinite(float(cell)) for cell in column)
     except ValueError:
         return False
 
 
-def _text(path: Path) -> str:
-    """The text of a file, which may be compressed."""
-    try:
-        content = path.read_bytes()
-        if path.suffix == ".gz":
-            content = gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}).") from error
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
+def _numbers_rows(name: str, column: Sequence[str]) -> bool:
+    """Whether a column counts rows or identifies them, which tells classes apart where rows are sorted.
 
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(_text(path).splitlines(), 1):
-        if line.strip() and not line.lstrip().startswith("%"):
-            yield number, line.strip()
-
-
-_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{]+)(?:\s+|(?=\{{))(.+)", re.IGNORECASE)
-_CELL = re.compile(rf"\s*({_QUOTED}|(?!['\"])[^,]*?)\s*(,|$)")
-
-
-def _read_arff(path: Path) -> _Raw:
-    """Read ARFF: ``@attribute NAME {values}`` or a numeric type, then ``@data`` and one row a line."""
-    attributes: list[str] = []
-    numeric: list[bool] = []
-    rows: list[list[str]] = []
-    data = False
-    for number, line in _lines(path):
-        if data and line.startswith("{"):
-            raise UserError(
-                f"{path}, line {number}: sparse rows cannot be read; write all values of each row."
-            )
-        if data:
-            rows.append(_checked_row(_cells(line), len(attributes), path, number))
-        elif line.lower().startswith("@data"):
-            data = True
-        elif line.lower().startswith("@attribute"):
-            found = _ATTRIBUTE.match(line)
-            if not found:
-                raise UserError(f"{path}, line {number}: an attribute must have a name and a type.")
-            attributes.append(_plain(found[1]))
-            numeric.append(not found[2].lstrip().startswith("{"))
-    if not data or len(attributes) < 2:
-        raise UserError(f"{path} must be an ARFF file with attributes and @data.")
-    return _Raw(attributes, numeric[:-1], rows)
-
-
-def _cells(line: str) -> list[str]:
-    """The values of a row of ARFF."""
-    found, at = [], 0
-    while match := _CELL.match(line, at):
-        found.append(_plain(match[1]))
-        at = match.end()
-        if not match[2]:
-            return found
-    return []  # a quotation that does not end
-
-
-def _plain(text: str) -> str:
-    """A word of ARFF without its quotation marks."""
-    quoted = text[:1] in ("'", '"') and text[-1:] == text[:1]
-    return re.sub(r"\\(.)", r"\1", text[1:-1]).strip() if quoted else text
-
-
-def _checked_row(row: list[str], n: int, path: Path, number: int) -> list[str]:
-    if len(row) != n:
-        raise UserError(f"{path}, line {number}: the row must have {n} values; got {len(row)}.")
-    return row
-
-
-def _csv_cells(line: str) -> list[str]:
-    """The values of a row of CSV."""
-    quoted = '"' if '"' in line else "'"
-    cells = next(csv.reader([line], skipinitialspace=True, quotechar=quoted))
-    row = [cell.strip().strip("'\"") for cell in cells]
-    return [_MISSING[0] if cell.lower() in _MISSING_IN_CSV else cell for cell in row]
-
-
-def _read_csv(path: Path) -> _Raw:
-    """Read CSV with a header; the class is the column of that name, or the last one."""
-    lines = list(_lines(path))
-    if len(lines) < 2:
-        raise UserError(f"{path} must have a header and rows.")
-    header = [cell.strip() for cell in next(csv.reader([lines[0][1]]))]
-    rows = [_checked_row(_csv_cells(line), len(header), path, number) for number, line in lines[1:]]
-    places = [k for k, name in enumerate(header) if name.lower() in ("class", "target", "label")]
-    last = places[0] if places else len(header) - 1
-    order = [*(k for k in range(len(header)) if k != last), last]
-    return _Raw([header[k] for k in order], None, [[row[k] for k in order] for row in rows])
+    Its numbers differ and either have equal distances, or are whole and rise, fall, or leave few gaps. Where
+    the name says what the column is, it is enough that most of them differ.
+    """
+    known = [cell for cell in column if cell not in _MISSING]
+    word = "".join(letter for letter in name.lower() if letter.isalnum())
+    named = word in _ROW_NAMES or word.startswith("unnamed")
+    if named and 2 * len(set(known)) > len(known):
+        return True
+    if len(known) < _LEAST_ROWS or not _numbers(known):
+        return False
+    numbers = np.array([float(cell) for cell in known])
+    steps, gaps = np.diff(numbers), np.diff(np.sort(numbers))
+    if gaps.min() <= 0:
+        return False
+    if float(np.ptp(gaps)) <= 0.01 * float(gaps.mean()):
+        return True
+    in_turn = (steps > 0).all() or (steps < 0).all() or gaps.mean() <= 2
+    return bool(in_turn and (numbers == np.rint(numbers)).all())

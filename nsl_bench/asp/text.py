@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from pathlib import Path
 
+from nsl_bench import files
 from nsl_bench.errors import UserError
 
 __all__ = [
@@ -200,24 +200,13 @@ def read_text(path: Path) -> str:
         UserError: there is no such file, it is no regular file (a folder, a pipe, a device), it has more
             than 1 GiB, or it is not UTF-8.
     """
-    try:
-        # a pipe that nobody writes to must not hold this up
-        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                what = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
-                raise UserError(f"{path} must be a text file; it is {what}.")
-            if found.st_size > _MOST_BYTES:
-                raise UserError(
-                    f"{path} must be at most {_MOST_BYTES >> 20} MiB; it is {found.st_size >> 20} MiB."
-                )
+    with files.opened(path, empty=True) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > _MOST_BYTES:
+            raise UserError(f"{path} must be at most {_MOST_BYTES >> 20} MiB; it is {size >> 20} MiB.")
+        try:
             return file.read().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise UserError(f"The file {path} does not exist.") from None
-    except IsADirectoryError:
-        raise UserError(f"{path} must be a text file; it is a folder.") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path} must be UTF-8 text; it has other bytes.") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"{path} cannot be read: {reason}.") from None
+        except UnicodeDecodeError:
+            raise UserError(f"{path} must be UTF-8 text; it has other bytes.") from None
+        except OSError as error:
+            raise UserError(f"{path} cannot be read: {error.strerror}.") from None

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from nsl_bench.data.content import image_digest, pixels
 from nsl_bench.errors import UserError
+from nsl_bench.pictures import check_pixels
 from nsl_bench.shift import Shift
 from nsl_bench.source import ImageSource
 from nsl_bench.types import PoolPart
@@ -80,9 +81,10 @@ def decode(file: bytes) -> npt.NDArray[np.uint8]:
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(io.BytesIO(file), formats=["PNG"]):
+        with Image.open(io.BytesIO(file), formats=["PNG"]) as picture:
+            check_pixels(picture, "The image")
             return pixels(datasets.Image().decode_example({"bytes": file, "path": None}))
     except UnidentifiedImageError as error:
         raise OSError("not a PNG file") from error
-    except (SyntaxError, ValueError, Image.DecompressionBombError) as error:
+    except (SyntaxError, ValueError, Image.DecompressionBombError, UserError) as error:
         raise OSError(str(error)) from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -382,17 +381,10 @@ def _pictures(benchmark: Benchmark, folder: Path) -> dict[str, Path]:
 
 def _image(path: Path, shape: tuple[int, int, int]) -> npt.NDArray[np.uint8]:
     """uint8 [height, width, channels] from a file."""
-    from PIL import Image
-
-    from nsl_bench.pictures import in_bytes, opaque, upright
+    from nsl_bench.pictures import in_bytes, opaque, opened, upright
 
     height, width, channels = shape
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(path) as picture:
-                colours = opaque(in_bytes(upright(picture)))
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
-        raise UserError(f"{path} cannot be read as an image.") from None
+    with opened(path) as picture:
+        colours = opaque(in_bytes(upright(picture)))
     fitted = colours.convert("L" if channels == 1 else "RGB").resize((width, height))
     return np.asarray(fitted, np.uint8).reshape(shape)

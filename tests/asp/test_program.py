@@ -161,8 +161,8 @@ def test_only_regular_files_are_read(tmp_path) -> None:  # type: ignore[no-untyp
     (tmp_path / "zero").symlink_to("/dev/zero")
     (tmp_path / "latin").write_bytes(b"\xe9")
     for name, sentence in [
-        ("pipe", "a pipe or a device"),
-        ("zero", "a pipe or a device"),
+        ("pipe", "it is a pipe"),
+        ("zero", "it is a device"),
         ("latin", "must be UTF-8"),
         ("none", "does not exist"),
         (".", "is a folder"),

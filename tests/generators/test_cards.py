@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nsl_bench.generators.sources.cards import ink
 from nsl_bench.generators.sources.cards.augment import draw_augmentation
 from nsl_bench.generators.sources.cards.drawn import DrawnDecks, draw_card
-from nsl_bench.generators.sources.cards.folder import DeckFolder
+from nsl_bench.generators.sources.cards.folder import DeckFolder, card_of
 from nsl_bench.generators.sources.cards.names import CARDS
 from nsl_bench.generators.sources.cards.pool import part_sizes
 from PIL import Image
@@ -237,7 +237,7 @@ def broken(folder: Path, what: str) -> None:
     if what == "missing":
         file.unlink()
     elif what == "name":
-        file.rename(folder / "7D.png")
+        file.rename(folder / "7dd.png")
     elif what == "truncated":
         file.write_bytes(file.read_bytes()[:60])
     elif what == "text":
@@ -284,10 +284,10 @@ class TestFolders:
         ("how", "what"),
         [
             ("missing", r"deck .*red lacks 7d\.png; all 52 cards are needed"),
-            ("name", r"lacks 7d\.png.* '7D\.png' is not a card name. Did you mean '7d'"),
-            ("truncated", r"7d\.png is not a complete PNG file"),
-            ("text", r"7d\.png is not a complete PNG file"),
-            ("empty", r"7d\.png is not a complete PNG file"),
+            ("name", r"lacks 7d\.png.* '7dd\.png' is not a card name. Did you mean '7d'"),
+            ("truncated", r"card image .*7d\.png cannot be read .* incomplete"),
+            ("text", r"7d\.png cannot be read; it is not an image"),
+            ("empty", r"7d\.png is empty \(0 bytes\)"),
         ],
     )
     def test_broken_decks(self, tmp_path: Path, how: str, what: str) -> None:
@@ -295,6 +295,34 @@ class TestFolders:
         broken(tmp_path / "red", how)
         with pytest.raises(UserError, match=what):
             DeckFolder(tmp_path).fingerprint()
+
+    @pytest.mark.parametrize(
+        "name",
+        ["10C", "tc", "c10", "CT", "10_of_clubs", "ten-of-clubs", "Clubs 10", "cardClubs10", "card_clubs_10"],
+    )
+    def test_other_names_of_cards(self, name: str) -> None:
+        assert card_of(name) == "10c"
+
+    def test_names_and_endings_of_other_decks(self, two_decks: Path, tmp_path: Path) -> None:
+        (tmp_path / "white").mkdir()
+        for card in CARDS:
+            with Image.open(two_decks / "white" / f"{card}.png") as picture:
+                rank = {"a": "1", "10": "T"}.get(card[:-1], card[:-1]).upper()
+                picture.save(tmp_path / "white" / f"{card[-1].upper()}{rank}.BMP")
+        (tmp_path / "__MACOSX").mkdir()
+        paths = (tmp_path, two_decks)
+        one, other = (DeckFolder(path, "white").network_fingerprint() for path in paths)
+        assert one == other
+        (tmp_path / "white" / "as.jpg").write_bytes(b"x")
+        with pytest.raises(UserError, match=r"S1\.BMP and as\.jpg are the same card, as; remove one"):
+            DeckFolder(tmp_path)
+
+    def test_a_deck_one_level_too_deep_or_too_high(self, tmp_path: Path) -> None:
+        write_deck(tmp_path / "red" / "png", 200)
+        with pytest.raises(UserError, match=r"red.png has cards; move them up into .*red"):
+            DeckFolder(tmp_path)
+        with pytest.raises(UserError, match=r"has no subfolders.* It is a deck; give .*red\."):
+            DeckFolder(tmp_path / "red" / "png")
 
     def test_an_empty_deck(self, tmp_path: Path) -> None:
         (tmp_path / "red").mkdir()

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import gzip
+import os
 import struct
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -170,12 +172,13 @@ class TestMnistFolders:
     @pytest.mark.parametrize(
         ("name", "content", "what"),
         [
-            ("train-images-idx3-ubyte", b"", "is not an idx file of bytes with 3 dimension"),
+            ("train-images-idx3-ubyte", b"", "is empty"),
+            ("train-images-idx3-ubyte", b"idx", "is not an idx file of bytes with 3 dimension"),
             ("train-images-idx3-ubyte", idx(np.zeros((3, 4), np.uint8)), "is not an idx file"),
             (
                 "train-images-idx3-ubyte",
-                idx(np.zeros((3, 28, 28), np.uint8))[:-1],
-                "has 2351 bytes",
+                idx(np.zeros((100, 28, 28), np.uint8))[:-1],
+                "has 78399 bytes",
             ),
             ("train-images-idx3-ubyte", idx(np.zeros((3, 8, 8), np.uint8)), "28 x 28 pixels; got 8 x 8"),
             ("t10k-images-idx3-ubyte", idx(np.zeros((3, 28, 28), np.uint8)), "3 images, but .* 100 labels"),
@@ -191,6 +194,53 @@ class TestMnistFolders:
         (tmp_path / name).write_bytes(content)
         with pytest.raises(UserError, match=f"{name}.*{what}"):
             Mnist(tmp_path).labels("a")
+
+    @pytest.mark.parametrize(
+        "spelled",
+        [
+            lambda name: name.replace("-idx", ".idx"),
+            lambda name: name.replace("-", "_").upper(),
+            lambda name: f"{name}/{name}",
+        ],
+    )
+    def test_names_of_other_downloads(self, tmp_path: Path, small_mnist: Path, spelled) -> None:
+        write_mnist(tmp_path / "before", gz=False)
+        for file in (tmp_path / "before").iterdir():
+            place = tmp_path / "data" / spelled(file.name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            file.rename(place)
+        assert Mnist(tmp_path / "data").fingerprint() == Mnist(small_mnist).fingerprint()
+        with pytest.raises(UserError, match=r"is one level too high; give .*data"):
+            Mnist(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("name", "head", "more", "what"),
+        [
+            ("train-labels-idx1-ubyte.gz", (100,), 10**8, "has more than 100 bytes of data"),
+            ("train-labels-idx1-ubyte.gz", (2**32 - 1,), 100, "at most 1,000,000 entries; its header"),
+            ("train-images-idx3-ubyte.gz", (10**6, 28, 28), 10**8, "1000000 images, but .* 100 labels"),
+            ("train-images-idx3-ubyte.gz", (100, 28, 28), 10**8, "has more than 78400 bytes"),
+            ("train-images-idx3-ubyte.gz", (100, 60000, 60000), 100, "28 x 28 pixels; got 60000"),
+        ],
+    )
+    def test_bombs(self, tmp_path: Path, name: str, head: tuple[int, ...], more: int, what: str) -> None:
+        write_mnist(tmp_path)
+        start = struct.pack(f">BBBB{len(head)}I", 0, 0, 8, len(head), *head)
+        (tmp_path / name).write_bytes(gzip.compress(start + bytes(more), 1))
+        tracemalloc.start()
+        with pytest.raises(UserError, match=f"{name}.*{what}"):
+            Mnist(tmp_path).labels("a")
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert most < 2**25
+
+    def test_a_pipe(self, tmp_path: Path) -> None:
+        write_mnist(tmp_path, gz=False)
+        pipe = tmp_path / "train-images-idx3-ubyte"
+        pipe.unlink()
+        os.mkfifo(pipe)
+        with pytest.raises(UserError, match="it is a pipe"):
+            Mnist(tmp_path)
 
     def test_a_truncated_archive(self, tmp_path: Path) -> None:
         write_mnist(tmp_path)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
+import struct
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,7 +16,7 @@ from nsl_bench.generators.sources.leaves.folder import PlantFolder, crop_of
 from nsl_bench.generators.sources.leaves.names import BACKGROUND, CROPS
 from nsl_bench.generators.sources.rooms.folder import Mit67
 from nsl_bench.generators.sources.rooms.names import SCENES
-from PIL import Image
+from PIL import Image, ImageOps
 
 from nsl_bench import cache, registry
 from nsl_bench.data.splits import make_source
@@ -254,6 +256,36 @@ class TestBadInput:
         file.write_bytes(file.read_bytes()[:2000])
         assert f"The image {file} cannot be read" in self.refused(root)
 
+    @pytest.mark.parametrize("ending", ["png", "tif", "bmp", "gif", "webp"])
+    def test_an_image_of_many_pixels(self, root: Path, ending: str) -> None:
+        file = root / PEPPERS[0] / "image 1.JPG"
+        if ending == "webp":
+            chunk = b"VP8X" + struct.pack("<I4x", 10) + struct.pack("<I", 16000)[:3] * 2
+            file.write_bytes(b"RIFF" + struct.pack("<I", len(chunk) + 4) + b"WEBP" + chunk)
+        else:
+            kind = {"tif": "TIFF"}.get(ending, ending.upper())
+            Image.new("1", (9000, 8000)).save(file, kind)
+        assert f"The image {file} must have at most 67,108,864 pixels" in self.refused(root)
+
+    @pytest.mark.parametrize(
+        ("make", "words"),
+        [
+            (os.mkfifo, "must be a regular file; it is a pipe"),
+            (lambda file: file.symlink_to("/dev/zero"), "must be a regular file; it is a device"),
+            (lambda file: file.symlink_to("nowhere"), "is a link to nowhere, which does not exist"),
+            (Path.touch, "is empty (0 bytes)"),
+        ],
+    )
+    def test_what_is_no_file(self, root: Path, make, words: str) -> None:
+        file = root / PEPPERS[0] / "image 1.jpg"
+        make(file)
+        assert f"The image {file} {words}" in self.refused(root)
+
+    def test_a_program_for_a_printer_is_not_run(self, root: Path) -> None:
+        file = root / PEPPERS[0] / "image 1.JPG"
+        file.write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 50 50\nshowpage\n")
+        assert f"The image {file} cannot be read; it is not an image" in self.refused(root)
+
     def test_no_image_at_all(self, root: Path) -> None:
         file = root / PEPPERS[0] / "image 1.JPG"
         file.write_text("not an image", encoding="utf-8")
@@ -313,6 +345,76 @@ def test_classes_that_a_task_leaves_out_do_not_matter(tmp_path: Path) -> None:
     assert [len(make_source(task, f"mit67:{tmp_path}").labels(part)) for part in PARTS] == [2, 2, 0]
 
 
+@pytest.mark.parametrize("mode", ["CMYK", "P", "1", "I;16", "RGBA"])
+def test_modes_of_images(tmp_path: Path, mode: str) -> None:
+    classes(tmp_path, PEPPERS, 3)
+    file = tmp_path / PEPPERS[0] / "other.tif"
+    whole = leaf(1, (64, 64))
+    if mode == "I;16":
+        Image.fromarray(np.asarray(whole.convert("L"), np.uint16) * 257).save(file)
+    else:
+        whole.convert(mode).save(file)
+    seen = PlantFolder(tmp_path, image_size=64, grey="convert")._read(file)
+    assert np.abs(seen.astype(int).mean() - np.asarray(whole).mean()) < 12
+
+
+def test_the_first_picture_of_a_film_is_read(tmp_path: Path) -> None:
+    classes(tmp_path, PEPPERS, 3)
+    file = tmp_path / PEPPERS[0] / "film.png"
+    frames = [leaf(k, (40, 40)) for k in range(3)]
+    frames[0].save(file, save_all=True, append_images=frames[1:])
+    assert np.array_equal(PlantFolder(tmp_path, image_size=40)._read(file), np.asarray(frames[0]))
+
+
+def test_plantvillage_in_itself(tmp_path: Path, capsys) -> None:
+    classes(tmp_path, PEPPERS, 4)
+    shutil.copytree(tmp_path, tmp_path / "PlantVillage", ignore=shutil.ignore_patterns("PlantVillage"))
+    assert sum(len(PlantFolder(tmp_path, image_size=32).labels(part)) for part in PARTS) == 8
+    assert f"{tmp_path / 'PlantVillage'} is left out: its classes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("places", "words"),
+    [
+        (("a/b/{}",), r"is 2 levels too high: its classes, such as Pepper.*, are in .*a/b; give that folder"),
+        (
+            ("raw/color/{}", "raw/grayscale/{}"),
+            r"the same classes, .* in raw/color and raw/grayscale; give one",
+        ),
+        (("{}", "more/Tomato_healthy"), r"Tomato_healthy is one level too deep; move it up into"),
+        (("pepper/{}", "tomato/Tomato_healthy"), r"one level too deep, such as .* in .*pepper; move them up"),
+        (("in/train/{}", "in/valid/{}"), r"is one level too high: .* are in .*in; give that folder"),
+        (("train/{}",), r"is one level too high: .* are in .*train; give that folder"),
+        (("train/in/{}", "valid/{}"), r"train is one level too high: .* move them up into .*train"),
+    ],
+)
+def test_classes_in_another_place(tmp_path: Path, places: tuple[str, ...], words: str) -> None:
+    for place in places:
+        for name in PEPPERS if "{}" in place else [""]:
+            paint(tmp_path / place.format(name) / "x.png", len(name))
+            paint(tmp_path / place.format(name) / "y.png", len(name) + 1)
+    with pytest.raises(UserError, match=words):
+        PlantFolder(tmp_path)
+
+
+def test_names_in_other_spellings_and_system_folders(tmp_path: Path) -> None:
+    classes(tmp_path / "Training", ("Bar", "Children Room"), 3)
+    classes(tmp_path / "TEST", ("BAR", "children-room"), 4, 1000)
+    for place in (tmp_path, tmp_path / "TEST", tmp_path / "TEST" / "BAR"):
+        classes(place, ("@eaDir", "__MACOSX"), 1, 9000)
+        (place / "Thumbs.db").write_bytes(b"x")
+    source = Mit67(tmp_path)
+    assert [len(source.labels(part)) for part in PARTS] == [6, 4, 4]
+
+
+def test_the_lists_of_mit_indoor_beside_a_nested_folder(tmp_path: Path) -> None:
+    classes(tmp_path / "indoorCVPR_09" / "Images", ("bar", "Bakery"), 4)
+    for name, k in (("trainimages.txt", 0), ("TestImages.txt", 2)):
+        lines = f"bar/image {k}.png\nbakery/image {k}.png"
+        (tmp_path / name).write_text(lines, encoding="utf-8")
+    assert [len(Mit67(tmp_path).labels(part)) for part in PARTS] == [2, 2, 0]
+
+
 def test_an_outer_folder(tmp_path: Path) -> None:
     classes(tmp_path / "data" / "PlantVillage", PEPPERS, 2)
     for source in (PlantFolder, Mit67):
@@ -350,6 +452,62 @@ def test_copies_of_train_images_are_left_out_of_the_test_images(tmp_path: Path, 
     assert said.count("left out") == 1 and "in another pool" in said
     contents = [{file.read_bytes() for file in source._files[part]} for part in PARTS]
     assert all(not a & b for a, b in itertools.combinations(contents, 2))
+
+
+def leaf(seed: int, size: tuple[int, int] = (120, 90)) -> Image.Image:
+    """A picture with large and small shapes."""
+    rng = np.random.default_rng(seed)
+    picture = Image.fromarray(rng.integers(0, 256, (6, 8, 3), dtype=np.uint8)).resize(size, 3)
+    grain = rng.integers(-20, 20, (size[1], size[0], 3))
+    return Image.fromarray((np.asarray(picture) + grain).clip(0, 255).astype(np.uint8))
+
+
+def retagged(file: Path, place: Path) -> None:
+    """The same JPEG data with another EXIF tag."""
+    exif = Image.Exif()
+    exif[0x010E] = "another"
+    tag = exif.tobytes()
+    data = file.read_bytes()
+    place.write_bytes(data[:2] + b"\xff\xe1" + (len(tag) + 2).to_bytes(2, "big") + tag + data[2:])
+
+
+@pytest.mark.parametrize(
+    ("how", "same"),
+    [
+        (retagged, True),
+        (lambda file, place: Image.open(file).save(place, "PNG"), True),
+        (lambda file, place: Image.open(file).save(place, "TIFF", compression="tiff_lzw"), True),
+        (lambda file, place: Image.open(file).resize((60, 45)).save(place, "PNG"), False),
+        (lambda file, place: Image.open(file).resize((300, 200)).save(place, "JPEG"), False),
+        (lambda file, place: Image.open(file).save(place, "JPEG", quality=20), False),
+        (lambda file, place: ImageOps.mirror(Image.open(file)).save(place, "PNG"), False),
+        (lambda file, place: Image.open(file).rotate(90, expand=True).save(place, "WEBP"), False),
+    ],
+)
+def test_copies_in_other_files(tmp_path: Path, capsys, how, same: bool) -> None:
+    for part, n, seed in (("train", 4, 0), ("valid", 8, 100)):
+        for k, name in enumerate(PEPPERS):
+            (tmp_path / part / name).mkdir(parents=True)
+            for i in range(n):
+                leaf(seed + 10 * k + i).save(tmp_path / part / name / f"{i}.jpg")
+    before = PlantFolder(tmp_path, image_size=32)
+    assert not before.alike
+    copy = tmp_path / "valid" / PEPPERS[1] / "copy.jpg"
+    how(tmp_path / "train" / PEPPERS[0] / "2.jpg", copy)
+    for _ in range(2):  # the second time from the cache
+        source = PlantFolder(tmp_path, image_size=32)
+        held_out = [*source._files["a"], *source._files["b"]]
+        assert (copy in held_out) != same
+        assert source.alike == ({} if same else {copy: tmp_path / "train" / PEPPERS[0] / "2.jpg"})
+    said = capsys.readouterr().err
+    assert ("is left out" if same else "mirrored copy of an image in another pool and is kept") in said
+
+
+def test_different_real_images_do_not_look_alike(shared: Path, capsys) -> None:
+    plants = shared / "data" / "plants" / "plantvillage38_x5"
+    for source in (PlantFolder(plants), Mit67(shared / "data" / "scenes" / "mit_indoor_10x2")):
+        assert not source.alike
+    assert capsys.readouterr().err == ""
 
 
 def test_a_network_does_not_depend_on_held_out_files(tmp_path: Path, monkeypatch) -> None:

@@ -6,6 +6,7 @@ import gzip
 import itertools
 import json
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -130,6 +131,104 @@ def test_damaged_files(tmp_path: Path, text: str, words: str) -> None:
         load_table("car", tmp_path)
 
 
+def car(rows: int = 60) -> list[str]:
+    """Rows of four values, the class last."""
+    kinds = itertools.cycle(["l,2,red,acc", "m,4,blue,unacc", "h,2,blue,unacc"])
+    return list(itertools.islice(kinds, rows))
+
+
+HEADER = "size,doors,colour,class\n"
+PLAIN = HEADER + "\n".join(car()) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("car.data", PLAIN.removeprefix(HEADER).encode()),
+        ("CAR.CSV", PLAIN.removeprefix(HEADER).encode()),
+        ("car.data", PLAIN.removeprefix(HEADER).replace(",", "  ").encode()),
+        ("car.csv", PLAIN.replace(",", ";").encode()),
+        ("car.csv", PLAIN.replace(",", "\t").replace("\n", "\r\n").encode()),
+        ("car.csv", PLAIN.replace("\n", "\r").encode("utf-8-sig")),
+        ("car.csv", PLAIN.encode("utf-16")),
+        ("car.csv", PLAIN.encode("utf-16-le")),
+        ("car.csv", PLAIN.replace("\n", ",\n").encode()),
+        ("car.csv", PLAIN.replace("red", '"red"').replace("acc\n", "acc,\n").encode()),
+        ("car.csv", "".join(",".join(r.split(",")[::-1]) + "\n" for r in PLAIN.split()).encode()),
+    ],
+)
+def test_tables_as_programs_write_them(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    table = load_table("car", tmp_path)
+    values = {tuple(sorted(row)) for row in table.values}
+    assert len(table.values) == 60 and table.classes == ("acc", "unacc", "unacc") * 20
+    assert values == {("2", "l", "red"), ("4", "blue", "m"), ("2", "blue", "h")}
+
+
+def test_arff_with_the_class_first_and_columns_of_words(tmp_path: Path) -> None:
+    text = "@relation car\n@attribute kind {unacc,acc}\n@attribute note string\n@attribute doors numeric\n"
+    (tmp_path / "car.arff").write_text(text + "@data\n" + "acc;'a b';2\nunacc;c;4\n" * 9, encoding="utf-8")
+    table = load_table("car", tmp_path)
+    assert table.attributes == ("note", "doors") and table.numeric == (False, True)
+    assert table.classes[:2] == ("acc", "unacc") and table.values[0] == ("a b", "2")
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        ("Unnamed: 0", [7 * k % 60 for k in range(60)]),
+        ("", range(60)),
+        ("Sample code number", [1000 * k % 977 for k in range(60)]),
+        ("x", [7 * k % 60 + 1000 for k in range(60)]),
+        ("x", [k * k for k in range(60)]),
+        ("x", [-3 * k for k in range(60)]),
+        ("x", [k / 60 for k in range(60)]),
+    ],
+)
+def test_a_column_that_numbers_rows_is_left_out(tmp_path: Path, name: str, numbers, capsys) -> None:
+    rows = "".join(f"{number},{row}\n" for number, row in zip(numbers, car(), strict=True))
+    (tmp_path / "car.csv").write_text(f"{name},{HEADER}{rows}?,l,2,red,acc\n", encoding="utf-8")
+    assert load_table("car", tmp_path).attributes == ("size", "doors", "colour")
+    assert f"left out, because they number the rows: '{name}'" in capsys.readouterr().err
+
+
+def test_r_names_no_column_for_the_names_of_rows(tmp_path: Path) -> None:
+    rows = "".join(f'"{k}",{row}\n' for k, row in enumerate(car()))
+    (tmp_path / "car.csv").write_text(HEADER + rows, encoding="utf-8")
+    assert load_table("car", tmp_path).attributes == ("size", "doors", "colour")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("car.csv", PLAIN + "l,2," + "9" * 200_000 + ",acc", "line 62: the row cannot be read .field larger"),
+        ("car.csv", PLAIN + "l,2," + "9" * 20_000 + ",acc", "line 62: a value must have at most 10,000"),
+        ("car.csv", PLAIN + '"l,2,red,acc\n', r'line 62: .* got 1\. A quotation mark \("\) is not closed'),
+        ("car.csv", "PK\x03\x04", "it is a zip archive or a spreadsheet. Save the table as CSV"),
+        ("car.csv", "", r"car\.csv is empty \(0 bytes\)"),
+        ("car.arff", ARFF + "'ford t'," + " " * 300_000 + "x" + " " * 300_000 + ",red", "got 3"),
+        ("car.arff", ARFF + "'" + "\\'" * 300_000, "got 0. A quotation mark"),
+        ("car.arff", "@attribute '" + "a'" * 300_000 + " " * 300_000, "must be an ARFF file"),
+        ("in/car.data", PLAIN, r"lacks the set 'car'.* It is in .*in; name that folder"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, name: str, content: str, words: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=words):
+        load_table("car", tmp_path)
+
+
+@pytest.mark.parametrize(("how", "words"), [("pipe", "it is a pipe"), ("link", "which does not exist")])
+def test_a_table_must_be_a_regular_file(tmp_path: Path, how: str, words: str) -> None:
+    if how == "pipe":
+        os.mkfifo(tmp_path / "car.arff")
+    else:
+        (tmp_path / "car.arff").symlink_to("nowhere")
+    with pytest.raises(UserError, match=words):
+        load_table("car", tmp_path)
+
+
 def openml(
     home: Path, version: int = 1, url: str = "https://www.openml.org/data/v1/download/9/c.arff"
 ) -> None:
@@ -168,7 +267,7 @@ def test_the_cache_of_fetch_openml(folder: Path) -> None:
     with pytest.raises(UserError, match=r"c\.arff\.gz cannot be read \(Compressed file ended"):
         load_table("car", openml=home)
     file.unlink()
-    with pytest.raises(UserError, match=r"c\.arff\.gz cannot be read \(No such file"):
+    with pytest.raises(UserError, match=r"c\.arff\.gz does not exist"):
         load_table("car", openml=home)
     (root / "api" / "v1" / "json" / "data" / "features" / "41.gz").write_bytes(gzip.compress(b"{}"))
     file.write_bytes(gzip.compress(ARFF.encode()))

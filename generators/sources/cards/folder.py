@@ -1,13 +1,16 @@
 """The image source ``decks``: decks of cards from a user's folder.
 
 The folder has one subfolder per deck with one picture ``<rank><suit>.png`` of each card (ranks a, 2..10, j,
-q, k; suits c, d, h, s), e.g. ``byron/10h.png``. The option ``standard`` names the standard deck. By default
-it is the deck named "standard", or else the first deck by name.
+q, k; suits c, d, h, s), e.g. ``byron/10h.png``. Other common names (``10H.jpg``, ``TH``, ``h10``,
+``ten_of_hearts``) are read, too. The option ``standard`` names the standard deck. By default it is the deck
+named "standard", or else the first deck by name.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from functools import cached_property
 from pathlib import Path
 
@@ -17,14 +20,34 @@ from PIL import Image
 
 from nsl_bench import registry
 from nsl_bench.errors import UserError, did_you_mean, unknown
-from nsl_bench.pictures import in_bytes, upright
+from nsl_bench.pictures import in_bytes, opened, upright
 from nsl_bench.shift import STANDARD
 from nsl_bench.types import ConceptSpace
 
-from .names import ADVERSARIAL, CARDS
+from ..class_folders import ENDINGS, hidden, subfolders
+from .names import ADVERSARIAL, CARDS, RANKS, SUITS
 from .pool import CardPool
 
-__all__ = ["DeckFolder"]
+__all__ = ["DeckFolder", "card_of"]
+
+_ENDINGS = frozenset(ENDINGS.split(", "))
+
+_SUITS = {
+    spelling: suit
+    for suit, words in zip(SUITS, ("club", "diamond", "heart", "spade"), strict=True)
+    for spelling in (suit, words, f"{words}s")
+}
+_RANKS = {
+    **{rank: rank for rank in RANKS},
+    **{f"0{n}": str(n) for n in range(2, 10)},
+    **{"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8"},
+    **{"nine": "9", "ten": "10"},
+    **{"1": "a", "01": "a", "ace": "a", "t": "10", "jack": "j", "11": "j", "queen": "q", "12": "q"},
+    **{"king": "k", "13": "k"},
+}
+"""Spellings of suits and ranks, in small letters."""
+
+_FILLERS = ("of", "card", "cards")
 
 
 class DeckFolder(CardPool):
@@ -62,7 +85,8 @@ class DeckFolder(CardPool):
                 of range.
         """
         self.path = Path(path)
-        decks = _find_decks(self.path)
+        self._cards = _find_decks(self.path)
+        decks = list(self._cards)
         if standard is not None and standard not in decks:
             raise unknown(f"deck in {self.path}", standard, decks)
         first = standard or (STANDARD if STANDARD in decks else decks[0])
@@ -83,7 +107,7 @@ class DeckFolder(CardPool):
     def face(
         self, deck: str, card: str, width: int, height: int
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-        picture = _read(self.path / deck / f"{card}.png")
+        picture = _read(self._cards[deck][card])
         scale = min(width / picture.width, height / picture.height)
         size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
         pixels = np.asarray(picture.resize(size, Image.Resampling.LANCZOS))
@@ -99,7 +123,7 @@ class DeckFolder(CardPool):
         digest = hashlib.sha256()
         for deck in decks:
             for card in CARDS:
-                picture = _read(self.path / deck / f"{card}.png")
+                picture = _read(self._cards[deck][card])
                 digest.update(f"{deck}/{card}:{picture.width}x{picture.height}".encode())
                 digest.update(picture.tobytes())
         return digest.hexdigest()
@@ -121,16 +145,17 @@ class DeckFolder(CardPool):
         assert self._files_hash
 
 
-def _find_decks(path: Path) -> list[str]:
-    """The names of a folder's decks, each checked to be complete."""
+def _find_decks(path: Path) -> dict[str, dict[str, Path]]:
+    """The cards of each of a folder's decks, by the deck's name."""
     if not path.is_dir():
         what = "is a file" if path.exists() else "does not exist"
         raise UserError(f"The folder of decks {path} {what}; give a folder with one subfolder per deck.")
-    decks = sorted(p.name for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
+    decks = [folder.name for folder in subfolders(path)]
     if not decks:
+        alone = any(card_of(file.stem) for file in path.iterdir())
         raise UserError(
-            f"The folder of decks {path} has no subfolders; give one per deck, each with 52 PNG images "
-            "named <rank><suit>.png, such as 10h.png."
+            f"The folder of decks {path} has no subfolders; give one per deck, each with 52 images named "
+            f"<rank><suit>.png, such as 10h.png.{f' It is a deck; give {path.parent}.' if alone else ''}"
         )
     for deck in decks:
         if deck.startswith(ADVERSARIAL):
@@ -143,29 +168,64 @@ def _find_decks(path: Path) -> list[str]:
                 f"The deck {path / deck} has an invalid name. It must not be the name of a shift, start "
                 "or end with a space, or contain '+', ',', '=' or ':'. Rename the folder."
             )
-        _check_complete(path / deck)
-    return decks
+    return {deck: _cards_of(path / deck) for deck in decks}
 
 
-def _check_complete(deck: Path) -> None:
-    files = sorted(p.name for p in deck.iterdir() if p.is_file() and not p.name.startswith("."))
-    missing = [card for card in CARDS if f"{card}.png" not in files]
-    if not missing:
-        return
-    strangers = [name for name in files if name.removesuffix(".png") not in CARDS]
+def card_of(name: str) -> str | None:
+    """The card that a file's name without its ending stands for, e.g. ``"Ace of Spades"``; or None."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+    words = [word for word in re.findall("[a-z]+|[0-9]+", spaced) if word not in _FILLERS]
+    joined = "".join(words)
+    for suits, ranks in ((words[:1], words[1:]), (words[-1:], words[:-1])):
+        if suits and suits[0] in _SUITS and "".join(ranks) in _RANKS:
+            return _RANKS["".join(ranks)] + _SUITS[suits[0]]
+    for suit in (joined[-1:], joined[:1]):  # in one word, the rank mostly comes first: jc, 10h
+        rank = joined[:-1] if suit == joined[-1:] else joined[1:]
+        if suit in SUITS and rank in _RANKS:
+            return _RANKS[rank] + suit
+    return None
+
+
+def _cards_of(deck: Path) -> dict[str, Path]:
+    """The file of each card of a deck, which is complete.
+
+    Raises:
+        UserError: a card is missing, or has two files.
+    """
+    found = sorted(p for p in deck.iterdir() if not hidden(p.name) and not p.is_dir())
+    cards = {p.stem: p for p in found if p.suffix == ".png" and p.stem in CARDS}
+    strangers = []
+    for file in found:
+        card = card_of(file.stem) if file.suffix.lower() in _ENDINGS else None
+        if card is None:
+            strangers.append(file.name)
+        elif cards.setdefault(card, file) != file and cards[card].name != f"{card}.png":
+            raise UserError(
+                f"The files {cards[card]} and {file.name} are the same card, {card}; remove one of them."
+            )
+    missing = [card for card in CARDS if card not in cards]
+    if missing:
+        raise _incomplete(deck, missing, strangers)
+    return cards
+
+
+def _incomplete(deck: Path, missing: list[str], strangers: list[str]) -> UserError:
+    """The error for a deck that lacks cards."""
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     hint = f" '{strangers[0]}' is not a card name." if strangers else ""
     if strangers and len(missing) < len(CARDS):
-        hint += did_you_mean(strangers[0].removesuffix(".png").lower(), missing)
-    raise UserError(f"The deck {deck} lacks {missing[0]}.png{more}; all 52 cards are needed.{hint}")
+        hint += did_you_mean(Path(strangers[0]).stem.lower(), missing)
+    inner = [p for p in subfolders(deck) if any(card_of(file.stem) for file in p.iterdir())]
+    if inner and len(missing) == len(CARDS):
+        hint = f" The folder {inner[0]} has cards; move them up into {deck}, or give the folder {deck}."
+    elif strangers and len(missing) == len(CARDS):
+        hint += " Name the images <rank><suit>.png, such as 10h.png or as.png."
+    return UserError(f"The deck {deck} lacks {missing[0]}.png{more}; all 52 cards are needed.{hint}")
 
 
 def _read(file: Path) -> Image.Image:
     """A picture as RGBA, whatever its mode."""
-    try:
-        with Image.open(file) as picture:
-            return in_bytes(upright(picture)).convert("RGBA")
-    except FileNotFoundError:
-        raise UserError(f"The card image {file} no longer exists.") from None
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise UserError(f"The card image {file} is not a complete PNG file ({error}).") from error
+    if not os.path.lexists(file):
+        raise UserError(f"The card image {file} no longer exists.")
+    with opened(file, "The card image") as picture:
+        return in_bytes(upright(picture)).convert("RGBA")

@@ -15,7 +15,8 @@ from pathlib import Path
 from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.types import ConceptSpace, PoolPart
 
-from ..image_folder import FolderPool, Grey, Layout, by_folders
+from ..class_folders import Layout, by_folders
+from ..image_folder import FolderPool, Grey
 from .names import (
     BACKGROUND,
     CROP_SPACE,

@@ -12,14 +12,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nsl_bench.errors import UserError, did_you_mean, unknown
+from nsl_bench.files import read
 from nsl_bench.types import ConceptSpace, PoolPart
 
-from ..image_folder import FolderPool, Grey, Layout, by_folders, classes_in, divide
+from ..class_folders import Layout, by_folders, class_roots, classes_in, divide, subfolders
+from ..image_folder import FolderPool, Grey
 from .names import SCENE_SPACE, SCENES, SUPER_CLASS_OF
 
 __all__ = ["Mit67"]
 
 _LISTS = ("TrainImages.txt", "TestImages.txt")
+_MOST_BYTES = 1 << 26
 _WHAT = "one subfolder a scene, such as airport_inside"
 
 
@@ -58,8 +61,8 @@ class Mit67(FolderPool):
         super().__init__(path, concept_space, image_size, grey, seed)
 
     def files(self) -> Mapping[PoolPart, Mapping[str, Sequence[Path]]]:
-        root = self.path / "Images" if (self.path / "Images").is_dir() else self.path
-        lists = [next((p for p in (root / name, root.parent / name) if p.is_file()), None) for name in _LISTS]
+        root = self._root()
+        lists = [_named(name, (root, root.parent, self.path)) for name in _LISTS]
         if all(found is None for found in lists):
             return by_folders(root, _LAYOUT, self.wanted, self.seed)
         for found, name in zip(lists, _LISTS, strict=True):
@@ -70,6 +73,16 @@ class Mit67(FolderPool):
         _check_disjoint(network, rest, lists)
         a, b = divide(rest, (70,), self.seed, 1)
         return {"network": network, "a": a, "b": b}
+
+    def _root(self) -> Path:
+        """The folder of scenes: the user's, ``Images`` in it, or one deeper in it if lists are beside it."""
+        if not self.path.is_dir():
+            return self.path
+        inside = next((p for p in subfolders(self.path) if p.name.lower() == "images"), None)
+        if inside is None and all(_named(name, (self.path,)) for name in _LISTS):
+            roots = class_roots(self.path, _LAYOUT)
+            inside = roots[0] if len(roots) == 1 else None
+        return inside or self.path
 
     def instead(self, found: Sequence[str]) -> str:
         if len({SUPER_CLASS_OF[scene] for scene in found}) < 2:
@@ -82,7 +95,26 @@ def _stranger(folder: Path) -> UserError:
     return UserError(f"The folder {folder} is not a scene of MIT Indoor 67: {problem}")
 
 
-_LAYOUT = Layout(_WHAT, lambda name: name if name in SCENES else None, _stranger)
+_SCENE_OF = {scene.replace("_", ""): scene for scene in SCENES}
+
+
+def _scene_of(folder: str) -> str | None:
+    """The scene that a folder's name stands for, e.g. ``"Children Room"``; None if unknown."""
+    return _SCENE_OF.get(folder.lower().translate(str.maketrans("", "", " _-")))
+
+
+_LAYOUT = Layout(_WHAT, _scene_of, _stranger)
+
+
+def _named(name: str, places: Sequence[Path]) -> Path | None:
+    """The file of this name, in any case, in the first of some folders that has it."""
+    for place in places:
+        if (place / name).is_file():
+            return place / name
+        found = [p for p in place.iterdir() if p.name.lower() == name.lower() and p.is_file()]
+        if found:
+            return min(found)
+    return None
 
 
 def _listed(
@@ -90,29 +122,30 @@ def _listed(
 ) -> dict[str, list[Path]]:
     """The files that a list names, by scene; those of the wanted scenes only."""
     known = {
-        f"{scene}/{file.relative_to(root / scene).as_posix()}": file
-        for scene, files in scenes.items()
-        for file in files
+        "/".join((scene, *file.relative_to(root).parts[1:])): file
+        for scene, images in scenes.items()
+        for file in images
     }
     listed: dict[str, list[Path]] = {}
     lines_of: dict[Path, int] = {}
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read(path, _MOST_BYTES, "The list").decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
         raise UserError(f"The list {path} cannot be read: {error}.") from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        where, (scene, _, name) = f"{path}, line {number}", line.strip().partition("/")
-        if scene not in SCENES or not name:
-            hint = did_you_mean(scene, SCENES) if name else ""
+        where, (folder, _, name) = f"{path}, line {number}", line.strip().partition("/")
+        scene = _scene_of(folder)
+        if scene is None or not name:
+            hint = did_you_mean(folder, SCENES) if name else ""
             raise UserError(
                 f"{where}: the line must be SCENE/FILE, such as kitchen/int474.jpg; got "
                 f"'{line.strip()}'.{hint}"
             )
         if wanted is not None and scene not in wanted:
             continue
-        file = known.get(line.strip())
+        file = known.get(f"{scene}/{name}")
         if file is None:
             raise UserError(f"{where}: the image {root / scene / name} does not exist.")
         if lines_of.setdefault(file, number) != number:

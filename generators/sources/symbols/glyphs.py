@@ -20,7 +20,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.types import PoolPart
 
 from ...keyed_random import Dice, permutation
-from ..digits import Digits, Mnist, idx_file, read_idx, scale_up, sklearn_digits
+from ..digits import Digits, Mnist, idx_file, read_glyphs, scale_up, sklearn_digits
 from .letters import SIDE, draw_letter
 from .names import COLOURS, LETTERS, SUITS, colour_of, rank_of
 
@@ -275,12 +275,7 @@ class EmnistLetters(_Real):
         image_file, label_file = files
         if image_file is None or label_file is None:
             raise UserError(f"The EMNIST folder {self._folder} has changed: a file is missing.")
-        images, classes = read_idx(image_file, 3), read_idx(label_file, 1)
-        if images.shape[1:] != (SIDE, SIDE) or len(images) != len(classes):
-            raise UserError(
-                f"{image_file} must have one image of {SIDE} x {SIDE} pixels for each label of "
-                f"{label_file.name}; got {images.shape} and {len(classes)} labels."
-            )
+        images, classes = read_glyphs(image_file, label_file)
         return images.swapaxes(1, 2), classes  # EMNIST's images lie on their side
 
     def _rows(self, classes: npt.NDArray[np.uint8], concept: str, which: str) -> npt.NDArray[np.int64]:
