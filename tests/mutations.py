@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).parents[1]
@@ -294,9 +295,14 @@ def resign(folder: Path) -> None:
         pass
 
 
-def prepare(top: str) -> dict[str, Any]:
-    """Make the materials, and give what the program says to each as it is."""
-    materials(Path(top))
+def prepare(top: str, shared: str) -> dict[str, Any]:
+    """Make the materials, or copy those of another process, and give what the program says to each."""
+    with FileLock(f"{shared}.lock"):
+        if not Path(shared, "made").is_file():
+            Path(shared).mkdir()
+            materials(Path(shared))
+            Path(shared, "made").touch()
+    shutil.copytree(shared, top, dirs_exist_ok=True)
     found = {}
     for kind, commands in COMMANDS.items():
         folder = shutil.copytree(Path(top, kind), Path(top, "plain", kind))

@@ -43,8 +43,8 @@ def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def warm(top: Path) -> Iterator[Calls]:
-    warm = Calls(top, "mutations:prepare", str(top))
+def warm(top: Path, together: Path) -> Iterator[Calls]:
+    warm = Calls(top, "mutations:prepare", str(top), str(together / "materials"))
     assert all(found["code"] == 0 for found in warm.prepared.values()), warm.prepared
     yield warm
     warm.close()

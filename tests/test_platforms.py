@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def told(together: Path) -> dict[str, Any]:
     """What a process says that lacks it (`tests/elsewhere.py`)."""
-    folder = tmp_path_factory.mktemp("elsewhere")
-    script = Path(__file__).with_name("elsewhere.py")
-    done = subprocess.run(
-        [sys.executable, "-P", script],
-        cwd=folder,
-        env=os.environ,
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    folder = together / "elsewhere"
+    with FileLock(together / "elsewhere.lock"):
+        if not (folder / "told.json").is_file():
+            folder.mkdir(exist_ok=True)
+            script = Path(__file__).with_name("elsewhere.py")
+            words = [sys.executable, "-P", str(script)]
+            done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=900)
+            assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads((folder / "told.json").read_text(encoding="utf-8"))
     return found
 

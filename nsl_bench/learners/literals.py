@@ -169,10 +169,11 @@ def _ground_atoms(benchmark: Benchmark) -> tuple[list[Any], list[str]]:
         elif signature in wanted:
             symbols[signature].append(atom.symbol)
     found = {symbol for group in symbols.values() if len(group) <= _MOST_OF_PREDICATE for symbol in group}
-    brave: set[Any] = set()
     with control.solve(yield_=True) as models:
-        for model in models:
-            brave = set(model.symbols(atoms=True))
+        for _ in models:
+            pass
+        last = models.last()
+        brave = set() if last is None else set(last.symbols(atoms=True))
     return fixed, [str(symbol) for symbol in sorted(found & brave)]
 
 
