@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 from nsl_bench.errors import UserError
@@ -25,6 +25,9 @@ __all__ = ["Claims", "Turns"]
 _FILE = ".runs.lock"
 _DIGITS = 15
 """Hexadecimal digits of a key that give the place of its byte; a file has 2 ** 63 places."""
+
+_LOCKS = find_spec("fcntl") is not None
+"""Whether the system has such locks."""
 
 _HELD = {errno.EACCES, errno.EAGAIN}
 """Errors that say that another process holds a lock."""
@@ -88,7 +91,7 @@ class Claims:
     def _free(self, key: str) -> None:
         self._mine.discard(key)
         self._file.keys.discard(key)
-        if sys.platform != "win32":
+        if _LOCKS:
             import fcntl
 
             with contextlib.suppress(OSError):
@@ -110,7 +113,7 @@ class Claims:
 
     def _lock(self, key: str) -> bool:
         """Lock a run's byte; True on systems and file systems that have no such locks."""
-        if sys.platform == "win32":
+        if not _LOCKS:
             return True
         import fcntl
 
