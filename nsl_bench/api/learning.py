@@ -30,6 +30,7 @@ def learn(
     time_limit: float | None = None,
     memory_limit: int | None = None,
     verify: bool = False,
+    explain: bool = False,
     rule_learner: str = "exact",
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
@@ -47,6 +48,8 @@ def learn(
             returned, with a lower bound.
         memory_limit: memory limit in megabytes.
         verify: whether to check the score by the definition, and optimality too if the space is small.
+        explain: whether to say in `Solution.why` why examples are uncovered, too. It always says why nothing
+            was found.
         rule_learner: ``"exact"``, ``"fastlas"`` or ``"ilasp"``.
         progress: called when a step begins, and whenever a better hypothesis or bound is found, with the
             best hypothesis so far, its score, the bound and the gap.
@@ -69,6 +72,7 @@ def learn(
         time_limit=time_limit,
         memory_limit=None if memory_limit is None else memory_limit * _MEBIBYTE,
         verify=verify,
+        explain=explain,
         progress=progress,
         warned=notes.append,
     ).solution

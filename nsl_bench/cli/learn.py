@@ -118,7 +118,7 @@ def command(
         if options["verify"]:
             click.echo(f"% {_verification(learned.answer)}")
         if learned.explanation is not None:
-            click.echo(f"\n{learned.explanation}")
+            click.echo("\n".join(["", learned.explanation, *learned.answer["why"]]))
     return 2 if learned.answer["status"] == "unsatisfiable" or learned.ended else 0
 
 
@@ -174,6 +174,8 @@ def _as_json(learned: Learned) -> dict[str, Any]:
         "unverified": found["unverified"],
         "uncovered": dict(found["uncovered"]),
         "message": found["message"],
+        "conflict": list(found["conflict"]),
+        "why": list(found["why"]),
         "statistics": dict(found["statistics"]),
     }
     if learned.explanation is not None:
@@ -202,5 +204,6 @@ def _print(learned: Learned) -> None:
         by = f"tier {found.tier}" if found.tier else found.solver
         read = f"{_DIALECTS[learned.dialect]} dialect" if learned.dialect else "unread"
         click.echo(f"{found.summary}; {learned.seconds:.2f} s, {by}, {read}")
-    if found.message:
-        click.echo(found.message, err=True)
+    for sentence in (found.message, *(found.why if found.score is None else ())):
+        if sentence:
+            click.echo(sentence, err=True)

@@ -28,8 +28,9 @@ _GRACE = 0.9
 """Seconds that a solver may take beyond its time limit, e.g. to score what it found."""
 
 _EXPLAINING_SECONDS = 60.0
+_DIAGNOSIS_SECONDS = 10.0
 _LEAST_EXPLAINING_SECONDS = 0.3
-"""What explaining the rules may take if the time limit is used up."""
+"""What explaining the rules, or why there are none, may take if the time limit is used up."""
 _RULES_AT_ONCE = 1_000
 _MORE_MEMORY = 1.25
 """A solver that keeps an eye on its memory has stopped before it takes so many times its limit."""
@@ -277,6 +278,9 @@ def _solve(work: _Work) -> dict[str, Any]:
         clock.stage(f"Verifying the answer to {work.name}")
         solution = _verified(task, solution, Budget.of(clock.left, work.memory_limit))
         _tell("verified", solution)
+    if work.rule_learner == "exact" and (solution.score is None or (work.explain and solution.uncovered)):
+        solution = _diagnosed(task, solution, clock, work)
+        _tell("explained", solution)
     if not work.explain or solution.score is None:
         return {"rules": [], "explanation": None}
     seconds = _EXPLAINING_SECONDS if clock.left is None else max(clock.left, _LEAST_EXPLAINING_SECONDS)
@@ -327,6 +331,19 @@ def _verified(task: LasTask, solution: Solution, budget: Budget) -> Solution:
 
     with heeding_interrupts(budget):
         return checked(task, solution, budget, thorough=True)
+
+
+def _diagnosed(task: LasTask, solution: Solution, clock: _Clock, work: _Work) -> Solution:
+    """The answer, with why nothing was found or examples are uncovered, in what is left of the time."""
+    from nsl_bench.budget import Budget, heeding_interrupts
+    from nsl_bench.las.diagnosis import diagnosed
+
+    left = _DIAGNOSIS_SECONDS if clock.left is None else min(_DIAGNOSIS_SECONDS, clock.left)
+    seconds = max(left, _LEAST_EXPLAINING_SECONDS)
+    stage(f"Looking for reasons in {work.name}", seconds, _GRACE)
+    budget = Budget.of(seconds, work.memory_limit)
+    with heeding_interrupts(budget):
+        return diagnosed(task, solution, budget)
 
 
 def _explained(task: LasTask, solution: Solution, budget: Budget) -> dict[str, Any]:

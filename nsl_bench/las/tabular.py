@@ -218,14 +218,16 @@ class _TabularSearch:
         covered = self._covered(best)
         missed = [example for example, ok in zip(task.examples, covered, strict=True) if not ok]
         if any(example.penalty is None for example in missed):
+            core = self._core(best.branch) if best.proven else ()
             return Solution(
                 status="unsatisfiable" if best.proven else "feasible",
                 score=None,
                 bound=0,
                 tier=tier,
                 statistics=dict(self._statistics),
-                message=self._core(best.branch) if best.proven else "",
+                message=_together(core),
                 tiers=(tier,),
+                conflict=core,
             )
         picked = [Rule(self._given[i].cost, given=self._given[i].rule) for i in best.branch.chosen]
         picked += [self._rules[i].rule for i in best.rules]
@@ -242,19 +244,13 @@ class _TabularSearch:
             tiers=(tier,),
         )
 
-    def _core(self, branch: _Branch) -> str:
-        """Which examples cannot be covered together."""
+    def _core(self, branch: _Branch) -> tuple[str, ...]:
+        """Ids of examples that cannot be covered together."""
         from nsl_bench.las.set_cover.unsatisfiable_core import unsatisfiable_core
 
         hard = [target for target in branch.targets if target.penalty is None]
         core = unsatisfiable_core(hard, self._rules, self._cells, self._budget)
-        if core is None:
-            return ""
-        names = [f"'{self._task.examples[target.examples[0]].id}'" for target in core]
-        if len(names) == 1:
-            return f"no hypothesis covers example {names[0]}, which must be covered."
-        listed = ", ".join(names[:-1]) + f" and {names[-1]}"
-        return f"no hypothesis covers the examples {listed} together, which must all be covered."
+        return tuple(self._task.examples[target.examples[0]].id for target in core or ())
 
     def _covered(self, best: _Best) -> list[bool]:
         """Which examples the chosen rules cover, read off the tables."""
@@ -269,3 +265,14 @@ class _TabularSearch:
             for example in target.examples:
                 covered[example] = holds
         return covered
+
+
+def _together(core: Sequence[str]) -> str:
+    """What to say of examples that no hypothesis covers together."""
+    if not core:
+        return ""
+    names = [f"'{name}'" for name in core]
+    if len(names) == 1:
+        return f"no hypothesis covers example {names[0]}, which must be covered."
+    listed = ", ".join(names[:-1]) + f" and {names[-1]}"
+    return f"no hypothesis covers the examples {listed} together, which must all be covered."

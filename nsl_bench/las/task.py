@@ -148,6 +148,8 @@ class Solution:
         uncovered: ids of uncovered examples with their penalties.
         statistics: seconds and counts of each phase, by name.
         message: a sentence for the user, e.g. which examples contradict each other.
+        conflict: ids of hard examples that no hypothesis covers together, if the task is unsatisfiable.
+        why: sentences on why nothing was found, or why examples are uncovered (`nsl_bench.las.diagnosis`).
         solver: ``"exact"``, or the name of another program.
         tiers: the tiers that were tried, in order.
         verified: what was checked by the definition, independently of the search: ``"score"``, or
@@ -169,6 +171,8 @@ class Solution:
     tiers: tuple[Tier, ...] = ()
     verified: Literal["score", "optimality"] | None = None
     unverified: str = ""
+    conflict: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
 
     @property
     def gap(self) -> int | None:
@@ -193,8 +197,7 @@ class Solution:
             shown = [f"{name} ({penalty})" for name, penalty in self.uncovered[:_SHOWN]]
             more = ", ..." if len(self.uncovered) > _SHOWN else ""
             lines.append(f"% uncovered, with penalties: {', '.join(shown)}{more}")
-        if self.message:
-            lines.append(f"% {self.message}")
+        lines += [f"% {sentence}" for sentence in (self.message, *self.why) if sentence]
         return "\n".join(lines)
 
 

@@ -23,7 +23,7 @@ from nsl_bench.las.language_bias import LanguageBias, ModeAtom
 from nsl_bench.las.semantics.coverage import Content, content
 from nsl_bench.las.task import LasTask
 
-__all__ = ["alike"]
+__all__ = ["alike", "look_alike"]
 
 _CHUNK = 20_000
 """Context statements that are grounded together, which bounds the memory."""
@@ -57,6 +57,27 @@ def alike(task: LasTask, budget: Budget) -> dict[Content, Content]:
         if stands is not each:
             found[each] = stands
     return found
+
+
+def look_alike(task: LasTask, first: Context, second: Context, budget: Budget) -> bool:
+    """Whether no hypothesis of a task tells two contexts apart; False if that is not known.
+
+    Args:
+        task: the task.
+        first: a context.
+        second: another one.
+        budget: when to stop.
+    """
+    if first == second:
+        return True
+    split = _Split.of(task, [first, second])
+    if split is None:
+        return False
+    try:
+        keys = dict(split.keys([first, second], budget))
+    except (Expired, MemoryError, RuntimeError, _NotFixed):
+        return False
+    return keys[first] == keys[second]
 
 
 class _NotFixed(Exception):

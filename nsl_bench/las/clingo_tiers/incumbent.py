@@ -130,13 +130,14 @@ class Incumbent:
             statistics: of the search.
         """
         contents = {demand.content for demand in core}
-        named: dict[Content, Content] = {}  # of examples that are alike, those of one content are enough
+        # of positive examples that are alike, those of one content are enough, and of negative ones
+        named: dict[tuple[Content, bool], Content] = {}
         names = [
             e.id
             for e in self._task.examples
             if e.penalty is None
             and (key := self._problem.content(e)) in contents
-            and named.setdefault(key, content(e)) == content(e)
+            and named.setdefault((key, e.positive), content(e)) == content(e)
         ]
         shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
         return Solution(
@@ -148,6 +149,7 @@ class Incumbent:
             message=f"No hypothesis{self._bounded} covers these examples together, and each must be covered: "
             f"{shown}.",
             tiers=tuple(self._tiers),
+            conflict=tuple(names),
         )
 
     def answer(self, statistics: Mapping[str, float], message: str = "") -> Solution:

@@ -1,0 +1,174 @@
+"""Why nothing is found, said in words that are right: `nsl_bench.las.diagnosis` and what shows it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import nsl_bench
+from nsl_bench.budget import Budget
+from nsl_bench.cli.learn import command as learn
+from nsl_bench.las import LasTask, Solution, solve
+from nsl_bench.las.diagnosis import diagnosed
+from nsl_bench.las.semantics.coverage import covered, score
+
+COSTS = '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").\n'
+OK_IN_RED_ONLY = "#pos(e1, {ok}, {}, {red. big.}). #pos(e2, {}, {ok}, {red.}). #pos(e3, {}, {ok}, {big.})."
+CONFLICTS = {
+    "no head": (
+        "item(1..3). #modeh(ok(var(item))). #modeb(red(var(item))). #pos(e1, {good(1)}, {}, {red(1).}).",
+        ["e1"],
+        ["Example 'e1' asks for good(1), which cannot be derived: no #modeh names good/1"],
+    ),
+    "no constant": (
+        "size(small). #modeh(label(const(size))). #modeb(red). #pos(e1, {label(huge)}, {}, {red.}).",
+        ["e1"],
+        ["huge is not a value of the type 'size' of '#modeh(label(const(size))).'"],
+    ),
+    "no value": (
+        "item(1..3). #modeh(ok(var(item))). #modeb(red(var(item))). #pos(e1, {ok(7)}, {}, {red(1).}).",
+        ["e1"],
+        ["Example 'e1' asks for ok(7), which cannot be derived: 7 is not a value of the type 'item'"],
+    ),
+    "unseen predicates": (
+        "shape(a). #modeh(ok). #modeb(form(const(shape))). "
+        "#pos(e3, {ok}, {}, {form(a). weight(3). colour(red).}). "
+        "#pos(e7, {}, {ok}, {form(a). weight(5). colour(blue).}).",
+        ["e3", "e7"],
+        [
+            "The examples 'e3' and 'e7' look the same to every rule of the space, but 'e3' needs ok",
+            "Their contexts differ in colour/1 and weight/1, which no #modeb tells apart.",
+            "With '#modeb(weight(const(weight_1))).', these rules would cover them: ok :- weight(3).",
+        ],
+    ),
+    "equal contexts": (
+        "#modeh(ok). #modeb(red). #pos(e1, {ok}, {}, {red.}). #pos(e2, {}, {ok}, {red.}).",
+        ["e1", "e2"],
+        ["look the same to every rule", "Their contexts are equal, so no rule can tell them apart."],
+    ),
+    "equal to the background": (
+        "dark :- grey. dark :- black. #modeh(ok). #modeb(dark). "
+        "#pos(e1, {ok}, {}, {grey.}). #neg(e2, {ok}, {}, {black.}).",
+        ["e1", "e2"],
+        [
+            "look the same to every rule of the space, but 'e1' needs ok and 'e2' must not have it",
+            "Their contexts differ in black/0 and grey/0",
+            "With '#modeb(grey).', these rules would cover them: ok :- grey.",
+        ],
+    ),
+    "negation": (
+        "#modeh(ok). #modeb(red). #pos(e1, {ok}, {}, {}). #pos(e2, {}, {ok}, {red.}).",
+        ["e1", "e2"],
+        ["With negated literals, '#modeb(not red).', these rules would cover them: ok :- not red."],
+    ),
+    "variables": (
+        "p(1..4). #modeh(gp(var(p),var(p))). #modeb(par(var(p),var(p))). #maxv(2). "
+        "#pos(e1, {gp(1,3)}, {gp(1,2), gp(2,3), gp(1,4), gp(3,1)}, {par(1,2). par(2,3). par(1,4).}).",
+        ["e1"],
+        ["With '#maxv(3).', these rules would cover 'e1': gp(V1,V2) :- par(V1,V3), par(V3,V2)"],
+    ),
+    "bias": (
+        f'#modeh(ok). #modeb(red). #modeb(big). #bias(":- in_body(red), in_body(big)."). {OK_IN_RED_ONLY}',
+        ["e1", "e2", "e3"],
+        ["Without the constraints in #bias, these rules would cover them: ok :- red, big."],
+    ),
+    "body": (
+        f"#modeh(ok). #modeb(red). #modeb(big). #max_body(1). {OK_IN_RED_ONLY}",
+        ["e1", "e2", "e3"],
+        ["With '#max_body(3).' and no recalls, these rules would cover them: ok :- red, big."],
+    ),
+    "comparison": (
+        "n(1..3). #modeh(ok). #modeb(at(var(n))). #maxv(2). "
+        "#pos(e1, {ok}, {}, {at(1). at(2).}). #pos(e2, {}, {ok}, {at(3).}).",
+        ["e1", "e2"],
+        ["With comparisons, '#modeb(var(n) != var(n)).', these rules would cover them: ok :- at(V1), at(V2)"],
+    ),
+    "unavoidable": (
+        "bad :- red. #modeh(ok). #modeb(red). #pos(e1, {ok}, {bad}, {red.}).",
+        ["e1"],
+        ["Example 'e1' excludes bad, which background and context derive, whatever is learned."],
+    ),
+    "contradiction": (
+        "#modeh(ok). #modeb(red). #pos(e1, {ok}, {ok}, {red.}).",
+        ["e1"],
+        ["Example 'e1' asks for ok and excludes it."],
+    ),
+    "constraint": (
+        ":- red, big. #modeh(ok). #modeb(red). #pos(e1, {ok}, {}, {red. big.}).",
+        ["e1"],
+        ["Example 'e1': a constraint of the background knowledge excludes its context, whatever is learned."],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CONFLICTS)
+@pytest.mark.parametrize("first_tier", ["A", "C", "D"])
+def test_why_no_hypothesis_covers_the_examples(kind: str, first_tier: str) -> None:
+    text, conflict, sentences = CONFLICTS[kind]
+    task = LasTask.parse(COSTS + text)
+    solution = diagnosed(task, solve(task, first_tier=first_tier), Budget())  # type: ignore[arg-type]
+    assert solution.status == "unsatisfiable"
+    assert sorted(solution.conflict) == conflict
+    for sentence in sentences:
+        assert any(sentence in each for each in solution.why), solution.why
+    assert all("\n" not in each for each in solution.why)
+
+
+def test_it_is_in_every_output(tmp_path: Path) -> None:
+    text, conflict, (sentence, *_) = CONFLICTS["no head"]
+    path = tmp_path / "task.las"
+    path.write_text(COSTS + text)
+    result = CliRunner().invoke(learn, [str(path)], catch_exceptions=False)
+    assert result.stdout == "unsatisfiable\n" and sentence in result.stderr
+    answer = json.loads(CliRunner().invoke(learn, [str(path), "--json"], catch_exceptions=False).stdout)
+    solution = nsl_bench.learn(path)
+    assert answer["conflict"] == list(solution.conflict) == conflict
+    assert answer["why"] == list(solution.why) and sentence in solution.why[0]
+    assert str(solution).splitlines()[0] == "unsatisfiable" and sentence in str(solution)
+
+
+@pytest.mark.parametrize("kind", CONFLICTS)
+def test_rules_that_are_offered_cover_the_examples(kind: str) -> None:
+    text, _, _ = CONFLICTS[kind]
+    task = LasTask.parse(COSTS + text)
+    solution = diagnosed(task, solve(task), Budget())
+    core = [example for example in task.examples if example.id in solution.conflict]
+    for sentence in solution.why:
+        _, offered, rules = sentence.partition("would cover ")
+        assert not offered or all(covered(task, [rules.partition(": ")[2]], core))
+
+
+def test_examples_that_do_not_pay_are_explained() -> None:
+    task = COSTS + (
+        "#modeh(ok). #modeb(red). #modeb(big). #pos(e1@1, {ok}, {}, {red. big.}). #pos(e2@5, {ok}, {}, {}). "
+        "#pos(e3@9, {}, {ok}, {big.}). #pos(e4@3, {good}, {}, {})."
+    )
+    solution = nsl_bench.learn(task, explain=True)
+    assert (solution.hypothesis, solution.score) == ((), 9)
+    assert solution.why == (
+        "Rules that cover example 'e2' (penalty 5) would leave 'e3' (9) uncovered: ok.",
+        "No hypothesis covers example 'e4' (penalty 3).",
+        "Example 'e4' asks for good, which cannot be derived: no #modeh names good/0, and neither background "
+        "nor context derives it.",
+        "Example 'e1' (penalty 1) does not pay: the rules that cover it cost at least 1: ok.",
+    )
+    assert nsl_bench.learn(task).why == ()
+
+
+def test_out_of_time_it_says_what_shows_without_a_search() -> None:
+    text, _, (sentence,) = CONFLICTS["no head"]
+    task = LasTask.parse(text)
+    found = Solution("feasible", None, 0, tier="C")
+    assert sentence in diagnosed(task, found, Budget()).why[0]
+    assert diagnosed(task, found, Budget(deadline=0.0)).why == ()
+
+
+def test_a_score_is_not_changed() -> None:
+    task = LasTask.parse(COSTS + "#modeh(ok). #pos(e1@1, {ok}, {}).")
+    solution = solve(task)
+    again = diagnosed(task, solution, Budget())
+    assert (again.score, again.hypothesis) == (solution.score, solution.hypothesis)
+    assert score(task, again.hypothesis).total == again.score
