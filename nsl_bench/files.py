@@ -65,8 +65,12 @@ def opened(path: Path, what: str = "The file", *, empty: bool = False) -> Iterat
             check_regular(path, path.stat(), what, empty=True)
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"{what} {path} cannot be read ({reason}).") from None
-    with os.fdopen(descriptor, "rb") as file:
+    try:  # a folder can be opened, but not be made a file of Python's
         check_regular(path, os.fstat(descriptor), what, empty=empty)
+    except UserError:
+        os.close(descriptor)
+        raise
+    with os.fdopen(descriptor, "rb") as file:
         yield file
 
 

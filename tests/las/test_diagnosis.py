@@ -160,7 +160,7 @@ def test_examples_that_do_not_pay_are_explained() -> None:
 
 def test_out_of_time_it_says_what_shows_without_a_search() -> None:
     text, _, (sentence,) = CONFLICTS["no head"]
-    task = LasTask.parse(text)
+    task = LasTask.parse(COSTS + text)
     found = Solution("feasible", None, 0, tier="C")
     assert sentence in diagnosed(task, found, Budget()).why[0]
     assert diagnosed(task, found, Budget(deadline=0.0)).why == ()
