@@ -185,7 +185,7 @@ def comment(report: ScoreReport) -> str:
 def _plain(text: str) -> str:
     """Text in which nothing is Markdown or HTML, and nothing speaks to a terminal."""
     text = "".join(c if c.isprintable() or c.isspace() else "\ufffd" for c in text)
-    table: dict[str, Any] = {mark: f"\\{mark}" for mark in "\\`*_[]|#"}
+    table: dict[str, Any] = {mark: f"\\{mark}" for mark in "\\`*_[]|#$~"}
     table.update({"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "@\u200b"})
     return " ".join(text.translate(str.maketrans(table)).split())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import warnings
 from collections.abc import Iterable, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nsl_bench.metrics import METRICS
+from nsl_bench.report.escaping import csv_text, escaped, in_picture
 from nsl_bench.report.line_styles import PUBLISHED, coincidences, colour_of, dashes_of, marker_of
 from nsl_bench.report.style import emphasis, wrapped
 from nsl_bench.report.tables import DEFAULT_METRICS, render, summarise
@@ -24,7 +24,7 @@ from ..published import names, paper
 from .svg import Series
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 __all__ = ["CurvePicture", "bibtex", "draw_curve", "table_files", "write_areas", "write_tables"]
 
@@ -42,8 +42,6 @@ _INCHES_A_LINE, _LETTERS = 0.145, 84
 """Of the legend."""
 
 _FORMS = {"md": "markdown", "csv": "csv", "tex": "latex"}
-_WORDS = ("learner", "network")
-"""Columns that hold a submission's words."""
 
 
 def table_files(contest: Contest) -> list[str]:
@@ -62,32 +60,14 @@ def write_tables(board: Board, contest: Contest, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     runs = board.frame(contest)
     for name, (ending, form) in zip(table_files(contest), _FORMS.items(), strict=True):
-        told, metrics = _told(runs, ending), [m for m in DEFAULT_METRICS if m in runs]
+        metrics = [m for m in DEFAULT_METRICS if m in runs]
         if ending == "csv":
-            table = summarise(told, metrics)
-            standing = {_no_formula(entry.title): entry.standing.word for entry in board.of(contest)}
-            text = table.assign(standing=table["learner"].map(standing)).to_csv(index=False)
+            table = summarise(runs, metrics)
+            standing = {entry.title: entry.standing.word for entry in board.of(contest)}
+            text = csv_text(table.assign(standing=table["learner"].map(standing)))
         else:
-            text = render(told, form, metrics)  # type: ignore[arg-type]
+            text = render(runs, form, metrics)  # type: ignore[arg-type]
         (folder / name).write_text(text, encoding="utf-8")
-
-
-def _told(table: pd.DataFrame, ending: str) -> pd.DataFrame:
-    """A table with a submission's words as plain text of a form; LaTeX's are escaped where it is written."""
-    plain = {"md": _markdown, "csv": _no_formula}.get(ending)
-    if plain is None or table.empty:
-        return table
-    return table.assign(**{column: table[column].map(plain) for column in _WORDS})
-
-
-def _markdown(text: str) -> str:
-    """Text in which nothing is Markdown, HTML or the end of a cell."""
-    return re.sub(r"([\\`*\[\]|])", r"\\\1", html.escape(text, quote=False))
-
-
-def _no_formula(text: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 def write_areas(board: Board, folder: Path) -> list[str]:
@@ -124,9 +104,9 @@ def write_areas(board: Board, folder: Path) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(cells).fillna("")
     texts = {
-        "md": _told(table, "md").to_markdown(index=False, tablefmt="github", disable_numparse=True),
+        "md": escaped(table, "markdown").to_markdown(index=False, tablefmt="github", disable_numparse=True),
         "tex": table.to_markdown(index=False, tablefmt="latex_booktabs", disable_numparse=True),
-        "csv": _told(pd.DataFrame(rows), "csv").to_csv(index=False).rstrip("\n"),
+        "csv": csv_text(pd.DataFrame(rows)).rstrip("\n"),
     }
     for ending, text in texts.items():
         (folder / f"overview.{ending}").write_text(f"{text}\n", encoding="utf-8")
@@ -178,7 +158,7 @@ def draw_curve(picture: CurvePicture) -> None:
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         # Margins of its own: matplotlib's layouts draw everything once more for each file.
-        labels = [wrapped(_plain(s.title), _LETTERS) for s in picture.series]
+        labels = [wrapped(s.title, _LETTERS) for s in picture.series]
         below = _INCHES_A_LINE * sum(label.count("\n") + 1 for label in labels) + 0.1
         figure = Figure(figsize=(_WIDTH, _HEIGHT + below))
         edges = (below + 0.14 * _HEIGHT, below + 0.91 * _HEIGHT)
@@ -193,7 +173,7 @@ def draw_curve(picture: CurvePicture) -> None:
                 _draw_series(axis, s, 0)
         axis.set_xlabel("share of shifted examples (%)")
         axis.set_ylabel(picture.title)
-        axis.set_title(picture.heading, fontsize=9)
+        axis.set_title(in_picture(picture.heading), fontsize=9)
         axis.grid(alpha=0.3)
         if picture.unit:
             axis.set_ylim(-0.02, 1.02)
@@ -231,11 +211,6 @@ def _draw_series(axis: Any, s: Series, hidden_by: int) -> None:
     axis.plot(percents, means, **_look(s, hidden_by))
     lower, upper = [m - e for _, m, e in s.points], [m + e for _, m, e in s.points]
     axis.fill_between(percents, lower, upper, color=colour_of(s.style), alpha=0.18, lw=0)
-
-
-def _plain(text: str) -> str:
-    """Text in which matplotlib finds no formula; a leading underscore would hide it from the legend."""
-    return text.replace("$", r"\$").lstrip("_") or "-"
 
 
 def bibtex(board: Board) -> str:

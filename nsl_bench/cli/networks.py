@@ -72,6 +72,7 @@ def command(
     from nsl_bench.data.splits import make_source
     from nsl_bench.perception.figures import figures, sample
     from nsl_bench.perception.trained_networks import trained
+    from nsl_bench.report.escaping import csv_text
     from nsl_bench.report.networks import draw_histograms, frame, markdown
     from nsl_bench.shift import STANDARD, named_shifts, resolve
 
@@ -88,7 +89,7 @@ def command(
     }
     table = frame(found)
     out.mkdir(parents=True, exist_ok=True)
-    table.to_csv(out / "networks.csv", index=False)
+    (out / "networks.csv").write_text(csv_text(table), encoding="utf-8")
     text = markdown(table)
     (out / "networks.md").write_text(text + "\n", encoding="utf-8")
     draw_histograms(found, out / "confidence.png")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsl_bench.perception.figures import BINS, Figures
+from nsl_bench.report.escaping import escaped, in_picture
 from nsl_bench.report.style import COLOURS, HATCHES, panel_legend, save, subplots
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def markdown(table: pd.DataFrame) -> str:
         shown[name] = [f"{value:.4f}" for value in table[name]]
     for name in BINS:
         shown[name] = [f"{value:.1%}" for value in table[name]]
-    return str(shown.to_markdown(index=False, tablefmt="github", disable_numparse=True))
+    return str(escaped(shown, "markdown").to_markdown(index=False, tablefmt="github", disable_numparse=True))
 
 
 def draw_histograms(found: Mapping[tuple[str, str], Figures], path: Path) -> None:
@@ -65,7 +66,7 @@ def draw_histograms(found: Mapping[tuple[str, str], Figures], path: Path) -> Non
                 color=COLOURS[i % len(COLOURS)],
                 hatch=HATCHES[i % len(HATCHES)],
                 edgecolor="white",
-                label=f"{network} (accuracy {figures.accuracy:.3f})",
+                label=f"{in_picture(network)} (accuracy {figures.accuracy:.3f})",
             )
         axis.set_xticks(range(len(BINS)), BINS, rotation=45, ha="right")
         axis.set_xlabel("confidence")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nsl_bench.report.escaping import in_picture
 from nsl_bench.report.line_styles import COLOURS
 
 if TYPE_CHECKING:
@@ -100,7 +101,10 @@ def legend(figure: Figure, entries: Mapping[str, Any], size: float = 9.0) -> Non
 
 def panel_legend(axis: Axes, name: str, size: float = 7.0) -> None:
     """Put a legend above a panel, under its name, where it hides no data."""
+    handles, labels = axis.get_legend_handles_labels()
     axis.legend(
+        handles,
+        [in_picture(label) for label in labels],
         fontsize=size,
         title=name,
         title_fontsize=11,
@@ -117,7 +121,8 @@ def _room(figure: Figure, size: float) -> int:
 
 def wrapped(text: str, letters: int) -> str:
     """A text on lines of at most so many letters."""
-    return "\n".join(textwrap.wrap(text, letters, break_on_hyphens=False)) or text
+    shown = in_picture(text)
+    return "\n".join(textwrap.wrap(shown, letters, break_on_hyphens=False)) or shown
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -7,7 +7,6 @@ share.
 
 from __future__ import annotations
 
-import html
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,6 +20,7 @@ import pandas as pd
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.metrics import METRICS
 from nsl_bench.registry import Spec, create, pinned
+from nsl_bench.report.escaping import csv_text, escaped, plain
 from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.run.job import PROTOCOL, source_identity
 from nsl_bench.shift import STANDARD
@@ -311,7 +311,9 @@ def as_text(table: pd.DataFrame, format: Literal["markdown", "csv", "latex", "ht
     if format == "html":
         return str(table.to_html(index=False, border=0, float_format="{:.3f}".format)) + "\n"
     if format == "csv":
-        return table.to_csv(index=False)
+        return csv_text(table)
+    if format == "markdown":
+        table = escaped(table, format)
     style = "github" if format == "markdown" else "latex_booktabs"
     return str(table.to_markdown(index=False, tablefmt=style, floatfmt=".3f")) + "\n"
 
@@ -330,7 +332,7 @@ def render(
     """
     table = summarise(runs, metrics)
     if format == "csv":
-        return table.to_csv(index=False)
+        return csv_text(table)
     cells = map(cell, table["mean"], table["std_err"], table["metric"])
     table = table.assign(cell=list(cells), metric=table["metric"].astype(str))
     for others, words in (
@@ -358,10 +360,12 @@ def render(
         wide["percent"] = [f"{p:g}" for p in wide["percent"]]
         titles = {name: METRICS[name].title for name in wide.columns if name in METRICS}
         wide = wide.rename(columns={**titles, "percent": "shifted (%)", "n": "repeats"})
-        heading = heading_of(setting if isinstance(setting, tuple) else (setting,))
+        heading = plain(heading_of(setting if isinstance(setting, tuple) else (setting,)), format)
         if format == "html":
-            pieces.append(f"<h3>{html.escape(heading)}</h3>\n{wide.to_html(index=False, border=0)}")
+            pieces.append(f"<h3>{heading}</h3>\n{wide.to_html(index=False, border=0)}")
             continue
+        if format == "markdown":
+            wide = escaped(wide, format)  # LaTeX is escaped where it is written
         style = "github" if format == "markdown" else "latex_booktabs"
         body = wide.to_markdown(index=False, tablefmt=style, disable_numparse=True)
         pieces.append(f"## {heading}\n\n{body}" if format == "markdown" else f"% {heading}\n{body}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nsl_bench.metrics import METRICS, Metric
+from nsl_bench.report.escaping import Format, csv_text, plain
 from nsl_bench.report.tables import (
     DEFAULT_METRICS,
     NOT_APPLICABLE,
@@ -30,7 +30,7 @@ _LINE = ["learner", "track", "network"]
 
 def render_wide(
     runs: pd.DataFrame,
-    format: Literal["markdown", "csv", "latex", "html"] = "markdown",
+    format: Format = "markdown",
     metrics: Sequence[str] = DEFAULT_METRICS,
 ) -> str:
     """A table for each setting, shift and metric.
@@ -52,9 +52,11 @@ def render_wide(
             flat = mean.reset_index()
             for k, (column, value) in enumerate(lead.items()):
                 flat.insert(k, column, value)
-            pieces.append(flat.to_csv(index=False))
+            pieces.append(csv_text(flat))
             continue
         cells = _cells(mean, error.reindex_like(mean), metric, format).reset_index()
+        for column in _LINE:
+            cells[column] = [plain(str(name), format) for name in cells[column]]
         for column in ("track", "network"):
             if cells[column].nunique() == 1:
                 cells = cells.drop(columns=column)
@@ -67,7 +69,7 @@ def render_wide(
         title = f"{heading_of(setting)}, shift {shift}: {NOT_APPLICABLE}"
         if format != "csv":
             learners = ", ".join(dict.fromkeys(group["learner"]))
-            pieces.append(_under(title, f"{learners}: cannot take this task", format))
+            pieces.append(_under(title, f"{plain(learners, format)}: cannot take this task", format))
     for place, _ in not_defined(runs, metrics).groupby([*SETTING, "shift", "metric"], sort=False):
         *setting, shift, name = map(str, place) if isinstance(place, tuple) else ()
         title = f"{heading_of(setting)}: {METRICS[name].title}, shift {shift}"
@@ -99,7 +101,7 @@ def _bold(text: str, format: str) -> str:
     return {"latex": rf"\textbf{{{text}}}", "html": f"<b>{text}</b>"}.get(format, f"**{text}**")
 
 
-def _text(cells: pd.DataFrame, title: str, format: str) -> str:
+def _text(cells: pd.DataFrame, title: str, format: Format) -> str:
     if format == "html":
         return _under(title, cells.to_html(index=False, escape=False, border=0), format)
     if format == "latex":
@@ -108,7 +110,8 @@ def _text(cells: pd.DataFrame, title: str, format: str) -> str:
     return _under(title, cells.to_markdown(index=False, tablefmt="github", disable_numparse=True), format)
 
 
-def _under(title: str, body: str, format: str) -> str:
+def _under(title: str, body: str, format: Format) -> str:
+    title = plain(title, format)
     if format == "html":
-        return f"<h3>{html.escape(title)}</h3>\n{body}\n"
+        return f"<h3>{title}</h3>\n{body}\n"
     return f"% {title}\n{body}\n" if format == "latex" else f"## {title}\n\n{body}\n"

@@ -183,6 +183,14 @@ def test_a_run_down_to_its_predictions(browser: Any, site: Path) -> None:
     assert complaints(browser) == []
 
 
+def test_a_script_that_is_no_file_of_the_site_does_not_run(browser: Any, site: Path) -> None:
+    open_page(browser, site, "index.html")
+    script = "const s = document.createElement('script'); s.textContent = 'window.ran = 1';"
+    browser.execute_script(f"{script} document.head.append(s)")
+    assert browser.execute_script("return window.ran === undefined")
+    browser.get_log("browser")
+
+
 def test_a_run_that_is_not_there_says_so(browser: Any, site: Path) -> None:
     open_page(browser, site, "run.html#ffnsl/grids/00000000")
     wait_for(browser, "ffnsl has no run 00000000")

@@ -238,6 +238,18 @@ def test_html_is_escaped_everywhere(accepted: Path, board_file: Path, tmp_path: 
     assert "&lt;script&gt;" in (site / "learner/ffnsl.html").read_text()
 
 
+def test_pages_run_files_of_the_site_only(site: Path) -> None:
+    """A content security policy, and nothing in the pages that it forbids."""
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 5
+    for page in pages:
+        text = page.read_text()
+        (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
+        assert policy.startswith("default-src 'none'; script-src 'self'") and "unsafe" not in policy
+        assert text.index("Content-Security-Policy") < text.index("<script")
+        assert not re.search(r"<script(?! src=)|<style|<[^>]*\s(?:style|on\w+)=|javascript:", text), page
+
+
 def test_rules_are_coloured_and_escaped() -> None:
     html = str(rule_html('p(X) :- q(X, "<b>"), not r(X), X < 3.'))
     assert '<span class="k">not</span>' in html and '<span class="v">X</span>' in html and "<b>" not in html

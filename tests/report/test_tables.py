@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ from nsl_bench.report.intervals import intervals
 from nsl_bench.report.ordering import in_order
 from nsl_bench.report.structure import render_structure
 from nsl_bench.report.tables import area_under_shift, render, short_names, summarise
+from nsl_bench.report.wide import render_wide
 from nsl_bench.run.dials import Dials, combinations
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import PROTOCOL, Job, plan
@@ -51,6 +55,31 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def runs(store: Store) -> pd.DataFrame:
     return store.frame()
+
+
+SLY = {"=1+1": "'=1+1", "@SUM(A1)": "'@SUM(A1)", "\t-2": "'\t-2", "-cmd": "'-cmd"}
+NAMES = ["my_learner", "a|b`c*", "<img src=x>", r"\input{/etc/passwd}", "50 % & $x$ #1", "-2.5", *SLY]
+
+
+@pytest.mark.parametrize("form", ["markdown", "csv", "latex", "html"])
+@pytest.mark.parametrize("table", [render, render_wide])
+def test_names_are_text_in_every_form(runs: pd.DataFrame, form: Any, table: Callable[..., str]) -> None:
+    """Not a command, a formula, markup or the end of a cell, whatever learners and folders are called."""
+    first = runs[runs["learner"] == "ffnsl"]
+    named = pd.concat([first.assign(learner=name, network=name, splits=name) for name in NAMES])
+    text = table(named, form, ["framework_accuracy"])
+    if form == "csv":
+        cells = {cell for row in csv.reader(io.StringIO(text)) for cell in row}
+        assert {SLY.get(name, name) for name in NAMES} <= cells and not cells & set(SLY)
+    if form == "html":
+        assert "&lt;img src=x&gt;" in text and "<img" not in text
+    if form == "latex":
+        assert r"my\_learner" in text
+        assert r"\input" not in text and "$x$" not in text
+    if form == "markdown":
+        assert r"a\|b\`c\*" in text and "<img" not in text and "my_learner" in text
+        rows = [line for line in text.splitlines() if line.startswith("|")]
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
 
 
 def test_failed_runs_count_with_what_was_imputed(store: Store) -> None:

@@ -1,0 +1,73 @@
+"""Names of learners, networks and folders in tables: as text of a form, which nothing takes for a command."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Format", "csv_text", "escaped", "in_picture", "plain"]
+
+Format = Literal["markdown", "csv", "latex", "html"]
+
+_TEX = {
+    "\\": r"\textbackslash{}",
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
+
+
+def _markdown(text: str) -> str:
+    shown = re.sub(r"([\\`*\[\]|$~])", r"\\\1", html.escape(text, quote=False))
+    return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", shown)  # those inside words mark nothing
+
+
+def _csv(text: str) -> str:
+    """Text that no spreadsheet takes for a formula; numbers stay numbers."""
+    if not text.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) or len(text) == 1:
+        return text
+    return text if re.fullmatch(r"[+-][\d.]+(?:e[+-]?\d+)?", text) else f"'{text}"
+
+
+_PLAIN: Mapping[str, Callable[[str], str]] = {
+    "markdown": _markdown,
+    "csv": _csv,
+    "latex": lambda text: "".join(_TEX.get(mark, mark) for mark in text),
+    "html": html.escape,
+}
+
+
+def plain(text: str, format: Format) -> str:
+    """A text in which nothing is a mark of a form, a formula or the end of a cell."""
+    line = text if format == "csv" else " ".join(text.split())
+    return _PLAIN[format](line)
+
+
+def escaped(table: pd.DataFrame, format: Format) -> pd.DataFrame:
+    """A table with all of its texts, and the names of its columns, as `plain` text; not its index."""
+
+    def shown(value: Any) -> Any:
+        return plain(value, format) if isinstance(value, str) else value
+
+    found = table.copy()
+    for place in range(table.shape[1]):
+        if table.dtypes.iloc[place].kind != "f":
+            found.isetitem(place, [shown(value) for value in table.iloc[:, place]])
+    return found.rename(columns=shown)
+
+
+def csv_text(table: pd.DataFrame) -> str:
+    """A table as CSV in which no cell is a formula."""
+    return escaped(table, "csv").to_csv(index=False)
+
+
+def in_picture(text: str) -> str:
+    """A text in which matplotlib finds no formula; it hides labels that begin with an underscore."""
+    return re.sub(r"(?<!\\)\$", r"\\$", text).lstrip("_") or "-"
