@@ -1,19 +1,23 @@
-"""Find predictions that equal another entry's, or whose labels contradict their probabilities.
+"""Find predictions that equal another entry's, fully or nearly, or contradict their own probabilities.
 
 Digests and shares of contradictions are stored when a submission is scored. For scores without them, the
 predictions are read again.
 
-Both can have good reasons. Deterministic learners that find the same rules give equal predictions. A label
+All can have good reasons. Deterministic learners that find the same rules give equal predictions. A label
 derived from the most likely concepts need not be the most probable label. Nothing is therefore rejected here;
 the learner's page shows what was found.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import itertools
+import json
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +29,22 @@ from nsl_bench.guarded.worker import needing
 from nsl_bench.workers import spread
 
 from .board import Board
-from .contests import Cell
+from .contests import Cell, Contest
 from .entries import Entry
 from .predictions import DAMAGED, READING, Predicted, contradictions, rows_of
-from .score_report import Look
+from .score_report import SCORES, Look
+from .shown import letters_of, unpacked
 from .submission import PREDICTIONS
+from .truth import labels_of
 
-__all__ = ["Alike", "Likeness", "likenesses", "look_at", "outdated"]
+__all__ = ["Alike", "Likeness", "Near", "likenesses", "look_at", "near", "outdated"]
+
+_EQUAL, _EQUAL_WHERE_WRONG = 0.985, 0.9
+"""Shares of equal labels from which two entries are said to be near, of all and where either is wrong.
+
+On the committed board, of some 2,000 pairs of entries in a contest, 20 are as near. Eleven are one learner,
+tuned or not; the others learned the same rules, or the majority class, or are trees on few features.
+"""
 
 _FEW_FILES = 8
 """Up to so many files more processes are not worth their start."""
@@ -52,10 +65,29 @@ class Alike:
 
 
 @dataclass(frozen=True)
+class Near:
+    """Another entry with nearly the same labels in a contest.
+
+    Attributes:
+        slug, title: slug and title of the other entry.
+        contest: name of the contest.
+        equal: share of equal labels in the runs of both.
+        where_wrong: the same share of those labels of which either is wrong.
+    """
+
+    slug: str
+    title: str
+    contest: str
+    equal: float
+    where_wrong: float
+
+
+@dataclass(frozen=True)
 class Likeness:
     """Findings about an entry's predictions.
 
     Attributes:
+        near: entries of other submissions with nearly the same labels, a contest each, the nearest first.
         alike: entries of other submissions with equal predictions, those with the most runs first.
         runs: number of runs of the entry.
         contrary: by evaluation, the share of labels that are not the most probable ones, if above 0.
@@ -64,6 +96,7 @@ class Likeness:
     alike: tuple[Alike, ...] = ()
     runs: int = 0
     contrary: Mapping[str, float] | None = None
+    near: tuple[Near, ...] = ()
 
 
 _Look = dict[tuple[str, str], Look]
@@ -96,7 +129,49 @@ def likenesses(board: Board, workers: int = 1) -> dict[str, Likeness]:
             for evaluation, look in evaluations.items():
                 same[place, evaluation, look.digest].add(slug)
     by_slug = {entry.slug: entry for entry in board.entries}
-    return {slug: _likeness(by_slug, slug, places, same) for slug, places in runs.items()}
+    pairs = list(spread(near, board, board.contests, workers if len(board.entries) > _FEW_FILES else 1))
+    likeness = {slug: _likeness(by_slug, slug, places, same) for slug, places in runs.items()}
+    for slug, said in likeness.items():
+        mine = sorted((pair for each in pairs for pair in each.get(slug, ())), key=lambda pair: -pair.equal)
+        full = {one.slug for one in said.alike if one.runs == said.runs}
+        likeness[slug] = replace(said, near=tuple(pair for pair in mine if pair.slug not in full))
+    return likeness
+
+
+def near(board: Board, contest: Contest) -> dict[str, list[Near]]:
+    """The entries of a contest with nearly the same labels as others, by slug."""
+    entries = board.of(contest)
+    labels = [_labels(entry, contest) for entry in entries]
+    found: dict[str, list[Near]] = defaultdict(list)
+    for (one, mine), (other, theirs) in itertools.combinations(zip(entries, labels, strict=True), 2):
+        cells = [cell for cell in mine if cell in theirs and len(mine[cell]) == len(theirs[cell])]
+        if one.folder == other.folder or not cells:
+            continue
+        a, b = (np.concatenate([known[cell] for cell in cells]) for known in (mine, theirs))
+        if np.mean(a == b) < _EQUAL:
+            continue
+        true = np.concatenate([letters_of(labels_of(contest, cell)) for cell in cells])
+        wrong = (a != true) | (b != true)
+        shares = float(np.mean(a == b)), float(np.mean(a[wrong] == b[wrong])) if wrong.any() else 0.0
+        if shares[1] >= _EQUAL_WHERE_WRONG:
+            found[one.slug].append(Near(other.slug, other.title, contest.name, *shares))
+            found[other.slug].append(Near(one.slug, one.title, contest.name, *shares))
+    return found
+
+
+def _labels(entry: Entry, contest: Contest) -> dict[Cell, npt.NDArray[np.uint8]]:
+    """The predicted labels of the runs that did not fail, as the characters that the scores have."""
+    found = {}
+    places = zip(contest.cells_of(entry.track), entry.spans.get(contest.name, ()), strict=False)
+    with (entry.folder / SCORES).open("rb") as file:
+        for cell, (begin, length) in places:
+            file.seek(begin)
+            run = json.loads(file.read(length)) if length else {}
+            looks = run.get("looks", {}) if run.get("status", "ok") == "ok" else {}
+            shown = looks.get("framework", looks.get("hypothesis", {})).get("shown", {})
+            with contextlib.suppress(ValueError, KeyError, zlib.error):
+                found[cell] = np.frombuffer(unpacked({"labels": shown["labels"]})["labels"], np.uint8)
+    return found
 
 
 def _likeness(

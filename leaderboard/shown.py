@@ -8,13 +8,14 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .predictions import Predicted
 
-__all__ = ["LETTERS", "packed", "shown", "unpacked"]
+__all__ = ["LETTERS", "letters_of", "packed", "shown", "unpacked"]
 
 LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ?-"
 """A label's index as a character; the last two are several labels and none (indices -2 and -1)."""
@@ -30,10 +31,16 @@ def shown(predicted: Predicted, places: npt.NDArray[np.int64]) -> dict[str, byte
         places: int64 [n], where a row of probabilities, example by example, holds those of the true labels.
     """
     codes, probabilities = predicted
-    found = {"labels": _LETTERS[codes].tobytes()}
+    found = {"labels": letters_of(codes).tobytes()}
     if probabilities is not None:
         true = probabilities.reshape(-1)[places]
         found["true"] = (true * 255 + 0.5).astype(np.uint8).tobytes()
+    return found
+
+
+def letters_of(codes: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """The characters of labels."""
+    found: npt.NDArray[np.uint8] = _LETTERS[codes]
     return found
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "concepts_of",
     "hashes_of",
     "images_shown",
+    "labels_of",
     "majority",
     "network_sees",
     "sequences_of_run",
@@ -99,6 +100,12 @@ def test_number(job: Job) -> int:
 def _labels(benchmark: str, seed: int | str, size: str, number: int) -> npt.NDArray[np.int64]:
     """A test set's labels, the same at every share of shift."""
     return symbolic_split(_task(benchmark), "test", size, number, seed=seed).labels.astype(np.int64)
+
+
+def labels_of(contest: Contest, cell: Cell) -> npt.NDArray[np.int64]:
+    """The labels of the test set of a cell's runs."""
+    number = _task(contest.tested).test_number(cell.repeat)
+    return _labels(contest.tested, contest.data_seed(cell), contest.size, number)
 
 
 def truth(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int64]:

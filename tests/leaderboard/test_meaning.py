@@ -272,6 +272,38 @@ def test_the_predictions_of_another_entry_are_named(accepted: Path, board_file: 
     assert "identical" not in (tmp_path / "site/learner/majority.html").read_text()
 
 
+def test_a_copy_with_a_few_labels_changed_is_said(
+    accepted: Path,
+    board_file: Path,
+    contests: tuple[Contest, ...],
+    tmp_path: Path,
+    resign: Callable[[Path], None],
+) -> None:
+    folder = Path(shutil.copytree(accepted, tmp_path / "accepted"))
+    copy = Path(shutil.copytree(folder / "random_forest", folder / "mine"))
+    known = json.loads((copy / MANIFEST).read_text())
+    (copy / MANIFEST).write_text(json.dumps({**known, "name": "Mine"}))
+
+    def change(rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            for k in range(0, 1000, 250):
+                row["predicted"][k] = 1 - row["predicted"][k]
+                row["probabilities"][2 * k : 2 * k + 2] = row["probabilities"][2 * k : 2 * k + 2][::-1]
+
+    edit_predictions(copy, change)
+    resign(copy)
+    write_scores(score(copy, contests), copy / SCORES)
+    board = read_board(folder, board_file)
+    said = likenesses(board)
+    (pair,) = said["mine"].near
+    assert (pair.title, pair.contest, pair.equal) == ("random_forest", "grids", pytest.approx(0.996))
+    assert 0.98 < pair.where_wrong < 0.996 and [one.slug for one in said["random-forest"].near] == ["mine"]
+    assert said["majority"].near == () and said["mine"].alike == ()
+    build_site(board, tmp_path / "site", pictures=False)
+    page = (tmp_path / "site/learner/mine.html").read_text()
+    assert 'agree with those of <a href="random-forest.html">random_forest</a> on 99.6 % of all' in page
+
+
 def test_the_committed_board_has_no_copies() -> None:
     said = likenesses(read_board())
     ours = {"FFNSL (softmax)", "FFNSL (edl_gen)", "FFNSL on true concepts", "FFNSL", "FFNSL with FastLAS"}
