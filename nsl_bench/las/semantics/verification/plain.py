@@ -17,8 +17,8 @@ from nsl_bench.las.semantics.verification.solving import Unverifiable, literal_o
 __all__ = ["Example", "Mode", "PlainTask", "filled", "places", "read_plain"]
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|%\*.*?\*%|%[^\n]*|\.\.|[(){}\[\].,;]|[^"%(){}\[\].,;]+|.', re.DOTALL)
-_WHOLE_BIAS = re.compile(r"#bias\s*\(\s*((?:\"(?:\\.|[^\"\\])*\"\s*)+)\)$", re.DOTALL)
 _QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"', re.DOTALL)
+_IN_BIAS = re.compile(rf"{_QUOTED.pattern}|'((?:\\.|[^'\\])*)'", re.DOTALL)
 _CALL = re.compile(r"#(\w+)\s*(?:\((.*)\))?$", re.DOTALL)
 _PREFIX = re.compile(r"(not\s+)?(!=|<=|>=|==|<|>|=)\s*\((.*)\)$", re.DOTALL)
 _PLACE = re.compile(r'"(?:\\.|[^"\\])*"|\b(var|const)\((\w+)\)')
@@ -198,11 +198,11 @@ class _Reader:
         elif _META.match(statement):
             self.metas.append(statement)
         elif statement.startswith("#") and (match := _CALL.match(statement)) and match[1] not in _ASP:
-            self._directive(match[1], match[2] or "", statement)
+            self._directive(match[1], match[2] or "")
         elif statement:
             self.background.append(statement)
 
-    def _directive(self, word: str, inner: str, statement: str) -> None:
+    def _directive(self, word: str, inner: str) -> None:
         parts = _arguments(inner) if word != "bias" else []
         if word in ("pos", "neg"):
             self._example(word == "pos", parts)
@@ -210,8 +210,9 @@ class _Reader:
             self._mode(word, parts)
         elif word in ("maxv", "max_body", "max_penalty"):
             self.numbers[word] = int(inner)
-        elif word == "bias" and (match := _WHOLE_BIAS.match(statement)):
-            program = "".join(_QUOTED.findall(match[1])).replace('\\"', '"').replace("\\\\", "\\").strip()
+        elif word == "bias" and inner and not _IN_BIAS.sub("", inner).strip():
+            program = "".join(one or other for one, other in _IN_BIAS.findall(inner))
+            program = program.replace('\\"', '"').replace("\\\\", "\\").strip()
             self.bias.append(program if program.endswith(".") else program + ".")
         elif word == "constant" and len(parts) == 2:
             self.constants.append((parts[0], parts[1]))
