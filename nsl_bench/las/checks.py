@@ -31,7 +31,7 @@ def check_task(task: LasTask) -> str:
     bias = task.bias
     modes: list[ModeHead | ModeBody] = [*bias.heads, *bias.bodies]
     terms = [mode.atom if isinstance(mode, ModeHead) else mode.literal for mode in modes]
-    types = {place.type for term in terms for place in term.placeholders}
+    types = {place.type for term in terms for place in term.placeholders if place.kind != "num_var"}
     wanted = {(kind, 1) for kind in types}
     wanted |= {t.signature for t in terms if isinstance(t, ModeAtom) and t.arguments}
     derived = set(task.program.derived | bias.learned)
@@ -49,7 +49,7 @@ def check_task(task: LasTask) -> str:
     for mode, term in zip(modes, terms, strict=True):
         for place in term.placeholders:
             label = bias.dialect == "ilasp" and place.kind == "var" and place.type in binding
-            if place.type not in guarded | constants and not label:
+            if place.kind != "num_var" and place.type not in guarded | constants and not label:
                 raise _at(
                     task,
                     mode,
@@ -60,6 +60,10 @@ def check_task(task: LasTask) -> str:
             name, arity = term.signature
             known = {n for n, _ in derived | (wanted - missing)} - {name}
             notes[f"Nothing derives {name}/{arity}, so that it holds nowhere.{_close(name, known)}"] = None
+    for mode in bias.bodies:
+        bounded = isinstance(mode.literal, ModeAtom) and mode.literal.has_thresholds
+        if bounded and bias.ground_without_replacement:
+            raise _at(task, mode, "num_var(type) and #ground_without_replacement do not go together.")
     for head in bias.heads:
         for place in head.atom.placeholders:
             if place.kind == "var" and place.type not in guarded | binding:

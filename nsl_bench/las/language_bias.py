@@ -53,9 +53,12 @@ NEGATIVE_PENALTY = (
 
 @dataclass(frozen=True)
 class Placeholder:
-    """``var(type)`` or ``const(type)`` in a mode declaration."""
+    """``var(type)``, ``const(type)`` or ``num_var(type)`` in a mode declaration.
 
-    kind: Literal["var", "const"]
+    ``num_var(type)`` is a variable of its own whose value may be bounded (`nsl_bench.las.thresholds`).
+    """
+
+    kind: Literal["var", "const", "num_var"]
     type: str
 
     def __str__(self) -> str:
@@ -118,6 +121,11 @@ class ModeAtom:
     def placeholders(self) -> tuple[Placeholder, ...]:
         """Its placeholders, from left to right."""
         return tuple(placeholders(self.arguments))
+
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether it has ``num_var(type)``."""
+        return any(place.kind == "num_var" for place in self.placeholders)
 
     def __str__(self) -> str:
         return f"{self.predicate}({','.join(map(str, self.arguments))})" if self.arguments else self.predicate
@@ -265,6 +273,7 @@ class LanguageBias:
 
     A variable has one type. If a statement derives ``type/1``, every variable of the type has this atom as a
     guard, which is printed and costs nothing. Otherwise a positive body literal must bind the variable.
+    A variable for ``num_var(type)`` has no guard, is in no other literal, and `max_variables` leaves it out.
 
     Attributes:
         heads, bodies: mode declarations.
@@ -315,6 +324,7 @@ class LanguageBias:
         for i, mode in enumerate(self.bodies):
             comparison = isinstance(mode.literal, ModeComparison)
             signed = comparison or mode.negated or not {"positive", "negative"}.isdisjoint(mode.options)
+            signed |= isinstance(mode.literal, ModeAtom) and mode.literal.has_thresholds
             negated_only = mode.negated or "negative" in mode.options
             for negated in (False, True) if ilasp and not signed else (negated_only,):
                 found.append(

@@ -127,7 +127,7 @@ class _TabularSearch:
         branches = self._branches(targets(task, grounding, len(self._given), budget))
         self._cells = Cells([branch.targets for branch in branches], columns.words, columns.n)
         budget.check()
-        self._vocabulary = Vocabulary(task, grounding, budget)
+        self._vocabulary = Vocabulary(task, grounding, budget, self._cells.interest)
         forms = head_forms(self._vocabulary, self._cells)
         self._lap("conditions")
         self._begin(branches)

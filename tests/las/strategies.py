@@ -16,6 +16,7 @@ import clingo
 from las.vocabulary import (
     BACKGROUND,
     BIASES,
+    COMPARED,
     FEEDING,
     GIVEN,
     HOSTILE_NAMES,
@@ -63,6 +64,8 @@ class Flavour:
         heads: the roles that rules may derive; empty for the usual ones.
         told: the share of tasks in ILASP's dialect with `#bias`.
         bounded: the share of tasks with `#max_penalty`.
+        numbers: least and most numbers that the first type has.
+        thresholds: the share of its places in body modes that are `num_var(type)`.
     """
 
     pieces: tuple[str, ...] = ("derived", "arithmetic", "constraint", "constraint_props", "count", "path")
@@ -89,10 +92,12 @@ class Flavour:
     heads: tuple[str, ...] = ()
     told: float = 0.2
     bounded: float = 0.0
+    numbers: tuple[int, int] | None = None
+    thresholds: float = 0.0
 
 
-CLOSED = tuple(sorted(set(BACKGROUND) - OPEN))
-ALL = tuple(sorted(BACKGROUND))
+CLOSED = tuple(sorted(set(BACKGROUND) - OPEN - {"greater", "less", "above"}))
+ALL = tuple(sorted(set(BACKGROUND) - {"greater", "less", "above"}))
 FED = ("derived", "classical_head", "constraint", "aggregate", "classical", "derives_head", *FEEDING)
 FLAVOURS = {
     "observational": Flavour(),
@@ -165,6 +170,52 @@ FLAVOURS = {
     "given": Flavour(pieces=FED, given=1.0),
     "given_many": Flavour(pieces=("derived", "feeding", "count"), given=1.0, examples=(65, 80), target=0.5),
     "replacement": Flavour(replacement=1.0, body=(1, 3), modes=(1, 3), variables=(1, 3), target=0.7),
+    "thresholds": Flavour(
+        pieces=("greater", "less", "above", "derived", "constraint"),
+        examples=(3, 10),
+        contexts=(1, 4),
+        roles=("a", "e", "c", "o", "b", "x"),
+        body=(1, 4),
+        numbers=(3, 6),
+        thresholds=0.5,
+        ilasp=0.2,
+        terms=0.05,
+        target=0.8,
+        replacement=0.0,
+    ),
+    "thresholds_priced": Flavour(
+        pieces=("greater", "less", "above"),
+        examples=(2, 8),
+        roles=("a", "e", "c", "o"),
+        body=(1, 3),
+        numbers=(3, 5),
+        thresholds=0.3,
+        biases=tuple(PRICED),
+        terms=0.0,
+        replacement=0.0,
+    ),
+    "thresholds_many": Flavour(
+        pieces=("greater", "less", "above"),
+        examples=(65, 90),
+        contexts=(1, 5),
+        roles=("a", "e", "c"),
+        body=(1, 3),
+        numbers=(4, 7),
+        thresholds=0.3,
+        terms=0.0,
+        target=1.0,
+        replacement=0.0,
+    ),
+    "thresholds_open": Flavour(
+        pieces=("greater", "less", "above", "choice", "even_loop", "derives_head", "feeding"),
+        recursive=True,
+        roles=("a", "e", "c", "o"),
+        numbers=(3, 4),
+        thresholds=0.4,
+        ilasp=0.2,
+        terms=0.0,
+        replacement=0.0,
+    ),
     "recursive": Flavour(pieces=CLOSED, recursive=True, given=0.1),
     "open": Flavour(pieces=ALL, recursive=True, given=0.1, ilasp=0.2),
     "open_priced": Flavour(pieces=ALL, recursive=True, biases=tuple(PRICED), ilasp=0.1),
@@ -209,9 +260,9 @@ class _Maker:
         variables = rng.choice(HOSTILE_VARIABLES) if hostile else PLAIN_VARIABLES
         self.names |= dict(zip(("X", "Y", "Z"), variables, strict=True))
         self.numeric = not self._chance(flavour.terms)
-        most = 2 if flavour.recursive or flavour.negative or flavour.variables[1] > 3 else 3
+        least, most = 2, 2 if flavour.recursive or flavour.negative or flavour.variables[1] > 3 else 3
         self.values = {
-            "n": self._values(rng.randint(2, most), self.numeric),
+            "n": self._values(rng.randint(*(flavour.numbers or (least, most))), self.numeric),
             "m": self._values(rng.randint(2, 3), self._chance(0.5)),
         }
         self.local = {kind for kind in "nm" if self._chance(flavour.local)}
@@ -279,11 +330,14 @@ class _Maker:
 
     # Modes
 
-    def _placed(self, role: str, const: float = 0.2) -> str:
+    def _placed(self, role: str, const: float = 0.2, bounded: float = 0.0) -> str:
         shape, types = self._named(ROLES[role][0]), ROLES[role][1]
         places = []
-        for kind in types:
-            form = "const" if self._chance(const) else "var"
+        for place, kind in enumerate(types):
+            compared = role in COMPARED and place == len(types) - 1
+            form = "const" if self._chance(0.9 if compared else const) else "var"
+            if bounded and kind == "n" and self._chance(bounded):
+                form = "num_var"
             places.append(f"{form}({self.names[kind]})")
             if self._chance(0.03):
                 places[-1] = self.rng.choice(self.values[kind])
@@ -322,8 +376,9 @@ class _Maker:
                 literal = self._comparison()
             else:
                 role = rng.choice(menu)
-                literal = self._placed(role)
-                if self._chance(0.3):
+                bounded = 0.0 if role in COMPARED else self.flavour.thresholds
+                literal = self._placed(role, bounded=bounded)
+                if self._chance(0.3) and "num_var(" not in literal:
                     literal = f"not {literal}"
                 literals.append((literal, role))
             recall = (
@@ -331,7 +386,7 @@ class _Maker:
                 if self._chance(0.5 if self.ilasp else 0.1)
                 else ""
             )
-            plain = not literal.startswith("not ") and "(" in literal
+            plain = not literal.startswith("not ") and "(" in literal and "num_var(" not in literal
             option = ""
             if self.ilasp and plain and self._chance(0.5) and literals and literals[-1][0] == literal:
                 option = f", ({rng.choice(OPTIONS)})"
@@ -500,6 +555,11 @@ class _Maker:
         return rules
 
     def _filled(self, mode: str, used: dict[str, None]) -> str:
+        bounds = []
+        while (place := f"num_var({self.names['n']})") in mode:
+            name = f"T{len(used)}_{len(bounds)}_{self.rng.randint(0, 999)}"
+            mode = mode.replace(place, name, 1)
+            bounds.append(f", {name} {self.rng.choice(['>=', '<='])} {self.rng.choice(self.values['n'])}")
         for kind in ("n", "m"):
             for form in ("var", "const"):
                 place = f"{form}({self.names[kind]})"
@@ -509,7 +569,7 @@ class _Maker:
                         value = f"{kind.upper()}{self.rng.randint(1, 2)}"
                         used[value] = None
                     mode = mode.replace(place, value, 1)
-        return mode
+        return mode + "".join(bounds)
 
 
 def _joined(context: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from nsl_bench.las.semantics.verification.space import rules_with_costs
 from nsl_bench.las.solver import solve
 from nsl_bench.las.task import LasTask
 
-LARGE = ("large", "many_contexts", "feeding_many", "given_many", "cautious_many")
+LARGE = ("large", "many_contexts", "feeding_many", "given_many", "cautious_many", "thresholds_many")
 """Flavours of many examples, of which fewer are solved."""
 FEW = {flavour: 2 if flavour in LARGE else 5 for flavour in FLAVOURS}
 """Tasks of each flavour that every run solves."""

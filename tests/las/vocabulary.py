@@ -46,6 +46,10 @@ ROLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "nh": ("-{h}({{}})", ("n",)),
     "a2": ("{a}({{}},{{}})", ("n", "n")),
     "h0": ("{h}", ()),
+    "gt": ("{gt}({{}},{{}})", ("n", "n")),
+    "lt": ("{lt}({{}},{{}})", ("n", "n")),
+    "above": ("{above}({{}},{{}})", ("n", "n")),
+    "over": ("{over}({{}})", ("n",)),
 }
 """Each role's atom, with the types of its arguments."""
 
@@ -57,6 +61,13 @@ BACKGROUND: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "arithmetic": (
         "{big}({X}) :- {n}({X}), {X} * 2 > 3. {next}({X},{Y}) :- {n}({X}), {n}({Y}), {Y} = {X} + 1.",
         ("big", "next"),
+        (),
+    ),
+    "greater": ("{gt}({X},{Y}) :- {n}({X}), {n}({Y}), {X} > {Y}.", ("gt", "gt"), ()),
+    "less": ("{lt}({X},{Y}) :- {n}({X}), {n}({Y}), {X} < {Y}.", ("lt", "lt"), ()),
+    "above": (
+        "{above}({X},{Y}) :- {e}({X},{Z}), {n}({Y}), {Z} > {Y}. {over}({Y}) :- {a}({X}), {n}({Y}), {X} > {Y}.",
+        ("above", "over"),
         (),
     ),
     "path": (
@@ -97,6 +108,9 @@ BACKGROUND: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     ),
 }
 """Pieces of background knowledge: text, the roles that bodies may use, the roles that examples may ask for."""
+
+COMPARED = ("gt", "lt", "above", "over")
+"""The roles whose last argument is mostly a constant."""
 
 OPEN = {
     *("choice", "bounded_choice", "choice_on_context", "choice_on_learned", "even_loop", "odd_loop"),

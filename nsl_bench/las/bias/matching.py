@@ -7,8 +7,9 @@ rule has one reading for each way to tell them apart.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from clingo import ast
 
@@ -25,6 +26,7 @@ from nsl_bench.las.language_bias import (
     ModeTerm,
     Placeholder,
 )
+from nsl_bench.las.thresholds import price_text
 
 __all__ = ["Reading", "guard_of", "readings", "types_told", "variables_in"]
 
@@ -93,9 +95,15 @@ class _State:
     counted: list[tuple[str, ModeLiteral]] = field(default_factory=list)
     guards: list[tuple[str, str]] = field(default_factory=list)
     unequal: list[Unequal] = field(default_factory=list)
+    bounds: list[tuple[str, str, int]] = field(default_factory=list)
 
     def with_literal(self, text: str, literal: ModeLiteral, types: Types) -> _State:
-        return _State(types, [*self.counted, (text, literal)], self.guards, self.unequal)
+        return replace(self, types=types, counted=[*self.counted, (text, literal)])
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The literals that count, as `#bias` sees them."""
+        return (*(text for text, _ in self.counted), *(price_text(*bound) for bound in self.bounds))
 
 
 class _Reader:
@@ -107,6 +115,9 @@ class _Reader:
         self._head = None if rule.head == "constraint" else rule.node.head
         self._body = list({str(literal): literal for literal in rule.node.body}.items())
         self._literals = bias.literals
+        self._has_thresholds = any(
+            place.kind == "num_var" for mode in bias.bodies for place in mode.literal.placeholders
+        )
         self._exact = exact
         self._left = _MOST_STEPS
 
@@ -116,7 +127,7 @@ class _Reader:
         seen: set[tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = set()
         for types in self._head_types():
             for state in self._read(0, _State(types)):
-                literals = tuple(text for text, _ in state.counted)
+                literals = state.texts
                 key = (literals, tuple(sorted(state.types.items())))
                 if key not in seen and self._is_valid(state):
                     seen.add(key)
@@ -140,12 +151,13 @@ class _Reader:
         text, literal = self._body[index]
         guard = guard_of(literal)
         if guard is not None and guard[0] in self._known.guarded:
-            free = _State(state.types, state.counted, [*state.guards, guard], state.unequal)
-            yield from self._read(index + 1, free)
+            yield from self._read(index + 1, replace(state, guards=[*state.guards, guard]))
         unequal = _unequal_of(literal) if self._bias.ground_without_replacement else None
         if unequal is not None:
-            free = _State(state.types, state.counted, state.guards, [*state.unequal, unequal])
-            yield from self._read(index + 1, free)
+            yield from self._read(index + 1, replace(state, unequal=[*state.unequal, unequal]))
+        bound = _bound_of(literal) if self._has_thresholds else None
+        if bound is not None:
+            yield from self._read(index + 1, replace(state, bounds=[*state.bounds, bound]))
         for form in self._literals:
             self._left -= 1
             if self._left < 0:
@@ -171,6 +183,11 @@ class _Reader:
             if mode.kind == "const":
                 values = self._known.constants.get(mode.type)
                 return not variables_in(term) and (not values or str(term) in values)
+            if mode.kind == "num_var":  # a variable of its own
+                own = is_variable and term.name not in types
+                if own and term.name != "_":
+                    types[term.name] = str(mode)
+                return own
             return is_variable and term.name != "_" and types.setdefault(term.name, mode.type) == mode.type
         if isinstance(mode, Compound):
             if term.ast_type != ast.ASTType.Function or term.name != mode.name:
@@ -185,9 +202,11 @@ class _Reader:
         """Whether limits are kept and each free literal is free."""
         bias = self._bias
         counted = [literal for _, literal in state.counted]
-        if len(state.types) > bias.max_variables:
+        if sum(not _is_bounded(kind) for kind in state.types.values()) > bias.max_variables:
             return False
-        if bias.body_limit is not None and len(counted) > bias.body_limit:
+        if bias.body_limit is not None and len(state.texts) > bias.body_limit:
+            return False
+        if not self._are_thresholds(state):
             return False
         uses = [literal.mode for literal in counted]
         if any(form.recall is not None and uses.count(form.mode) > form.recall for form in counted):
@@ -203,6 +222,13 @@ class _Reader:
         written = {text for text, _ in state.counted}
         missing = {f"{kind}({name})" for kind, name in guards - set(state.guards)}
         return missing <= written and asked <= set(state.unequal)
+
+    def _are_thresholds(self, state: _State) -> bool:
+        """Whether each bound is on a variable of ``num_var(type)``, at most one from each side."""
+        if any(not _is_bounded(state.types.get(variable, "")) for variable, _, _ in state.bounds):
+            return False
+        sides = [(variable, operator[0]) for variable, operator, _ in state.bounds]
+        return len(set(sides)) == len(sides)
 
     def _is_safe(self, state: _State) -> bool:
         bound = {name for name, kind in state.types.items() if kind in self._known.guarded}
@@ -232,6 +258,25 @@ _OPERATORS = {
     ast.ComparisonOperator.GreaterThan: ">",
     ast.ComparisonOperator.GreaterEqual: ">=",
 }
+
+
+def _is_bounded(kind: str) -> bool:
+    """Whether this is the type of a variable that stands for ``num_var(type)``."""
+    return kind.endswith(")")
+
+
+def _bound_of(literal: ast.AST) -> tuple[str, str, int] | None:
+    """Variable, operator and number of a comparison such as ``V1 >= 6``; None for another literal."""
+    if literal.ast_type != ast.ASTType.Literal or literal.sign != ast.Sign.NoSign:
+        return None
+    atom = literal.atom
+    if atom.ast_type != ast.ASTType.Comparison or len(atom.guards) != 1:
+        return None
+    operator, term = _OPERATORS[atom.guards[0].comparison], atom.guards[0].term
+    if operator in ("=", "!=") or atom.term.ast_type != ast.ASTType.Variable or variables_in(term):
+        return None
+    text = str(term)
+    return (atom.term.name, operator, int(text)) if re.fullmatch(r"-?\d{1,10}", text) else None
 
 
 class _Variables(ast.Transformer):

@@ -36,6 +36,8 @@ MOST_GROUND_RULES = 200_000
 
 _MOST_VALUES = 1_000_000
 _NUMBER = re.compile(r"(?<![\w'])(?:0x[0-9a-fA-F]+|0o[0-7]+|0b[01]+|\d+)")
+_BOUND = re.compile(r'binop\(V\d+,"[<>]=",-?\d+\)')
+"""What `nsl_bench.las.thresholds` writes; no mode can be such an atom."""
 _ORDERS = (
     ast.ComparisonOperator.LessThan,
     ast.ComparisonOperator.LessEqual,
@@ -200,7 +202,9 @@ class BiasProgram:
 
 def is_plain(literal: str) -> bool:
     """Whether the literal's term is no other literal's: an atom of `neg/1` is the term of a negated one."""
-    return not literal.removeprefix("not ").startswith(("neg(", "binop("))
+    return _BOUND.fullmatch(literal) is not None or not literal.removeprefix("not ").startswith(
+        ("neg(", "binop(")
+    )
 
 
 @lru_cache(maxsize=16)

@@ -26,6 +26,7 @@ from nsl_bench.las.bias.types import Domains, domains
 from nsl_bench.las.language_bias import LanguageBias, ModeAtom, ModeComparison, ModeLiteral, Placeholder
 from nsl_bench.las.task import LasTask
 from nsl_bench.las.terms import atom_text, literal_text, term_text
+from nsl_bench.las.thresholds import bound_count, priced, spelled
 
 __all__ = ["MAX_RULES", "Space", "SpaceRule", "growing_space", "hypothesis_space", "listed_space"]
 
@@ -158,7 +159,7 @@ def growing_space(
             if number % _WATCHED == 0 and budget.expired():
                 yield Space(_sorted(rules), horizon)
                 return
-            if cost is not None and (rule.literals or rule.head is not None) and maker.is_safe(rule):
+            if cost is not None and (rule.literals or rule.head is not None) and maker.is_allowed(rule):
                 rules.append(SpaceRule(*maker.guarded(rule), cost))
         if least is not None:
             level = [rule for rule, cost in zip(level, costs, strict=True) if cost is not None]
@@ -187,6 +188,7 @@ class _Maker:
         self._literals = bias.literals
         self._heads = bias.heads
         self._texts: dict[Instance, str] = {}
+        self._values: dict[ModeAtom | ModeComparison, list[tuple[str, ...]]] = {}
         index = {(str(literal.literal), literal.negated): i for i, literal in enumerate(self._literals)}
         self._opposite = {
             i: index[str(literal.literal), not literal.negated]
@@ -211,7 +213,7 @@ class _Maker:
             yield Conjunction(None, frozenset(), ())
         seen: set[object] = set()
         for i, mode in enumerate(self._heads):
-            for arguments, types in self._fillings(mode.atom.placeholders, ()):
+            for arguments, types in self._fillings(mode.atom, ()):
                 rule = canonical(Conjunction((i, arguments), frozenset(), types))
                 key = (_filled(mode.atom, arguments), rule.types)
                 if key not in seen:
@@ -227,7 +229,7 @@ class _Maker:
             for i, literal in enumerate(self._literals):
                 if literal.recall is not None and self._uses(rule, literal.mode) >= literal.recall:
                     continue
-                for arguments, types in self._fillings(literal.literal.placeholders, rule.types):
+                for arguments, types in self._fillings(literal.literal, rule.types):
                     if self._is_allowed((i, arguments), rule):
                         body = rule.literals | {(i, arguments)}
                         found[canonical(Conjunction(rule.head, body, types))] = None
@@ -258,27 +260,46 @@ class _Maker:
         return sum(self._literals[i].mode == mode for i, _ in rule.literals)
 
     def _fillings(
-        self, places: Sequence[Placeholder], types: tuple[str, ...]
+        self, literal: ModeAtom | ModeComparison, types: tuple[str, ...]
     ) -> Iterator[tuple[tuple[Argument, ...], tuple[str, ...]]]:
-        """Every way to fill placeholders with constants, known variables and the next new ones."""
+        """Every way to fill placeholders with constants, bounds, known variables and the next new ones."""
+        values = self._values.get(literal)
+        if values is None:
+            values = self._values[literal] = self._known.fillings(literal)
+        return self._filled(list(zip(literal.placeholders, values, strict=True)), types)
+
+    def _filled(
+        self, places: Sequence[tuple[Placeholder, tuple[str, ...]]], types: tuple[str, ...]
+    ) -> Iterator[tuple[tuple[Argument, ...], tuple[str, ...]]]:
         if not places:
             yield (), types
             return
-        first, rest = places[0], places[1:]
-        if first.kind == "const":
-            for value in self._known.constants[first.type]:
-                for arguments, after in self._fillings(rest, types):
+        (first, values), rest = places[0], places[1:]
+        if first.kind != "var":
+            for value in values:
+                for arguments, after in self._filled(rest, types):
                     yield (value, *arguments), after
             return
         for variable, kind in enumerate(types):
             if kind == first.type:
-                for arguments, after in self._fillings(rest, types):
+                for arguments, after in self._filled(rest, types):
                     yield (variable, *arguments), after
         if len(types) < self._bias.max_variables:
-            for arguments, after in self._fillings(rest, (*types, first.type)):
+            for arguments, after in self._filled(rest, (*types, first.type)):
                 yield (len(types), *arguments), after
 
-    def is_safe(self, rule: Conjunction) -> bool:
+    def is_allowed(self, rule: Conjunction) -> bool:
+        """Whether the rule is safe, and its body not too long, thresholds counted."""
+        limit = self._bias.body_limit
+        if limit is not None and len(rule.literals) + sum(map(self._bounds, rule.literals)) > limit:
+            return False
+        return self._is_safe(rule)
+
+    @staticmethod
+    def _bounds(instance: Instance) -> int:
+        return sum(bound_count(each) for each in instance[1] if isinstance(each, str))
+
+    def _is_safe(self, rule: Conjunction) -> bool:
         """Whether each variable has a guard or a positive atom that binds it; comparisons bind none."""
         bound = {variable for variable, kind in enumerate(rule.types) if kind in self._known.guarded}
         for i, arguments in rule.literals:
@@ -294,6 +315,7 @@ class _Maker:
         if uniform is not None and all(is_plain(str(atom)) for atom in named):
             return uniform[1]
         forms = (text for literal in self._literals for text in self._forms(literal))
+        forms = (text for form in forms for text in priced([form]))
         texts = list(itertools.islice(forms, _MOST_FORMS + 1))
         if len(texts) <= _MOST_FORMS:
             heads = all_heads(self._bias, self._known.constants.__getitem__)
@@ -306,7 +328,8 @@ class _Maker:
         """The literal up to names of variables, with each choice of constants."""
         slots = literal.literal.placeholders
         kinds = [slot.type for slot in slots if slot.kind == "var"]
-        allowed = [self._known.constants[slot.type] for slot in slots if slot.kind == "const"]
+        values = zip(slots, self._known.fillings(literal.literal), strict=True)
+        allowed = [each for slot, each in values if slot.kind != "var"]
         for blocks in sharings(kinds):
             names = [_variable(block) for block in blocks]
             for constants in itertools.product(*allowed):
@@ -315,16 +338,20 @@ class _Maker:
     def parts(self, rule: Conjunction) -> tuple[str | None, tuple[str, ...]]:
         """Head and body without type guards and inequalities, which cost nothing."""
         head = None if rule.head is None else _filled(self._heads[rule.head[0]].atom, rule.head[1])
-        return head, tuple(self._text(instance) for instance in sorted(rule.literals, key=str))
+        return head, tuple(priced(self._body(rule), head or ""))
+
+    def _body(self, rule: Conjunction) -> list[str]:
+        return [self._text(instance) for instance in sorted(rule.literals, key=str)]
 
     def guarded(self, rule: Conjunction) -> tuple[str | None, tuple[str, ...]]:
         """Head and body with its type guards and, where the bias asks for them, its inequalities."""
-        head, literals = self.parts(rule)
+        head = None if rule.head is None else _filled(self._heads[rule.head[0]].atom, rule.head[1])
+        literals = self._body(rule)
         guards = [
             f"{kind}({_variable(v)})" for v, kind in enumerate(rule.types) if kind in self._known.guarded
         ]
         unequal = self._inequalities(rule) if self._bias.ground_without_replacement else []
-        return head, tuple(dict.fromkeys([*literals, *guards, *unequal]))
+        return head, tuple(dict.fromkeys(spelled([*literals, *guards, *unequal], head or "")))
 
     def _text(self, instance: Instance) -> str:
         found = self._texts.get(instance)

@@ -148,7 +148,7 @@ class BlockMaker(NamedTuple):
                 if not table.any():
                     continue
                 types = tuple(literal.types[pattern.index(k)] for k in range(max(pattern, default=-1) + 1))
-                used = Resources(literal.costs[pattern], 1, 0, tuple(recall))
+                used = Resources(literal.costs[pattern], literal.size, 0, tuple(recall))
                 block = self.make(types, table, ((index, pattern),), used)
                 if without_replacement:
                     block = block._replace(symmetric=False, family=literal.family)

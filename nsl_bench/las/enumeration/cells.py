@@ -14,6 +14,7 @@ import numpy.typing as npt
 from nsl_bench.las.tables.columns import Bits, pack
 from nsl_bench.las.tables.conditions import Target
 from nsl_bench.las.tables.formulas import literals_of
+from nsl_bench.las.tables.intervals import Interest
 
 __all__ = ["Cells", "bits_of"]
 
@@ -70,6 +71,12 @@ class Cells:
         packed = {kind: pack(found).reshape(rows, words) for kind, found in flags.items()}
         self.wanted, self.unwanted, self.required = packed["wanted"], packed["unwanted"], packed["required"]
         self.interesting = self.wanted | self.unwanted
+
+    @property
+    def interest(self) -> Interest:
+        """Which columns and atoms matter."""
+        wanted, unwanted = (np.bitwise_or.reduce(each, axis=0) for each in (self.wanted, self.unwanted))
+        return Interest(wanted, unwanted, frozenset(self.row))
 
 
 def _grouped(

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from nsl_bench.las.enumeration.building_blocks import Part
 from nsl_bench.las.enumeration.heads import HeadForm
 from nsl_bench.las.tables.literals import BodyLiteral, Vocabulary
+from nsl_bench.las.thresholds import spelled
 
 __all__ = ["Rule", "rule_text"]
 
@@ -44,12 +45,12 @@ def rule_text(rule: Rule, literals: Sequence[BodyLiteral], vocabulary: Vocabular
     names = [""] * (max(order, default=-1) + 1)
     for i, variable in enumerate(order):
         names[variable] = f"V{i + 1}"
+    head = rule.head.text(names)
     texts = [literals[i].text([names[v] for v in variables]) for i, variables in rule.parts]
     if vocabulary.without_replacement:
         from nsl_bench.las.enumeration.without_replacement import inequalities
 
         texts += inequalities(rule.parts, names, literals)
     guards = [f"{rule.types[v]}({names[v]})" for v in order if vocabulary.domain(rule.types[v]).guarded]
-    body = list(dict.fromkeys([*texts, *guards]))
-    head = rule.head.text(names)
+    body = list(dict.fromkeys(spelled([*texts, *guards], head)))
     return f"{head} :- {', '.join(body)}." if body else f"{head}."

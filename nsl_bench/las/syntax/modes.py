@@ -1,9 +1,9 @@
-"""Reading mode declarations: an atom or comparison with ``var(type)`` and ``const(type)`` inside."""
+"""Reading mode declarations: an atom or comparison with ``var(type)``, ``const(type)`` and so on inside."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from nsl_bench.asp.parsing import parse_text
 from nsl_bench.las.language_bias import (
@@ -24,6 +24,11 @@ __all__ = ["parse_mode_body", "parse_mode_head"]
 
 _PREFIX = re.compile(r"(!=|<=|>=|==|<|>|=)\s*\((.*)\)$", re.DOTALL)
 _OPERATORS = ("=", "<", "<=", ">", ">=", "!=")
+_KINDS: dict[str, Literal["var", "const", "num_var"]] = {
+    "var": "var",
+    "const": "const",
+    "num_var": "num_var",
+}
 _OPTIONS = ("positive", "negative", "anti_reflexive", "symmetric")
 
 
@@ -49,6 +54,8 @@ def parse_mode_head(source: Source, text: str, offset: int) -> ModeHead:
     parsed, negated = _literal(source, literal, at)
     if negated or not isinstance(parsed, ModeAtom):
         raise source.error(at, f"'{literal}' cannot be the head of a rule; an atom without 'not' can.")
+    if parsed.has_thresholds:
+        raise source.error(at, f"'{literal}': num_var(type) is allowed in '#modeb' only; use var(type).")
     return ModeHead(parsed, recall, options)
 
 
@@ -65,6 +72,11 @@ def parse_mode_body(source: Source, text: str, offset: int) -> ModeBody:
     """
     recall, literal, at, options = _arguments(source, text, offset, "#modeb(recall, literal, (options))")
     parsed, negated = _literal(source, literal, at)
+    bounded = any(place.kind == "num_var" for place in parsed.placeholders)
+    if bounded and (negated or "negative" in options or not isinstance(parsed, ModeAtom)):
+        raise source.error(
+            at, f"'{literal}': num_var(type) needs an atom without 'not', which gives it a value."
+        )
     return ModeBody(parsed, negated, recall, options)
 
 
@@ -137,17 +149,17 @@ def _term(source: Source, term: AST, offset: int) -> ModeTerm:
     from clingo.ast import ASTType
 
     if term.ast_type == ASTType.Function and not term.external:
-        if term.name in ("var", "const") and len(term.arguments) == 1:
+        if term.name in _KINDS and len(term.arguments) == 1:
             inner = term.arguments[0]
             name = str(inner)
             if not re.fullmatch(r"[a-z_]\w*", name):
                 raise source.error(offset, f"'{term}' should name a type.")
-            return Placeholder("var" if term.name == "var" else "const", name)
+            return Placeholder(_KINDS[term.name], name)
         arguments = tuple(_term(source, argument, offset) for argument in term.arguments)
         if any(not isinstance(argument, str) for argument in arguments):
             return Compound(term.name, arguments)
     if term.ast_type == ASTType.Variable:
         raise source.error(offset, f"'{term}' is a variable; a mode has 'var(type)' in its place.")
-    if term.ast_type != ASTType.SymbolicTerm and re.search(r"\b(var|const)\(", str(term)):
+    if term.ast_type != ASTType.SymbolicTerm and re.search(r"\b(var|const|num_var)\(", str(term)):
         raise source.error(offset, f"'{term}': arithmetic on placeholders is not supported in modes.")
     return str(term)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,7 @@ from nsl_bench.asp.program import Rule, Signature, statement
 from nsl_bench.asp.text import check_text
 from nsl_bench.budget import Budget, Undecided
 from nsl_bench.errors import UserError
+from nsl_bench.las.bias.lookups import lookups, without
 from nsl_bench.las.language_bias import ModeAtom, Placeholder, WeightedRule
 from nsl_bench.las.tables.columns import Bits, Columns
 from nsl_bench.las.tables.evaluation import ResidualRule, Values, evaluate
@@ -46,6 +48,7 @@ class Grounding:
         columns: the distinct contexts.
         derivable: the predicates that some statement or learned rule derives.
         learned: a learned ground atom to its program atom.
+        lookups: predicates that are grounded by themselves (`nsl_bench.las.bias.lookups`).
     """
 
     columns: Columns
@@ -53,6 +56,7 @@ class Grounding:
     learned: dict[Symbol, int]
     _control: Control
     _values: Values
+    lookups: frozenset[Signature] = frozenset()
     _has_constants: bool = False
     _atoms: dict[Signature, list[tuple[tuple[Symbol, ...], Bits]]] = field(default_factory=dict)
 
@@ -65,6 +69,11 @@ class Grounding:
     def dead(self) -> Bits:
         """uint64 [words]: columns whose context violates a constraint whatever is learned."""
         return self._values.dead
+
+    @cached_property
+    def full(self) -> Bits:
+        """uint64 [words]: all columns."""
+        return self.columns.full
 
     def atoms(self, name: str, arity: int) -> list[tuple[tuple[Symbol, ...], Bits]]:
         """Arguments and columns (uint64 [words]) of each decided atom of a predicate that holds anywhere.
@@ -116,7 +125,7 @@ class Grounding:
         if literal in self._values.undecided:
             return None
         if fact:
-            return self.columns.full
+            return self.full
         row = self._values.rows.get(literal)
         return np.zeros(self.columns.words, np.uint64) if row is None else self._values.bits[row]
 
@@ -175,13 +184,17 @@ def ground(task: LasTask, columns: Columns, choices: Sequence[WeightedRule], bud
     messages: list[str] = []
     control = Control(["--warn=none"], logger=lambda _, message: messages.append(message))
     control.register_observer(program, replace=True)  # type: ignore[arg-type]
-    text = "\n".join([task.background, *(line for line, _ in encoding.lines())])
+    apart = lookups(task, (*columns.statements, *encoding.asked))
+    background = str(without(task.program, apart)) if apart else task.background
+    lines = "\n".join(line for line, _ in encoding.lines())
     try:
-        control.add("base", [], text)
+        control.add("base", [], f"{background}\n{lines}")
         program.ground(control, budget.check)
     except MemoryError as error:
         raise Undecided(str(error)) from error
     except RuntimeError as error:
+        if apart:  # once more, with the lines of the file
+            messages = _complaints(f"{task.background}\n{lines}") or messages
         raise UserError(_explain(task, messages, encoding)) from error
     if program.open:
         raise Undecided(program.open)
@@ -196,7 +209,20 @@ def ground(task: LasTask, columns: Columns, choices: Sequence[WeightedRule], bud
         for atom in control.symbolic_atoms.by_signature(encoding.names("rule"), 1)
     }
     values = evaluate(program, columns, set(learned.values()), chosen, encoding.stated(control), budget)
-    return Grounding(columns, encoding.derivable, learned, control, values, bool(task.program.constants))
+    constants = bool(task.program.constants)
+    return Grounding(columns, encoding.derivable, learned, control, values, apart, constants)
+
+
+def _complaints(text: str) -> list[str]:
+    """What clingo says of a program that it cannot ground."""
+    from clingo import Control
+
+    messages: list[str] = []
+    control = Control(["--warn=none"], logger=lambda _, message: messages.append(message))
+    with suppress(RuntimeError):
+        control.add("base", [], text)
+        control.ground([("base", [])])
+    return messages
 
 
 def _explain(task: LasTask, messages: Sequence[str], encoding: _Encoding) -> str:
@@ -224,6 +250,7 @@ class _Encoding:
 
     Attributes:
         names: apart from all names of the task.
+        asked: the atoms that examples ask about.
         derivable: the predicates that some statement or learned rule derives.
     """
 
@@ -232,6 +259,7 @@ class _Encoding:
         self._choices = choices
         self._statements = columns.statements
         asked = dict.fromkeys(a for e in task.examples for a in (*e.inclusions, *e.exclusions))
+        self.asked = tuple(asked)
         bias = task.bias
         self.names = Names.apart_from(
             [
@@ -306,7 +334,7 @@ class _Encoding:
         """The atom's text with a variable for each placeholder, and the placeholders with their variables."""
         slots = [(p, self.names.variable(f"x{i}")) for i, p in enumerate(atom.placeholders)]
         variables = (variable for slot, variable in slots if slot.kind == "var")
-        constants = (variable for slot, variable in slots if slot.kind == "const")
+        constants = (variable for slot, variable in slots if slot.kind != "var")
         return atom_text(atom, variables, constants), slots
 
     def _type(self, kind: str, name: str) -> str:

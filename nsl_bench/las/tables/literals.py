@@ -9,10 +9,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from nsl_bench.budget import Budget, Undecided
 from nsl_bench.las.bias.additive import additive_costs, all_heads
+from nsl_bench.las.bias.lookups import looked_up
+from nsl_bench.las.bias.program import bias_program
 from nsl_bench.las.checks import without_constant
 from nsl_bench.las.language_bias import (
     Compound,
@@ -25,15 +30,21 @@ from nsl_bench.las.language_bias import (
 )
 from nsl_bench.las.tables.columns import Bits, Columns
 from nsl_bench.las.tables.domains import Domain, atom_table, comparison_table, make_domain
+from nsl_bench.las.tables.dominance import undominated
 from nsl_bench.las.tables.grounding import Grounding
+from nsl_bench.las.tables.intervals import Interest, Rank, bounded, rank
+from nsl_bench.las.tables.reach import reached
 from nsl_bench.las.task import LasTask
 from nsl_bench.las.terms import literal_text, match_term, term_text
+from nsl_bench.las.thresholds import bound_count, priced
 
 if TYPE_CHECKING:
     from clingo import Symbol
 
 __all__ = ["BodyLiteral", "Pattern", "Vocabulary", "patterns"]
 
+_WATCHED = 256
+"""Tables between two looks at the time."""
 _MOST_PLACES = 30
 """Variables of a literal; numpy's arrays have at most 64 axes, and its products fewer."""
 
@@ -65,7 +76,7 @@ class BodyLiteral(NamedTuple):
 
     Attributes:
         mode: its declaration.
-        constants: values for ``const(type)``, from left to right.
+        constants: values for ``const(type)`` and bounds for ``num_var(type)``, from left to right.
         types: types of its variables, from left to right.
         table: uint64 [size of each type..., words].
         costs: what it adds to a rule's cost under each pattern.
@@ -83,6 +94,11 @@ class BodyLiteral(NamedTuple):
     def binds(self) -> bool:
         """Whether it makes its variables safe."""
         return not self.mode.negated and self.atom is not None
+
+    @property
+    def size(self) -> int:
+        """How many literals it is in a rule: itself and its thresholds."""
+        return 1 + sum(map(bound_count, self.constants))
 
     @property
     def family(self) -> tuple[str, int, bool] | None:
@@ -114,12 +130,15 @@ class Vocabulary:
         additive: costs of rules are sums of their head's and literals' (known once `literals` was called).
     """
 
-    def __init__(self, task: LasTask, grounding: Grounding, budget: Budget) -> None:
+    def __init__(
+        self, task: LasTask, grounding: Grounding, budget: Budget, interest: Interest | None = None
+    ) -> None:
         self.task = task
         self.bias = task.bias
         self.grounding = grounding
         self.budget = budget
         self.columns: Columns = grounding.columns
+        self._interest = interest
         self.without_replacement = self.bias.ground_without_replacement
         self.additive = True
         self._domains: dict[str, Domain] = {}
@@ -132,13 +151,30 @@ class Vocabulary:
     def domain(self, name: str) -> Domain:
         """The domain of variables of type `name`."""
         found = self._domains.get(name)
-        if found is None:
+        if found is None and name in self._reached:
+            found = self._domains[name] = self._reached_domain(name)
+        elif found is None:
             guarded = (name, 1) in self.grounding.derivable
             everywhere = name in self._head_types or self.without_replacement
             values = None if guarded else self._open_values(name)
             found = make_domain(name, self.grounding, values, everywhere=everywhere)
             self._domains[name] = found
         return found
+
+    @cached_property
+    def _reached(self) -> dict[str, dict[Symbol, Bits]]:
+        """See `nsl_bench.las.tables.reach`; nothing is known without examples, or without replacement."""
+        if self._interest is None or self.without_replacement:
+            return {}
+        return reached(self.bias, self.grounding, self.fillings, self._interest.asked)
+
+    def _reached_domain(self, name: str) -> Domain:
+        """The domain of a type of which only some values matter."""
+        guarded = (name, 1) in self.grounding.derivable
+        members = {arguments[0] for arguments, _ in self.grounding.atoms(name, 1)} if guarded else None
+        values = tuple(sorted(v for v in self._reached[name] if members is None or v in members))
+        guards = np.broadcast_to(self.columns.full, (len(values), self.columns.words))
+        return Domain(name, values, guarded, np.ascontiguousarray(guards), None)
 
     def constants(self, name: str) -> dict[str, Symbol]:
         """The values of ``const(name)``, text to symbol."""
@@ -235,6 +271,7 @@ class Vocabulary:
             UserError: a constant's type has no constant.
         """
         found: list[BodyLiteral] = []
+        uniform = bias_program(self.bias).uniform
         for mode in self.bias.literals:
             types = tuple(p.type for p in mode.literal.placeholders if p.kind == "var")
             if len(types) > _MOST_PLACES:
@@ -245,22 +282,55 @@ class Vocabulary:
             else:
                 atom = self.resolved(mode.literal)
                 made = self._atom(mode, mode.literal)
-            found += [BodyLiteral(mode, constants, types, table, {}, atom) for constants, table in made]
-        return self._priced(found)
+            literals = [BodyLiteral(mode, constants, types, table, {}, atom) for constants, table in made]
+            if uniform is not None:
+                prices = [(uniform.literal * literal.size, literal.size) for literal in literals]
+                literals = self._undominated(literals, prices)
+            found += literals
+        found = self._priced(found)
+        if not self.additive and any(lit.atom is not None and lit.atom.has_thresholds for lit in found):
+            raise Undecided("#bias prices rules as a whole, and bodies have thresholds")
+        if uniform is not None or not self.additive:
+            return found
+        groups = itertools.groupby(found, lambda literal: literal.mode)
+        return [
+            literal
+            for _, group in groups
+            for each in [list(group)]
+            for literal in self._undominated(each, [(*lit.costs.values(), lit.size) for lit in each])
+        ]
+
+    def _undominated(
+        self, literals: list[BodyLiteral], prices: Sequence[tuple[int, ...]]
+    ) -> list[BodyLiteral]:
+        """The literals of one declaration without those that another one makes superfluous."""
+        if len(literals) < 2 or self._interest is None or self.without_replacement:
+            return literals
+        kinds = literals[0].types
+        if literals[0].mode.anti_reflexive and len(literals[0].constants) > 1:
+            return literals
+        where = None
+        if len(kinds) == 1 and kinds[0] in self._reached:
+            values = self.domain(kinds[0]).values
+            where = np.array([self._reached[kinds[0]][value] for value in values], np.uint64)
+            where = where.reshape(len(values), self.columns.words)
+        kept = undominated([literal.table for literal in literals], prices, self._interest, where)
+        return [literals[i] for i in kept]
 
     def _priced(self, literals: Sequence[BodyLiteral]) -> list[BodyLiteral]:
         """The literals with their costs, 0 where costs of rules are no sums."""
         most = self.bias.max_variables
         keys = [(i, pattern) for i, lit in enumerate(literals) for pattern in patterns(lit.types, most)]
         names = [f"V{i + 1}" for i in range(most)]
-        texts = [literals[i].text([names[v] for v in pattern]) for i, pattern in keys]
+        parts = [priced([literals[i].text([names[v] for v in pattern])]) for i, pattern in keys]
+        texts = list(itertools.chain.from_iterable(parts))
         found = additive_costs(self.bias, all_heads(self.bias, self.constants), texts)
         # less than nothing for a literal is no sum to count on: a longer body might cost less
         self.additive = found is not None and min(found[1], default=0) >= 0
         costs: list[dict[Pattern, int]] = [{} for _ in literals]
-        of_keys = found[1] if found is not None and self.additive else [0] * len(keys)
-        for (i, pattern), cost in zip(keys, of_keys, strict=True):
-            costs[i][pattern] = cost
+        of_texts = iter(found[1] if found is not None and self.additive else [0] * len(texts))
+        for (i, pattern), pieces in zip(keys, parts, strict=True):
+            costs[i][pattern] = sum(itertools.islice(of_texts, len(pieces)))
         return [lit._replace(costs=each) for lit, each in zip(literals, costs, strict=True)]
 
     def head_costs(self, texts: Sequence[str]) -> list[int]:
@@ -275,9 +345,11 @@ class Vocabulary:
             raise Undecided("learned predicates in bodies")
         slots = literal.placeholders
         domains = [self.domain(p.type) for p in slots if p.kind == "var"]
+        if literal.has_thresholds:
+            return self._bounded(literal, domains)
         allowed = self.constants_at(slots)
         entries: dict[tuple[str, ...], list[tuple[list[Symbol], Bits]]] = {}
-        for arguments, bits in grounding.atoms(*literal.signature):
+        for arguments, bits in self._atoms_of(literal):
             filling = self.fillings(literal, arguments)
             if filling is None:
                 continue
@@ -295,6 +367,47 @@ class Vocabulary:
             for key in sorted(entries)
             for table in [atom_table(domains, entries[key], self.columns)]
         ]
+
+    def _atoms_of(self, literal: ModeAtom) -> list[tuple[tuple[Symbol, ...], Bits]]:
+        """The atoms of a declaration that matter, with the columns in which they hold."""
+        name, arity = literal.signature
+        if (name, arity) not in self.grounding.lookups:
+            return self.grounding.atoms(name, arity)
+        wanted = {
+            i: self.domain(term.type).values
+            for i, term in enumerate(literal.arguments)
+            if isinstance(term, Placeholder) and term.kind == "var" and term.type in self._reached
+        }
+        found = looked_up(self.task.program, (name, arity), [wanted])
+        return [(tuple(arguments), self.columns.full) for arguments in found]
+
+    def _bounded(self, literal: ModeAtom, domains: Sequence[Domain]) -> list[tuple[tuple[str, ...], Bits]]:
+        """(constants and tokens, table) of each way to fill an atom with ``num_var(type)``."""
+        slots = [place for place in literal.placeholders if place.kind != "var"]
+        numbers = [i for i, place in enumerate(slots) if place.kind == "num_var"]
+        plain = [i for i, place in enumerate(slots) if place.kind == "const"]
+        allowed = self.constants_at(slots)
+        found: dict[tuple[str, ...], dict[tuple[Rank, ...], list[tuple[list[Symbol], Bits]]]] = {}
+        for arguments, bits in self.grounding.atoms(*literal.signature):
+            filling = self.fillings(literal, arguments)
+            key = tuple(str(filling[1][i]) for i in plain) if filling else ()
+            if filling and all(text in known for text, known in zip(key, allowed, strict=True)):
+                values = tuple(rank(filling[1][i]) for i in numbers)
+                found.setdefault(key, {}).setdefault(values, []).append((filling[0], bits))
+        guard = self.guard([domain.type for domain in domains])
+        interest = None if bias_program(self.bias).uniform is None else self._interest
+        made: list[tuple[tuple[str, ...], Bits]] = []
+        for key, entries in sorted(found.items()):
+            tables = {k: guard & atom_table(domains, each, self.columns) for k, each in entries.items()}
+            for tokens, table in bounded(tables, interest):
+                filled = [""] * len(slots)
+                for i, text in zip([*plain, *numbers], [*key, *tokens], strict=True):
+                    filled[i] = text
+                if len(made) % _WATCHED == 0:
+                    self.budget.check()
+                    self.budget.take(_WATCHED * table.nbytes, "tables of literals")
+                made.append((tuple(filled), table))
+        return made
 
     def guard(self, types: Sequence[str], words: slice = slice(None)) -> Bits:
         """uint64 [sizes..., words]: where variables of these types have values.

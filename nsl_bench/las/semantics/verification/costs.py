@@ -14,12 +14,13 @@ from functools import cached_property
 import clingo
 from clingo import ast
 
-from nsl_bench.las.semantics.verification.plain import PlainTask, places
+from nsl_bench.las.semantics.verification.plain import Mode, PlainTask, places
 from nsl_bench.las.semantics.verification.reading import (
     OPERATORS,
     Reader,
     Reading,
     is_constraint,
+    placed,
     variables_of,
 )
 from nsl_bench.las.semantics.verification.solving import Unverifiable, answer_sets, grounded, parse
@@ -28,7 +29,8 @@ from nsl_bench.las.semantics.verification.statements import Signatures, Statemen
 __all__ = ["NotInSpace", "Pricing", "Shape", "prices"]
 
 Shape = tuple[str | None, tuple[str, ...]]
-"""A rule's head (None: a constraint) and its counted body literals, without repetition."""
+"""A rule's head (None: a constraint) and its counted body literals, without repetition; thresholds as `#bias`
+sees them (`threshold`)."""
 
 _STRING_OR_VARIABLE = re.compile(r'"(?:\\.|[^"\\])*"|\b[_\']*[A-Z][\w\']*')
 _FACT = re.compile(r"([a-z]\w*)(?:\(([\w\s,+-]+)\))?")
@@ -82,27 +84,59 @@ class Pricing:
         """The constants of a type: by ``#constant``, and by what background and contexts can derive."""
         if kind not in self._constants:
             found = {value: None for k, value in self._task.constants if k == kind}
-            for symbol in sorted(self._possible.get(kind, ())):
-                found[str(symbol)] = None
+            for arguments in sorted(self._possible.get((kind, 1), ())):
+                found[str(arguments[0])] = None
             self._constants[kind] = tuple(found)
         return self._constants[kind]
 
     @cached_property
-    def _possible(self) -> dict[str, set[clingo.Symbol]]:
-        """The arguments of all possible atoms with one argument, by predicate."""
+    def _possible(self) -> dict[tuple[str, int], set[tuple[clingo.Symbol, ...]]]:
+        """The arguments of all possible atoms, by predicate."""
         statements = Statements(self._task)
         contexts = list(dict.fromkeys(example.context for example in self._task.examples))
         lines = [f"copy(0..{len(contexts)}).", *statements.common(violation=True)]
         for i, context in enumerate(contexts):
             lines += statements.context(i, context, violation=True)
-        found: dict[str, set[clingo.Symbol]] = {}
+        found: dict[tuple[str, int], set[tuple[clingo.Symbol, ...]]] = {}
         control = grounded(lines, self._stop)
         for atom in control.symbolic_atoms:
             prefix, _, name = atom.symbol.name.partition("_")
-            arguments = atom.symbol.arguments
-            if prefix in ("p", "pe") and len(arguments) == len(prefix):
-                found.setdefault(name, set()).add(arguments[-1])
+            if prefix in ("p", "pe"):
+                arguments = tuple(atom.symbol.arguments[len(prefix) - 1 :])
+                found.setdefault((name, len(arguments)), set()).add(arguments)
         return found
+
+    def numbers(self, mode: Mode, place: int) -> list[int]:
+        """The numbers at a place of a mode's atom, in ascending order.
+
+        Where a rule may derive the predicate, the numbers of the type are among them.
+
+        Args:
+            mode: the mode.
+            place: which of its places, from 0.
+        """
+        found: set[int] = set()
+        (signature,) = Signatures(parse(f":- {mode.literal}.")).found
+        for arguments in self._possible.get(signature, ()):
+            values = placed(arguments, mode.literal)
+            if values is not None and values[place].type == clingo.SymbolType.Number:
+                found.add(values[place].number)
+        if signature in self._fed:
+            texts = self.constants(places(mode.literal)[place][1])
+            found |= {int(text) for text in texts if re.fullmatch(r"-?\d+", text)}
+        return sorted(found)
+
+    @cached_property
+    def _fed(self) -> set[tuple[str, int]]:
+        """The predicates that rules may derive, and those of the background that these feed."""
+        heads = Signatures(parse("\n".join(f"{mode.literal}." for mode in self._task.heads))).found
+        found = heads | set(self._task.learned)
+        background = [[s] for s in parse(self._task.background) if s.ast_type == ast.ASTType.Rule]
+        while True:
+            fed = [derived_by(s) for s in background if Signatures(s[0].body).found & found]
+            if found.issuperset(*fed):
+                return found
+            found = found.union(*fed)
 
     def of_hypothesis(self, rules: Sequence[str]) -> int:
         """What distinct rules cost together."""
@@ -130,7 +164,7 @@ class Pricing:
         return min(found)
 
     def _shape(self, rule: ast.AST, reading: Reading) -> Shape:
-        counted = tuple(sorted({str(literal) for literal, _ in reading.counted}))
+        counted = tuple(sorted({str(literal) for literal, _ in reading.counted} | set(reading.thresholds)))
         return None if is_constraint(rule.head) else str(rule.head), counted
 
     def types(self) -> list[str]:

@@ -21,7 +21,7 @@ _QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"', re.DOTALL)
 _IN_BIAS = re.compile(rf"{_QUOTED.pattern}|'((?:\\.|[^'\\])*)'", re.DOTALL)
 _CALL = re.compile(r"#(\w+)\s*(?:\((.*)\))?$", re.DOTALL)
 _PREFIX = re.compile(r"(not\s+)?(!=|<=|>=|==|<|>|=)\s*\((.*)\)$", re.DOTALL)
-_PLACE = re.compile(r'"(?:\\.|[^"\\])*"|\b(var|const)\((\w+)\)')
+_PLACE = re.compile(r'"(?:\\.|[^"\\])*"|\b(var|const|num_var)\((\w+)\)')
 _META = re.compile(r"[A-Z]\w*\s*\(")
 _SILENT = ("show", "project", "heuristic", "predict", "minhl", "maxhl")
 _ASP = ("const", "true", "false", "count", "sum", "min", "max", "inf", "sup")
@@ -48,7 +48,8 @@ class Mode:
 
     Attributes:
         declaration: its number; all forms of one declaration share its recall.
-        literal: an atom or comparison with ``var(type)`` and ``const(type)``, as clingo prints it.
+        literal: an atom or comparison with ``var(type)``, ``const(type)`` and ``num_var(type)``, as clingo
+            prints it.
         negated: whether it is under ``not``.
         recall: how often a rule may use the declaration.
         distinct: whether its arguments must differ.
@@ -107,7 +108,7 @@ class PlainTask:
 
 
 def places(literal: str) -> list[tuple[str, str]]:
-    """Kind (``var`` or ``const``) and type of each place of a mode, from left to right."""
+    """Kind (``var``, ``const`` or ``num_var``) and type of each place of a mode, from left to right."""
     return [(kind, of) for kind, of in _PLACE.findall(literal) if kind]
 
 
@@ -252,7 +253,7 @@ class _Reader:
             one, other = _arguments(prefix[3])
             text = f"{prefix[1] or ''}{one} {prefix[2]} {other}"
         negated, literal = literal_of(text)
-        if re.search(r"\w_var\(|\b(var|const)\([^)]*\) *[-+*/]|[-+*/] *(var|const)\(", literal):
+        if re.search(r"\b(?!num_)\w+_var\(|\b(var|const)\([^)]*\) *[-+*/]|[-+*/] *(var|const)\(", literal):
             raise Unverifiable(f"the check's own reader does not know the mode '{text[:60]}'")
         number = None if recall == "*" else int(recall)
         mode = Mode(len(self.declared), literal, negated, number, "anti_reflexive" in options)
@@ -265,7 +266,7 @@ class _Reader:
         """The forms of body literals: ILASP's declarations without an option allow negation too."""
         for mode, options in self.declared:
             both = dialect == "ilasp" and not options & {"positive", "negative"} and not mode.negated
-            both = both and not mode.is_comparison
+            both = both and not mode.is_comparison and "num_var(" not in mode.literal
             negated = mode.negated or "negative" in options
             for sign in (False, True) if both else (negated,):
                 yield replace(mode, negated=sign, recall=mode.recall if dialect == "ilasp" else None)

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from clingo import ast
+from clingo import Symbol, SymbolType, ast
 
 from nsl_bench.las.semantics.verification.plain import Mode, PlainTask
 from nsl_bench.las.semantics.verification.solving import parse
 
-__all__ = ["OPERATORS", "Reader", "Reading", "is_constraint", "variables_of"]
+__all__ = ["OPERATORS", "Reader", "Reading", "is_constraint", "placed", "threshold", "variables_of"]
 
 OPERATORS = {
     ast.ComparisonOperator.Equal: "=",
@@ -26,6 +26,8 @@ OPERATORS = {
     ast.ComparisonOperator.GreaterThan: ">",
     ast.ComparisonOperator.GreaterEqual: ">=",
 }
+_NUMERIC = "number of "
+"""Begins the type of a variable that stands for ``num_var(type)``, which no other literal may have."""
 _VARIABLE = re.compile(r"\b[_']*[A-Z][\w']*")
 
 Types = dict[str, str]
@@ -41,12 +43,26 @@ class Reading:
         counted: body literals, each with its declaration.
         guards: type and variable of each literal that guards a variable.
         inequalities: those that keep two literals from grounding to the same atom.
+        bounds: variable, operator and number of each comparison that is a threshold.
     """
 
     types: Types = field(default_factory=dict)
     counted: tuple[tuple[ast.AST, Mode], ...] = ()
     guards: tuple[tuple[str, str], ...] = ()
     inequalities: tuple[ast.AST, ...] = ()
+    bounds: tuple[tuple[str, str, int], ...] = ()
+
+    @property
+    def thresholds(self) -> tuple[str, ...]:
+        """The thresholds as ``in_body`` has them."""
+        return tuple(threshold(*bound) for bound in self.bounds)
+
+
+def threshold(variable: str, operator: str, number: int) -> str:
+    """A threshold as FastLAS puts it into ``in_body``; of whole numbers, ``V > 5`` is ``V >= 6``."""
+    if operator in ("<", ">"):
+        return threshold(variable, f"{operator}=", number - 1 if operator == "<" else number + 1)
+    return f'binop({variable},"{operator}",{number})'
 
 
 class Reader:
@@ -96,6 +112,8 @@ class Reader:
                 if types is not None:
                     counted = (*reading.counted, (first, mode))
                     yield from self._bodies(rest, replace(reading, types=types, counted=counted))
+        if bound := _bound(first):
+            yield from self._bodies(rest, replace(reading, bounds=(*reading.bounds, bound)))
         if guard := _guard(first):
             yield from self._bodies(rest, replace(reading, guards=(*reading.guards, guard)))
         elif self._task.without_replacement and _is_inequality(first):
@@ -109,9 +127,13 @@ class Reader:
             types.get(variable) != kind or not self._is_guarded(kind) for kind, variable in reading.guards
         ):
             return False
-        if set(variables_of(rule)) - set(types) or len(types) > task.max_variables:
+        numeric = {variable for variable, kind in types.items() if kind.startswith(_NUMERIC)}
+        if set(variables_of(rule)) - set(types) or len(types) - len(numeric) > task.max_variables:
             return False
-        if task.max_body is not None and len(counted) > task.max_body:
+        sides = [(variable, operator[0]) for variable, operator, _ in reading.bounds]
+        if len(set(sides)) < len(sides) or {variable for variable, _ in sides} - numeric:
+            return False
+        if task.max_body is not None and len(counted) + len(sides) > task.max_body:
             return False
         if is_constraint(rule.head) and not counted:
             return False
@@ -147,7 +169,11 @@ class Reader:
             place = _place(wanted)
             if place is not None:
                 values.append(str(term))
-            if place is not None and place[0] == "var":
+            if place is not None and place[0] == "num_var":
+                if term.ast_type != ast.ASTType.Variable or term.name in found:
+                    return None
+                found[term.name] = _NUMERIC + place[1]
+            elif place is not None and place[0] == "var":
                 if term.ast_type != ast.ASTType.Variable or found.setdefault(term.name, place[1]) != place[1]:
                     return None
             elif place is not None:
@@ -169,7 +195,8 @@ class Reader:
 
 def _place(term: ast.AST) -> tuple[str, str] | None:
     """Kind and type of a place."""
-    if term.ast_type != ast.ASTType.Function or term.name not in ("var", "const") or len(term.arguments) != 1:
+    kinds = ("var", "const", "num_var")
+    if term.ast_type != ast.ASTType.Function or term.name not in kinds or len(term.arguments) != 1:
         return None
     return term.name, str(term.arguments[0])
 
@@ -181,6 +208,38 @@ def is_constraint(head: ast.AST) -> bool:
         and head.atom.ast_type == ast.ASTType.BooleanConstant
         and head.atom.value == 0
     )
+
+
+def placed(values: Sequence[Symbol], literal: str) -> list[Symbol] | None:
+    """What stands at the places of a mode's atom with these arguments; None if it can't have them."""
+    found: list[Symbol] = []
+    terms = parse(f":- {literal}.")[0].body[0].atom.symbol.arguments
+    pairs = list(zip(terms, values, strict=True))
+    while pairs:
+        term, value = pairs.pop(0)
+        if _place(term) is not None:
+            found.append(value)
+        elif term.ast_type == ast.ASTType.Function and term.arguments:
+            same = value.type == SymbolType.Function and value.name == term.name
+            if not same or len(value.arguments) != len(term.arguments):
+                return None
+            pairs = [*zip(term.arguments, value.arguments, strict=True), *pairs]
+        elif str(value) != str(term):
+            return None
+    return found
+
+
+def _bound(literal: ast.AST) -> tuple[str, str, int] | None:
+    """Variable, operator and number of a comparison of a variable with a number."""
+    if literal.sign != ast.Sign.NoSign or literal.atom.ast_type != ast.ASTType.Comparison:
+        return None
+    guards = literal.atom.guards
+    if len(guards) != 1 or literal.atom.term.ast_type != ast.ASTType.Variable:
+        return None
+    operator, text = OPERATORS[guards[0].comparison], str(guards[0].term)
+    if operator not in ("<", "<=", ">", ">=") or not re.fullmatch(r"-?\d+", text):
+        return None
+    return literal.atom.term.name, operator, int(text)
 
 
 def _guard(literal: ast.AST) -> tuple[str, str] | None:

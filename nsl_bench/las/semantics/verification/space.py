@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from nsl_bench.las.semantics.verification.costs import Pricing, Shape, prices
 from nsl_bench.las.semantics.verification.plain import Mode, PlainTask, filled, places
+from nsl_bench.las.semantics.verification.reading import threshold
 from nsl_bench.las.semantics.verification.solving import Unverifiable
 
 __all__ = ["rules_with_costs"]
@@ -44,6 +45,7 @@ class _Space:
         self._stop = stop
         self._pricing = Pricing(task, stop)
         self._steps = 0
+        self._known: dict[tuple[str, int], list[str]] = {}
 
     def rules(self) -> dict[str, int]:
         """Every rule with its cost."""
@@ -51,7 +53,8 @@ class _Space:
         for head, body, kinds in self._shapes():
             safe = self._safe(head, body, kinds)
             if safe is not None:
-                texts.setdefault(safe, set()).add((head, tuple(sorted(text for text, _ in body))))
+                counted = _spelled([text for text, _ in body], priced=True)
+                texts.setdefault(safe, set()).add((head, tuple(sorted(counted))))
                 if len(texts) > self._most:
                     raise self._too_large()
         distinct = list(dict.fromkeys(shape for shapes in texts.values() for shape in shapes))
@@ -86,6 +89,8 @@ class _Space:
                     for first, literals, kinds in self._filled(head, body):
                         if len({text for text, _ in literals}) == size:
                             some = True
+                            if task.max_body is not None and self._length(literals) > task.max_body:
+                                continue
                             if first is not None or literals:
                                 yield first, literals, kinds
             if not some:
@@ -96,7 +101,7 @@ class _Space:
     ) -> Iterator[tuple[str | None, list[Literal], Sequence[str]]]:
         modes = [*([] if head is None else [head]), *body]
         sizes = [len(places(mode.literal)) for mode in modes]
-        slots = [place for mode in modes for place in places(mode.literal)]
+        slots = [(mode, k) for mode in modes for k, _ in enumerate(places(mode.literal))]
         for values, kinds in self._values(slots, ()):
             self._steps += 1
             if self._steps % 512 == 0:
@@ -114,15 +119,18 @@ class _Space:
             yield (None if head is None else literals.pop(0)[0]), literals, kinds
 
     def _values(
-        self, slots: Sequence[tuple[str, str]], kinds: tuple[str, ...]
+        self, slots: Sequence[tuple[Mode, int]], kinds: tuple[str, ...]
     ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
         """Each way to fill places: a variable is an earlier one of its type, or the next one."""
         if not slots:
             yield (), kinds
             return
-        sort, kind = slots[0]
+        mode, place = slots[0]
+        sort, kind = places(mode.literal)[place]
         options: list[tuple[str, tuple[str, ...]]]
-        if sort == "const":
+        if sort == "num_var":
+            options = [(text, kinds) for text in self._intervals(mode, place)]
+        elif sort == "const":
             options = [(value, kinds) for value in self._pricing.constants(kind)]
         else:
             options = [(f"V{i + 1}", kinds) for i, known in enumerate(kinds) if known == kind]
@@ -131,6 +139,23 @@ class _Space:
         for value, after in options:
             for rest, last in self._values(slots[1:], after):
                 yield (value, *rest), last
+
+    def _intervals(self, mode: Mode, place: int) -> list[str]:
+        """What may be said of a number: each two neighbouring ones have a threshold between them."""
+        found = self._known.get((mode.literal, place))
+        if found is None:
+            numbers = self._pricing.numbers(mode, place)
+            pairs = itertools.product([None, *numbers[1:]], [None, *numbers[:-1]])
+            found = self._known[mode.literal, place] = [
+                f"\x1e[{'' if low is None else low}..{'' if high is None else high}]"
+                for low, high in pairs
+                if low is None or high is None or low <= high
+            ]
+        return found
+
+    @staticmethod
+    def _length(body: Sequence[Literal]) -> int:
+        return len(_spelled([text for text, _ in body]))
 
     def _safe(self, head: str | None, body: Sequence[Literal], kinds: Sequence[str]) -> str | None:
         """The rule with its guards and inequalities; None if a variable is bound by nothing."""
@@ -144,8 +169,28 @@ class _Space:
             return None
         guards = [f"{kind}({name})" for name, kind in guarded.items()]
         unequal = _inequalities(texts) if self._task.without_replacement else []
-        parts = list(dict.fromkeys([*texts, *guards, *unequal]))
+        parts = list(dict.fromkeys([*_spelled(texts), *guards, *unequal]))
         return f"{head or ''} :- {', '.join(parts)}." if parts else f"{head}."
+
+
+_INTERVAL = re.compile(r"\x1e\[(-?\d*)\.\.(-?\d*)\]")
+
+
+def _spelled(body: Sequence[str], *, priced: bool = False) -> list[str]:
+    """The literals with a variable of its own for each interval, and its thresholds."""
+    number = itertools.count(1)
+    found: list[str] = []
+    for text in body:
+        bounds: list[tuple[str, str, int]] = []
+
+        def own(match: re.Match[str], bounds: list[tuple[str, str, int]] = bounds) -> str:
+            name = f"N{next(number)}"
+            bounds += [(name, sign, int(v)) for sign, v in ((">=", match[1]), ("<=", match[2])) if v]
+            return name
+
+        found.append(_INTERVAL.sub(own, text))
+        found += [threshold(*b) if priced else f"{b[0]} {b[1]} {b[2]}" for b in bounds]
+    return found
 
 
 def _inequalities(body: Sequence[str]) -> list[str]:

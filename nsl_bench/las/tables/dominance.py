@@ -1,0 +1,59 @@
+"""Literals that another one of the same declaration makes superfluous, told before any body is made.
+
+Where two literals may stand for each other, one that holds in fewer unwanted and in no fewer wanted cases, at
+no higher cost, serves every body at least as well: of 1,000 comparisons with a constant, few are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nsl_bench.las.bits import Bits, digest
+from nsl_bench.las.tables.intervals import Interest
+
+__all__ = ["undominated"]
+
+_MOST_WORDS = 1 << 26
+"""Words that are looked at to compare each two literals."""
+
+
+def undominated(
+    tables: Sequence[Bits], costs: Sequence[tuple[int, ...]], interest: Interest, where: Bits | None
+) -> list[int]:
+    """The literals without those that another one makes superfluous, in the given order.
+
+    Args:
+        tables: uint64 [sizes..., words]: where each literal holds; all of one shape.
+        costs: what each adds to a rule's cost, under each way to share variables.
+        interest: the columns in which it helps or hurts that a literal holds.
+        where: uint64, as a table: the cases that some body can tell apart; None: all.
+    """
+    best: dict[tuple[bytes, bytes], list[int]] = {}
+    kept: list[int] = []
+    for i in sorted(range(len(tables)), key=lambda k: costs[k]):
+        table = tables[i] if where is None else tables[i] & where
+        name = digest((table & interest.wanted).tobytes()), digest((table & interest.unwanted).tobytes())
+        known = best.setdefault(name, [])
+        if not any(_covers(costs[k], costs[i]) for k in known):
+            known.append(i)
+            kept.append(i)
+    if not kept or len(kept) ** 2 * tables[0].size > _MOST_WORDS:
+        return sorted(kept)
+    rows = np.stack([(tables[i] if where is None else tables[i] & where).reshape(-1) for i in kept])
+    shape = (*tables[0].shape[:-1], len(interest.wanted))
+    good, bad = (
+        rows & np.broadcast_to(mask, shape).reshape(-1) for mask in (interest.wanted, interest.unwanted)
+    )
+    left: list[int] = []
+    for k, i in enumerate(kept):
+        worse = (good[k] & ~good).any(axis=1) | (~bad[k] & bad).any(axis=1)
+        others = [j for j in np.flatnonzero(~worse).tolist() if j != k and _covers(costs[kept[j]], costs[i])]
+        if not others:
+            left.append(i)
+    return sorted(left)
+
+
+def _covers(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    return all(x <= y for x, y in zip(a, b, strict=True))

@@ -1,0 +1,104 @@
+"""Thresholds on numbers: `num_var`, and comparisons with constants over a range."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from las.agreement import compared
+
+from nsl_bench.errors import UserError
+from nsl_bench.las.language_bias import Dialect
+from nsl_bench.las.semantics.coverage import score
+from nsl_bench.las.solver import solve
+from nsl_bench.las.task import LasTask, Tier
+
+COSTS = '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").'
+DEFINED = {
+    "greater": "greater(X,Y) :- num(X), num(Y), X > Y.",
+    "less": "less(X,Y) :- num(X), num(Y), X < Y.",
+}
+MODES = {
+    "defined": ("greater(var(num), const(num))", "less(var(num), const(num))"),
+    "built in": ("var(num) > const(num)", "var(num) <= const(num)"),
+}
+
+
+def ranged(top: int, modes: str, dialect: Dialect, noise: int = 0, attributes: int = 1, n: int = 40) -> str:
+    """A task whose examples are right between two thresholds on the first attribute, but for some."""
+    rng = random.Random(f"{top} {modes} {noise}")
+    names = [f"a{k}" for k in range(attributes)]
+    positive = ", (positive)" if dialect == "ilasp" else ""
+    lines = [f"num(0..{top}). car(c).", *(DEFINED.values() if modes == "defined" else ())]
+    lines += ["#modeh(ok(var(car))).", *(f"#modeb({a}(var(car), var(num)){positive})." for a in names)]
+    lines += [f"#modeb({mode}{positive if modes == 'defined' else ''})." for mode in MODES[modes]]
+    lines += [f"#maxv({1 + attributes}).", "#max_body(4).", COSTS if dialect == "fastlas" else ""]
+    for i in range(n):
+        values = [rng.randint(0, top) for _ in names]
+        right = (top * 3 // 10 < values[0] < top * 7 // 10) != (i < noise)
+        sides = ("ok(c)", "") if right else ("", "ok(c)")
+        context = " ".join(f"{a}(c,{value})." for a, value in zip(names, values, strict=True))
+        lines.append(f"#pos(e{i}@10, {{{sides[0]}}}, {{{sides[1]}}}, {{{context}}}).")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("modes", MODES)
+@pytest.mark.parametrize("dialect", ["fastlas", "ilasp"])
+@pytest.mark.parametrize(("noise", "attributes"), [(0, 1), (3, 1)])
+def test_of_a_thousand_constants_few_are_tried(
+    modes: str, dialect: Dialect, noise: int, attributes: int
+) -> None:
+    task = LasTask.parse(ranged(1_000, modes, dialect, noise, attributes), dialect=dialect)
+    found = solve(task)
+    assert (found.status, found.tier) == ("optimal", "A")
+    assert found.score is not None
+    assert found.score <= 4 + 10 * noise
+    assert found.statistics["evaluated"] < 500
+
+
+@pytest.mark.parametrize("tier", ["A", "C", "D"])
+def test_num_var_is_a_variable_with_a_threshold(shared: Path, tier: Tier) -> None:
+    task = LasTask.read(shared / "oracles/reading/numvar_min.las")
+    found = solve(task, first_tier=tier, verify=True)
+    assert found.hypothesis == ("ok(V1) :- obs(V1,V2), V2 >= 6, car(V1).",)
+    assert (found.status, found.score, found.verified) == ("optimal", 3, "optimality")
+    assert LasTask.parse(task.to_las(), task.name) == task
+
+
+@pytest.mark.parametrize(
+    ("rule", "cost"),
+    [
+        ("ok(X) :- obs(X,Y), Y > 3, car(X).", 3),
+        ("ok(X) :- Y <= 8, obs(X,Y), Y >= 4, car(X).", 4),
+        ("ok(X) :- obs(X,_), car(X).", 2),
+    ],
+)
+def test_hypotheses_with_thresholds_are_priced(shared: Path, rule: str, cost: int) -> None:
+    task = LasTask.read(shared / "oracles/reading/numvar_min.las")
+    assert score(task, [rule]).cost == cost
+
+
+def test_a_bias_sees_thresholds_as_fastlas_does() -> None:
+    text = """
+    #modeh(ok). #modeb(speed(num_var(kmh))). #modeb(weight(num_var(kg))).
+    #bias("penalty(1, body(X)) :- in_body(X). penalty(5, V) :- in_body(binop(V,\\">=\\",_)).").
+    #pos(a, {ok}, {}, {speed(50). weight(-3).}). #pos(b, {}, {ok}, {speed(30). weight(2).}).
+    """
+    found = solve(LasTask.parse(text))
+    assert (found.score, found.hypothesis) == (2, ("ok :- weight(V1), V1 <= -3.",))
+    assert compared(text).kind == "decided"
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("#modeh(p(num_var(t))).", "num_var(type) is allowed in '#modeb' only"),
+        ("#modeb(not q(num_var(t))).", "needs an atom without 'not'"),
+        ("#modeb(num_var(t) < 3).", "needs an atom without 'not'"),
+        ("#modeb(q(num_var(t))). #ground_without_replacement.", "do not go together"),
+    ],
+)
+def test_what_no_threshold_can_be_is_refused(statement: str, said: str) -> None:
+    with pytest.raises(UserError, match=said.replace("(", r"\(").replace(")", r"\)")):
+        solve(LasTask.parse(f"t(1..3). q(1). #modeh(p). {statement} #pos(a, {{p}}, {{}})."))
