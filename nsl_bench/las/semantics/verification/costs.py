@@ -134,9 +134,10 @@ class Pricing:
         background = [[s] for s in parse(self._task.background) if s.ast_type == ast.ASTType.Rule]
         while True:
             fed = [derived_by(s) for s in background if Signatures(s[0].body).found & found]
-            if found.issuperset(*fed):
+            more = found.union(*fed)
+            if more == found:
                 return found
-            found = found.union(*fed)
+            found = more
 
     def of_hypothesis(self, rules: Sequence[str]) -> int:
         """What distinct rules cost together."""
