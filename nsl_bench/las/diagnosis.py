@@ -8,6 +8,7 @@ one thing at a time, and solving the task of the conflicting examples again.
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -97,6 +98,8 @@ class _Search:
         self._budget = budget
         given = [rule.parsed for rule in (*task.bias.instances, *task.bias.rules)]
         self._learned = task.bias.learned.union(*(rule.derives for rule in given))
+        constraints = any(not rule.derives for rule in given) or not task.bias.heads
+        self._constrains = task.bias.constraints or constraints
         self._open = task.program.dependents(self._learned) | self._learned
 
     def _stop(self) -> None:
@@ -120,7 +123,8 @@ class _Search:
         for first, second in itertools.combinations(core[: _MOST_NAMED + 1], 2):
             self._stop()
             yield from self._alike(small, first, second)
-        yield from self._lacking(small)
+        if any(example.positive for example in core) and (small.bias.heads or small.bias.bodies):
+            yield from self._lacking(small)
 
     def alone(self, example: WeightedExample) -> Iterator[str]:
         """Why no hypothesis covers an example, as far as that shows without a search."""
@@ -128,7 +132,11 @@ class _Search:
         for atom in sorted({*example.inclusions} & {*example.exclusions}) if example.positive else ():
             yield f"{name} asks for {atom} and excludes it."
         fixed = self._fixed(example)
-        if fixed is None or not example.positive:
+        if fixed is None:
+            return
+        if not example.positive:
+            if fixed.consistent and not self._constrains and self._holds(example, fixed):
+                yield f"Example '{example.id}' must not hold, but background and context derive it."
             return
         if not fixed.consistent:
             yield (
@@ -141,6 +149,15 @@ class _Search:
         for atom in example.exclusions:
             if _plain(atom) in fixed.certain:
                 yield f"{name} excludes {atom}, which background and context derive, whatever is learned."
+
+    def _holds(self, example: WeightedExample, fixed: _Fixed) -> bool:
+        """Whether all answer sets satisfy an example, whatever is learned."""
+        settled = not any(
+            (atom := read_atom(text)) is None or atom.signature in self._open
+            for text in (*example.inclusions, *example.exclusions)
+        )
+        wanted, unwanted = ({_plain(a) for a in each} for each in (example.inclusions, example.exclusions))
+        return settled and wanted <= fixed.certain and not unwanted & fixed.possible
 
     def _fixed(self, example: WeightedExample) -> _Fixed | None:
         """What no rule changes; None if a rule in the context may depend on what is learned."""
@@ -221,7 +238,7 @@ class _Search:
     def _lacking(self, small: LasTask) -> Iterator[str]:
         """What has to be added to the space so that it covers all examples of a small task."""
         shown: set[str] = set()
-        for what, bias in _richer(small, self._observed(small)):
+        for what, bias, added in _richer(small, self._observed(small)):
             self._stop()
             try:
                 solution = self._solve(replace(small, bias=bias, places={}))
@@ -230,6 +247,8 @@ class _Search:
             rules = " ".join(solution.hypothesis)
             if solution.score is not None and rules and rules not in shown:
                 shown.add(rules)
+                used = [mode for mode in added if _is_used(mode, rules)]
+                what += " and ".join(f"'{mode}'" for mode in used)
                 yield f"{what}, these rules would cover {_them(small)}: {rules}"
                 if len(shown) == _MOST_NAMED:
                     return
@@ -301,30 +320,42 @@ def _opposed(first: WeightedExample, second: WeightedExample) -> str | None:
     return f"'{first.id}' needs {both[0]} and '{second.id}' must not have it" if both else None
 
 
-def _richer(task: LasTask, observed: dict[Signature, list[set[str]]]) -> Iterator[tuple[str, LanguageBias]]:
-    """Language biases that allow more, the smallest additions first, each with what was added."""
+def _richer(
+    task: LasTask, observed: dict[Signature, list[set[str]]]
+) -> Iterator[tuple[str, LanguageBias, list[ModeBody]]]:
+    """Language biases that allow more, the smallest additions first, with words and modes that were added."""
     bias = task.bias
     if bias.penalties is None and bias.dialect == "fastlas":
         bias = replace(bias, penalties=_BY_LENGTH)
     if bias.penalties is not None and any(not rule.derives for rule in bias.scoring.rules):
         costs = tuple(rule.text for rule in bias.scoring.rules if rule.derives)
-        yield "Without the constraints in #bias", replace(bias, penalties=costs)
+        yield "Without the constraints in #bias", replace(bias, penalties=costs), []
     if negated := _negated(bias):
-        yield f"With negated literals, '{negated[0]}'", replace(bias, bodies=(*bias.bodies, *negated))
+        yield "With ", replace(bias, bodies=(*bias.bodies, *negated)), negated
     for signature, places in observed.items():
         mode, constants = _mode(task, signature, places)
         larger = replace(bias, bodies=(*bias.bodies, mode), constants=(*bias.constants, *constants))
-        yield f"With '{mode}'", larger
+        yield "With ", larger, [mode]
     for most in (bias.max_variables + 1, bias.max_variables + 2):
-        yield f"With '#maxv({most}).'", replace(bias, max_variables=most)
+        yield f"With '#maxv({most}).'", replace(bias, max_variables=most), []
     if bias.body_limit is not None:
         most = bias.body_limit + 2
         loose = tuple(replace(mode, recall=None) for mode in bias.bodies)
-        yield f"With '#max_body({most}).' and no recalls", replace(bias, max_body=most, bodies=loose)
+        yield f"With '#max_body({most}).' and no recalls", replace(bias, max_body=most, bodies=loose), []
     kinds = sorted({p.type for mode in bias.bodies for p in mode.literal.placeholders if p.kind == "var"})
-    for operator in ("!=", "<") if kinds else ():
-        unequal = [ModeBody(ModeComparison(operator, *(2 * [Placeholder("var", kind)]))) for kind in kinds]
-        yield f"With comparisons, '{unequal[0]}'", replace(bias, bodies=(*bias.bodies, *unequal))
+    for operator, kind in itertools.product(("!=", "<"), kinds):
+        mode = ModeBody(ModeComparison(operator, *(2 * [Placeholder("var", kind)])))
+        if mode not in bias.bodies:
+            yield "With ", replace(bias, bodies=(*bias.bodies, mode)), [mode]
+
+
+def _is_used(mode: ModeBody, rules: str) -> bool:
+    """Whether rules have an instance of a mode, which its predicate tells."""
+    literal = mode.literal
+    if isinstance(literal, ModeComparison):
+        return True
+    sign = "not " if mode.negated else ""
+    return re.search(rf"(?<![\w'-]){re.escape(sign + literal.predicate)}(?![\w'])", rules) is not None
 
 
 def _negated(bias: LanguageBias) -> list[ModeBody]:

@@ -62,7 +62,7 @@ CONFLICTS = {
     "negation": (
         "#modeh(ok). #modeb(red). #pos(e1, {ok}, {}, {}). #pos(e2, {}, {ok}, {red.}).",
         ["e1", "e2"],
-        ["With negated literals, '#modeb(not red).', these rules would cover them: ok :- not red."],
+        ["With '#modeb(not red).', these rules would cover them: ok :- not red."],
     ),
     "variables": (
         "p(1..4). #modeh(gp(var(p),var(p))). #modeb(par(var(p),var(p))). #maxv(2). "
@@ -84,12 +84,17 @@ CONFLICTS = {
         "n(1..3). #modeh(ok). #modeb(at(var(n))). #maxv(2). "
         "#pos(e1, {ok}, {}, {at(1). at(2).}). #pos(e2, {}, {ok}, {at(3).}).",
         ["e1", "e2"],
-        ["With comparisons, '#modeb(var(n) != var(n)).', these rules would cover them: ok :- at(V1), at(V2)"],
+        ["With '#modeb(var(n) != var(n)).', these rules would cover them: ok :- at(V1), at(V2)"],
     ),
     "unavoidable": (
         "bad :- red. #modeh(ok). #modeb(red). #pos(e1, {ok}, {bad}, {red.}).",
         ["e1"],
         ["Example 'e1' excludes bad, which background and context derive, whatever is learned."],
+    ),
+    "unavoidable negative": (
+        "bad :- red. #modeh(ok). #modeb(red). #neg(e1, {bad}, {}, {red.}).",
+        ["e1"],
+        ["Example 'e1' must not hold, but background and context derive it."],
     ),
     "contradiction": (
         "#modeh(ok). #modeb(red). #pos(e1, {ok}, {ok}, {red.}).",
