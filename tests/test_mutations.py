@@ -22,7 +22,7 @@ from mutations import COMMANDS, Edit, change, edits, files_of, resign
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
 
-FEW, MANY = 300, 10_000
+FEW, MANY = 150, 10_000
 """Cases of `make test`, and of the nightly run, over all kinds."""
 
 SHARES = {
