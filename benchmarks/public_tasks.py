@@ -269,10 +269,10 @@ def main() -> None:
     parser.add_argument("--fastlas-limit", type=float, default=60.0, help="seconds that FastLAS may take")
     parser.add_argument("--keep", type=Path, help="a folder for the rewritten tasks")
     options = parser.parse_args()
-    if options.show:
-        print(counts(options.show))
     if options.out:
         table(options)
+    if options.show:
+        print(counts(options.show))
 
 
 def table(options: argparse.Namespace) -> None:
