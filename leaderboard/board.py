@@ -34,7 +34,14 @@ if TYPE_CHECKING:
 
 __all__ = ["AREAS", "FRONT", "SUBMISSIONS", "Area", "Board", "Entry", "Rank", "read_board"]
 
-AREAS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time")
+AREAS = (
+    "hypothesis_accuracy",
+    "framework_accuracy",
+    "brier_score",
+    "atoms",
+    "learning_time",
+    "prediction_time",
+)
 """The metrics of the overview."""
 
 _OF_SEQUENCES = ("hypothesis_sequence_accuracy", "sequence_accuracy", "effective_image_accuracy")

@@ -64,6 +64,7 @@ class Line(Open):
         content_hash: content hashes of the train and the test set.
         hypothesis: the learned rules, if the learner gives rules.
         learning_time: learning time in seconds, reported by the submitter.
+        prediction_time: prediction time in seconds, reported by the submitter.
         versions, environment: reported by the submitter.
         started: start time, ISO 8601.
         status: how the run ended; a failed run needs no predictions and counts as the majority class.
@@ -74,6 +75,13 @@ class Line(Open):
     content_hash: Hashes
     hypothesis: Rules | None = None
     learning_time: (
+        Annotated[
+            float,
+            Is(f"a number of seconds, at most {_LEARNING_SECONDS:,}", least=0, most=_LEARNING_SECONDS),
+        ]
+        | None
+    ) = None
+    prediction_time: (
         Annotated[
             float,
             Is(f"a number of seconds, at most {_LEARNING_SECONDS:,}", least=0, most=_LEARNING_SECONDS),
@@ -100,6 +108,7 @@ class Run:
         versions, environment: reported by the submitter.
         started: start time, ISO 8601.
         status: how the run ended.
+        prediction_time: prediction time in seconds, reported by the submitter; None if not given.
     """
 
     id: str
@@ -112,6 +121,7 @@ class Run:
     environment: Mapping[str, str]
     started: str
     status: Status = "ok"
+    prediction_time: float | None = None
 
     @property
     def time_limit(self) -> float | None:
@@ -189,6 +199,7 @@ def _run(text: bytes, where: str, limits: Limits) -> Run:
         _short(line.environment),
         line.started,
         line.status,
+        line.prediction_time,
     )
 
 

@@ -1,7 +1,9 @@
 """Repeat a random sample of an entry's runs and compare the results with the submission.
 
 Submitters do not know which runs will be repeated. Labels and metrics may differ by a tolerance, because
-learners with a time limit stop at different points on different machines.
+learners with a time limit stop at different points on different machines. Atoms may differ by that share of
+the larger number. The repeated run may take some times as long as the submission says, as machines differ;
+learning and prediction are added, so that work in either counts.
 """
 
 from __future__ import annotations
@@ -39,8 +41,12 @@ from .submission import PREDICTIONS, Manifest, run_rows
 
 __all__ = ["COMPARED", "Sample", "again", "write_again"]
 
-COMPARED = ("hypothesis_accuracy", "framework_accuracy", "brier_score")
+COMPARED = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms")
 """The numbers that are compared, where both have them."""
+
+_TIMES = ("learning_time", "prediction_time")
+_LEAST_SECONDS = 1.0
+"""Less than this is not compared: starting and waiting take as long."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +56,14 @@ class Sample:
     Attributes:
         n: number of runs.
         seed: random seed of the sample.
-        tolerance: greatest permitted difference of labels (a share) and metrics.
+        tolerance: greatest permitted difference of labels (a share), metrics and atoms (a share).
+        slower: how many times as long as the submission says a repeated run may take.
     """
 
     n: int
     seed: int
     tolerance: float = 0.02
+    slower: float = 5.0
 
 
 def again(
@@ -106,8 +114,9 @@ def again(
         made = _run(bench, job, contest, cell)
         if made is not None:
             found.append(_compared(*made, submitted.get(name, {}), numbers.get(name, {})))
-    differing = max((labels for labels, _ in found), default=0.0)
-    differences = {name: max((by[name] for _, by in found), default=0.0) for name in COMPARED}
+    differing = max((labels for labels, _, _ in found), default=0.0)
+    differences = {name: max((by[name] for _, by, _ in found), default=0.0) for name in COMPARED}
+    slower = max((times for _, _, times in found), default=0.0)
     near = max(differing, *differences.values()) <= sample.tolerance
     return Again(
         files=dict(manifest.files),
@@ -118,10 +127,12 @@ def again(
         tolerance=sample.tolerance,
         differing_labels=differing,
         differences=differences,
-        same=near and len(found) == len(chosen),
+        same=near and slower <= sample.slower and len(found) == len(chosen),
         learner=spec,
         date=datetime.now(UTC).date().isoformat(),
         nsl_bench=__version__,
+        slower=slower,
+        most_slower=sample.slower,
     )
 
 
@@ -130,10 +141,14 @@ def _compared(
     rows: Mapping[str, Any],
     submitted: Mapping[str, Any],
     numbers: Mapping[str, float],
-) -> tuple[float, dict[str, float]]:
-    """The greatest share of labels that differ in an evaluation, and the difference of each number.
+) -> tuple[float, dict[str, float], float]:
+    """How a repeated run differs from the submitted one.
 
     What only the submission or only the new run has is not compared.
+
+    Returns:
+        The greatest share of labels that differ in an evaluation; the difference of each number; and how many
+        times as long the repeated run took, 0 if neither took long.
     """
     shares = [
         float(np.mean(rows[name] != labels)) if len(rows[name]) == len(labels) else 1.0
@@ -142,7 +157,12 @@ def _compared(
     ]
     both = numbers.keys() & record.metrics.keys()
     differences = {name: abs(numbers[name] - record.metrics[name]) for name in both}
-    return max(shares, default=1.0), {name: differences.get(name, 0.0) for name in COMPARED}
+    if "atoms" in differences:
+        differences["atoms"] /= max(numbers["atoms"], record.metrics["atoms"], 1.0)
+    known = [name for name in _TIMES if name in both]
+    claimed, taken = (sum(told[name] for name in known) for told in (numbers, record.metrics))
+    slower = taken / max(claimed, _LEAST_SECONDS) if taken > _LEAST_SECONDS else 0.0
+    return max(shares, default=1.0), {name: differences.get(name, 0.0) for name in COMPARED}, slower
 
 
 def write_again(found: Again, folder: Path) -> None:

@@ -47,7 +47,8 @@ class ScoredRun:
         contest: name of its contest.
         shift, percent, repeat: its cell.
         network: perception network; empty in tracks without one.
-        metrics: all metrics, computed by the board, except `learning_time`, which the submitter reports.
+        metrics: all metrics, computed by the board, except `learning_time` and `prediction_time`, which the
+            submitter reports.
         command: command that repeats the run.
         status: how the run ended; a failed run has the metrics of the majority class.
         looks: summaries of its predictions, by evaluation; empty in older scores.
@@ -193,6 +194,7 @@ def _plain(text: str) -> str:
 _TOLD = (
     *("hypothesis_accuracy", "hypothesis_sequence_accuracy", "framework_accuracy", "sequence_accuracy"),
     *("learner_concept_accuracy", "concept_collapse", "brier_score", "atoms", "learning_time"),
+    "prediction_time",
 )
 """Metrics in the comment on a submission, where it has them."""
 

@@ -282,8 +282,9 @@ def _numbers(
     for run in failed:
         counted.impute(run)
     for run in finished:
-        if run.learning_time is not None:
-            counted.metrics[run.id]["learning_time"] = run.learning_time
+        for name, seconds in (("learning_time", run.learning_time), ("prediction_time", run.prediction_time)):
+            if seconds is not None:
+                counted.metrics[run.id][name] = seconds
     notes = [*_failure_note(failed), *contrary_note(shares)]
     notes += judge_rules(finished, places, counted, limits, deadline)
     stage(_DOING, max(0.1, deadline - time.monotonic()))

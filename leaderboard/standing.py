@@ -62,6 +62,8 @@ class Again(Open):
         learner: the learner that was run.
         date: date of the repetition.
         nsl_bench: version that repeated the runs.
+        slower: how many times as long as the submission says a repeated run took at most.
+        most_slower: how many times as long it may take.
     """
 
     files: Mapping[str, str]
@@ -76,6 +78,8 @@ class Again(Open):
     learner: Annotated[str, Is("a string of at most 400 characters", longest=400)] = ""
     date: Annotated[str, Is("a string of at most 30 characters", longest=30)] = ""
     nsl_bench: Annotated[str, Is("a string of at most 40 characters", longest=40)] = ""
+    slower: Annotated[float, Is("a number of 0 or more", least=0)] = 0.0
+    most_slower: Annotated[float, Is("a number of 0 or more", least=0)] = 0.0
 
     @property
     def largest(self) -> float:
@@ -86,10 +90,15 @@ class Again(Open):
         """The result, as the end of a sentence."""
         if self.compared < len(self.runs):
             return f"{len(self.runs) - self.compared} of {len(self.runs)} runs done again failed"
+        hurried = self.slower > 0
         return (
             f"{self.compared} of {self.of} runs were done again on {self.date}: at most "
             f"{100 * self.differing_labels:.3g} % of a run's labels differ, and no number by more than "
             f"{self.largest:.3g} (tolerance {self.tolerance:g})"
+            + (
+                f"; they took at most {self.slower:.3g} times as long (allowed: {self.most_slower:g})"
+                * hurried
+            )
         )
 
     def to_plain(self) -> dict[str, object]:

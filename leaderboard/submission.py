@@ -387,6 +387,7 @@ def _run(record: Record, handed_out: Mapping[str, str] | None) -> dict[str, Any]
         "content_hash": dict(handed_out or record.content_hash),
         "hypothesis": None if rules is None else {"language": rules.language, "rules": list(rules.rules)},
         "learning_time": record.metrics.get("learning_time"),
+        "prediction_time": record.metrics.get("prediction_time"),
         "versions": dict(record.versions),
         "environment": dict(record.environment),
         "started": record.started,

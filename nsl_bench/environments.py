@@ -14,7 +14,9 @@ adapter or installs anything; that is the work of `nsl_bench.isolation.building`
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +31,7 @@ from nsl_bench.tracks import Track
 __all__ = [
     "ADAPTER",
     "MANIFEST",
+    "NOT_COPIED",
     "REQUIREMENTS",
     "Entrant",
     "adapter_spec",
@@ -38,10 +41,14 @@ __all__ = [
     "tuning",
 ]
 
+NOT_COPIED = ("__pycache__", ".git", ".venv")
+"""What an installer does not see of a learner's folder."""
+
 ADAPTER, MANIFEST, REQUIREMENTS = "adapter.py", "learner.toml", "requirements.txt"
 
 _FOLDER = "entrants"
 _TUNED = "tuned:"
+_MOST_FILES, _MOST_BYTES, _DEEPEST = 10_000, 1 << 30, 64
 _LEAST_PYTHON = (3, 11)
 _PINNED = re.compile(r"[A-Za-z0-9][\w.-]*(\[[^\]]*\])? *(===?[^=*,\s]+|@ *\S+)( *;.*)?( *--hash=.*)?")
 _OPTION = re.compile(
@@ -90,7 +97,7 @@ class Entrant:
         python: versions of Python that it runs with, the preferred one first.
         version: version of the adapter, with a hash of its files.
         requirements: the lines of ``requirements.txt`` that install something.
-        environment_key: hash of what its environment is made from, without the interpreter.
+        environment_key: hash of all that is in the folder, which the installer sees.
     """
 
     folder: Path
@@ -156,7 +163,7 @@ def entrant(spec: str) -> Entrant:
         told.python,
         f"{told.version}+{digest}" if inner == spec.strip() else f"1+{told.version}+{digest}",
         requirements,
-        cache.key((folder / REQUIREMENTS).read_text(encoding="utf-8"), list(_local(folder, requirements))),
+        cache.key(sorted(_contents(folder))),
     )
 
 
@@ -225,15 +232,36 @@ def _is_path(folder: Path, line: str) -> bool:
     return line.startswith((".", "/")) and (folder / line).exists()
 
 
-def _local(folder: Path, requirements: tuple[str, ...]) -> Iterator[list[str]]:
-    """Names and hashes of the files that requirements in the folder consist of."""
-    for line in requirements:
-        if _is_path(folder, line):
-            place = folder / line
-            for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
-                if (
-                    file.is_file()
-                    and file.suffix != ".pyc"
-                    and "build" not in file.parts[len(folder.parts) :]
-                ):
-                    yield [str(file.relative_to(place)), cache.content_key(file)]
+def _contents(folder: Path) -> Iterator[list[str]]:
+    """What an installer sees of a folder: of each entry its path, kind, mode, and content or target.
+
+    Raises:
+        UserError: it is larger than a learner's folder may be, or cannot be read.
+    """
+    count = size = 0
+    waiting = [(folder, 0)]
+    try:
+        while waiting:
+            here, depth = waiting.pop()
+            for entry in os.scandir(here):
+                if entry.name in NOT_COPIED:
+                    continue
+                count += 1
+                about = entry.stat(follow_symlinks=False)
+                size += about.st_size
+                if count > _MOST_FILES or size > _MOST_BYTES or depth > _DEEPEST:
+                    raise UserError(
+                        f"{folder} is too large for a learner's folder: at most {_MOST_FILES} files, "
+                        f"{_MOST_BYTES >> 20} MiB and {_DEEPEST} levels are allowed; move data elsewhere."
+                    )
+                content = ""
+                if stat.S_ISLNK(about.st_mode):
+                    content = os.readlink(entry.path)  # noqa: PTH115
+                elif stat.S_ISDIR(about.st_mode):
+                    waiting.append((Path(entry.path), depth + 1))
+                elif stat.S_ISREG(about.st_mode):
+                    content = cache.content_key(Path(entry.path))
+                path = Path(entry.path).relative_to(folder)
+                yield [os.fsencode(path).hex(), oct(about.st_mode), content]
+    except OSError as error:
+        raise UserError(f"{error.filename or folder} cannot be read: {error.strerror}.") from error

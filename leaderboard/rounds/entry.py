@@ -107,6 +107,7 @@ def _run(folder: Path, job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         "content_hash": hashes,
         "hypothesis": {"language": "asp", "rules": rules} if rules else None,
         "learning_time": None,
+        "prediction_time": None,
         "versions": versions(),
         "environment": {},
         "started": "",

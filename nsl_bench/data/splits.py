@@ -19,7 +19,7 @@ import numpy.typing as npt
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError, did_you_mean
-from nsl_bench.seeding import generator
+from nsl_bench.seeding import generator, seed_word
 from nsl_bench.source import ImageSource
 from nsl_bench.types import BLANK, Part, Split
 
@@ -93,6 +93,7 @@ def symbolic_split(
     Raises:
         UserError: an unknown size, a repeat below 1, or a validation part of a folder, which has none.
     """
+    seed = seed_word(seed)
     benchmark.size(size)
     if repeat < 1:
         raise UserError(f"repeat must be 1 or more; got {repeat}.")
@@ -121,7 +122,7 @@ class _Very:
 
 def task_of_split(benchmark: Benchmark, repeat: int, seed: int | str = 0) -> Benchmark:
     """`Benchmark.for_split`, the same object for the same arguments."""
-    return _of_split(_Very(benchmark), repeat, seed)
+    return _of_split(_Very(benchmark), repeat, seed_word(seed))
 
 
 @lru_cache(maxsize=_TASKS_KEPT)
@@ -219,6 +220,7 @@ def make_split(
     Splits from a folder are shifted as the paper shifted them: the first ``floor(p/100 N)`` in file order.
     """
     check_percent(percent)
+    seed = seed_word(seed)
     split = symbolic_split(benchmark, part, size, repeat, seed=seed, splits=splits)
     task = task_of_split(benchmark, repeat, seed)
     words: tuple[Any, ...] = (task.name, task.version, seed, part)

@@ -1,13 +1,15 @@
 """Make the virtual environment of a learner once, with uv or else with venv and pip.
 
-Environments are in the cache folder, named by a hash of the requirements and the interpreter. A lock file
+Environments are in the cache folder, named by a hash of the learner's folder and the interpreter. A lock file
 keeps two processes from making the same one. The file ``KEY.json`` beside one is written last, so a folder
 without it is half-made and is removed, whatever stopped the process that made it.
 
 Packages execute code when they are built, and some whenever Python starts, so the installer works in the
-sandbox, too. It has the network, and can change nothing but the new environment and its scratch folder, into
-which the learner's folder is copied. The caches of pip and uv stay closed to it, as what it leaves there
-would be installed elsewhere.
+sandbox, too. It reaches public addresses only (`nsl_bench.isolation.outward`), and can change nothing but the
+new environment and its scratch folder, into which the learner's folder is copied. It works in an empty
+folder, by an isolated Python, with no file of settings and few environment variables: nothing that lies in a
+learner's folder or in the user's home leads it. The caches of pip and uv stay closed to it, as what it leaves
+there would be installed elsewhere.
 """
 
 from __future__ import annotations
@@ -25,11 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsl_bench import cache
-from nsl_bench.environments import REQUIREMENTS, Entrant, entrant, is_environment
+from nsl_bench.environments import NOT_COPIED, REQUIREMENTS, Entrant, entrant, is_environment
 from nsl_bench.errors import UserError
 from nsl_bench.folders import remove
 from nsl_bench.isolation import sandbox
-from nsl_bench.isolation.limits import Failure, Limits
+from nsl_bench.isolation.limits import GIB, Failure, Limits
 from nsl_bench.isolation.process import Process
 
 __all__ = ["KIND", "Environment", "built", "described", "installed", "interpreter", "prepared"]
@@ -37,7 +39,6 @@ __all__ = ["KIND", "Environment", "built", "described", "installed", "interprete
 KIND = "environments"
 """Subfolder of the cache folder."""
 
-_NOT_COPIED = ("__pycache__", ".git", ".venv")
 _FAILURES_KEPT_SECONDS = 600.0
 _START_SECONDS = 60.0
 _LINES = 10
@@ -49,20 +50,35 @@ _NO_CONNECTION = re.compile(
     r"connection broken by|NewConnectionError|Temporary failure in name resolution|dns error|"
     r"error sending request"
 )
-_SETTINGS = {
-    "PIP_CONFIG_FILE": (".config/pip/pip.conf", ".pip/pip.conf"),
-    "UV_CONFIG_FILE": (".config/uv/uv.toml",),
-}
-"""Variables that name an installer's settings, and where these are in the user's home otherwise."""
-
-_LED = (
-    *("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX", "PIP_USER"),
-    *("PIP_REQUIRE_VIRTUALENV", "PIP_CACHE_DIR"),
+_HANDED_ON = (
+    *(
+        "PATH",
+        "LANG",
+        "LC_ALL",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+    ),
+    *("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_TRUSTED_HOST"),
+    *(
+        "PIP_CERT",
+        "PIP_DEFAULT_TIMEOUT",
+        "UV_INDEX",
+        "UV_DEFAULT_INDEX",
+        "UV_INDEX_URL",
+        "UV_EXTRA_INDEX_URL",
+    ),
+    *("UV_FIND_LINKS", "UV_NO_INDEX", "UV_OFFLINE", "UV_INSECURE_HOST", "UV_HTTP_TIMEOUT", "UV_NATIVE_TLS"),
+    *("UV_SYSTEM_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
 )
-"""Variables that lead Python or pip elsewhere."""
+"""The user's environment variables that installers get: the index, the way there, and certificates."""
 
-_NAMES = ("PIP_", "UV_", "SSL_CERT_", "REQUESTS_CA_BUNDLE")
-"""How the names of variables begin that name an index or certificates."""
+_FIXED = {"PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1", "PYTHONNOUSERSITE": "1"}
+_SECONDS, _MEMORY = 3600.0, 16 * GIB
+"""What one program of an installer may take."""
 
 _LINKS = re.compile(r"^ *(?:-f|--find-links)[ =]+(\S+)", re.MULTILINE)
 _VERSION = "import sys; print('%d.%d' % sys.version_info[:2], '%d.%d.%d' % sys.version_info[:3])"
@@ -241,28 +257,33 @@ def _make(entrant: Entrant, folder: Path, program: str, scratch: Path) -> None:
     uv = shutil.which("uv")
     python = str(_python(folder))
     if uv is not None:
-        make = [uv, "venv", "--quiet", "--no-project", "--python", program, str(folder)]
-        install = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python]
+        make = [uv, "venv", "--quiet", "--no-project", "--no-config", "--python", program, str(folder)]
+        install = [uv, "pip", "install", "--no-config", "--quiet", "--compile-bytecode"]
+        install += ["--python", python]
     else:
-        make = [program, "-m", "venv", str(folder)]
-        install = [python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+        make = [program, "-I", "-m", "venv", str(folder)]
+        install = [python, "-I", "-m", "pip", "install", "--quiet", "--no-input"]
+        install += ["--disable-pip-version-check"]
         install += ["--retries", "2", "--no-cache-dir"]
-    work = scratch / entrant.name
+    work, empty = scratch / entrant.name, scratch / "empty"
+    if work == empty:
+        work = scratch / "folder"
     try:
         folder.mkdir(parents=True)
-        shutil.copytree(entrant.folder, work, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_COPIED))
+        empty.mkdir(parents=True)
+        shutil.copytree(entrant.folder, work, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
     except OSError as error:
         first = error.args[0][0][-1] if isinstance(error, shutil.Error) else error
         message = f"The environment of {entrant.name} cannot be created: {entrant.folder} cannot be copied."
         raise Failure("failed", message, str(first)) from error
     programs = [place for word in (program, uv) if word for place in sandbox.program(Path(word))]
-    readable = (entrant.folder, *programs, *_settings())
-    do = _Installer(entrant.name, work, scratch, folder, readable, tuple(_wheels(entrant)))
-    do(make)
+    readable = (*programs, *_named_places(), *map(Path, sandbox.NETWORK))
+    do = _Installer(entrant.name, empty, scratch, folder, readable, tuple(_wheels(entrant)))
+    do(make, network=False)
     if entrant.requirements:
-        do([*install, "-r", REQUIREMENTS])
+        do([*install, "-r", str(_written(entrant, work))])
     try:
-        told = do([python, "-P", "-s", "-c", _PACKAGES], network=False)
+        told = do([python, "-I", "-c", _PACKAGES], network=False)
         found = json.loads(told.splitlines()[-1])
         versions = {str(name)[:100]: str(version)[:100] for name, version in found["packages"].items()}
         listed = json.dumps({"python": str(found["python"])[:100], "packages": versions})
@@ -288,7 +309,7 @@ class _Installer:
 
     Attributes:
         name: the learner's folder's name, for messages.
-        work: the working folder.
+        empty: the working folder.
         scratch: what it may change besides the environment.
         folder: the environment.
         readable: what else it may read.
@@ -296,7 +317,7 @@ class _Installer:
     """
 
     name: str
-    work: Path
+    empty: Path
     scratch: Path
     folder: Path
     readable: tuple[Path, ...]
@@ -308,47 +329,55 @@ class _Installer:
         Raises:
             Failure: it failed.
         """
-        limits = Limits(time=None, memory=None, network=network, read=self.readable, write=(self.folder,))
+        limits = Limits(time=_SECONDS, memory=_MEMORY, read=self.readable, write=(self.folder,))
         process = Process(
             limits,
-            command=[*self._surroundings(), *words],
+            command=words,
             scratch=self.scratch,
-            cwd=self.work,
+            cwd=self.empty,
             packages=self.wheels,
+            environment=_environment(self.scratch),
+            outward=network,
         )
         try:
             process.run()
         except Failure as failure:
             lines = [line for line in process.output.text().splitlines() if line.strip()][-_LINES:]
-            message = f"The environment of {self.name} cannot be created: {_reason(lines)}."
+            why = _reason(lines) if failure.status == "crashed" else str(failure).rstrip(".")
             output = "\n".join(line[:_LONGEST_LINE] for line in lines)
+            message = f"The environment of {self.name} cannot be created: {why}."
             raise Failure("failed", message, output) from failure
         finally:
             process.close()
         return process.output.text()
 
-    def _surroundings(self) -> list[str]:
-        """A command that sets environment variables for the one that follows."""
-        settings = {name: str(path) for name, path in _settings_by_name()}
-        settings["UV_CACHE_DIR"] = str(self.scratch / "uv")
-        left_out = [word for name in _LED for word in ("-u", name)]
-        return [shutil.which("env") or "env", *left_out, *map("=".join, settings.items())]
+
+def _environment(scratch: Path) -> dict[str, str]:
+    """The environment variables of installers, which read no file with settings."""
+    handed_on = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
+    return {**handed_on, **_FIXED, "UV_CACHE_DIR": str(scratch / "uv")}
 
 
-def _settings_by_name() -> Iterator[tuple[str, Path]]:
-    """The files with the user's settings of installers, which name the package index."""
-    for name, places in _SETTINGS.items():
-        given = [Path(os.environ[name])] if name in os.environ else [Path.home() / place for place in places]
-        yield from ((name, path) for path in [path for path in given if path.is_file()][:1])
+def _named_places() -> Iterator[Path]:
+    """Files and folders that the user's settings of installers name."""
+    for name in _HANDED_ON[2:]:
+        for word in os.environ.get(name, "").split():
+            place = Path(word.removeprefix("file://"))
+            if place.is_absolute() and place.exists():
+                yield place
 
 
-def _settings() -> Iterator[Path]:
-    """Files and folders that the user's settings of installers consist of or name."""
-    yield from (path for _, path in _settings_by_name())
-    for name, value in os.environ.items():
-        if name not in _LED and name.startswith(_NAMES):
-            words = (Path(word.removeprefix("file://")) for word in value.split())
-            yield from (path for path in words if path.is_absolute() and path.exists())
+def _written(entrant: Entrant, work: Path) -> Path:
+    """The requirements with the places of packages in the folder written out, as no installer works there."""
+    path = work / REQUIREMENTS
+    text = path.read_text(encoding="utf-8").replace("\\\n", " ")
+    local = {line for line in entrant.requirements if line.startswith((".", "/"))}
+    lines = []
+    for raw in text.splitlines():
+        line = re.sub(r"(^|\s)#.*", "", raw).strip()
+        lines.append((work / line).resolve().as_uri() if line in local else line)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
 
 
 def _wheels(entrant: Entrant) -> Iterator[Path]:

@@ -65,6 +65,7 @@ PRELOADED = (
 )
 """Modules that later processes start with once a learner has imported them; none of it is a user's code."""
 
+_PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 _BATCH = 64
 _LONGEST_ERROR = 10_000
 
@@ -385,7 +386,8 @@ def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str,
         tuple(map(Path, request[kind])) for kind in ("readable", "listable", "writable")
     )
     reach = sandbox.Reach(readable, listable, writable)
-    force.update(sandbox.apply(reach, network=request["network"], entered=force))
+    network = request["network"] or request["outward"]
+    force.update(sandbox.apply(reach, network=network, entered=force))
     if force["network"] == "open" and force["calls"] == "seccomp":
         force["network"] = "seccomp"
     call.call_here()
@@ -397,7 +399,10 @@ def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str,
         _execute(words, {**_unled(request["interpreter"][0]), **own})
     if request["command"]:
         line.socket.close()
-        _execute(request["command"], {**_ENVIRONMENT, **own})
+        given = _ENVIRONMENT if request["environment"] is None else request["environment"]
+        proxy = request.get("proxy")
+        proxies = {**dict.fromkeys(_PROXIES, proxy), "no_proxy": "", "NO_PROXY": ""} if proxy else {}
+        _execute(request["command"], {**given, **proxies, **own})
     _serve(line)
 
 

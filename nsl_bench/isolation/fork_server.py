@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -24,7 +25,8 @@ __all__ = ["START_SECONDS", "ForkServer", "pool"]
 
 _COMMAND = (sys.executable, "-P", "-m", "nsl_bench.isolation.fork_server_process")
 _GRACE_SECONDS = 10.0
-_SECRET = ("TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "API_KEY")
+_SECRET = ("TOKEN", "SECRET", "PASSW", "CREDENTIAL", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH", "COOKIE")
+_PASSWORD = re.compile(r"://[^/@\s]+:[^/@\s]+@")
 
 START_SECONDS = 120.0
 """What starting a process may take, on a machine that does much else."""
@@ -133,6 +135,7 @@ class ForkServer:
 def _environment(threads: int) -> dict[str, str]:
     """The harness's environment without secrets, with what makes runs repeatable."""
     kept = {name: v for name, v in os.environ.items() if not any(word in name.upper() for word in _SECRET)}
+    kept = {name: value for name, value in kept.items() if _PASSWORD.search(value) is None}
     counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
     # Arrow's own allocator starts a thread, which does not survive a fork.
     fixed = {"PYTHONHASHSEED": "0", "ARROW_DEFAULT_MEMORY_POOL": "system"}

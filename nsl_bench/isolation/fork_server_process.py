@@ -19,6 +19,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,9 +27,12 @@ from typing import Any, NoReturn
 from nsl_bench.folders import remove
 from nsl_bench.isolation import kernel, shown
 from nsl_bench.isolation.child import live
-from nsl_bench.isolation.sandbox import devices
+from nsl_bench.isolation.sandbox import devices, system_secrets
 
 __all__ = ["main"]
+
+_SET_FLAGS, _IFF_UP = 0x8914, 1
+"""Request of ``ioctl`` that changes a network device, and the flag of one that is up."""
 
 _MS_REC_PRIVATE = 0x4000 | 0x40000
 
@@ -163,6 +167,7 @@ def _enter(*, network: bool) -> dict[str, str]:
             kernel.mount("none", "/", "none", _MS_REC_PRIVATE)
             force["mounts"] = "namespace"
             shown.own_devices(devices())
+            shown.cover(system_secrets())
         except OSError:
             pass
         if not network:
@@ -181,6 +186,8 @@ def _supervise(
     for descriptor in range(3):  # the user's terminal, perhaps, which the learner would find below /proc
         os.dup2(nothing, descriptor)
     os.close(nothing)
+    if request["outward"]:
+        request["proxy"] = _open_outward(channel, apart=force["network"] == "namespace")
     if kernel.LINUX:
         kernel.die_with_parent(signal.SIGKILL)
         kernel.be_subreaper()
@@ -219,6 +226,24 @@ def _supervise(
             if force["processes"] != "namespace":
                 _end_all()
             os._exit(code if code >= 0 else 128 - code)
+
+
+def _open_outward(channel: int, *, apart: bool) -> str:
+    """Enter a network of its own, and hand the harness a socket in it to accept on; the socket's address."""
+    import fcntl
+
+    with socket.socket(fileno=os.dup(channel)) as line:
+        if not apart:
+            line.sendall(b"-")
+            return ""
+        kernel.unshare(kernel.CLONE_NEWNET)
+        with socket.socket() as listener:
+            up = struct.pack("16sh22x", b"lo", _IFF_UP)
+            fcntl.ioctl(listener, _SET_FLAGS, up)
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(64)
+            socket.send_fds(line, [b"+"], [listener.fileno()])
+            return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 def _end_all() -> None:

@@ -36,6 +36,7 @@ __all__ = [
     "open_tree",
     "seccomp_supported",
     "set_namespace",
+    "unmount",
     "unshare",
 ]
 
@@ -185,6 +186,11 @@ def mount(source: str, target: str, kind: str, flags: int = 0, options: str = ""
     _checked(
         _libc().mount(*texts, ctypes.c_ulong(flags), ctypes.c_char_p(options.encode())), f"mount {target}"
     )
+
+
+def unmount(place: Path) -> None:
+    """Take away what was mounted last at a place, once nothing of it is used."""
+    _checked(_libc().umount2(ctypes.c_char_p(str(place).encode()), ctypes.c_int(2)), f"umount {place}")
 
 
 def bind(place: Path) -> None:

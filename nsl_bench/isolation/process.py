@@ -14,7 +14,7 @@ import signal
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,10 @@ from nsl_bench.folders import remove
 from nsl_bench.guarded import wire
 from nsl_bench.guarded.output import Output
 from nsl_bench.isolation import denied, kernel, sandbox
+from nsl_bench.isolation.counted import memory_of
 from nsl_bench.isolation.fork_server import START_SECONDS, pool
 from nsl_bench.isolation.limits import Failure, Limits, Lost
+from nsl_bench.isolation.outward import Gate
 from nsl_bench.types import Status
 
 __all__ = ["Process", "Usage"]
@@ -73,6 +75,9 @@ class Process:
         temporary: whether `scratch` is removed if this process of the harness ends and leaves it.
         cwd: its working folder; None for that of this process.
         packages: folders of which it may read the packages.
+        environment: environment variables of a command; None for those of learners.
+        outward: whether a command may reach public addresses, and those in `environment`, through a proxy
+            (`nsl_bench.isolation.outward`). Without namespaces it may open sockets.
 
     Raises:
         Failure: the process could not be started.
@@ -90,6 +95,8 @@ class Process:
         temporary: bool = False,
         cwd: Path | None = None,
         packages: Sequence[Path] = (),
+        environment: Mapping[str, str] | None = None,
+        outward: bool = False,
     ) -> None:
         self.limits = limits
         self._warm = pool.get(limits)
@@ -102,10 +109,12 @@ class Process:
         self._decoder = wire.Decoder(_LONGEST_TEXT)
         self._expected = (_LONGEST_TEXT, 0)
         self._code: int | None = None
+        self._gate: Gate | None = None
         self._peak = 0
         self._cpu: float | None = None
         self._channel, theirs = socket.socketpair()
-        reach = sandbox.reach_of(limits, self.scratch.resolve(), code, packages)
+        apart = self._warm.force["mounts"] != "shared"  # what is secret is covered there
+        reach = sandbox.reach_of(limits, self.scratch.resolve(), code, packages, secrets=not apart)
         working = str(cwd or Path.cwd())
         request = {
             "scratch": str(self.scratch.resolve()),
@@ -114,6 +123,8 @@ class Process:
             "seed": seed,
             "memory": limits.memory,
             "network": limits.network,
+            "environment": None if environment is None else dict(environment),
+            "outward": outward,
             "command": list(command),
             "interpreter": list(interpreter),
             "readable": [str(path) for path in reach.readable],
@@ -132,12 +143,20 @@ class Process:
             theirs.close()
         os.close(self.output.sink)
         self.output.sink = -1
-        self._channel.setblocking(False)
         try:
+            if outward:
+                self._gate = self._outward(environment or {})
+            self._channel.setblocking(False)
             self.force: dict[str, str] = self._wait(START_SECONDS, None)["done"]
         except BaseException:
             self.close()
             raise
+
+    def _outward(self, environment: Mapping[str, str]) -> Gate | None:
+        """The proxy to the process's network; None where it has none of its own."""
+        self._channel.settimeout(START_SECONDS)
+        _, found, _, _ = socket.recv_fds(self._channel, 1, 1)
+        return Gate(socket.socket(fileno=found[0]), environment) if found else None
 
     def call(
         self,
@@ -294,7 +313,7 @@ class Process:
             if len(family) > _MOST_PROCESSES:
                 self._kill("crashed", f"More than {_MOST_PROCESSES} processes were started.")
                 return math.inf
-            used = sum(map(_memory, family))
+            used = memory_of([process.pid for process in family]) if kernel.LINUX else _resident(family)
             self._peak = max(self._peak, used)
             if self.limits.memory is None:
                 return math.inf
@@ -358,6 +377,8 @@ class Process:
         self._shut()
 
     def _shut(self) -> None:
+        if self._gate is not None:
+            self._gate.close()
         self._channel.close()
         if self.output.descriptor >= 0:
             self.output.drain()
@@ -370,15 +391,13 @@ class _Ended(Failure):
     """The process is gone."""
 
 
-def _memory(process: Any) -> int:
-    """Bytes of a process, what it shares counted in part."""
-    try:
-        if kernel.LINUX:
-            text = Path(f"/proc/{process.pid}/smaps_rollup").read_text(encoding="ascii")
-            return 1024 * sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))
-        return int(process.memory_info().rss)
-    except Exception:  # it may end at any moment, and reading then fails in many ways
-        return 0
+def _resident(family: Sequence[Any]) -> int:
+    """Bytes that processes have in memory, elsewhere than on Linux."""
+    used = 0
+    for process in family:
+        with contextlib.suppress(Exception):  # it may end at any moment, and reading then fails in many ways
+            used += int(process.memory_info().rss)
+    return used
 
 
 def _mib(size: int) -> str:

@@ -24,6 +24,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -36,6 +37,7 @@ from nsl_bench.isolation import kernel
 from nsl_bench.isolation.limits import Limits
 
 __all__ = [
+    "NETWORK",
     "SYSTEM",
     "Reach",
     "apply",
@@ -46,6 +48,7 @@ __all__ = [
     "program",
     "programs_of",
     "reach_of",
+    "system_secrets",
 ]
 
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix", "/etc", "/proc", "/sys")
@@ -54,11 +57,13 @@ SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix", "
 _DEVICES = ("null", "zero", "full", "random", "urandom", "shm", "dri", "kfd")
 """What a learner finds in ``/dev``, besides those of NVIDIA. No terminal is among them."""
 
+_SETTINGS = ("/etc", "/usr/local/etc")
+_MOST_SETTINGS = 20_000
 _CODE = frozenset({".py", ".pyc", ".so", ".pyd", ".dylib", ".pth"})
 _FOLDERS_OF_CODE = ("__pycache__",)
 _ARCHIVES = (".whl", ".tar.gz", ".zip")
 _METADATA = (".dist-info", ".egg-info", ".libs")
-_NETWORK = ("/etc/resolv.conf", "/etc/ssl/certs")
+NETWORK = ("/etc/resolv.conf", "/etc/ssl/certs")
 """What names and certificates are looked up in; both may be links that lead out of /etc."""
 
 _LARGEST_FILE = 16 << 30
@@ -83,7 +88,12 @@ class Reach:
 
 
 def reach_of(
-    limits: Limits, scratch: Path, code: Iterable[Path] = (), packages: Iterable[Path] = ()
+    limits: Limits,
+    scratch: Path,
+    code: Iterable[Path] = (),
+    packages: Iterable[Path] = (),
+    *,
+    secrets: bool = False,
 ) -> Reach:
     """The files that a learner's process may access.
 
@@ -92,6 +102,7 @@ def reach_of(
         scratch: its scratch folder.
         code: files or packages of its code, besides installed packages.
         packages: folders whose entries may be listed, and of which archives of packages may be read.
+        secrets: leave out the system's secrets, where they are not covered.
     """
     search = (os.environ.get("PATH", ""), tuple(sys.path), str(Path.cwd()))
     installed, folders, links = _installed(*search)
@@ -110,12 +121,35 @@ def reach_of(
                 readable += place.parent.glob(f"*{place.suffix}")
             listable.append(place.parent)
     readable += [path.resolve() for path in limits.read]
-    readable += [Path(path).resolve() for path in _NETWORK if limits.network]
-    hidden = [path.resolve() for path in limits.hidden]
+    readable += [Path(path).resolve() for path in NETWORK if limits.network]
+    hidden = [*(path.resolve() for path in limits.hidden), *(system_secrets() if secrets else ())]
     shown = [piece for path in dict.fromkeys(readable) for piece in _without(path, hidden)]
     writable = [scratch, *(path.resolve() for path in limits.write), *devices()]
     links = (*links, *(link for path in named for link in _links(path)))
     return Reach(tuple(shown), tuple(dict.fromkeys(listable)), tuple(writable), tuple(dict.fromkeys(links)))
+
+
+@functools.cache
+def system_secrets() -> tuple[Path, ...]:
+    """Files and folders of the system's settings that not everybody may read: passwords, keys, tokens.
+
+    A learner runs as the user, who may be their owner.
+    """
+    found: list[Path] = []
+    waiting = [path for path in map(Path, _SETTINGS) if not path.is_symlink()]
+    seen = 0
+    while waiting and seen < _MOST_SETTINGS:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                seen += 1
+                mode = entry.stat(follow_symlinks=False).st_mode
+                if stat.S_ISLNK(mode):
+                    continue
+                if not mode & (stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH):
+                    found.append(Path(entry.path))
+                elif stat.S_ISDIR(mode):
+                    waiting.append(Path(entry.path))
+    return tuple(found)
 
 
 def devices() -> list[Path]:

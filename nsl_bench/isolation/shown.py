@@ -17,7 +17,7 @@ from typing import Any
 from nsl_bench.isolation import kernel
 from nsl_bench.isolation.sandbox import SYSTEM
 
-__all__ = ["freeze", "own_devices", "show_only"]
+__all__ = ["cover", "freeze", "own_devices", "show_only"]
 
 _MOST_NAMES = 10_000
 _ROOT = Path("/")
@@ -50,6 +50,28 @@ def own_devices(places: Iterable[Path]) -> None:
         os.close(tree)
     for name, target in _STREAMS.items():
         Path("/dev", name).symlink_to(target)
+
+
+def cover(places: Iterable[Path]) -> None:
+    """Put something empty that nobody may read over files and folders.
+
+    Raises:
+        OSError: the system does not allow it.
+    """
+    files = [place for place in places if not place.is_dir()]
+    for place in places:
+        if place.is_dir():
+            kernel.mount("none", str(place), "tmpfs", kernel.SAFE, "size=4k,mode=000")
+    if not files:
+        return
+    empty = Path("/dev/shm")
+    kernel.mount("none", str(empty), "tmpfs", kernel.SAFE, "size=4k,mode=700")
+    (empty / "empty").touch(mode=0o000)
+    for place in files:
+        tree = kernel.open_tree(empty / "empty")
+        kernel.move_tree(tree, place)
+        os.close(tree)
+    kernel.unmount(empty)
 
 
 def show_only(request: Mapping[str, Any]) -> None:

@@ -47,7 +47,7 @@ __all__ = [
 
 DEFAULT_METRICS = (
     *("hypothesis_accuracy", "hypothesis_sequence_accuracy", "framework_accuracy", "sequence_accuracy"),
-    *("effective_image_accuracy", "brier_score", "atoms", "learning_time"),
+    *("effective_image_accuracy", "brier_score", "atoms", "learning_time", "prediction_time"),
 )
 """Those of sequences are left out where a task has none."""
 

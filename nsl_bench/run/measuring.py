@@ -18,7 +18,7 @@ import numpy.typing as npt
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.guarded.call import Allowance, Ended
-from nsl_bench.isolation.command import CommandLearner
+from nsl_bench.isolation.command import CommandLearner, FolderLearner
 from nsl_bench.isolation.limits import Failure, Lost
 from nsl_bench.learners.base import (
     InvalidOutput,
@@ -215,7 +215,8 @@ def measure_learner(
         asked, concepts = _asked_more(learner, material, views, interventions)
     with blaming("rules"):
         hypothesis = hypothesis_of(learner, material.benchmark)
-    found.numbers = {**(learner.effort() if hasattr(learner, "effort") else effort.numbers), **asked}
+    told = learner.effort() if isinstance(learner, FolderLearner) else effort.numbers
+    found.numbers = {**told, **asked}
     own = hypothesis  # whose probabilities and atoms are the learner's
     if hypothesis is not None and hypothesis.language == "asp":
         own, hypothesis = _counting(hypothesis, material, answers, found.numbers, allowance)
@@ -252,12 +253,11 @@ def _fitted(learner: Any, material: Material, found: Measured, effort: Effort) -
 
 
 def _answers(learner: Any, views: Mapping[str, View], effort: Effort) -> dict[str, Answered]:
-    """What a learner answers, by evaluation; the first one's time is that of prediction."""
+    """What a learner answers, by evaluation; the time of all counts, as it may learn in any of them."""
     answering = "command" if isinstance(learner, CommandLearner) else "predict"
     answers: dict[str, Answered] = {}
     for name, view in views.items():
-        timed = contextlib.nullcontext() if answers else effort.of("prediction", view)
-        with contextlib.suppress(Unanswered), blaming(answering), timed:
+        with contextlib.suppress(Unanswered), blaming(answering), effort.of("prediction", view):
             answers[name] = answers_of(learner, view)
     return answers
 

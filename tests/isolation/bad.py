@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import mmap
 import os
 import signal
 import struct
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -89,6 +93,55 @@ class EatsMemoryInChildren(_Bad):
                 kept = np.ones(20 << 20)
                 time.sleep(600 + kept[0])
         time.sleep(600)
+
+
+class EatsSharedMemory(_Bad):
+    """What no process has mapped any more, and yet is kept."""
+
+    def go_wrong(self, train):
+        self.kept = []
+        for _ in range(12):
+            memory = mmap.mmap(-1, 64 << 20)
+            for k in range(0, len(memory), 4096):
+                memory[k] = 1
+            memory.madvise(mmap.MADV_DONTNEED)
+            self.kept.append(memory)
+        time.sleep(600)
+
+
+class EatsMemoryFiles(_Bad):
+    def go_wrong(self, train):
+        for k in range(12):
+            with Path(f"/dev/shm/file-{k}").open("wb") as file:
+                file.write(b"x" * (20 << 20))
+        time.sleep(600)
+
+
+class EatsPageTables(_Bad):
+    """Reads a byte of each two megabytes of a file without content, over and over."""
+
+    def go_wrong(self, train):
+        self.kept = []
+        for _ in range(2000):
+            memory = mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+            for k in range(0, len(memory), 2 << 20):
+                memory[k]
+            self.kept.append(memory)
+        time.sleep(600)
+
+
+class EatsMemoryWithoutProcess(_Bad):
+    """In files without a name, and in segments that belong to nobody: there are none."""
+
+    def go_wrong(self, train):
+        libc = ctypes.CDLL(None, use_errno=True)
+        try:
+            os.memfd_create("mine")
+        except OSError as error:
+            print("memfd", error.errno == errno.ENOSYS)
+        print("segment", libc.shmget(0, 1 << 20, 0o1600) < 0)
+        raise RuntimeError("refused")
 
 
 class PrintsGigabytes(_Bad):

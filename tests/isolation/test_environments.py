@@ -122,6 +122,18 @@ def no_uv(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     return
 
 
+@pytest.fixture
+def one_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Learners with equal requirements share an environment, so that not every test waits for its own."""
+    monkeypatch.setattr(
+        environments, "_contents", lambda folder: [[(folder / "requirements.txt").read_text()]]
+    )
+
+
+shares = pytest.mark.usefixtures("one_environment")
+
+
+@shares
 def test_an_adapter_runs_in_its_own_interpreter(folder: Path) -> None:
     with closing(IsolatedLearner(f"env:{folder}", 0, LIMITS)) as learner:
         learner.fit(view(patches()))
@@ -135,6 +147,7 @@ def test_an_adapter_runs_in_its_own_interpreter(folder: Path) -> None:
     assert building.described(str(folder)).startswith(f"env:{folder}: installed, Python {HERE}")
 
 
+@shares
 def test_a_run_is_recorded_with_the_versions_in_it(folder: Path) -> None:
     described = about(f"env:{folder}", LIMITS)
     jobs = plan(
@@ -147,6 +160,7 @@ def test_a_run_is_recorded_with_the_versions_in_it(folder: Path) -> None:
     assert outcome.record.environment["isolation"]["files"]
 
 
+@shares
 def test_options_are_checked_by_the_adapter(folder: Path) -> None:
     with pytest.raises(Failure, match="has no option 'size'"):
         IsolatedLearner(f"env:{folder}:size=2", 0, LIMITS)
@@ -154,6 +168,7 @@ def test_options_are_checked_by_the_adapter(folder: Path) -> None:
         learner.fit(view(patches()))
 
 
+@shares
 def test_the_environment_is_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = entrant(f"env:{folder}")
     first = building.built(found)
@@ -169,7 +184,7 @@ def test_code_beside_the_adapter_and_requirements_are_part_of_the_version(
     first = entrant(f"env:{place}")
     (place / "beside.py").write_text("A = 2\n")
     second = entrant(f"env:{place}")
-    assert first.version != second.version and first.environment_key == second.environment_key
+    assert first.version != second.version and first.environment_key != second.environment_key
     (place / "requirements.txt").write_text("numpy==1.26.0\n")
     assert entrant(f"env:{place}").environment_key != first.environment_key
 
@@ -233,6 +248,7 @@ def test_an_environment_without_numpy(wheels: Path, tmp_path: Path) -> None:
         building.built(entrant(f"env:{place}"))
 
 
+@shares
 def test_an_adapter_that_imports_what_is_not_there(wheels: Path, tmp_path: Path) -> None:
     place = made(tmp_path / "lost", wheels, adapter="import pandas\n" + ADAPTER)
     failure = failing(place)
@@ -271,9 +287,14 @@ BACKEND = """
 import os
 import pathlib
 import socket
+import urllib.request
 import zipfile
 
-PLACE = pathlib.Path(os.environ["NSL_TEST_PLACE"])
+PLACE = pathlib.Path("@PLACE@")
+ADDRESS = ("127.0.0.1", @PORT@)
+
+def fetched(host):
+    return urllib.request.urlopen(f"http://{host}:@PORT@/", timeout=20).status
 
 def attempts():
     with socket.socket(socket.AF_UNIX) as one:
@@ -283,11 +304,22 @@ def attempts():
             lambda: (PLACE / "stolen.txt").write_text("x"),
             lambda: (PLACE / "mine" / "adapter.py").write_text("x"),
             lambda: one.connect(str(PLACE / "agent.sock")),
-            lambda: pathlib.Path(os.environ.get("NSL_TEST_TOKEN", "absent")).name,
+            lambda: one.connect(chr(0) + "nsl-bench-test-installer"),
+            lambda: socket.create_connection(ADDRESS, 20),
+            lambda: socket.create_connection(("::1", ADDRESS[1]), 20),
+            lambda: fetched("127.0.0.1"),
+            lambda: fetched("localhost"),
+            lambda: fetched("[::ffff:127.0.0.1]"),
+            lambda: fetched("0.0.0.0"),
+            lambda: fetched("169.254.169.254"),
+            lambda: pathlib.Path("/etc/shadow").read_bytes(),
+            lambda: pathlib.Path("/etc/gshadow").read_bytes(),
+            lambda: next(pathlib.Path.home().parent.glob("*/.bashrc")).read_text(),
+            lambda: sorted(name for name in os.environ if name.startswith("NSL_")),
         ):
             try:
                 yield repr(attempt())
-            except OSError as error:
+            except (OSError, StopIteration) as error:
                 yield type(error).__name__
 
 def build_wheel(folder, settings=None, metadata=None):
@@ -315,24 +347,78 @@ def test_packages_are_built_in_the_sandbox(
         pinned.write("./hostile\n")
     (place / "hostile").mkdir()
     (place / "hostile" / "pyproject.toml").write_text(PROJECT)
-    (place / "hostile" / "backend.py").write_text(BACKEND)
     (tmp_path / "secret.txt").write_text("secret")
-    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
-    monkeypatch.setenv("NSL_TEST_PLACE", str(tmp_path))
-    monkeypatch.setenv("NSL_TEST_TOKEN", "token")
+    monkeypatch.setenv("NSL_TEST_MINE", "mine")
     pool.close()  # the next server has the new environment
-    with socket.socket(socket.AF_UNIX) as agent:
+    with (
+        socket.socket(socket.AF_UNIX) as agent,
+        socket.socket(socket.AF_UNIX) as abstract,
+        socket.create_server(("127.0.0.1", 0)) as server,
+    ):
         agent.bind(str(tmp_path / "agent.sock"))
+        abstract.bind("\0nsl-bench-test-installer")
         agent.listen()
+        abstract.listen()
+        code = BACKEND.replace("@PLACE@", str(tmp_path)).replace("@PORT@", str(server.getsockname()[1]))
+        (place / "hostile" / "backend.py").write_text(code)
+        before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
         found = building.built(entrant(f"env:{place}"))
     (told,) = found.folder.glob("lib/*/site-packages/hostile.txt")
-    *denied, token = told.read_text().splitlines()
-    assert len(denied) == 5 and all(name.endswith("Error") for name in denied), denied
-    assert token == "'absent'"
+    *denied, variables = told.read_text().splitlines()
+    assert len(denied) == 16 and all(name.endswith(("Error", "StopIteration")) for name in denied), denied
+    assert variables == "[]"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["agent.sock", "mine", "secret.txt"]
     assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
     assert not found.folder.with_suffix(".scratch").exists()
     pool.close()
+
+
+MINE = """
+import pathlib, runpy, site, sys
+for name in {*site.getsitepackages(), *sys.path}:
+    if name.endswith("site-packages"):
+        pathlib.Path(name, "led.pth").write_text("import sys; sys.led = True")
+sys.path[:] = [name for name in sys.path if name not in ("", str(pathlib.Path(__file__).parents[1]))]
+"""
+LEADS = {
+    "pip/__init__.py": "",
+    "pip/__main__.py": MINE,
+    "venv/__main__.py": MINE,
+    "sitecustomize.py": MINE,
+    "numpy/__init__.py": MINE,
+    "json/__init__.py": MINE,
+    "pip.conf": "[global]\nno-such-setting = 1\nindex-url = nonsense\n",
+    "setup.cfg": "[install]\nprefix = /nowhere\n",
+    "pyproject.toml": "[tool.uv]\nno-such-setting = 1\n",
+    "uv.toml": "no-such-setting = 1\n",
+}
+
+
+def test_nothing_in_a_folder_or_a_home_leads_the_installer(
+    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two entrants with equal requirements; what lies beside one leads no installer."""
+    led, other = made(tmp_path / "led", wheels), made(tmp_path / "other", wheels)
+    for name, text in LEADS.items():
+        (led / name).parent.mkdir(exist_ok=True)
+        (led / name).write_text(text)
+    (tmp_path / "home" / ".config" / "pip").mkdir(parents=True)
+    (tmp_path / "home" / ".config" / "pip" / "pip.conf").write_text("[global]\nno-deps = nonsense\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    pool.close()
+    with monkeypatch.context() as here:
+        here.chdir(led)
+        found = building.built(entrant(f"env:{led}"))
+    pool.close()
+    assert not list(found.folder.rglob("led.pth"))
+    assert entrant(f"env:{led}").environment_key != entrant(f"env:{other}").environment_key
+    keys = {entrant(f"env:{other}").environment_key}
+    for change in (lambda: (other / "empty").mkdir(), lambda: (other / "adapter.py").chmod(0o755)):
+        change()
+        keys.add(entrant(f"env:{other}").environment_key)
+    (other / "link").symlink_to("/")
+    keys.add(entrant(f"env:{other}").environment_key)
+    assert len(keys) == 4
 
 
 def test_a_folder_with_a_pipe_is_not_waited_for(wheels: Path, tmp_path: Path) -> None:
@@ -353,6 +439,7 @@ def test_a_package_outside_of_the_folder_is_refused(wheels: Path, tmp_path: Path
         entrant(f"env:{place}")
 
 
+@shares
 def test_an_adapter_is_tuned(folder: Path, tmp_path: Path) -> None:
     """The trials are fits in the adapter's own interpreter, where nsl-bench is not installed."""
     spec = f"tuned:env:{folder},trials=2"
@@ -367,6 +454,7 @@ def test_an_adapter_is_tuned(folder: Path, tmp_path: Path) -> None:
     assert record.environment["libraries"]["tiny"] == "1.0"
 
 
+@shares
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_worker_processes_of_an_adapter_import_what_it_imports(
     method: str, wheels: Path, tmp_path: Path
@@ -386,6 +474,7 @@ def test_worker_processes_of_an_adapter_import_what_it_imports(
         learner.fit(view(patches()))
 
 
+@shares
 def test_a_time_limit_holds(wheels: Path, tmp_path: Path) -> None:
     code = ADAPTER.replace("        print(", "        import time\n        time.sleep(60)\n        print(")
     place = made(tmp_path / "late", wheels, adapter=code)
@@ -396,6 +485,7 @@ def test_a_time_limit_holds(wheels: Path, tmp_path: Path) -> None:
         assert failed.value.status == "timeout"
 
 
+@shares
 def test_a_memory_limit_holds(wheels: Path, tmp_path: Path) -> None:
     code = ADAPTER.replace("        print(", "        self.much = np.ones(1 << 27)\n        print(")
     place = made(tmp_path / "wide", wheels, adapter=code)
@@ -406,6 +496,7 @@ def test_a_memory_limit_holds(wheels: Path, tmp_path: Path) -> None:
         assert failed.value.status == "out_of_memory"
 
 
+@shares
 def test_literals_take_no_time_of_the_learner(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values = literals.Literals.values
 
@@ -421,6 +512,7 @@ def test_literals_take_no_time_of_the_learner(folder: Path, monkeypatch: pytest.
         assert record.metrics["learning_time"] < 2
 
 
+@shares
 def test_a_learner_that_cannot_take_a_task_is_not_applicable(wheels: Path, tmp_path: Path) -> None:
     code = "from nsl_bench.errors import NotApplicable\n" + ADAPTER.replace(
         "        print(", "        raise NotApplicable('Seen takes two labels only.')\n        print("
@@ -432,6 +524,7 @@ def test_a_learner_that_cannot_take_a_task_is_not_applicable(wheels: Path, tmp_p
     assert outcome.record.message == "Seen takes two labels only."
 
 
+@shares
 def test_runs_that_fail_cost_no_others_and_are_resumed(
     folder: Path, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

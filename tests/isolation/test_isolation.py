@@ -119,6 +119,10 @@ STATUSES = {
     "HangsInPredict": ("timeout", "time limit"),
     "EatsMemory": ("out_of_memory", ""),
     "EatsMemoryInChildren": ("out_of_memory", "memory limit of 256 MiB"),
+    "EatsSharedMemory": ("out_of_memory", "memory limit of 256 MiB"),
+    "EatsMemoryFiles": ("out_of_memory", "memory limit of 256 MiB"),
+    "EatsPageTables": ("out_of_memory", "memory limit of 256 MiB"),
+    "EatsMemoryWithoutProcess": ("crashed", "refused"),
     "WrongShape": ("invalid_output", "got (3, 3)"),
     "NotANumber": ("invalid_output", "NaN or infinity"),
     "TooCertain": ("invalid_output", "invalid probabilities for"),
@@ -151,6 +155,8 @@ def test_a_learner_that_goes_wrong_costs_only_its_run(name: str) -> None:
     assert sentence in str(caught.value)
     if name == "Raises":
         assert "about to fail" in caught.value.output  # type: ignore[union-attr]
+    if name == "EatsMemoryWithoutProcess":
+        assert caught.value.output.startswith("memfd True\nsegment True")  # type: ignore[union-attr]
     if name == "Hangs":
         assert caught.value.output == "going to sleep"  # type: ignore[union-attr]
     assert outcome("majority")[0].shape == (60, 2)

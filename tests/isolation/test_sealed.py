@@ -238,3 +238,20 @@ def test_without_namespaces_calls_that_change_attributes_are_refused(tmp_path: P
     after = file.stat()
     assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
     assert (tmp_path / "copy").read_text() == "x"
+
+
+@pytest.mark.parametrize("task", [TASK, "sudoku_4x4", "zoo"])
+def test_what_follows_from_a_secret_seed_takes_more_than_128_bits(
+    task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that is drawn for a secret seed; what is drawn for a public one is as it was."""
+    drawn: list[int] = []
+    benchmark = registry.create("benchmark", task)
+    made = np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: drawn.append(seed) or made(seed))
+    for part in ("train", "test"):
+        symbolic_split(benchmark, part, seed=secrets.token_hex(32))
+    assert drawn and min(seed.bit_length() for seed in drawn) > 128
+    drawn.clear()
+    symbolic_split(benchmark, "train", seed=7)
+    assert max(seed.bit_length() for seed in drawn) <= 64

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from mutations import Edit, change, edits
+from nsl_bench.leaderboard import rerun
 from nsl_bench.leaderboard.accepted import take
 from nsl_bench.leaderboard.board import read_board
 from nsl_bench.leaderboard.contests import BOARD, Cell, read_contests
@@ -632,6 +634,22 @@ def test_runs_that_come_out_otherwise(sealed: Played, reported: tuple[Path, Path
     edit(entry, MANIFEST, lambda values: values.update(learner="../their.py:Learner"))
     done = call("leaderboard", "rerun", entry, *words)
     assert "is not installed; give the submitter's file" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "made", "differs", "slower"),
+    [
+        ({"atoms": 2, "learning_time": 10}, {"atoms": 8, "learning_time": 10}, 0.75, 1.0),
+        ({"learning_time": 1, "prediction_time": 1}, {"learning_time": 1, "prediction_time": 59}, 0.0, 30.0),
+        ({"learning_time": 0.01}, {"learning_time": 0.9}, 0.0, 0.0),
+        ({"atoms": 0}, {"atoms": 0}, 0.0, 0.0),
+    ],
+)
+def test_atoms_and_times_are_compared(claimed: Any, made: Any, differs: float, slower: float) -> None:
+    rows = {"framework": np.zeros(3)}
+    record = SimpleNamespace(metrics=made)
+    labels, differences, times = rerun._compared(record, rows, rows, claimed)  # type: ignore[arg-type]
+    assert (labels, differences["atoms"], times) == (0.0, differs, slower)
 
 
 def test_entries_by_code_are_done_again_too(played: Played, tmp_path: Path) -> None:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
+from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners.base import About
 from nsl_bench.learners.command import spec_of
+from nsl_bench.learners.view import View
+from nsl_bench.run import effort
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
+from nsl_bench.run.measuring import _answers
+from nsl_bench.testing.toy import patches, view
 
 WORKER = """
 import time
@@ -71,3 +79,48 @@ def test_a_command_learns_and_answers_in_one_go(tmp_path: Path) -> None:
     found = numbers(spec, Limits(time=120))
     assert found["learning_cpu_time"] >= 0.45 and found["learning_time"] >= 0.5
     assert "prediction_time" not in found and found["peak_memory"] > 20
+
+
+class Procrastinates:
+    """Learns when it is asked, in each evaluation, and stops the clocks that it finds."""
+
+    def __init__(self, clock: list[float]) -> None:
+        self._clock = clock
+
+    def fit(self, train: View) -> None:
+        self._clock[0] += 1
+        vars(time).update(perf_counter=lambda: 0.0, process_time=lambda: 0.0)
+
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        self._clock[0] += 50
+        return np.full((len(test), test.n_labels), 1 / test.n_labels)
+
+    def effort(self) -> dict[str, float]:
+        return {"learning_time": 0.0}
+
+    usage = effort
+
+
+def test_learning_that_is_put_off_counts_by_a_clock_that_the_learner_does_not_hold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(effort, "perf_counter", lambda: clock[0])
+    for name in ("perf_counter", "process_time"):
+        monkeypatch.setattr(time, name, getattr(time, name))
+    learner = Procrastinates(clock)
+    measured, test = effort.Effort(learner), view(patches("test"), labelled=False)
+    with measured.of("learning", test):
+        learner.fit(test)
+    _answers(learner, {"framework": test, "hypothesis": test}, measured)
+    assert measured.numbers["learning_time"] == 1 and measured.numbers["prediction_time"] == 100
+    assert measured.numbers["prediction_cpu_time"] > 0
+
+
+def test_work_between_the_calls_counts() -> None:
+    measured, used = effort.Effort(object.__new__(IsolatedLearner)), iter([1.0, 5.0, 20.0])
+    measured._cpu = lambda: next(used)  # type: ignore[method-assign]
+    for name in ("learning", "prediction"):
+        with measured.of(name):
+            pass
+    assert (measured.numbers["learning_cpu_time"], measured.numbers["prediction_cpu_time"]) == (4.0, 15.0)
