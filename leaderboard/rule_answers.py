@@ -1,4 +1,4 @@
-"""Evaluate submitted rules in a separate process with limits on time and memory.
+"""Evaluate submitted rules and branches of trees in a separate process with limits on time and memory.
 
 `#script` and `#include` are refused. Grounding and solving could still run forever or use all memory, so they
 never happen in the process that has the scores (`nsl_bench.guarded.call`).
@@ -36,6 +36,7 @@ def answers_of_rules(
     seconds: float,
     concepts: npt.NDArray[np.int16] | None = None,
     learned_on: str = "",
+    language: str = "asp",
 ) -> tuple[npt.NDArray[np.int16], int, int]:
     """Evaluate rules on a task's test set.
 
@@ -47,6 +48,7 @@ def answers_of_rules(
         seconds: time limit in seconds (wall time).
         concepts: int16 [n, slots], concepts to use instead of the true ones.
         learned_on: task that the rules were learned on, if it is another one of the same family.
+        language: ``"asp"``, or ``"tree"`` for the branches of a tree.
 
     Returns:
         The derived labels, int16 [n], the number of atoms, and the number of rules.
@@ -64,6 +66,7 @@ def answers_of_rules(
             list(rules),
             concepts,
             learned_on or benchmark,
+            language,
             doing="Answering with the rules",
             allowance=allowance,
         )
@@ -83,10 +86,12 @@ def _judge(
     rules: Sequence[str],
     concepts: npt.NDArray[np.int16] | None,
     learned_on: str,
+    language: str,
 ) -> dict[str, Any]:
     from nsl_bench.data.splits import symbolic_split, task_of_split
     from nsl_bench.inference.crisp import crisp_labels
     from nsl_bench.las.bias.hypothesis import count_atoms, rules_in
+    from nsl_bench.run.agreement import labels_by_tree, tests_on
     from nsl_bench.run.structure import covering, with_concepts, with_concepts_of
 
     named = registry.create("benchmark", benchmark)
@@ -95,6 +100,10 @@ def _judge(
     space = covering(trained, named).concept_space
     task = with_concepts_of(task_of_split(named, number, seed), space)
     split = with_concepts(split, space)
-    contexts = task.contexts(split.concepts if concepts is None else concepts, split.metadata, split.steps)
+    concepts = split.concepts if concepts is None else concepts
+    if language == "tree":
+        labels = labels_by_tree(task, tuple(rules), split, concepts)
+        return {"labels": labels, "atoms": tests_on(tuple(rules)), "rules": len(rules)}
+    contexts = task.contexts(concepts, split.metadata, split.steps)
     labels = crisp_labels(rules, task.background, contexts, task.labels)
     return {"labels": labels, "atoms": count_atoms(trained, rules), "rules": len(rules_in(rules))}

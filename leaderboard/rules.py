@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench import registry
+from nsl_bench.code_files import comes_with_us
 from nsl_bench.declared import quoted
+from nsl_bench.errors import UserError
 from nsl_bench.guarded.worker import stage, tell
 from nsl_bench.metrics import predictions as measure
 from nsl_bench.run.agreement import BOUND
@@ -39,6 +42,7 @@ def judge_rules(
 ) -> list[str]:
     """Atoms and rules of every hypothesis, and whether ASP rules say what the predictions say.
 
+    The branches of trees are held against the predictions, too, unless the learner comes with nsl-bench.
     Where ASP rules are what the learner answers with (`nsl_bench.run.agreement`), hypothesis accuracy is
     theirs. Elsewhere their atoms do not count. Probabilities that contradict the labels can then be those of
     the rules, so they do not count either.
@@ -56,16 +60,13 @@ def judge_rules(
         mine = counted.metrics[run.id]
         if run.language == "tree":
             mine["rules"], mine["atoms"] = float(len(run.rules)), float(_tests(run))
+            if not _is_ours(run.job.learner):
+                differing += _judged_tree(run, places[run.id], counted, judge)
         if run.language != "asp":
             continue
         contest, cell = places[run.id]
-        seed = contest.data_seed(cell)
-        labels, atoms, rules = judge.answers(run, seed)
-        if "hypothesis" in counted.answers[run.id]:
-            mine["agreement"] = float(np.mean(labels == counted.answers[run.id]["hypothesis"]))
-        elif run.job.network is not None and run.job.network == contest.handed_out_network:
-            derived, _, _ = judge.answers(run, seed, network_sees(run.job, contest, cell))
-            mine["agreement"] = float(np.mean(derived == counted.answers[run.id]["framework"]))
+        labels, atoms, rules = judge.answers(run, contest.data_seed(cell))
+        _agree(run, places[run.id], counted, judge)
         if mine.get("agreement", 0.0) >= BOUND:
             mine["hypothesis_accuracy"] = measure.accuracy(labels, truth(run.job, contest, cell))
             mine["rules"], mine["atoms"] = float(rules), float(atoms)
@@ -80,6 +81,38 @@ def judge_rules(
         f"In {len(differing)} runs the rules are not shown to be what the learner answers with, because they "
         f"agree with less than {100 * BOUND:g} % of its answers; they do not count: {listed(differing)}."
     ]
+
+
+def _agree(run: Run, place: tuple[Contest, Cell], counted: Numbers, judge: _Judge) -> None:
+    """Note the share of a run's answers that its rules give, where both are known."""
+    (contest, cell), answers = place, counted.answers[run.id]
+    seed = contest.data_seed(cell)
+    if "hypothesis" in answers:
+        derived, given = judge.answers(run, seed)[0], answers["hypothesis"]
+    elif run.job.network is not None and run.job.network == contest.handed_out_network:
+        derived = judge.answers(run, seed, network_sees(run.job, contest, cell))[0]
+        given = answers["framework"]
+    else:
+        return
+    counted.metrics[run.id]["agreement"] = float(np.mean(derived == given))
+
+
+def _judged_tree(run: Run, place: tuple[Contest, Cell], counted: Numbers, judge: _Judge) -> list[str]:
+    """The run, if its tree is not shown to be what the learner answers with; its size does not count then."""
+    mine = counted.metrics[run.id]
+    with contextlib.suppress(Rejected):  # it names features that only the learner knows
+        _agree(run, place, counted, judge)
+    if mine.get("agreement", 0.0) >= BOUND:
+        return []
+    del mine["rules"], mine["atoms"]
+    return [str(run.job)]
+
+
+def _is_ours(learner: str) -> bool:
+    """Whether a learner comes with nsl-bench: its trees stand for a forest or a network."""
+    with contextlib.suppress(UserError):
+        return comes_with_us(learner)
+    return False
 
 
 def check_rules(runs: Sequence[Run], limits: Limits, deadline: float) -> None:
@@ -119,7 +152,7 @@ class _Judge:
             Rejected: the rules cannot be used.
         """
         named = (run.job.tested, seed, test_number(run.job), run.rules)
-        key = (*named, run.job.task, None if concepts is None else concepts.tobytes())
+        key = (*named, run.language, run.job.task, None if concepts is None else concepts.tobytes())
         if key not in self._known:
             seconds = self._limits.solver_seconds
             left = max(0.1, self._deadline - time.monotonic())
@@ -127,7 +160,9 @@ class _Judge:
             tell(f"Judging rules: {len(self._rules)} of {self._count} hypotheses, {run.job}")
             stage(f"Answering with the rules of the run {run.id}", min(seconds, left))
             try:
-                self._known[key] = answers_of_rules(*named, seconds, concepts, run.job.task)
+                self._known[key] = answers_of_rules(
+                    *named, seconds, concepts, run.job.task, run.language or "asp"
+                )
             except RuleError as error:
                 raise Rejected(f"The rules of the run {run.id} ({run.job}): {error}") from error
         return self._known[key]
@@ -136,8 +171,7 @@ class _Judge:
 def _tests(run: Run) -> int:
     """Tests on the branches of a tree; a tree of one leaf counts as one.
 
-    A branch is a label, and tests on it behind ``if``; that the branches say what the learner predicts is
-    not checked: most trees stand for a forest or a network.
+    A branch is a label, and tests on it behind ``if``.
     """
     labels = registry.create("benchmark", run.job.tested).labels.names
     count = 0

@@ -64,6 +64,7 @@ class IsolatedLearner:
         tuning_: what the learner reports about its tuning.
         takes_validation: whether its `fit` takes a validation set.
         fixed_size: sizes that cannot change between train and test set.
+        comes_with_us: whether its code, and all that its options name, comes with nsl-bench.
         stands_for: name of the learner's class.
         isolation: the restrictions in force.
         libraries: versions of the libraries that its code imports, and of Python if it has its own
@@ -83,7 +84,7 @@ class IsolatedLearner:
         self.gives_probabilities = True
         self.tuning_: Any = None
         self._views: dict[int, View] = {}
-        self._trusted = comes_with_us(spec)
+        self.comes_with_us = comes_with_us(spec)
         self._start(spec)
 
     def _start(self, spec: str) -> None:
@@ -110,7 +111,7 @@ class IsolatedLearner:
                 self.track, self.version = own.track, own.version
             else:
                 self._modules = [str(name) for name in made["loaded"] if name in PRELOADED]
-                if not self._trusted:
+                if not self.comes_with_us:
                     told = list(made["libraries"].items())[:_MOST_LIBRARIES]
                     self.libraries = {str(name)[:100]: str(found)[:100] for name, found in told}
             self.takes_validation = bool(made["validation"])
@@ -230,7 +231,7 @@ class IsolatedLearner:
             if isinstance(found, Hypothesis):
                 check_hypothesis(found, self.stands_for)
             rules = found.rules if isinstance(found, Hypothesis) else found
-            if rules and not self._trusted and getattr(found, "language", "asp") == "asp":
+            if rules and not self.comes_with_us and getattr(found, "language", "asp") == "asp":
                 one_by_one("\n".join(rules), f"the rules of the learner {self.stands_for}")
                 vet(rules, self._vetted(), self._limits)
             return found
@@ -281,7 +282,7 @@ class IsolatedLearner:
                 others could reveal something about the data.
         """
         modules = self._modules
-        if keep_modules and self._trusted:
+        if keep_modules and self.comes_with_us:
             with contextlib.suppress(Failure, TypeError):
                 modules = [str(name) for name in self._process.call("loaded") if name in PRELOADED]
         self._process.close()

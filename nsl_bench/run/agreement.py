@@ -5,11 +5,16 @@ derive are therefore compared with its predictions, on the test examples' true c
 concepts. If they agree on at least `BOUND` of the examples of each evaluation, hypothesis accuracy and label
 probabilities are computed from the rules, and their atoms and equivalence count. Otherwise the learner's own
 predictions count, and its rules are a surrogate, like a random forest's first tree.
+
+The branches of a tree are compared in the same way, except those of learners that come with nsl-bench, which
+say themselves what they stand for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,14 +25,24 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import UserError
 from nsl_bench.guarded.call import Allowance, Ended
 from nsl_bench.guarded.rules import crisp
-from nsl_bench.types import Hypothesis, Predictions, Split
+from nsl_bench.types import UNDECIDED, Hypothesis, Predictions, Split
 
-__all__ = ["BOUND", "Agreement", "agreement", "labels_by_rules"]
+__all__ = ["BOUND", "Agreement", "agreement", "labels_by_rules", "labels_by_tree", "tests_on"]
 
 BOUND = 0.99
 """The least share of agreeing answers, in each evaluation, with which rules count as the learner's."""
 
 _KEPT = 256
+_MOST_BRANCHES = 100_000
+_TEST = re.compile(r"(.+) (<=|>=|<|>|!=|=) (\S+)")
+_HOLDS: dict[str, Callable[[Any, Any], Any]] = {
+    "<=": np.less_equal,
+    ">=": np.greater_equal,
+    "<": np.less,
+    ">": np.greater,
+    "!=": np.not_equal,
+    "=": np.equal,
+}
 _known: dict[tuple[Any, ...], npt.NDArray[np.int16]] = {}
 
 Concepts = npt.NDArray[np.int16]
@@ -63,11 +78,11 @@ def agreement(
     answers: Mapping[str, Answered],
     allowance: Allowance | None = None,
 ) -> Agreement:
-    """Compare the labels that ASP rules derive with a learner's predictions.
+    """Compare the labels that ASP rules or the branches of a tree derive with a learner's predictions.
 
     Args:
         benchmark: the task.
-        hypothesis: the learned ASP rules.
+        hypothesis: the learned rules.
         split: the test examples.
         predictions: the network's predictions for them, if there is a network.
         answers: the learner's labels, int16 [n], and probabilities by evaluation, ``"hypothesis"`` and
@@ -80,7 +95,10 @@ def agreement(
     labels, shares = {}, []
     try:
         for name in answers.keys() & concepts.keys():
-            labels[name] = labels_by_rules(benchmark, hypothesis.rules, split, concepts[name], allowance)
+            if hypothesis.language == "tree":
+                labels[name] = labels_by_tree(benchmark, hypothesis.rules, split, concepts[name])
+            else:
+                labels[name] = labels_by_rules(benchmark, hypothesis.rules, split, concepts[name], allowance)
             shares.append(float(np.mean(labels[name] == answers[name][0])))
     except (UserError, Ended):
         return Agreement({}, None)
@@ -111,3 +129,53 @@ def labels_by_rules(
         contexts = benchmark.contexts(concepts, split.metadata, split.steps)
         _known[asked] = crisp(rules, benchmark.background, contexts, benchmark.labels, allowance=allowance)
     return _known[asked]
+
+
+def tests_on(branches: tuple[str, ...]) -> int:
+    """The atoms of a tree: the tests on its branches, at least one."""
+    return max(1, sum(branch.partition(" if ")[2].count(" and ") + (" if " in branch) for branch in branches))
+
+
+def labels_by_tree(
+    benchmark: Benchmark, branches: tuple[str, ...], split: Split, concepts: Concepts
+) -> npt.NDArray[np.int16]:
+    """int16 [n]: the labels that the branches of a tree give, of which the first that applies counts.
+
+    Args:
+        benchmark: the task, whose features the branches name.
+        branches: each ``LABEL if FEATURE > NUMBER and ...``, or a label alone.
+        split: the examples.
+        concepts: int16 [n, slots], their concepts.
+
+    Raises:
+        UserError: a branch is of another form, or names another label or feature.
+    """
+    if len(branches) > _MOST_BRANCHES:
+        raise UserError(f"A tree must have at most {_MOST_BRANCHES} branches; got {len(branches)}.")
+    columns: dict[str, npt.NDArray[Any]] = {}
+    for knowledge in (True, False):
+        with contextlib.suppress(UserError):
+            of = benchmark.knowledge_features if knowledge else benchmark.features
+            values, names = of(concepts, split.metadata), benchmark.feature_names(knowledge=knowledge)
+            if len(names) != values.shape[1]:
+                names = tuple(f"x{k + 1}" for k in range(values.shape[1]))
+            columns.update(zip(names, values.T, strict=True))
+    numbers = {name: k for k, name in enumerate(benchmark.labels.names)}
+    labels = np.full(len(split), UNDECIDED, np.int16)
+    left = np.ones(len(split), np.bool_)
+    for branch in branches:
+        label, _, body = (branch, "", "") if branch in numbers else branch.partition(" if ")
+        applies = left.copy()
+        for test in body.split(" and ") if body else ():
+            found = _TEST.fullmatch(test)
+            if found is None or found[1] not in columns:
+                raise UserError(f"The test '{test[:60]}' of a tree names no feature of {benchmark.name}.")
+            try:
+                applies &= _HOLDS[found[2]](columns[found[1]], float(found[3]))
+            except ValueError:
+                raise UserError(f"The test '{test[:60]}' of a tree has no number.") from None
+        if label not in numbers:
+            raise UserError(f"The branch '{branch[:60]}' of a tree names no label of {benchmark.name}.")
+        labels[applies] = numbers[label]
+        left &= ~applies
+    return labels

@@ -19,6 +19,7 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.guarded.call import Allowance, Ended
 from nsl_bench.isolation.command import CommandLearner, FolderLearner
+from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Failure, Lost
 from nsl_bench.learners.base import (
     InvalidOutput,
@@ -31,7 +32,7 @@ from nsl_bench.learners.base import (
 from nsl_bench.learners.view import View
 from nsl_bench.metrics import METRICS, Answers, compute
 from nsl_bench.metrics import predictions as measure
-from nsl_bench.run.agreement import Answered, agreement
+from nsl_bench.run.agreement import Answered, agreement, tests_on
 from nsl_bench.run.concepts import (
     concept_metrics,
     concept_probabilities,
@@ -218,7 +219,9 @@ def measure_learner(
     told = learner.effort() if isinstance(learner, FolderLearner) else effort.numbers
     found.numbers = {**told, **asked}
     own = hypothesis  # whose probabilities and atoms are the learner's
-    if hypothesis is not None and hypothesis.language == "asp":
+    if hypothesis is not None and hypothesis.language == "tree":
+        hypothesis = own = replace(hypothesis, atoms=tests_on(hypothesis.rules))
+    if hypothesis is not None and (hypothesis.language == "asp" or not _is_ours(learner)):
         own, hypothesis = _counting(hypothesis, material, answers, found.numbers, allowance)
     found.hypothesis = hypothesis
     if hypothesis is not None and hypothesis.fidelity is not None:
@@ -291,6 +294,12 @@ def _asked_more(
     return found, seen_here
 
 
+def _is_ours(learner: Any) -> bool:
+    """Whether a learner comes with nsl-bench, whose trees say themselves what they stand for."""
+    told = getattr(learner, "comes_with_us", None) if isinstance(learner, IsolatedLearner) else None
+    return type(learner).__module__.startswith("nsl_bench.learners.") if told is None else bool(told)
+
+
 def _counting(
     hypothesis: Hypothesis,
     material: Material,
@@ -298,9 +307,9 @@ def _counting(
     numbers: dict[str, float],
     allowance: Allowance,
 ) -> tuple[Hypothesis | None, Hypothesis]:
-    """The ASP rules that count as the learner's, None if it answers otherwise, and the rules to be shown.
+    """The rules that count as the learner's, None if it answers otherwise, and the rules to be shown.
 
-    Where they count, they answer in hypothesis evaluation.
+    Where ASP rules count, they answer in hypothesis evaluation.
     """
     benchmark, test = material.tested, material.test
     compared = agreement(benchmark, hypothesis, test.split, test.predictions, answers, allowance)
@@ -308,7 +317,7 @@ def _counting(
         numbers["agreement"] = compared.share
     if not compared.holds:
         return None, replace(hypothesis, fidelity=compared.share)
-    if "hypothesis" in compared.labels:
+    if hypothesis.language == "asp" and "hypothesis" in compared.labels:
         derived, (_, given) = compared.labels["hypothesis"], answers["hypothesis"]
         certain = None if given is None else one_hot(derived, len(benchmark.labels))
         answers["hypothesis"] = derived, certain

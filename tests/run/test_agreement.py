@@ -16,7 +16,7 @@ from nsl_bench.learners.view import View
 from nsl_bench.run.agreement import BOUND
 from nsl_bench.run.evaluate import Bench, Outcome
 from nsl_bench.run.job import plan
-from nsl_bench.types import one_hot
+from nsl_bench.types import Hypothesis, one_hot
 
 
 class Answers:
@@ -51,6 +51,19 @@ class Answers:
         return [self.task.true_rule]
 
 
+class Tree(Answers):
+    """Answers by a test on a feature, and hands in that branch, or one that says something else."""
+
+    def predict_proba(self, test: View) -> np.ndarray:
+        column = test.features[:, list(test.feature_names()).index(self.where)]
+        return one_hot((column > 0.5).astype(int), test.n_labels)
+
+    def rules(self) -> Hypothesis:
+        first, second = self.task.labels.names
+        told = (f"{second} if {self.where} > 0.5 and {self.where} <= 9", first)
+        return Hypothesis(told if not self.wrong else (first,), 1, language="tree")
+
+
 class Majority(Answers):
     """Answers with one label, and hands in the true rule."""
 
@@ -68,6 +81,20 @@ def run(learner: Answers, track: str = "pretrained") -> Outcome:
 def task() -> Benchmark:
     found: Benchmark = registry.create("benchmark", "sudoku_4x4")
     return found
+
+
+def test_the_branches_of_a_tree_count_where_they_are_what_answers(task: Benchmark) -> None:
+    """Their atoms are counted, whatever the learner says of them."""
+    feature = task.feature_names()[0]
+    record = run(Tree(task, 0, feature)).record
+    assert record.metrics["agreement"] == 1 and record.metrics["atoms"] == 2
+    record = run(Tree(task, 1, feature)).record
+    assert record.metrics["agreement"] < BOUND and not {"atoms", "rules"} & set(record.metrics)
+    assert record.hypothesis is not None and record.hypothesis.fidelity == record.metrics["agreement"]
+    for wrong in (f"{task.labels.names[0]} if nothing > 1", "nothing", f"{task.labels.names[0]} if x"):
+        learner = Tree(task, 0, feature)
+        learner.rules = lambda wrong=wrong: Hypothesis((wrong,), 1, language="tree")  # type: ignore[method-assign, misc]
+        assert "atoms" not in run(learner).record.metrics
 
 
 def test_who_hands_in_the_true_rule_and_answers_with_the_majority_gains_nothing(task: Benchmark) -> None:
