@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 import pty
+import socket
 import struct
 import time
 from pathlib import Path
@@ -70,6 +71,34 @@ class Terminals(_Stranger):
             **{f"size {k}": lambda k=k: resized(k) for k in range(3)},
             **{f"push {k}": lambda k=k: fcntl.ioctl(k, 0x5412, b"x") for k in range(3)},
             "pty": pty.openpty,
+        }
+
+
+class Reaches(_Stranger):
+    """For files, secrets of the system, sockets and processes."""
+
+    def attempts(self):
+        place = Path(os.environ["NSL_TEST_PLACE"])
+        secrets = [
+            "/etc/shadow",
+            "/etc/gshadow",
+            "/etc/sudoers",
+            "/etc/ssh/ssh_host_rsa_key",
+            "/root/.bashrc",
+        ]
+        return {
+            **{name: lambda name=name: Path(name).read_bytes() for name in secrets},
+            "file": lambda: (place / "secret").read_bytes(),
+            "folder": lambda: list(place.iterdir()),
+            "write": lambda: (place / "mine").write_text("x"),
+            "internet": lambda: socket.socket(socket.AF_INET),
+            "internet 6": lambda: socket.socket(socket.AF_INET6),
+            "link": lambda: socket.socket(17, socket.SOCK_RAW),
+            "local": lambda: socket.socket(socket.AF_UNIX).connect(str(place / "agent")),
+            "abstract": lambda: socket.socket(socket.AF_UNIX).connect("\0nsl-bench-strangers"),
+            "memory": lambda: Path(f"/proc/{os.getppid()}/mem").open("rb"),
+            "environment": lambda: Path(f"/proc/{os.getppid()}/environ").read_bytes(),
+            "signal": lambda: os.kill(int(os.environ["NSL_TEST_PID"]), 0),
         }
 
 

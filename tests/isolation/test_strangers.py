@@ -65,18 +65,21 @@ def test_a_nest_of_folders_ends_no_sweep(name: str) -> None:
 
 
 @pytest.mark.parametrize("namespaces", ["with", "without"])
-@pytest.mark.parametrize("name", ["Terminals", "Namespaces"])
+@pytest.mark.parametrize("name", ["Terminals", "Namespaces", "Reaches"])
 def test_a_stranger_is_refused(name: str, namespaces: str, tmp_path: Path) -> None:
     """The harness runs in a terminal, as a user's does."""
     ours, terminal = os.openpty()
     words = [f"{HERE / 'strangers.py'}:{name}", str(tmp_path / "told"), namespaces]
     before = os.get_terminal_size(terminal)
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "secret").write_text("secret")
+    told_to = {"TERMINAL": os.ttyname(terminal), "PLACE": str(tmp_path / "hidden"), "PID": str(os.getpid())}
     subprocess.run(
         [sys.executable, "-c", TOLD, *words],
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
-        env={**os.environ, "NSL_TEST_TERMINAL": os.ttyname(terminal)},
+        env={**os.environ, **{f"NSL_TEST_{name}": value for name, value in told_to.items()}},
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         check=True,
@@ -86,6 +89,7 @@ def test_a_stranger_is_refused(name: str, namespaces: str, tmp_path: Path) -> No
     assert (mounts == "read-only") == (namespaces == "with" and os.geteuid() == 0) or os.geteuid()
     assert len(told) > 10 and not [line for line in told if " got " in line], told
     assert os.get_terminal_size(terminal) == before
+    assert [path.name for path in (tmp_path / "hidden").iterdir()] == ["secret"]
     os.set_blocking(ours, False)
     with pytest.raises(BlockingIOError):
         os.read(ours, 1)
