@@ -78,6 +78,7 @@ def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator
     for name in benchmarks:
         registry.create("benchmark", name)
     tasks: list[_Mock | _Real] = [*map(_mock, MOCKS), *(_Real(name, spec, limits) for name in benchmarks)]
+    said: set[str] = set()  # what is wrong with a learner itself is said once, not for every task
     for task in tasks:
         printed: list[str] = []
         late = False
@@ -99,7 +100,8 @@ def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator
             lines = ""
         if printed and printed[0].strip() and printed[0].strip() != lines.strip():
             yield Finding(False, task.name, _shown(printed[0]))
-        yield from found
+        yield from (one for one in found if not one.wrong or one.sentence not in said)
+        said |= {one.sentence for one in found}
         if late:
             if task is not tasks[-1]:
                 yield Finding(False, task.name, "The learner was not tried on the remaining tasks.")

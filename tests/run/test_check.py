@@ -43,6 +43,11 @@ def sentences(spec: str, *, wrong: bool = True) -> str:
     return "\n".join(finding.sentence for finding in check(spec, LIMITS) if finding.wrong == wrong)
 
 
+@pytest.mark.parametrize("name", ["CannotFit", "HasNoAnswers"])
+def test_what_is_wrong_with_a_learner_itself_is_said_once(name: str) -> None:
+    assert len(sentences(f"{BAD}:{name}").splitlines()) == 1
+
+
 @pytest.mark.parametrize("spec", ["majority", "ffnsl", f"{ROOT}/examples/votes.py:Votes"])
 def test_good_learners_pass(spec: str) -> None:
     assert sentences(spec) == ""
