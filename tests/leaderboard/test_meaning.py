@@ -320,6 +320,25 @@ def test_the_committed_board_has_no_copies() -> None:
     assert alike == {("ffnsl-on-true-concepts", *found) for found in found_it.items()}
 
 
+def test_the_tree_of_a_stranger_is_held_against_the_predictions(
+    forest: Path, contests: tuple[Contest, ...], resign: Callable[[Path], None]
+) -> None:
+    """A forest's first tree, which counts for the forest that comes with nsl-bench."""
+    lines = [json.loads(line) for line in (forest / RUNS).read_text().splitlines()]
+    assert all("atoms" in run.metrics for run in score(forest, contests).runs)
+    for line in lines:
+        line["job"]["learner"] = "theirs.py:Forest"
+        line["hypothesis"]["rules"] = line["hypothesis"]["rules"][:1]
+    manifest = json.loads((forest / MANIFEST).read_text())
+    (forest / MANIFEST).write_text(json.dumps({**manifest, "learner": "theirs.py:Forest"}))
+    (forest / RUNS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    resign(forest)
+    report = score(forest, contests)
+    assert report.accepted, report.problems
+    assert not any({"atoms", "rules"} & set(run.metrics) for run in report.runs)
+    assert any("the rules are not shown to be what the learner answers with" in note for note in report.notes)
+
+
 def test_rules_that_are_not_what_is_answered_do_not_count(
     good: dict[str, Path], contests: tuple[Contest, ...], tmp_path: Path, resign: Callable[[Path], None]
 ) -> None:
