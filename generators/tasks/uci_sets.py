@@ -19,6 +19,7 @@ from urllib.parse import urlparse
 import numpy as np
 
 from nsl_bench import cache
+from nsl_bench.declared import quoted
 from nsl_bench.errors import UserError, unknown
 
 from ..notices import say
@@ -197,10 +198,10 @@ def _told(table: Table, one: UciSet, path: Path) -> Table:
     if table.dropped:
         say(f"{path}: {table.dropped} rows with missing values are left out; {len(table.values)} remain.")
     if table.unused:
-        columns = ", ".join(f"'{column}'" for column in table.unused)
+        columns = ", ".join(map(quoted, table.unused))
         say(f"{path}: left out, because most of their values differ: {columns}.")
     if table.numbering:
-        columns = ", ".join(f"'{column}'" for column in table.numbering)
+        columns = ", ".join(map(quoted, table.numbering))
         say(f"{path}: left out, because they number the rows: {columns}.")
     return table
 
@@ -257,7 +258,7 @@ def _checked(raw: Raw, one: UciSet, path: Path) -> Table:
     stranger = next((row[-1] for row in complete if row[-1] not in one.classes), None)
     if stranger is not None:
         raise UserError(
-            f"{path} has the unknown class '{stranger}'; the classes of this set are "
+            f"{path} has the unknown class {quoted(stranger)}; the classes of this set are "
             f"{', '.join(one.classes)}."
         )
     columns = list(zip(*complete, strict=True))[:-1]
@@ -269,7 +270,7 @@ def _checked(raw: Raw, one: UciSet, path: Path) -> Table:
     kept = [k for k in told if k not in numbering and k not in words]
     for k in kept:
         if numeric[k] and not _numbers(columns[k]):
-            raise UserError(f"{path}: the column '{raw.attributes[k]}' must hold numbers.")
+            raise UserError(f"{path}: the column {quoted(raw.attributes[k])} must hold numbers.")
     if not kept:
         raise UserError(f"{path} has no column that can tell classes apart: all are constant or name rows.")
     return Table(

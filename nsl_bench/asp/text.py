@@ -22,7 +22,12 @@ __all__ = [
     "stray",
 ]
 
-_STRINGS_AND_COMMENTS = re.compile(r'"(?:\\["\\n]|[^"\\\n])*"|%\*.*?\*%|%[^\n]*', re.DOTALL)
+_STRING = r'"(?:\\["\\n]|[^"\\\n])*+"'
+_UNCLOSED = r'(?P<unclosed>"(?:\\["\\n]|[^"\\\n%])*+)'
+"""A quotation mark that begins no string, and what follows: no string begins in it, either."""
+_STRINGS_AND_LINES = re.compile(rf"{_STRING}|{_UNCLOSED}|%[^\n]*")
+_STRINGS_AND_COMMENTS = re.compile(rf"{_STRING}|{_UNCLOSED}|%\*.*?\*%|%[^\n]*", re.DOTALL)
+_BLANKED = re.compile(r"[^\n]")
 _DIRECTIVE = re.compile(r"#\s*(script|include)\b")
 _NUL, _STRAY = re.compile("\0"), re.compile(r"[^\x00-\x7f]")
 _STOP = re.compile(r"(?<!\.)\.(?!\.)")
@@ -43,7 +48,13 @@ clingo takes quadratic time for the former."""
 
 def code_of(text: str) -> str:
     """A program without its strings and comments; every other character stays where it was."""
-    return _STRINGS_AND_COMMENTS.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+    pieces, at, last = [], 0, text.rfind("*%")
+    # Comments that nothing closes are not followed to the end of the text again and again.
+    while match := (_STRINGS_AND_COMMENTS if at <= last else _STRINGS_AND_LINES).search(text, at):
+        hidden = match.lastgroup != "unclosed"
+        pieces += [text[at : match.start()], _BLANKED.sub(" ", match[0]) if hidden else match[0]]
+        at = match.end()
+    return "".join((*pieces, text[at:]))
 
 
 def directive(text: str) -> str | None:

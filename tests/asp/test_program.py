@@ -9,8 +9,9 @@ from nsl_bench.asp.atoms import read_atom, read_literal
 from nsl_bench.asp.dependencies import dependents, strong_components
 from nsl_bench.asp.names import Names
 from nsl_bench.asp.program import parse, signatures_in, statement
-from nsl_bench.asp.text import read_text
+from nsl_bench.asp.text import code_of, read_text
 from nsl_bench.errors import UserError
+from nsl_bench.las.syntax.reader import parse_task
 
 
 @pytest.mark.parametrize(
@@ -169,6 +170,18 @@ def test_only_regular_files_are_read(tmp_path) -> None:  # type: ignore[no-untyp
     ]:
         with pytest.raises(UserError, match=sentence):
             read_text(tmp_path / name)
+
+
+@pytest.mark.parametrize("text", ['"' * 60_001, '\\"' * 60_000 + "x", "%*\n" * 60_000, '"%' * 60_000])
+def test_text_without_an_end_is_read_in_linear_time(text: str) -> None:
+    assert len(code_of(text)) == len(text)
+    with pytest.raises(UserError):
+        parse_task(f'#bias("{text}', "x.las")
+
+
+def test_strings_and_comments_are_blanked() -> None:
+    assert code_of('a("x%"). %* "\n *% b. % c').split() == ["a(", ").", "b."]
+    assert code_of('a. "b \\" % c\n"d" e.').split() == ["a.", '"b', '\\"', "e."]
 
 
 def test_parts_of_rules_with_the_same_text_are_told_apart() -> None:

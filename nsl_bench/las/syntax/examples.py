@@ -19,8 +19,8 @@ _WRAPPED = re.compile(r"eg\(\s*(\w+)\s*\)")
 _VARIABLE = re.compile(r"\b_*[A-Z]\w*|\b_\b")
 _TERM = r"(?:-?\d{1,9}|_*[a-z][\w']*|\"[^\"\\\n]*\")"
 PLAIN_FACT = re.compile(rf"_*[a-z][\w']*(?:\(\s*{_TERM}(?:\s*,\s*{_TERM})*\s*\))?$")
-_SIMPLE_CONTEXT = re.compile(r"(?:[\w\s.,()'-]|\"[^\"\\\n]*\")*")
-_STATEMENT = re.compile(r"(?:[^.\"]|\"[^\"]*\")*[^.\"\s](?:[^.\"]|\"[^\"]*\")*|\"[^\"]*\"")
+_SIMPLE_CONTEXT = re.compile(r"(?:[\w\s.,()'-]|\"[^\"\\\n]*\")*+")
+_STATEMENT = re.compile(r"(?:[^.\"]|\"[^\"]*\")++")
 _SHORT = 10
 """A number of fewer digits is no larger than any bound."""
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -72,7 +72,7 @@ class ExampleReader:
         self._add(
             statement.offset,
             match.group("kind"),
-            match.group("id"),
+            (match["id"] or "").strip() or match["id"],
             match.group("penalty"),
             self._atoms(match.group("inclusions"), match.start("inclusions")),
             self._atoms(match.group("exclusions"), match.start("exclusions")),

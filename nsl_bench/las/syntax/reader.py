@@ -41,13 +41,13 @@ __all__ = ["TaskText", "build_task", "parse_task", "read_task"]
 _DIRECTIVE = re.compile(r"#([a-z_]+)")
 _META_RULE = re.compile(r"[A-Z]\w*\s*\(")
 _WEIGHTED_RULE = re.compile(r"(-?\d+)\s*~")
-_CONSTANT = re.compile(r"#constant\s*\(\s*([a-z_]\w*)\s*,\s*(.+?)\s*\)$", re.DOTALL)
+_CONSTANT = re.compile(r"#constant\s*+\(\s*+([a-z_]\w*+)\s*+,\s*+(.+)\)$", re.DOTALL)
 _PREDICATE = re.compile(r"#predicate\s*\(\s*([a-z_]\w*)\s*,\s*([a-z_]\w*)\s*/\s*(\d+)\s*\)$")
 _META_MODE = re.compile(r"#modem\s*\(\s*(?:(\d+)\s*,\s*)?([a-z_]\w*)\s*\((.*)\)\s*\)$", re.DOTALL)
 _NUMBER = re.compile(r"#\w+\s*\(\s*(\d+)\s*\)$")
 _STATED = re.compile(r"^[ \t]*%[ \t]*dialect:[ \t]*(ilasp|fastlas)\b", re.MULTILINE)
 _EXTENDED = re.compile(r"\b(?:in|ex)clusion\(")
-_BIAS = re.compile(r"#bias\s*\(\s*(.*?)\s*\)$", re.DOTALL)
+_BIAS = re.compile(r"#bias\s*+\(\s*+(.*)\)$", re.DOTALL)
 _LINES_OF_A_TABLE = 5
 
 _ASP_DIRECTIVES = frozenset(
@@ -368,7 +368,7 @@ class _Reader:
             self.predicates.append(PredicateDeclaration(kind, name, number))
         elif word == "constant":
             kind, value = self._match(_CONSTANT, statement, "#constant(type, value)").groups()
-            self.constants[(kind, value)] = None
+            self.constants[(kind, value.strip())] = None
         elif word in ("maxv", "max_body", "max_penalty"):
             digits = self._match(_NUMBER, statement, f"#{word}(number)").group(1)
             number = self.source.number(
@@ -393,7 +393,7 @@ class _Reader:
 
     def _penalty(self, statement: Statement) -> None:
         quoted = self._match(_BIAS, statement, '#bias("penalty(1, head).")').group(1)
-        rule = quoted_program(quoted)
+        rule = quoted_program(quoted.strip())
         if rule is None:
             raise self.source.error(statement.offset, "the argument of '#bias' must be a string.")
         program = parse(rule, f"{self.source.name}, #bias", self.source.place(statement.offset))

@@ -18,9 +18,9 @@ from nsl_bench.las.language_bias import LARGEST
 __all__ = ["Source", "Statement", "split_arguments"]
 
 _EXAMPLE = re.compile(
-    r"#(?P<kind>pos|neg)\s*\(\s*(?:(?P<id>[^{}\"%@,]*?)\s*(?:@\s*(?P<penalty>-?\d+)\s*)?,\s*)?"
-    r"\{(?P<inclusions>[^{}\"%]*)\}\s*,\s*\{(?P<exclusions>[^{}\"%]*)\}\s*"
-    r"(?:,\s*\{(?P<context>[^{}\"%]*(?:\"[^\"\\\n{}%]*\"[^{}\"%]*)*)\}\s*)?\)\s*\."
+    r"#(?P<kind>pos|neg)\s*+\(\s*+(?:(?P<id>[^{}\"%@,]*+)(?:@\s*+(?P<penalty>-?\d+)\s*+)?,\s*+)?"
+    r"\{(?P<inclusions>[^{}\"%]*+)\}\s*+,\s*+\{(?P<exclusions>[^{}\"%]*+)\}\s*+"
+    r"(?:,\s*+\{(?P<context>[^{}\"%]*+(?:\"[^\"\\\n{}%]*+\"[^{}\"%]*+)*+)\}\s*+)?\)\s*+\."
 )
 _SKIP = re.compile(r"(?:\s+|%\*.*?\*%|%[^\n]*)+", re.DOTALL)
 _SPECIAL = re.compile(
@@ -32,6 +32,8 @@ _SPECIAL_IN_BIAS = re.compile(
 )
 """The same where strings may have several lines and single quotes."""
 _OPEN, _CLOSE = "({[", ")}]"
+_MOST_UNCLOSED = 100
+"""Comments of several lines that nothing closes."""
 _SPACED = re.compile(r"[^\n]")
 
 
@@ -97,6 +99,9 @@ class Source:
             UserError: a bracket or quote is not closed, or the last full stop is missing.
         """
         text, position, end = self.text, 0, len(self.text)
+        unclosed = max(text.rfind("*%"), 0)
+        if text.count("%*", unclosed) > _MOST_UNCLOSED:  # each would be followed to the end of the text
+            raise self.error(text.index("%*", unclosed), "this comment and many others are never closed.")
         while True:
             skipped = _SKIP.match(text, position)
             position = skipped.end() if skipped else position
