@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench.files import check_kind
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -371,6 +372,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     """
     import tomllib
 
+    check_kind(path, what)
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

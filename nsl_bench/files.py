@@ -13,7 +13,7 @@ from typing import BinaryIO, cast
 
 from nsl_bench.errors import UserError
 
-__all__ = ["check_regular", "kind_of", "opened", "read", "unpacked"]
+__all__ = ["check_kind", "check_regular", "kind_of", "opened", "read", "unpacked"]
 
 _KINDS = (
     (stat.S_ISREG, "a regular file"),
@@ -34,6 +34,14 @@ def check_regular(path: Path, found: os.stat_result, what: str, *, empty: bool =
         raise UserError(f"{what} {path} must be a regular file; it is {kind_of(found.st_mode)}.")
     if not (found.st_size or empty):
         raise UserError(f"{what} {path} is empty (0 bytes).")
+
+
+def check_kind(path: Path, what: str) -> None:
+    """Raise a `UserError` for a pipe, a socket or a device, which might never end."""
+    with contextlib.suppress(OSError, ValueError):  # said when it is opened
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise UserError(f"{what} {path} must be a regular file; it is {kind_of(mode)}.")
 
 
 def missing(path: Path, what: str) -> UserError:

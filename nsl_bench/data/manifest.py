@@ -18,6 +18,7 @@ from nsl_bench import cache
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC, split_name
 from nsl_bench.data.rows import SEQUENCE_COLUMNS
 from nsl_bench.errors import UserError, unknown
+from nsl_bench.files import check_kind
 from nsl_bench.shift import STANDARD
 from nsl_bench.types import BLANK, Part, n_of_percent
 
@@ -191,6 +192,7 @@ class Manifest:
                 f"; {half} is unfinished; run the same command again to finish it" if is_folder(half) else ""
             )
             raise UserError(f"The data set {folder} does not exist{hint}.")
+        check_kind(path, "The manifest")
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:

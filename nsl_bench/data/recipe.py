@@ -28,6 +28,7 @@ from nsl_bench.benchmark import Benchmark
 from nsl_bench.data.splits import make_source
 from nsl_bench.declared import Declared, Is, checked, parse_json, quoted, read_toml
 from nsl_bench.errors import UserError
+from nsl_bench.files import check_kind
 from nsl_bench.shift import STANDARD, Shift, named_shifts, resolve, short_name
 from nsl_bench.source import ImageSource
 from nsl_bench.types import Part
@@ -114,6 +115,7 @@ class Recipe(Declared):
             UserError: the file is missing or broken, a key is unknown, or a value has the wrong type.
         """
         if path.suffix == ".json":
+            check_kind(path, "The recipe")
             try:
                 values = parse_json(path.read_bytes())["recipe"]
             except OSError as error:

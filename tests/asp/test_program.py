@@ -10,6 +10,9 @@ from nsl_bench.asp.dependencies import dependents, strong_components
 from nsl_bench.asp.names import Names
 from nsl_bench.asp.program import parse, signatures_in, statement
 from nsl_bench.asp.text import code_of, read_text
+from nsl_bench.data.manifest import Manifest
+from nsl_bench.data.recipe import Recipe
+from nsl_bench.declared import read_toml
 from nsl_bench.errors import UserError
 from nsl_bench.las.syntax.reader import parse_task
 
@@ -170,6 +173,23 @@ def test_only_regular_files_are_read(tmp_path) -> None:  # type: ignore[no-untyp
     ]:
         with pytest.raises(UserError, match=sentence):
             read_text(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: read_toml(path, "The plan"),
+        Recipe.read,
+        lambda path: Manifest.read(path.parent),
+    ],
+)
+def test_pipes_are_not_waited_for(read, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    import os
+
+    pipe = tmp_path / "manifest.json"
+    os.mkfifo(pipe)
+    with pytest.raises(UserError, match=r"manifest\.json must be a regular file; it is a pipe"):
+        read(pipe)
 
 
 @pytest.mark.parametrize("text", ['"' * 60_001, '\\"' * 60_000 + "x", "%*\n" * 60_000, '"%' * 60_000])
