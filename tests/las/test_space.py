@@ -14,7 +14,7 @@ from las.agreement import plainly, steps
 from nsl_bench.cli.learn import command as learn
 from nsl_bench.errors import UserError
 from nsl_bench.guarded.learning import list_space
-from nsl_bench.las import LasTask, hypothesis_space
+from nsl_bench.las import LasTask, hypothesis_space, solve
 from nsl_bench.las.bias.space import listed_space
 from nsl_bench.las.semantics.verification.space import rules_with_costs
 
@@ -37,6 +37,7 @@ TASKS = {
     "invention": "#predicate(target, p/1). #predicate(invented, s/1). #modem(2, up(target/1, invented/1)). "
     "P(X) :- Q(X), up(P, Q).",
     "whole": "#modeh(p). #modeb(q(const(n))). 1 ~ p :- q(1). 5 ~ p :- q(2). 2 ~ p :- r(1,2), q(1)." + COSTS,
+    "whole constraints": "#modeh(p). 1 ~ :- q(1). 2 ~ p :- q(1)." + COSTS,
     "recursive": "#modeh(q(var(n))). #modeb(q(var(n))). #modeb(r(var(n),var(n))). #maxv(2). #max_body(2)."
     + COSTS,
 }
@@ -109,3 +110,10 @@ def test_a_mode_that_no_rule_can_use_is_refused(tmp_path: Path) -> None:
     path.write_text("% dialect: fastlas\n#modeh(p(var(n))).")
     with pytest.raises(UserError, match=r"line 2, column 1.*type 'n'"):
         CliRunner().invoke(learn, [str(path), "--space"], catch_exceptions=False)
+
+
+def test_a_constraint_that_is_given_whole_is_verified() -> None:
+    task = LasTask.parse("1 { a; b } 1 :- c. 1 ~ b. 1 ~ :- b. 1 ~ c. #pos({a}, {}). #neg({b}, {}).")
+    solution = solve(task, verify=True)
+    assert (solution.score, solution.verified) == (2, "optimality"), solution.message
+    assert sorted(solution.hypothesis) == [":- b.", "c."]

@@ -59,7 +59,7 @@ class SpaceRule:
     def text(self) -> str:
         """The rule with its full stop."""
         if self.given is not None:
-            return self.given.text
+            return self.given.text.removeprefix("#false ")  # as clingo prints constraints
         if not self.body:
             return f"{self.head}."
         return f"{self.head or ''} :- {', '.join(self.body)}.".lstrip()
