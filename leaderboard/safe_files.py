@@ -10,6 +10,7 @@ import contextlib
 import lzma
 import math
 import stat
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -135,7 +136,7 @@ def _check_size(name: str, size: int, limits: Limits) -> None:
         )
 
 
-_UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, struct.error)
 """What reading a broken zip file raises."""
 
 

@@ -1,6 +1,20 @@
 """``python -m nsl_bench`` is ``nsl-bench``."""
 
-from nsl_bench.cli import run
+import signal
+
+from nsl_bench.interrupts import end_at_once
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the program; Ctrl-C during its first imports ends it without a traceback, too."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, end_at_once)
+    from nsl_bench.cli import run
+
+    run()
+
 
 if __name__ == "__main__":
-    run()
+    main()

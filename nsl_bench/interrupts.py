@@ -1,7 +1,11 @@
-"""Ctrl-C: held back while something must not be cut in two, heard once, left to the parent process."""
+"""Ctrl-C: held back while something must not be cut in two, heard once, left to the parent process.
+
+SIGTERM is heard as Ctrl-C is, so that what was begun is tidied up.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -10,7 +14,16 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["be_patient", "leave_to_parent", "patient", "starting_processes", "uninterrupted"]
+__all__ = [
+    "be_patient",
+    "end_at_once",
+    "exit_code",
+    "hear_termination",
+    "leave_to_parent",
+    "patient",
+    "starting_processes",
+    "uninterrupted",
+]
 
 _DEAF_SECONDS = 10.0
 _IMPORT_SECONDS = 5.0
@@ -62,8 +75,43 @@ def _importing(frame: FrameType | None) -> bool:
 def be_patient() -> None:
     """From now on impatient second Ctrl-Cs do not disturb what the first one made to end."""
     in_charge = threading.current_thread() is threading.main_thread()
-    if in_charge and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if in_charge and signal.getsignal(signal.SIGINT) in (signal.default_int_handler, end_at_once):
         signal.signal(signal.SIGINT, _Patient())
+
+
+def end_at_once(number: int, frame: FrameType | None) -> None:
+    """A handler of Ctrl-C for the first imports of a program, when there is nothing to tidy up yet."""
+    os.write(2, b"nsl-bench: Interrupted.\n")
+    os._exit(130)
+
+
+_terminated = threading.Event()
+
+
+def hear_termination() -> None:
+    """From now on SIGTERM ends the program as Ctrl-C does, with another exit code."""
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        _terminated.set()
+        handler = signal.getsignal(signal.SIGINT)
+        held_back = hasattr(signal, "pthread_sigmask") and signal.SIGINT in signal.pthread_sigmask(
+            signal.SIG_BLOCK, ()
+        )
+        if held_back:
+            signal.raise_signal(signal.SIGINT)
+        elif isinstance(handler, _Patient):
+            handler(signal.SIGINT, frame)
+        else:
+            raise KeyboardInterrupt
+
+    in_charge = threading.current_thread() is threading.main_thread()
+    if in_charge and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, terminate)
+
+
+def exit_code() -> int:
+    """The exit code of a program that was interrupted: 130 for Ctrl-C, 143 for SIGTERM."""
+    return 143 if _terminated.is_set() else 130
 
 
 @contextmanager

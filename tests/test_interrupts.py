@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,3 +40,33 @@ def test_a_second_ctrl_c_does_not_disturb_the_end() -> None:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
+
+
+IMPORTING = """
+import builtins, os, signal, sys
+known, (module, sent) = builtins.__import__, sys.argv[1:]
+def importing(name, *words, **more):
+    if name == module:
+        builtins.__import__ = known
+        os.kill(os.getpid(), getattr(signal, sent))
+    return known(name, *words, **more)
+builtins.__import__ = importing
+from nsl_bench.__main__ import main
+sys.argv[1:] = ["list", "learners"]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "code"),
+    [
+        ("nsl_bench.cli", "SIGINT", 130),
+        ("click", "SIGINT", 130),
+        ("nsl_bench.registry", "SIGINT", 130),
+        ("nsl_bench.registry", "SIGTERM", 143),
+    ],
+)
+def test_a_signal_during_the_first_imports(module: str, name: str, code: int) -> None:
+    words = [sys.executable, "-c", IMPORTING, module, name]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.strip()) == (code, "nsl-bench: Interrupted.")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nsl_bench.declared import quoted
 from nsl_bench.errors import UserError, unknown
+from nsl_bench.interrupts import uninterrupted
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.sealing import DataSeed
 
@@ -97,8 +98,11 @@ def seal(
         UserError: a name or file already exists or is invalid; nothing is written then.
     """
     _check(name, contests, files)
-    seed, out = _draw(files.seed), files.out
+    out, drawn = files.out, False
     try:
+        with uninterrupted():
+            seed = _draw(files.seed)
+            drawn = True
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".sealing-", dir=out.parent) as beside:
             made = Path(beside, "package")
@@ -110,16 +114,27 @@ def seal(
                 grids.append(write_contest(contest, folder, name, seed, bench, network))
             found = empty_round(name, seed.commitment, date, grids)
             (made / ROUND_FILE).write_text(to_json(found), encoding="utf-8")
-            if out.exists():
-                out.rmdir()
-            shutil.move(made, out)
-        write_round(found, files.board)
+            with uninterrupted():  # both or neither
+                if out.exists():
+                    out.rmdir()
+                shutil.move(made, out)
+                _publish(found, files)
     except BaseException as error:
-        files.seed.unlink(missing_ok=True)  # nothing that follows it was published
+        if drawn:
+            files.seed.unlink(missing_ok=True)  # nothing that follows it was published
         if isinstance(error, OSError):
             raise UserError(f"--out: {out} cannot be written: {error.strerror}.") from error
         raise
     return found
+
+
+def _publish(found: Round, files: Files) -> None:
+    """Write the round's public file, or take back the entrants' folder."""
+    try:
+        write_round(found, files.board)
+    except BaseException:
+        shutil.rmtree(files.out, ignore_errors=True)
+        raise
 
 
 def _check(name: str, contests: Sequence[Contest], files: Files) -> None:

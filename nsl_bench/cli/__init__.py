@@ -21,7 +21,7 @@ import click
 
 from nsl_bench import __version__
 from nsl_bench.errors import Interrupted, UserError, did_you_mean
-from nsl_bench.interrupts import be_patient
+from nsl_bench.interrupts import be_patient, exit_code, hear_termination
 
 __all__ = ["Command", "command_line", "main", "problems_found", "run"]
 
@@ -163,8 +163,12 @@ class _Output:
 
 
 def run(args: Sequence[str] | None = None) -> None:
-    """Run the program and exit: 0 for success, 2 for wrong input, 130 for Ctrl-C, 141 for a closed pipe."""
+    """Run the program and exit.
+
+    Exit codes: 0 for success, 2 for wrong input, 130 for Ctrl-C, 141 for a closed pipe, 143 for SIGTERM.
+    """
     be_patient()
+    hear_termination()
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # Python forgets its handlers at the end
     try:
         with contextlib.redirect_stdout(_Output(sys.stdout)):
@@ -179,9 +183,9 @@ def run(args: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         _stop(" ".join(error.format_message().split()), 2)
     except Interrupted as error:
-        _stop(str(error), 130)
+        _stop(str(error), exit_code())
     except (KeyboardInterrupt, click.Abort):
-        _stop("Interrupted.", 130)
+        _stop("Interrupted.", exit_code())
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -118,8 +118,8 @@ class ForkServer:
         return message
 
     def _say(self, message: dict[str, Any]) -> None:
-        self._line.settimeout(None)
         with contextlib.suppress(OSError):
+            self._line.settimeout(None)
             self._line.sendall(json.dumps(message).encode() + b"\n")
 
     def close(self) -> None:

@@ -7,7 +7,11 @@ import json
 import re
 import shlex
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -658,6 +662,23 @@ def test_entries_by_code_are_done_again_too(played: Played, tmp_path: Path) -> N
     learner = ["--learner", f"{tmp_path / 'learner.py'}:FromConcepts"]
     said = right(call("leaderboard", "rerun", entry, "--runs", "1", *learner, *played.board))
     assert "Verified: 1 of 2 runs" in said and "at most 0 %" in said
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_during_sealing_leaves_nothing(sealed: Played, tmp_path: Path, name: str) -> None:
+    """Neither a seed nor half a package: the same command can be given again."""
+    still_open(sealed, tmp_path)
+    words = [sys.executable, "-m", "nsl_bench", "leaderboard", "seal", "next", "--data-seed-file", "seed"]
+    words += ["--out", "package", "--board", "board.toml"]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 120
+        while not list(tmp_path.glob(".sealing-*/package/*/*/*.json")):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(getattr(signal, name))
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == (143 if name == "SIGTERM" else 130) and b"Traceback" not in errors, errors
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["board.toml", "sealed"]
 
 
 # Wrong use.

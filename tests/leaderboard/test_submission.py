@@ -479,6 +479,16 @@ def test_zip_files_that_are_not_read(
     refused(score(path, contests), words)
 
 
+def test_a_name_that_is_not_in_the_encoding_that_a_zip_file_says(
+    contests: tuple[Contest, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "submission.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("caf\u00e9.jsonl", "{}")
+    path.write_bytes(path.read_bytes().replace("\u00e9".encode(), b"\xe9\xff"))
+    refused(score(path, contests), "submission.zip is not a readable zip file: UnicodeDecodeError")
+
+
 def test_paths_that_hold_no_submission(contests: tuple[Contest, ...], tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     refused(score(tmp_path / "pipe", contests), "must be a folder or a zip file")

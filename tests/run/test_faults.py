@@ -5,7 +5,9 @@ Each fault comes in a small sweep and in one of 200 runs, which is slow. Counts 
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -13,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -262,3 +265,80 @@ def test_the_disk_is_full(sweep: Make, runs: int) -> None:
     assert f"{runs - count} runs done, 0 failed, {count} already done" in second
     assert (one.folder / "after.jsonl").read_bytes().count(b"\n") == runs
     one.tidied()
+
+
+def results_of(folder: Path) -> dict[str, tuple[object, ...]]:
+    """What must not depend on what happened to a sweep; each run is recorded once."""
+    store = Store(folder)
+    found = {}
+    for key, record in store.latest().items():
+        kept = {k: v for k, v in record.metrics.items() if not k.endswith(("_time", "_memory"))}
+        answers = store.predictions(key).to_csv()
+        found[key] = (record.status, kept, record.hypothesis, record.content_hash, answers)
+    assert len(list(store)) == len(found)
+    return found
+
+
+def workers_of(name: str) -> list[psutil.Process]:
+    """The processes of this test that do runs."""
+    family = psutil.Process().children(recursive=True)
+    return [p for p in family if any(name in word for word in words_of(p))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["joblib", "dask"])
+def test_a_storm_of_kills_and_signals(where: str, tmp_path: Path) -> None:
+    """30 times a driver or a worker is killed or interrupted at random, or another sweep begins."""
+    rng, faults = random.Random(0), 30
+    words = [
+        sys.executable,
+        "-m",
+        "nsl_bench",
+        "run",
+        "sudoku_4x4",
+        "--track",
+        "symbolic",
+        "--repeats",
+        "150",
+    ]
+    words += ["--learner", "majority", "--learner", "random_forest:trees=30", "--learner", "cart"]
+    apart = {"text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
+    quiet = subprocess.run([*words, "--jobs", "2", "--out", str(tmp_path / "quiet")], capture_output=True)
+    assert quiet.returncode == 0, quiet.stderr
+    words += ["--out", str(tmp_path / "storm")]
+    signals = {"driver killed": signal.SIGKILL, "SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}
+    happened = dict.fromkeys((*signals, "worker killed", "second sweep"), 0)
+    started: list[Any] = []
+    with contextlib.ExitStack() as stack:
+        name = "LokyProcess" if where == "joblib" else "spawn_main"
+        words += ["--jobs", "2"]
+        if where == "dask":
+            distributed = pytest.importorskip("distributed")
+            made = distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None)
+            cluster = stack.enter_context(made)
+            words += ["--executor", "dask", "--scheduler", cluster.scheduler_address]
+        while sum(happened.values()) < faults:
+            running = [process for process in started if process.poll() is None]
+            fault = rng.choice(list(happened))
+            if fault == "second sweep" and len(running) == 2:
+                continue
+            if not running or fault == "second sweep":
+                happened["second sweep"] += len(running)
+                started.append(subprocess.Popen(words, **apart))  # type: ignore[call-overload]
+                time.sleep(rng.uniform(5, 9))
+                continue
+            with contextlib.suppress(IndexError, ProcessLookupError, psutil.Error):
+                if fault == "worker killed":
+                    rng.choice(workers_of(name)).kill()
+                else:
+                    os.kill(rng.choice(running).pid, signals[fault])
+                happened[fault] += 1
+            time.sleep(rng.uniform(0, 3))
+        kept = len(Store(tmp_path / "storm").done())
+        for process in started:
+            process.kill()
+        said = "".join(process.communicate()[1] for process in started)
+        last = subprocess.run(words, capture_output=True, text=True)
+    print(f"{where}: {happened}; {kept} of 450 runs kept; {last.stdout.strip()}")
+    assert last.returncode == 0 and "Traceback" not in said + last.stderr, said + last.stderr
+    assert results_of(tmp_path / "storm") == results_of(tmp_path / "quiet")
