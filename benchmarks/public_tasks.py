@@ -6,7 +6,7 @@ KIND is ``fastlas`` or ``ilasp``, the dialect of the `.las` files at PATH (a fil
 any depth), or ``popper``, where PATH is a folder of Popper's tasks, which are rewritten. A proven answer is
 solved again with ``--verify``. FastLAS's rules on the same file are scored by nsl-bench's coverage check; a
 score below the bound shows a false answer. The table has a row per file. Files that it holds already are
-skipped, so that the same command resumes. ``--show table.csv`` prints the counts of a table in Markdown.
+skipped, so that the same command resumes. ``--show table.csv`` prints what a table has in Markdown.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ from nsl_bench.las.bias.hypothesis import parse_rules, with_type_guards
 from nsl_bench.las.semantics.coverage import score
 from nsl_bench.las.task import LasTask
 
-_PARTS = 3
-"""Last parts of a path that name a group of tasks in the table."""
 _GRACE = 30.0
 """Seconds beyond the limit after which a process is killed, which counts as a failure."""
 _SECONDS_FOR_VERIFYING = 30.0
@@ -241,20 +239,33 @@ def solved(path: Path, row: Row, kind: str, options: argparse.Namespace, scratch
         beside(options.fastlas, path, task, options.fastlas_limit, row, scratch)
 
 
-def counts(table: Path) -> str:
-    """The rows of a table, counted by group and outcome, in Markdown."""
-    with table.open(encoding="utf-8", newline="") as stream:
+def shown(path: Path) -> str:
+    """A table in Markdown: counts by group and outcome, reasons, and totals beside FastLAS."""
+    with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     outcomes = ("proven", "no solution", "best so far", "none so far", "refused", "failed", "not rewritten")
     lines = [
         f"| tasks | files | {' | '.join(outcomes)} | verified | false |",
         "|---" * (len(outcomes) + 4) + "|",
     ]
-    for group in dict.fromkeys(row["group"] for row in rows):
-        own = [row for row in rows if row["group"] == group]
+    groups = dict.fromkeys(row["group"] for row in rows)
+    for group in (*groups, "all"):
+        own = [row for row in rows if group in (row["group"], "all")]
         cells = [sum(row["outcome"] == outcome for row in own) for outcome in outcomes]
         cells += [sum(bool(row[name]) for row in own) for name in ("verified", "false")]
         lines.append(f"| {group} | {len(own)} | {' | '.join(map(str, cells))} |")
+    lines += ["", "| why a file is not solved | files |", "|---|---|"]
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if row["outcome"] in ("refused", "failed", "not rewritten"):
+            reason = re.sub(r"^nsl-bench: |[\w-]+\.las(, line \d+, column \d+)?:? ?", "", row["reason"])
+            reasons.setdefault(reason, []).append(Path(row["file"]).stem)
+    lines += [f"| {reason} | {', '.join(files)} |" for reason, files in reasons.items()]
+    both = [row for row in rows if row["fastlas"].isdigit() and row["outcome"] == "proven"]
+    equal = sum(row["fastlas"] == row["score"] for row in both)
+    totals = [sum(float(row[name]) for row in both) for name in ("cpu", "fastlas_cpu")]
+    lines += ["", f"{len(both)} files with rules of both programs, {equal} with the same score: "
+              f"{totals[0]:.0f} s and {totals[1]:.0f} s of CPU time."]  # fmt: skip
     return "\n".join(lines)
 
 
@@ -272,7 +283,7 @@ def main() -> None:
     if options.out:
         table(options)
     if options.show:
-        print(counts(options.show))
+        print(shown(options.show))
 
 
 def table(options: argparse.Namespace) -> None:
@@ -293,7 +304,7 @@ def table(options: argparse.Namespace) -> None:
             writer.writeheader()
         for each in options.paths:
             kind, _, path = each.partition(":")
-            group = "/".join(Path(path).resolve().parts[-_PARTS:])
+            group = path.strip("/")
             for file, name in files(kind, Path(path), options.keep or scratch):
                 row = Row(group, name)
                 if (row.group, row.file) in done:
@@ -302,8 +313,8 @@ def table(options: argparse.Namespace) -> None:
                 solved(file.resolve(), row, kind, options, scratch)
                 writer.writerow(asdict(row))
                 stream.flush()
-                shown = f"{row.outcome} {row.score} {row.verified} {row.cpu} {row.reason[:90]} {row.false}"
-                print(f"{name}: {shown} [{time.monotonic() - started:.0f} s]", flush=True)
+                words = f"{row.outcome} {row.score} {row.verified} {row.cpu} {row.reason[:90]} {row.false}"
+                print(f"{name}: {words} [{time.monotonic() - started:.0f} s]", flush=True)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,7 @@ def test_each_file_has_a_row(
         ("bad.las", "refused", ""),
     ]
     shown = capsys.readouterr().out
-    assert "| 2 | 1 | 0 | 0 | 0 | 1 |" in shown
+    assert "| all | 2 | 1 | 0 | 0 | 0 | 1 | 0 | 0 | 1 | 0 |" in shown
+    assert "the statement that starts here has no full stop. | bad |" in shown
     script("public_tasks").main()  # resumes: both files have their row
     assert list(csv.DictReader(out.open(encoding="utf-8"))) == rows
