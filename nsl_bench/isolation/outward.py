@@ -2,8 +2,8 @@
 
 An installer needs the package index. Its process has a network of its own, in which nothing answers but a
 socket that this proxy accepts on. So it reaches neither the services of this machine and its local network
-nor sockets without a file, whichever way it connects. The hosts of the user's index settings are reached
-wherever they are. The user's own proxy, if there is one, is asked for the rest.
+nor sockets without a file, whichever way it connects. The usual index and the hosts of the user's index
+settings are reached wherever they are. The user's own proxy, if there is one, is asked for the rest.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ _MOST_CONNECTIONS = 64
 _LONGEST_HEAD = 1 << 16
 _REQUEST = re.compile(rb"([A-Z]+) (\S+) (HTTP/1\.[01])\r\n")
 _REFUSED = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_USUAL = ("pypi.org", "files.pythonhosted.org")
+"""The index that nobody needs to name, which a site may answer for itself."""
+
+_INDEXES = ("PIP_", "UV_")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -34,14 +38,17 @@ class Gate:
 
     Args:
         listener: a socket in the sandbox's network, which listens.
-        settings: environment variables of installers; the hosts in their values are allowed.
+        settings: environment variables of installers; the hosts of the indexes that they name are allowed.
+            A proxy is not among them: it would reach this machine's network for whoever asks.
     """
 
     def __init__(self, listener: socket.socket, settings: Mapping[str, str]) -> None:
         self._listener = listener
-        words = [word for value in settings.values() for word in value.split()]
+        indexes = [value for name, value in settings.items() if name.startswith(_INDEXES)]
+        words = [word for value in indexes for word in value.split()]
         found = [urlsplit(word) for word in words if "://" in word]
         self._named = {(url.hostname, _port(url)) for url in found if url.hostname}
+        self._named |= {(host, _PORTS["https"]) for host in _USUAL}
         self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
         threading.Thread(target=self._serve, daemon=True).start()
 
