@@ -16,7 +16,7 @@ from nsl_bench.asp.program import Signature, parse
 from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.las.language_bias import Dialect, ModeAtom, ModeBody, ModeHead
 
-__all__ = ["in_own_words", "quoted_program", "spoken", "unheard"]
+__all__ = ["in_own_words", "quoted_program", "spoken", "unheard", "untold"]
 
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _OWN: dict[Signature, str] = {("in_head", 1): "head", ("in_body", 1): "body"}
@@ -53,6 +53,31 @@ def spoken(program: asp.Program) -> Dialect | None:
     if (_PRICES & program.derived) or program.signatures & _OWN.keys():
         return "fastlas"
     return "ilasp" if program.signatures & _ILASP.keys() or program.rules else None
+
+
+def untold(name: str, bodies: Sequence[ModeBody], *, limited: bool, negative: bool) -> UserError:
+    """The error that nothing tells a task's dialect although the two systems would answer differently.
+
+    Args:
+        name: what messages call the task.
+        bodies: its body modes.
+        limited: whether it limits bodies.
+        negative: whether it has negative examples.
+    """
+    differs = ["ILASP charges 1 for each head and body literal and FastLAS nothing"]
+    if any(isinstance(mode.literal, ModeAtom) and not mode.negated for mode in bodies):
+        differs.append("ILASP also allows every body literal under 'not'")
+    if any(mode.recall is not None for mode in bodies):
+        differs.append("FastLAS ignores recalls")
+    if bodies and not limited:
+        differs.append("ILASP's bodies have at most 3 literals")
+    if bodies and negative:
+        differs.append("ILASP also learns constraints")
+    return UserError(
+        f"{name}: nothing in it tells FastLAS's dialect from ILASP's, and the answers would differ: "
+        f"{'; '.join(differs)}. Choose with --dialect fastlas or --dialect ilasp (in Python, dialect=...) or "
+        "with a line '% dialect: fastlas' or '% dialect: ilasp' in the task."
+    )
 
 
 def in_own_words(program: asp.Program) -> asp.Program:

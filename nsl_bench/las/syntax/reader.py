@@ -24,14 +24,13 @@ from nsl_bench.las.language_bias import (
     LanguageBias,
     MetaMode,
     MetaRule,
-    ModeAtom,
     ModeBody,
     ModeHead,
     PredicateDeclaration,
     WeightedRule,
 )
 from nsl_bench.las.syntax.examples import PLAIN_FACT, ExampleReader, unique_ids
-from nsl_bench.las.syntax.meta_bias import in_own_words, quoted_program, spoken, unheard
+from nsl_bench.las.syntax.meta_bias import in_own_words, quoted_program, spoken, unheard, untold
 from nsl_bench.las.syntax.modes import parse_mode_body, parse_mode_head
 from nsl_bench.las.syntax.scanner import Source, Statement, split_arguments
 from nsl_bench.types import WeightedExample
@@ -300,20 +299,8 @@ class _Reader:
             return "ilasp"
         if self.silent is not None:
             return self.silent
-        differs = ["ILASP charges 1 for each head and body literal and FastLAS nothing"]
-        if any(isinstance(mode.literal, ModeAtom) and not mode.negated for mode in self.bodies):
-            differs.append("ILASP also allows every body literal under 'not'")
-        if any(mode.recall is not None for mode in self.bodies):
-            differs.append("FastLAS ignores recalls")
-        if self.bodies and self.max_body is None:
-            differs.append("ILASP's bodies have at most 3 literals")
-        if self.bodies and not all(example.positive for example in self.examples.examples):
-            differs.append("ILASP also learns constraints")
-        raise UserError(
-            f"{self.source.name}: nothing in it tells FastLAS's dialect from ILASP's, and the answers would "
-            f"differ: {'; '.join(differs)}. Choose with --dialect fastlas or --dialect ilasp (in Python, "
-            "dialect=...), or with a line '% dialect: fastlas' or '% dialect: ilasp' in the task."
-        )
+        negative = not all(example.positive for example in self.examples.examples)
+        raise untold(self.source.name, self.bodies, limited=self.max_body is not None, negative=negative)
 
     def _directive(self, statement: Statement) -> bool:
         """Takes in a statement that is not ASP; False if it is ASP."""
