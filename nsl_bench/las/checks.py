@@ -24,8 +24,8 @@ def check_task(task: LasTask) -> str:
         What the user should know: body modes of predicates that nothing derives. Empty if there are none.
 
     Raises:
-        UserError: a mode names a type without predicate and constants, or a variable of a head has neither a
-            type guard nor a literal that binds it.
+        UserError: a mode names a type without predicate and constants, a variable of a head has neither a
+            type guard nor a literal that binds it, or nothing tells the dialect of the task.
     """
     notes: dict[str, None] = {}
     bias = task.bias
@@ -73,6 +73,8 @@ def check_task(task: LasTask) -> str:
                     f"a variable of the type '{place.type}' cannot be made safe: no fact or rule derives "
                     f"{place.type}/1, and no positive body literal has such a variable.",
                 )
+    if bias.doubt:
+        raise UserError(f"{task.name}: {bias.doubt}")
     return " ".join(notes)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -287,6 +287,8 @@ class LanguageBias:
         dialect: FastLAS's or ILASP's syntax, which determines the defaults.
         constraints: whether rules without a head belong to the space (ILASP).
         max_cost: the most that a hypothesis may cost (ILASP's ``#max_penalty``); None for any cost.
+        final: the ``#final_bias`` statements, which price a hypothesis as a whole.
+        doubt: why the task is not solved before its dialect is stated; empty if it is.
     """
 
     heads: tuple[ModeHead, ...] = ()
@@ -303,6 +305,8 @@ class LanguageBias:
     dialect: Dialect = "fastlas"
     constraints: bool = False
     max_cost: int | None = None
+    final: tuple[str, ...] = ()
+    doubt: str = field(default="", compare=False)
 
     @cached_property
     def scoring(self) -> Program:

@@ -126,6 +126,10 @@ def _check(task: LasTask) -> str:
         raise UserError(
             f"{task.name}: no '#modeh' declares what rules may derive, so there is nothing to learn."
         )
+    if bias.final:
+        from nsl_bench.las.bias.final import check_final
+
+        check_final(bias)
     for example in task.examples:
         if example.penalty is not None and not 0 <= example.penalty <= LARGEST:
             raise UserError(

@@ -116,6 +116,8 @@ class _TabularSearch:
     def solve(self) -> Solution:
         """See `solve_by_tables`."""
         task, budget = self._task, self._budget
+        if task.bias.final:
+            raise Undecided("#final_bias prices hypotheses as a whole")
         if any(atom.is_classical for atom in task.bias.atoms):
             raise Undecided("a mode is negated classically")
         if task.bias.constraints and task.bias.bodies and not all(e.positive for e in task.examples):

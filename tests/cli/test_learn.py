@@ -78,7 +78,7 @@ def test_explain_says_what_each_rule_covers(task: Path) -> None:
 
 def test_unsatisfiable_is_an_answer(tmp_path: Path) -> None:
     path = tmp_path / "clash.las"
-    path.write_text("#modeh(p). #pos(yes, {p}, {}, {}). #pos(no, {}, {p}, {}).")
+    path.write_text("% dialect: fastlas\n#modeh(p). #pos(yes, {p}, {}, {}). #pos(no, {}, {p}, {}).")
     result = CliRunner().invoke(learn, [str(path), "--json"], standalone_mode=False, catch_exceptions=False)
     answer = json.loads(result.stdout)
     assert (answer["status"], answer["score"], answer["hypothesis"]) == ("unsatisfiable", None, [])
@@ -90,7 +90,7 @@ def test_unsatisfiable_is_an_answer(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("#modeh(p).\n#pos(x, {p}, {}, {a( .}).", "line 2, column"),
-        ("#modeh(p).\n#modeb(zz(var(n))).\nn(1).\n#pos(x, {p}, {}, {}).", "line 2, column 1.*predicate zz/1"),
+        ("#modeh(p).\n#modeb(zz).\n#pos(x, {p}, {}, {}).", "tells FastLAS's dialect from ILASP's"),
         ("#modeh(p).\n#modeb(a(var(m))).\na(1).\n#pos(x, {p}, {}, {}).", "line 2, column 1.*type 'm'"),
         ("#modeh(p).\n#modeb(a(const(m))).\na(1).\n#pos(x, {p}, {}, {}).", "line 2, column 1.*type 'm'"),
         (
@@ -222,7 +222,7 @@ def test_help_ends_with_examples(command) -> None:  # type: ignore[no-untyped-de
 def test_the_dialect_is_named_and_can_be_set(tmp_path: Path) -> None:
     path = tmp_path / "task.las"
     path.write_text("#modeh(p). #modeb(q). #maxv(0). #pos(x@9, {p}, {}, {q.}). #pos(y@9, {}, {p}, {}).")
-    result = CliRunner().invoke(learn, [str(path)], catch_exceptions=False)
+    result = CliRunner().invoke(learn, [str(path), "--dialect", "fastlas"], catch_exceptions=False)
     assert "% score 0 (optimal)" in result.stdout and "FastLAS's dialect" in result.stdout
     result = CliRunner().invoke(learn, [str(path), "--dialect", "ilasp"], catch_exceptions=False)
     assert "% score 2 (optimal)" in result.stdout and "ILASP's dialect" in result.stdout
@@ -243,7 +243,7 @@ def test_verify_says_what_was_verified(task: Path, tmp_path: Path) -> None:
     last = result.stdout.splitlines()[-1]
     assert last == "% verified: score only: the hypothesis space has more than 2,000 rules"
     clash = tmp_path / "clash.las"
-    clash.write_text("#modeh(p). #pos(yes, {p}, {}, {}). #pos(no, {}, {p}, {}).")
+    clash.write_text("% dialect: ilasp\n#modeh(p). #pos(yes, {p}, {}, {}). #pos(no, {}, {p}, {}).")
     result = CliRunner().invoke(learn, [str(clash), "--verify"], catch_exceptions=False)
     assert result.stdout.splitlines() == ["unsatisfiable", "% verified: unsatisfiable"]
 

@@ -18,6 +18,7 @@ from las.vocabulary import (
     BIASES,
     COMPARED,
     FEEDING,
+    FINAL,
     GIVEN,
     HOSTILE_NAMES,
     HOSTILE_VARIABLES,
@@ -159,6 +160,7 @@ FLAVOURS = {
         pieces=ALL, ilasp=1.0, negative=True, recursive=True, modes=(1, 2), variables=(0, 1), body=(0, 2)
     ),
     "bounded": Flavour(ilasp=0.3, pieces=FED, bounded=1.0, modes=(1, 3), body=(1, 2)),
+    "final": Flavour(pieces=FED, biases=tuple(FINAL), modes=(1, 3), body=(0, 2), variables=(0, 1)),
     "classical": Flavour(
         pieces=("derived", "classical", "classical_head", "constraint"),
         ilasp=0.5,

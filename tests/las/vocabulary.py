@@ -208,6 +208,18 @@ BIASES = [
 ]
 """Biases that mostly price literal by literal."""
 
+FINAL = [
+    '#bias("penalty(1, head). penalty(1, X) :- in_body(X). intermediate(naf) :- in_body(neg(_)).").\n'
+    '#bias("intermediate(none) :- not intermediate(naf).").\n#final_bias("penalty(2, X) :- intermediate(X).").',
+    '#bias("penalty(1, head). intermediate(h) :- in_head({h}(_)). intermediate(p) :- in_head({p}).").\n'
+    '#final_bias("penalty(3, both) :- intermediate(h), intermediate(p). penalty(2, x) :- not intermediate(_).").',
+    '#bias("intermediate(a(r)) :- in_body({r}). intermediate(1) :- in_body(X), in_head(_).").\n'
+    '#final_bias("penalty(4, no) :- not intermediate(a(r)). penalty(1..2, X) :- intermediate(X).").',
+    '#bias("penalty(2, X) :- in_head(X). intermediate(x) :- not in_body(_).").\n'
+    '#final_bias("penalty(N, n) :- N = #count {{ X : intermediate(X) }}. penalty(1, one) :- not intermediate(x).").',
+]
+"""Scores of whole hypotheses."""
+
 ILASP_BIASES = [
     '#bias(":- body({r}).").',
     '#bias(":- body(naf({r})).").',

@@ -157,6 +157,13 @@ class GroundBias:
         self._penalties = [(atom.literal, atom.symbol) for atom in atoms.by_signature("penalty", 2)]
         self._inverts = [(atom.literal, atom.symbol) for atom in atoms.by_signature("invert", 1)]
         self._groups = program.in_order()
+        cyclic = {atom for group in self._groups for atom in _cycles_through_negation(group)}
+        if cyclic:
+            named = {f"{a.symbol.name}/{len(a.symbol.arguments)}" for a in atoms if a.literal in cyclic}
+            raise UserError(
+                "A cycle through negation or an aggregate in #bias is not supported; got "
+                f"{', '.join(sorted(named))}."
+            )
 
     def penalties_by_choice(self) -> Iterator[tuple[int, Symbol]]:
         """Each penalty that depends on a choice, after the number of the choice; where costs are sums."""
@@ -358,6 +365,17 @@ class Pricing:
         for row, body in zip(self._rows[self._n_heads :], bodies, strict=True):
             held[row] |= body
         return self._ground.costs(held)
+
+
+def _cycles_through_negation(group: Sequence[_Definition]) -> set[int]:
+    """The atoms of a group whose members depend on each other through a negation or a sum."""
+    members = {each.atom for each in group} if len(group) > 1 else set()
+    return {
+        each.atom
+        for each in group
+        if any(-literal in members for body in each.bodies for literal in body)
+        or any(abs(literal) in members for _, weighted in each.sums for literal, _ in weighted)
+    } & members
 
 
 def _number(atoms: SymbolicAtoms, symbol: Symbol) -> int:

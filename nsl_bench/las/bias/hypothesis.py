@@ -185,7 +185,7 @@ def hypothesis_cost(task: LasTask, rules: Sequence[str]) -> int:
 
 def _cost(task: LasTask, distinct: Mapping[str, Rule]) -> int:
     """`hypothesis_cost` of different rules by their text."""
-    if not distinct:
+    if not distinct and not task.bias.final:
         return 0
     known = domains(task)
     given = _given_costs(task.bias)
@@ -197,12 +197,19 @@ def _cost(task: LasTask, distinct: Mapping[str, Rule]) -> int:
         options.append(parts if parts or cost is not None else [_without_guards(task.bias, known, rule)])
     prices = iter(rule_costs(task.bias, [parts for group in options for parts in group]))
     total = 0
+    chosen: list[RuleParts] = []
     for text, group, cost in zip(distinct, options, of_given, strict=True):
-        costs = [each for each in (cost, *itertools.islice(prices, len(group))) if each is not None]
+        priced = list(zip(itertools.islice(prices, len(group)), group, strict=True))
+        costs = [each for each in (cost, *(price for price, _ in priced)) if each is not None]
         if not costs:
             raise ForbiddenRule(f"A constraint in #bias forbids the rule '{text}'.")
         total += min(costs)
-    return total
+        chosen += [parts for price, parts in priced if price == min(costs)][:1]
+    if not task.bias.final:
+        return total
+    from nsl_bench.las.bias.final import final_cost, marks
+
+    return total + final_cost(task.bias, frozenset[str]().union(*marks(task.bias, chosen)))
 
 
 def _given_costs(bias: LanguageBias) -> dict[str, int]:

@@ -212,8 +212,7 @@ def bias_program(bias: LanguageBias) -> BiasProgram:
     """The program of a language bias, looked at once.
 
     Raises:
-        UserError: it is no program, has a choice or a cycle through negation, or a number or an interval in
-            it is too large.
+        UserError: it is no program, has a choice, or a number or an interval in it is too large.
     """
     for number in _NUMBER.findall(code_of("\n".join(bias.penalties or ()))):
         if _is_too_large(number):
@@ -227,9 +226,6 @@ def bias_program(bias: LanguageBias) -> BiasProgram:
                 f"The intervals of a #bias statement must have at most {_MOST_VALUES:,} values; got "
                 f"'{rule.text}'."
             )
-    if program.cycles_through_negation:
-        names = ", ".join(sorted(f"{name}/{arity}" for name, arity in program.cycles_through_negation))
-        raise UserError(f"A cycle through negation or an aggregate in #bias is not supported; got {names}.")
     return BiasProgram(program, 1 if bias.dialect == "ilasp" else 0)
 
 

@@ -48,12 +48,14 @@ class SpaceRule:
         body: its body literals, type guards too.
         cost: what it costs.
         given: the rule, where the task gives it whole; it may hold more than atoms and comparisons.
+        marks: what `#bias` says of it for `#final_bias`.
     """
 
     head: str | None
     body: tuple[str, ...]
     cost: int
     given: Rule | None = None
+    marks: frozenset[str] = frozenset()
 
     @property
     def text(self) -> str:
@@ -160,7 +162,7 @@ def growing_space(
                 yield Space(_sorted(rules), horizon)
                 return
             if cost is not None and (rule.literals or rule.head is not None) and maker.is_allowed(rule):
-                rules.append(SpaceRule(*maker.guarded(rule), cost))
+                rules.append(SpaceRule(*maker.guarded(rule), cost, marks=maker.marks(rule)))
         if least is not None:
             level = [rule for rule, cost in zip(level, costs, strict=True) if cost is not None]
             horizon = min((cost for cost in costs if cost is not None), default=0) + least
@@ -250,6 +252,8 @@ class _Maker:
 
     def _is_redundant(self, instance: Instance, rule: Conjunction) -> bool:
         """Whether a rule with this literal derives nothing new: it is its head or contradicts its body."""
+        if self._bias.final:
+            return False  # it may make a hypothesis cheaper
         index, arguments = instance
         if rule.head is not None and instance == (self._own[rule.head[0]], rule.head[1]):
             return True
@@ -342,6 +346,14 @@ class _Maker:
 
     def _body(self, rule: Conjunction) -> list[str]:
         return [self._text(instance) for instance in sorted(rule.literals, key=str)]
+
+    def marks(self, rule: Conjunction) -> frozenset[str]:
+        """What `#bias` says of the rule for `#final_bias`."""
+        if not self._bias.final:
+            return frozenset()
+        from nsl_bench.las.bias.final import marks
+
+        return marks(self._bias, [self.parts(rule)])[0]
 
     def guarded(self, rule: Conjunction) -> tuple[str | None, tuple[str, ...]]:
         """Head and body with its type guards and, where the bias asks for them, its inequalities."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from nsl_bench.asp.program import Program
 from nsl_bench.budget import Budget
 from nsl_bench.las.clingo_tiers.alike import alike
+from nsl_bench.las.language_bias import LanguageBias
 from nsl_bench.las.semantics.coverage import Content, content
 from nsl_bench.las.task import LasTask
 from nsl_bench.types import WeightedExample
@@ -82,6 +83,7 @@ class Problem:
         derived_sets: ``inclusion(A)`` and ``exclusion(A)`` that the program derives extend an example.
         standing: contents of examples that the content of a demand stands for.
         max_cost: the most that a hypothesis may cost; None for any cost.
+        bias: the language bias.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Problem:
     derived_sets: bool
     standing: Mapping[Content, Content] = field(default_factory=dict)
     max_cost: int | None = None
+    bias: LanguageBias = field(default_factory=LanguageBias)
 
     @classmethod
     def of(cls, task: LasTask, budget: Budget) -> Problem:
@@ -102,7 +105,7 @@ class Problem:
         standing = alike(task, budget)
         asked = demands(task.examples, standing)
         extends = task.bias.dialect == "fastlas"
-        return cls(task.name, task.program, asked, extends, standing, task.bias.max_cost)
+        return cls(task.name, task.program, asked, extends, standing, task.bias.max_cost, task.bias)
 
     def content(self, example: WeightedExample) -> Content:
         """The content of the demand that holds what an example asks for."""

@@ -20,6 +20,7 @@ from nsl_bench.asp.ground_program import GroundProgram
 from nsl_bench.asp.replicas import Replicas, replicate
 from nsl_bench.budget import Budget, Expired
 from nsl_bench.errors import UserError
+from nsl_bench.las.bias.final import final_lines
 from nsl_bench.las.bias.space import SpaceRule
 from nsl_bench.las.clingo_tiers.demands import Demand, Problem
 from nsl_bench.las.language_bias import LARGEST
@@ -152,6 +153,9 @@ class Encoding:
         for k, rule in enumerate(rules):
             lines += self._weak(f"{chosen}({k})", rule.cost, f"r({k})")
         lines += self._within_cost(chosen)
+        final = f"{self.names('final')}_"
+        if self._problem.bias.final:
+            lines += final_lines(self._problem.bias, [rule.marks for rule in rules], chosen, final)
         for i, price in enumerate(self._prices):
             paid = f"{self.names('paid')}({i})"
             lines += [f"{{ {paid} }}.", *self._weak(paid, price, f"p({i})")]
@@ -167,6 +171,10 @@ class Encoding:
             replicated.append(replicas.learned(rule, number=example, condition=f"{here}, {chosen}({k})"))
         self.control.add("replicas", [chunk], "\n".join(replicated))
         self._prepared = self._ground([("base", [])], budget)
+        for atom in self.control.symbolic_atoms.by_signature(f"{final}penalty", 2):
+            weight = max(0, atom.symbol.arguments[0].number)
+            self._soft.append((atom.symbol, True, weight))
+            self.total += weight
         return self._prepared
 
     def _within_cost(self, chosen: str) -> list[str]:

@@ -55,11 +55,10 @@ def spoken(program: asp.Program) -> Dialect | None:
     return "ilasp" if program.signatures & _ILASP.keys() or program.rules else None
 
 
-def untold(name: str, bodies: Sequence[ModeBody], *, limited: bool, negative: bool) -> UserError:
-    """The error that nothing tells a task's dialect although the two systems would answer differently.
+def untold(bodies: Sequence[ModeBody], *, limited: bool, negative: bool) -> str:
+    """Says that nothing tells a task's dialect, and what the two systems would do differently.
 
     Args:
-        name: what messages call the task.
         bodies: its body modes.
         limited: whether it limits bodies.
         negative: whether it has negative examples.
@@ -73,8 +72,8 @@ def untold(name: str, bodies: Sequence[ModeBody], *, limited: bool, negative: bo
         differs.append("ILASP's bodies have at most 3 literals")
     if bodies and negative:
         differs.append("ILASP also learns constraints")
-    return UserError(
-        f"{name}: nothing in it tells FastLAS's dialect from ILASP's, and the answers would differ: "
+    return (
+        f"nothing in it tells FastLAS's dialect from ILASP's, and the answers would differ: "
         f"{'; '.join(differs)}. Choose with --dialect fastlas or --dialect ilasp (in Python, dialect=...) or "
         "with a line '% dialect: fastlas' or '% dialect: ilasp' in the task."
     )

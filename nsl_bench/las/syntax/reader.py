@@ -46,7 +46,7 @@ _META_MODE = re.compile(r"#modem\s*\(\s*(?:(\d+)\s*,\s*)?([a-z_]\w*)\s*\((.*)\)\
 _NUMBER = re.compile(r"#\w+\s*\(\s*(\d+)\s*\)$")
 _STATED = re.compile(r"^[ \t]*%[ \t]*dialect:[ \t]*(ilasp|fastlas)\b", re.MULTILINE)
 _EXTENDED = re.compile(r"\b(?:in|ex)clusion\(")
-_BIAS = re.compile(r"#bias\s*+\(\s*+(.*)\)$", re.DOTALL)
+_BIAS = re.compile(r"#(?:final_)?bias\s*+\(\s*+(.*)\)$", re.DOTALL)
 _LINES_OF_A_TABLE = 5
 
 _ASP_DIRECTIVES = frozenset(
@@ -63,7 +63,6 @@ _REFUSED = {
     "defined": "'#defined' is not supported in a task.",
     "minimize": "a task's score is its own; remove '#minimize'.",
     "maximize": "a task's score is its own; remove '#maximize'.",
-    "final_bias": "penalties of whole hypotheses ('#final_bias') are not supported.",
     "modeha": "'#modeha' declares heads of choice rules, which nsl-bench only learns where they are given "
     "whole, e.g. '2 ~ {p} :- q.'.",
     "modec": "'#modec' declares conditions of literals, which nsl-bench does not learn.",
@@ -78,6 +77,7 @@ _REFUSED = {
 }
 _OWN = (
     *("pos", "neg", "modeh", "modeb", "modem", "predicate", "constant", "maxv", "max_body", "bias"),
+    "final_bias",
     *("max_penalty", "ground_without_replacement"),
 )
 
@@ -207,6 +207,7 @@ class _Reader:
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     ignored: dict[str, None] = field(default_factory=dict)
     penalties: list[str] | None = None
+    final: list[str] = field(default_factory=list)
     scoring: list[asp.Program] = field(default_factory=list)
     max_variables: int | None = None
     max_body: int | None = None
@@ -250,6 +251,8 @@ class _Reader:
 
     def _bias(self) -> LanguageBias:
         dialect = self.dialect or self._told_dialect()
+        doubt = "" if dialect is not None else self._doubt()
+        dialect = dialect or "fastlas"
         rules = (rule for program in self.scoring for rule in program.rules)
         constants = (node for program in self.scoring for node in program.constants)
         scoring = asp.Program(tuple(rules), tuple(constants))
@@ -275,32 +278,31 @@ class _Reader:
             dialect=dialect,
             constraints=self.constraints and dialect == "ilasp",
             max_cost=self.max_cost,
+            final=tuple(self.final),
+            doubt=doubt,
         )
         bias.__dict__["scoring"] = scoring
         return bias
 
-    def _told_dialect(self) -> Dialect:
-        """Whose dialect the statements tell.
-
-        Raises:
-            UserError: nothing tells it, and the two systems would answer differently.
-        """
+    def _told_dialect(self) -> Dialect | None:
+        """Whose dialect the statements tell; None if they do not, and the two systems answer differently."""
         if stated := _STATED.search(self.source.text):
             return "ilasp" if stated[1] == "ilasp" else "fastlas"
         options = [*(mode.options for mode in self.heads), *(mode.options for mode in self.bodies)]
         if self.meta_modes or self.predicates or any(options):
             return "ilasp"
         words = {spoken(program) for program in self.scoring}
-        only_there = self.without_replacement or "predict" in self.ignored or "fastlas" in words
+        only_there = self.without_replacement or self.final or "predict" in self.ignored or "fastlas" in words
         if only_there or _EXTENDED.search(self.source.text):
             return "fastlas"
         only_here = self.constants or self.rules or self.max_cost is not None or "ilasp" in words
         if only_here or not (self.heads or self.bodies):
             return "ilasp"
-        if self.silent is not None:
-            return self.silent
+        return self.silent
+
+    def _doubt(self) -> str:
         negative = not all(example.positive for example in self.examples.examples)
-        raise untold(self.source.name, self.bodies, limited=self.max_body is not None, negative=negative)
+        return untold(self.bodies, limited=self.max_body is not None, negative=negative)
 
     def _directive(self, statement: Statement) -> bool:
         """Takes in a statement that is not ASP; False if it is ASP."""
@@ -379,14 +381,18 @@ class _Reader:
         return match
 
     def _penalty(self, statement: Statement) -> None:
-        quoted = self._match(_BIAS, statement, '#bias("penalty(1, head).")').group(1)
+        word = "#final_bias" if statement.text.startswith("#final_bias") else "#bias"
+        quoted = self._match(_BIAS, statement, f'{word}("penalty(1, head).")').group(1)
         rule = quoted_program(quoted.strip())
         if rule is None:
-            raise self.source.error(statement.offset, "the argument of '#bias' must be a string.")
-        program = parse(rule, f"{self.source.name}, #bias", self.source.place(statement.offset))
-        self.scoring.append(program)
+            raise self.source.error(statement.offset, f"the argument of '{word}' must be a string.")
+        program = parse(rule, f"{self.source.name}, {word}", self.source.place(statement.offset))
         if any(map(_is_negative_penalty, program.rules)):
             raise self.source.error(statement.offset, NEGATIVE_PENALTY)
+        if word == "#final_bias":
+            self.final.append(rule)
+            return
+        self.scoring.append(program)
         self.penalties = [*(self.penalties or []), rule]
 
     def _meta_mode(self, text: str, offset: int) -> None:

@@ -37,9 +37,12 @@ def print_bias(bias: LanguageBias) -> str:
         lines.append(f"#max_body({bias.max_body}).")
     if bias.max_cost is not None:
         lines.append(f"#max_penalty({bias.max_cost}).")
-    for rule in bias.penalties or ():
+    written = [("bias", rule) for rule in bias.penalties or ()] + [
+        ("final_bias", rule) for rule in bias.final
+    ]
+    for word, rule in written:
         escaped = rule.replace("\\", "\\\\").replace('"', '\\"')
-        lines.append(f'#bias("{escaped}").')
+        lines.append(f'#{word}("{escaped}").')
     if bias.ground_without_replacement:
         lines.append("#ground_without_replacement.")
     return "\n".join(lines)

@@ -141,10 +141,29 @@ class Pricing:
 
     def of_hypothesis(self, rules: Sequence[str]) -> int:
         """What distinct rules cost together."""
-        return sum(self.of_rule(rule) for rule in dict.fromkeys(rules))
+        known = [self.of_rule(rule) for rule in dict.fromkeys(rules)]
+        cost = sum(price for price, _ in known)
+        if not self._task.final:
+            return cost
+        marks = {term for _, shape in known for term in self.marks(shape)}
+        lines = [self._task.final, *(f"intermediate({term})." for term in marks), "#show penalty/2."]
+        models = answer_sets(lines, 2, self._stop)
+        if len(models) != 1:
+            raise Unverifiable("#final_bias has not one answer set")
+        return cost + (_total(models[0], None) or 0)
 
-    def of_rule(self, text: str) -> int:
-        """What a rule costs.
+    def marks(self, shape: Shape | None) -> list[str]:
+        """What `#bias` says of a rule for `#final_bias`."""
+        if shape is None:
+            raise Unverifiable("#final_bias meets a rule given whole")
+        lines = [self._task.bias or "", "#show.", "#show intermediate/1.", "v_rule(0)."]
+        models = answer_sets([*lines, *_facts(self._task, [shape], range(1), "v_")], 2, self._stop)
+        if len(models) != 1:
+            raise Unverifiable("#bias has several answer sets")
+        return [str(symbol.arguments[0]) for symbol in models[0]]
+
+    def of_rule(self, text: str) -> tuple[int, Shape | None]:
+        """What a rule costs, and how it is read for that; None if it is given whole.
 
         Raises:
             NotInSpace: neither is it given whole nor does the language bias allow it.
@@ -156,13 +175,15 @@ class Pricing:
         rule = statements[0]
         similar = self._given.get(_words(text), [])
         form = _normal_form(text) if similar else ""
-        found = [cost for cost, each in similar if _normal_form(each) == form]
+        found: list[tuple[int, Shape | None]] = []
+        found += [(cost, None) for cost, each in similar if _normal_form(each) == form]
         self._is_strict = bool(found)
         shapes = list(dict.fromkeys(self._shape(rule, reading) for reading in self._reader.readings(rule)))
-        found += [cost for cost in prices(self._task, shapes, self._stop) if cost is not None]
+        priced = zip(prices(self._task, shapes, self._stop), shapes, strict=True)
+        found += [(cost, shape) for cost, shape in priced if cost is not None]
         if not found:
             raise NotInSpace(f"the hypothesis space does not hold the rule '{text}'")
-        return min(found)
+        return min(found, key=lambda each: each[0])
 
     def _shape(self, rule: ast.AST, reading: Reading) -> Shape:
         counted = tuple(sorted({str(literal) for literal, _ in reading.counted} | set(reading.thresholds)))

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import clingo
 
+from nsl_bench.las.semantics.verification.costs import Pricing
 from nsl_bench.las.semantics.verification.coverage import covered_examples
 from nsl_bench.las.semantics.verification.effects import Effects, effects_of
 from nsl_bench.las.semantics.verification.plain import PlainTask
-from nsl_bench.las.semantics.verification.solving import Unverifiable, answer_sets, grounded, solved
-from nsl_bench.las.semantics.verification.statements import Asked, Statements, asked_by
+from nsl_bench.las.semantics.verification.solving import Unverifiable, answer_sets, grounded, parse, solved
+from nsl_bench.las.semantics.verification.statements import Asked, Statements, apart, asked_by
 
 __all__ = ["Optimum", "find_better"]
 
@@ -52,7 +53,7 @@ def find_better(
     Raises:
         Unverifiable: a weight is beyond what clingo can hold, or too many hypotheses have to be tried.
     """
-    known = effects_of(task, rules, stop)
+    known = None if task.final else effects_of(task, rules, stop)
     if known is not None and known.conditions:
         return _Chosen(task, known.rules, most, stop).by_cells(known)
     search = _ByCopies(task, rules if known is None else known.rules, most, stop)
@@ -89,6 +90,8 @@ class _Chosen:
         self._lines = ["#show chosen/1."]
         for k, cost in enumerate(rules.values()):
             self._lines.append(f"{{ chosen({k}) }}. :~ chosen({k}). [{self._weight(cost)},rule({k})]")
+        if task.final:
+            self._lines += _final_lines(task, self._rules, stop)
         if task.max_cost is not None:
             costs = "; ".join(f"{cost},{k} : chosen({k})" for k, cost in enumerate(rules.values()))
             self._lines.append(f":- #sum {{ {costs} }} > {task.max_cost}.")
@@ -148,6 +151,16 @@ class _Chosen:
         if not result.exhausted and not (found and found[-1][1] == 0):
             raise Unverifiable("clingo gave up")
         return Optimum(found[-1][1], tuple(self._rules[k] for k in found[-1][0])) if found else None
+
+
+def _final_lines(task: PlainTask, rules: Sequence[str], stop: Callable[[], None]) -> list[str]:
+    """What `#final_bias` charges for the chosen rules; its predicates begin with ``f_``."""
+    pricing = Pricing(task, stop)
+    lines = [apart(rule, "f_") for rule in parse(task.final)]
+    for k, text in enumerate(rules):
+        terms = pricing.marks(pricing.of_rule(text)[1])
+        lines += [f"f_intermediate({term}) :- chosen({k})." for term in terms]
+    return [*lines, ":~ f_penalty(W,X). [W,f_penalty(W,X)]"]
 
 
 class _ByCopies(_Chosen):

@@ -82,6 +82,7 @@ class PlainTask:
         max_body: the most body literals of a rule; None for any number.
         max_cost: the most that a hypothesis may cost; None for any cost.
         bias: the program of `#bias`; None if there is none.
+        final: the program of `#final_bias`; empty if there is none.
         without_replacement: whether two body literals must not ground to the same atom.
         dialect: whose defaults apply.
         constraints: whether rules without a head are in the space.
@@ -98,6 +99,7 @@ class PlainTask:
     max_body: int | None
     max_cost: int | None
     bias: str | None
+    final: str
     without_replacement: bool
     dialect: Dialect
     constraints: bool
@@ -163,6 +165,7 @@ class _Reader:
     predicates: list[tuple[str, str]] = field(default_factory=list)
     constants: list[tuple[str, str]] = field(default_factory=list)
     bias: list[str] = field(default_factory=list)
+    final: list[str] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
     without_replacement: bool = False
 
@@ -187,6 +190,7 @@ class _Reader:
             max_body=limit,
             max_cost=self.numbers.get("max_penalty"),
             bias="\n".join(self.bias) if self.bias else None,
+            final="\n".join(self.final),
             without_replacement=self.without_replacement,
             dialect=spoken,
             constraints=spoken == "ilasp" and constraints,
@@ -204,17 +208,18 @@ class _Reader:
             self.background.append(statement)
 
     def _directive(self, word: str, inner: str) -> None:
-        parts = _arguments(inner) if word != "bias" else []
+        parts = _arguments(inner) if "bias" not in word else []
         if word in ("pos", "neg"):
             self._example(word == "pos", parts)
         elif word in ("modeh", "modeb"):
             self._mode(word, parts)
         elif word in ("maxv", "max_body", "max_penalty"):
             self.numbers[word] = int(inner)
-        elif word == "bias" and inner and not _IN_BIAS.sub("", inner).strip():
+        elif word in ("bias", "final_bias") and inner and not _IN_BIAS.sub("", inner).strip():
             program = "".join(one or other for one, other in _IN_BIAS.findall(inner))
             program = program.replace('\\"', '"').replace("\\\\", "\\").strip()
-            self.bias.append(program if program.endswith(".") else program + ".")
+            programs = self.bias if word == "bias" else self.final
+            programs.append(program if program.endswith(".") else program + ".")
         elif word == "constant" and len(parts) == 2:
             self.constants.append((parts[0], parts[1]))
         elif word == "predicate" and len(parts) == 2:
@@ -280,7 +285,7 @@ class _Reader:
             return "ilasp"
         if self.without_replacement or re.search(r"\b(penalty|in_head|in_body|invert)\(", program):
             return "fastlas"
-        if "#predict" in text or re.search(r"\b(in|ex)clusion\(", text):
+        if self.final or "#predict" in text or re.search(r"\b(in|ex)clusion\(", text):
             return "fastlas"
         only_given = not self.heads and not self.declared
         if self.constants or self.given or "max_penalty" in self.numbers or self.bias or only_given:

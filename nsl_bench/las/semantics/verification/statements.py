@@ -19,7 +19,7 @@ from clingo import ast
 from nsl_bench.las.semantics.verification.plain import Example, PlainTask
 from nsl_bench.las.semantics.verification.solving import Unverifiable, parse
 
-__all__ = ["Asked", "Signature", "Statements", "asked_by", "derived_by"]
+__all__ = ["Asked", "Signature", "Statements", "apart", "asked_by", "derived_by"]
 
 Signature = tuple[str, int]
 Asked = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
@@ -120,6 +120,18 @@ class _Apart(ast.Transformer):
 
     def visit_TheoryAtom(self, node: ast.AST) -> ast.AST:
         raise Unverifiable(f"'{node}' is a theory atom")
+
+
+def apart(rule: ast.AST, prefix: str) -> str:
+    """A rule whose predicates' names begin with a prefix."""
+
+    class Named(ast.Transformer):
+        def visit_SymbolicAtom(self, node: ast.AST) -> ast.AST:
+            if node.symbol.ast_type != ast.ASTType.Function:
+                raise Unverifiable(f"'{node}' is not a plain atom")
+            return node.update(symbol=node.symbol.update(name=prefix + node.symbol.name))
+
+    return str(Named().visit(rule))
 
 
 def _is_plain(rule: ast.AST) -> bool:
