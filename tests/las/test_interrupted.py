@@ -6,13 +6,13 @@ import random
 import time
 
 import pytest
+from las.strategies import FLAVOURS, task_text
 
 from nsl_bench.budget import Budget
 from nsl_bench.errors import UserError
 from nsl_bench.las import LasTask, Solution, solve
 from nsl_bench.las.semantics.coverage import score
 from nsl_bench.las.task import Tier
-from tests.las.strategies import FLAVOURS, task_text
 
 TIERS: tuple[Tier, ...] = ("A", "C", "D")
 TASKS = [(flavour, number) for number in range(3) for flavour in FLAVOURS]

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from nsl_bench.budget import Budget
 from nsl_bench.las.set_cover.configurations import configurations
 from nsl_bench.las.set_cover.instance import Choice, Flags, Indices, Instance
-from nsl_bench.las.set_cover.local_search import tabu_search
 from nsl_bench.las.set_cover.relaxation import Regrets, Relaxation, Split
 
 __all__ = ["search"]
@@ -26,7 +25,6 @@ _MORE = 1.1
 _STEPS_FIRST = 200
 _STEPS_NODE = 25
 _STEPS_CHILD = 15
-_STEPS_WALK = 60
 _CANDIDATES = 2
 _MOST_WARM = 256
 _SURE = 0.02
@@ -219,14 +217,14 @@ class _Search:
         return np.asarray(found, np.float64), np.bincount(whole.charges[kept], minlength=shape[1]) > 0
 
     def _round(self, relaxation: Relaxation, split: Split) -> None:
-        """Tries the rules of the configurations that are picked most often, and what is near."""
+        """Tries the rules of the configurations that are picked most often."""
         # of each block the last one, as they are sorted by how often they are picked
         order = np.lexsort((split.usage, relaxation.block))
         rows = relaxation.rows[order[np.append(relaxation.starts[1:], len(order)) - 1]]
         slices = [slice(*self.whole.starts[row : row + 2]) for row in rows.tolist()]
         incurred = np.concatenate([self.whole.charges[each] for each in slices])
-        start = np.unique(incurred[incurred < self.whole.n_rules])
-        rules, score = tabu_search(self.instance, start.tolist(), _STEPS_WALK)
+        picked = np.unique(incurred[incurred < self.whole.n_rules]).tolist()
+        score = self.instance.score(picked)
         if score < self.score:
             self.score = score
-            self.rules = tuple(sorted(self.instance.rules[list(rules)].tolist()))
+            self.rules = tuple(sorted(self.instance.rules[picked].tolist()))

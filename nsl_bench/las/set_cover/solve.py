@@ -21,7 +21,6 @@ __all__ = ["solve"]
 _FEW_RULES = 12
 _SHARE_OF_MAXSAT = 0.6
 _CONFLICTS = 30_000
-_STEPS_OF_WALK = 1_000
 
 
 def solve(instance: Instance, budget: Budget | None = None) -> Choice:
@@ -95,10 +94,5 @@ def _by_bounds(instance: Instance, known: Choice, budget: Budget | None) -> Choi
     if not searchable:
         return _by_branching(instance, known, budget, UNLIMITED) if timed else known
     from nsl_bench.las.set_cover.lagrangian_search import search
-    from nsl_bench.las.set_cover.local_search import tabu_search
 
-    picked = [i for i, rule in enumerate(instance.rules.tolist()) if rule in set(known.rules or ())]
-    walked, score = tabu_search(instance, picked, _STEPS_OF_WALK, budget)
-    if score < known.score:
-        known = _chosen(instance, walked, score)._replace(bound=known.bound)
     return search(instance, known, budget)
