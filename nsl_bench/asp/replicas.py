@@ -189,18 +189,22 @@ class Replicas:
             out.append(f"{sides[0]}{number}{sides[1]}")
         return "\n".join(out)
 
-    def covered(self, number: int, inclusions: Sequence[str], exclusions: Sequence[str]) -> str:
+    def covered(
+        self, number: int, inclusions: Sequence[str], exclusions: Sequence[str], replica: int | None = None
+    ) -> str:
         """The rule that derives `covers(number)`.
 
         Args:
             number: the example's number.
             inclusions: ground atoms that must hold.
             exclusions: ground atoms that must not.
+            replica: the number of the replica that it reads, if that is another example's.
         """
-        literals = [self.example(number), f"not {self.violated(number)}"]
-        literals += [] if self.deterministic else [self.active(number)]
-        literals += [self.atom(number, text) for text in inclusions]
-        literals += [f"not {self.atom(number, text)}" for text in exclusions]
+        own = number if replica is None else replica
+        literals = [self.example(own), f"not {self.violated(own)}"]
+        literals += [] if self.deterministic else [self.active(own)]
+        literals += [self.atom(own, text) for text in inclusions]
+        literals += [f"not {self.atom(own, text)}" for text in exclusions]
         return f"{self.covers(number)} :- {', '.join(literals)}."
 
     def atom(self, number: int | str, text: str) -> str:

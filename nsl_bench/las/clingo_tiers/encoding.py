@@ -76,6 +76,7 @@ class Encoding:
             self.control.register_observer(observer)  # type: ignore[arg-type]
         self.numbers: dict[Content, int] = {}
         self.total = sum(rule.cost for rule in rules)
+        self._replica: dict[tuple[str, ...], int] = {}
         self._soft: list[tuple[Symbol, bool, int]] = []
         self._prices = prices
         self._prepared = False
@@ -210,13 +211,16 @@ class Encoding:
     def _example(self, number: int, demand: Demand) -> str:
         inclusions, exclusions, context = demand.content
         covered, relaxed = self._replicas.covers(number), self.names("relaxed")
-        lines = [
-            f"{self._replicas.example(number)}.",
-            f"{self._in_chunk(self._chunks, number)}.",
-            self._replicas.frame(str(number)),
-            self._replicas.context(number, context),
-            self._replicas.covered(number, inclusions, exclusions),
-        ]
+        # examples with one context have the same answer set, if there is only one
+        own = self._replica.setdefault(context, number) if self.deterministic else number
+        lines = [self._replicas.covered(number, inclusions, exclusions, own)]
+        if own == number:
+            lines += [
+                f"{self._replicas.example(number)}.",
+                f"{self._in_chunk(self._chunks, number)}.",
+                self._replicas.frame(str(number)),
+                self._replicas.context(number, context),
+            ]
         if demand.required:
             lines.append(f":- not {covered}, not {relaxed}.")
         if demand.penalty:
@@ -265,13 +269,15 @@ class Encoding:
         assumptions: Sequence[int],
         budget: Budget,
         keep: Callable[[Model], None] | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
     ) -> tuple[SolveResult, list[int]]:
         """Solve until clingo is done or time or memory run out.
 
         Args:
             assumptions: program literals.
             budget: when to stop.
-            keep: is told each model.
+            keep: is told each model, in a thread of clingo's.
+            meanwhile: is called now and then while clingo searches.
 
         Returns:
             Clingo's result, and the assumptions in the core where it is unsatisfiable.
@@ -281,7 +287,7 @@ class Encoding:
         """
         try:
             with self.control.solve(list(assumptions), on_model=keep, async_=True) as handle:
-                _wait(handle, budget)
+                _wait(handle, budget, meanwhile)
                 result = handle.get()
                 core = handle.core() if result.unsatisfiable else []
         except RuntimeError as error:
@@ -294,9 +300,10 @@ class Encoding:
         return result, core
 
 
-def _wait(handle: SolveHandle, budget: Budget) -> None:
+def _wait(handle: SolveHandle, budget: Budget, meanwhile: Callable[[], None]) -> None:
     """Wait until clingo has searched, or end its search when `budget` is used up."""
     while not handle.wait(_POLL):
         if budget.expired() or budget.full():
             handle.cancel()
             return
+        meanwhile()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from nsl_bench.budget import Budget, Expired
@@ -16,6 +17,8 @@ __all__ = ["Incumbent"]
 _GRACE = 0.3
 """Seconds that the scoring of what was found may take after time is up."""
 _SHOWN = 10
+_PAUSE = 4
+"""For how many times the seconds of scoring none is scored again, while the search goes on."""
 
 
 class Incumbent:
@@ -83,6 +86,22 @@ class Incumbent:
             if self._tiers:
                 self._tell(self.answer({}))
         return found
+
+    def follow(self, space: Space) -> Callable[[Outcome], None]:
+        """What takes in the better hypotheses and bounds of an optimisation over a space while it runs."""
+
+        next_offer = time.monotonic()
+
+        def improved(outcome: Outcome) -> None:
+            nonlocal next_offer
+            chosen, started = outcome.chosen, time.monotonic()
+            if chosen is not None and started >= next_offer:
+                if self.total is None or outcome.cost < self.total:
+                    self.offer(tuple(space.rules[k].text for k in chosen))
+                next_offer = time.monotonic() + _PAUSE * (time.monotonic() - started)
+            self.raise_bound(outcome, space)
+
+        return improved
 
     def missed(self, found: Score, *, positive: bool) -> set[Content]:
         """The contents of the demands of uncovered examples that are positive, or negative.

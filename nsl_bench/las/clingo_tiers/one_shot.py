@@ -57,7 +57,7 @@ def search_at_once(
         if not complete:
             raise Undecided("the examples do not fit into memory together")
         started = time.monotonic()
-        outcome = optimise(encoding, budget, incumbent.total)
+        outcome = optimise(encoding, budget, incumbent.total, incumbent.follow(space))
         statistics["seconds_solve"] = time.monotonic() - started
         if outcome.chosen is not None:
             incumbent.offer(tuple(space.rules[k].text for k in outcome.chosen))

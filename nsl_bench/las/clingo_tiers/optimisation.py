@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from clingo import Model
@@ -14,6 +14,8 @@ from nsl_bench.las.clingo_tiers.encoding import Encoding
 __all__ = ["Outcome", "optimise", "unsatisfiable_core"]
 
 _FIRST_CONFLICTS = 20_000
+_WARM_UP = 500
+"""Conflicts of branch and bound at the start, which soon has some hypothesis."""
 _MOST_MINIMISED = 60
 """Demands of a core up to which each of them is left out once."""
 
@@ -35,21 +37,28 @@ class Outcome:
     proven: bool = False
 
 
-def optimise(encoding: Encoding, budget: Budget, upper: int | None = None) -> Outcome:
+def optimise(
+    encoding: Encoding,
+    budget: Budget,
+    upper: int | None = None,
+    improved: Callable[[Outcome], None] = lambda outcome: None,
+) -> Outcome:
     """The cheapest hypothesis, with a bound, until `budget` expires.
 
-    Unsatisfiable cores and branch and bound take turns, each with more conflicts.
+    After a short start by branch and bound, unsatisfiable cores and branch and bound take turns, each with
+    more conflicts.
 
     Args:
         encoding: what to search.
         budget: when to stop.
         upper: only hypotheses cheaper than this are looked for.
+        improved: is told of better hypotheses and bounds while the search goes on.
     """
     outcome = Outcome()
-    conflicts = _FIRST_CONFLICTS
+    conflicts = _WARM_UP
     solver = encoding.control.configuration.solver
     solving = encoding.control.configuration.solve
-    turn = 0
+    turn = -1
     while True:
         bound = outcome.cost if outcome.chosen is not None else upper
         if bound is not None and bound <= outcome.lower:
@@ -58,27 +67,41 @@ def optimise(encoding: Encoding, budget: Budget, upper: int | None = None) -> Ou
         solver.opt_strategy = "usc,stratify" if turn % 2 == 0 else "bb,lin"  # type: ignore[union-attr]
         solving.opt_mode = "opt" if bound is None else f"opt,{bound - 1}"  # type: ignore[union-attr]
         solving.solve_limit = f"{conflicts}"  # type: ignore[union-attr]
-        finished = _solve(encoding, outcome, bound, budget)
+        finished = _solve(encoding, outcome, bound, budget, improved)
         if finished:
             outcome.proven = True
             outcome.lower = outcome.cost if outcome.chosen is not None else upper or 0
             return outcome
         if budget.expired() or budget.full():
             return outcome
+        improved(outcome)
         turn += 1
         if turn % 2 == 0:
-            conflicts *= 3
+            conflicts = 3 * conflicts if turn else _FIRST_CONFLICTS
 
 
-def _solve(encoding: Encoding, outcome: Outcome, bound: int | None, budget: Budget) -> bool:
+def _solve(
+    encoding: Encoding,
+    outcome: Outcome,
+    bound: int | None,
+    budget: Budget,
+    improved: Callable[[Outcome], None],
+) -> bool:
     """One call of clingo; True if it ended by itself: with an optimum, or without a better model."""
 
+    told = [outcome.chosen]
+
     def keep(model: Model) -> None:
-        outcome.chosen = tuple(sorted(symbol.number for symbol in model.symbols(shown=True)))
-        outcome.cost = encoding.cost(model, outcome.chosen)
+        chosen = tuple(sorted(symbol.number for symbol in model.symbols(shown=True)))
+        outcome.cost, outcome.chosen = encoding.cost(model, chosen), chosen
+
+    def meanwhile() -> None:
+        if outcome.chosen != told[-1]:
+            told.append(outcome.chosen)
+            improved(outcome)
 
     relaxed = encoding.literal("relaxed")
-    result, _ = encoding.search([] if relaxed is None else [-relaxed], budget, keep)
+    result, _ = encoding.search([] if relaxed is None else [-relaxed], budget, keep, meanwhile)
     lower = encoding.control.statistics["summary"].get("lower", [])
     if lower:
         # what is cheaper than `bound` costs at least that; all else costs `bound` or more

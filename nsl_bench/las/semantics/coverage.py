@@ -162,7 +162,12 @@ def joint_program(program: Replicas, contents: Mapping[int, Content]) -> str:
         program: replicas of the background and the hypothesis.
         contents: what each example asks for, by its number.
     """
-    lines = [program.shared, program.common, program.frame(), *(f"{program.example(i)}." for i in contents)]
+    lines = [program.shared, program.common, program.frame()]
+    replicas: dict[tuple[str, ...], int] = {}
     for i, (inclusions, exclusions, context) in contents.items():
-        lines += [program.context(i, context), program.covered(i, inclusions, exclusions)]
+        # examples with one context have the same answer set, if there is only one
+        own = replicas.setdefault(context, i) if program.deterministic else i
+        if own == i:
+            lines += [f"{program.example(i)}.", program.context(i, context)]
+        lines.append(program.covered(i, inclusions, exclusions, own))
     return "\n".join(lines)
