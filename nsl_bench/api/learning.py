@@ -32,6 +32,7 @@ def learn(
     verify: bool = False,
     explain: bool = False,
     rule_learner: str = "exact",
+    threads: int = 1,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Find the hypothesis with the lowest score for a learning task.
@@ -51,6 +52,7 @@ def learn(
         explain: whether to say in `Solution.why` why examples are uncovered, too. It always says why nothing
             was found.
         rule_learner: ``"exact"``, ``"fastlas"`` or ``"ilasp"``.
+        threads: threads with which clingo proves an optimum. The answer is the same with any number.
         progress: called when a step begins, and whenever a better hypothesis or bound is found, with the
             best hypothesis so far, its score, the bound and the gap.
 
@@ -73,6 +75,7 @@ def learn(
         memory_limit=None if memory_limit is None else memory_limit * _MEBIBYTE,
         verify=verify,
         explain=explain,
+        options={"threads": threads} if threads != 1 else {},
         progress=progress,
         warned=notes.append,
     ).solution

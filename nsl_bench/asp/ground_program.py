@@ -89,12 +89,13 @@ class GroundProgram:
         most: most rules; more are a `MemoryError`, which ends grounding.
         keep: whether rules are kept at all.
         rules: in the order in which clingo made them.
+        seen: how many rules clingo has made.
     """
 
     most: int | None = None
     keep: bool = True
     rules: list[GroundRule | WeightRule] = field(default_factory=list)
-    _seen: int = 0
+    seen: int = 0
     _check: Callable[[], None] = _carry_on
     _raised: BaseException | None = None
 
@@ -149,11 +150,11 @@ class GroundProgram:
             self.rules.append(WeightRule(first, lower_bound, literals, others, choice))
 
     def _count(self) -> None:
-        self._seen += 1
+        self.seen += 1
         try:
-            if self._seen % _EVERY == 1:
+            if self.seen % _EVERY == 1:
                 self._check()
-            if self.most is not None and self._seen > self.most:
+            if self.most is not None and self.seen > self.most:
                 raise MemoryError("too many ground rules")
         except BaseException as error:
             self._raised = error

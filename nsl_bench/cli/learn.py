@@ -67,6 +67,13 @@ _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
 @click.option(
     "--progress", is_flag=True, help="Print each step, better score and better bound on standard error."
 )
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Threads with which clingo proves an optimum. The answer is the same with any number.",
+)
 @click.option("--explain", "with_explanation", is_flag=True, help="Show which examples each rule covers.")
 @click.option(
     "--verify",
@@ -79,6 +86,7 @@ def command(
     memory_limit: int | None,
     executable: Path | None,
     progress: bool,
+    threads: int,
     with_explanation: bool,
     only_space: bool,
     no_constraints: bool,
@@ -93,6 +101,8 @@ def command(
 
     if executable is not None and options["rule_learner"] == "exact":
         raise UserError("--executable requires --rule-learner fastlas or ilasp.")
+    if threads > 1 and options["rule_learner"] != "exact":
+        raise UserError("--threads requires --rule-learner exact.")
 
     def warned(words: str) -> None:
         click.echo(f"Note: {words}", err=True)
@@ -102,10 +112,13 @@ def command(
     if only_space:
         _print_space(task, memory, warned, as_json=as_json, **options)
         return 0
+    given: dict[str, Any] = {} if executable is None else {"executable": executable}
+    if threads > 1:
+        given["threads"] = threads
     learned = solve_isolated(
         task,
         memory_limit=memory,
-        options={} if executable is None else {"executable": executable},
+        options=given,
         explain=with_explanation,
         progress=(lambda found: click.echo(str(found), err=True)) if progress else None,
         warned=warned,

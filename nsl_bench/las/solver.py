@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import get_args
+from functools import partial
+from typing import NamedTuple, get_args
 
 from nsl_bench.budget import Abandoned, Budget, Expired, Undecided, abandonable, heeding_interrupts
 from nsl_bench.errors import UserError
@@ -22,6 +23,7 @@ from nsl_bench.las.task import NOT_FOUND, LasTask, Progress, Solution, Tier
 __all__ = ["solve"]
 
 _TIERS: tuple[Tier, ...] = get_args(Tier)
+_MOST_THREADS = 64
 _GRACE = 0.5
 """Seconds that a search may take after its time is up, to score what it has found."""
 
@@ -34,6 +36,7 @@ def solve(
     progress: Callable[[Progress], None] | None = None,
     verify: bool = False,
     first_tier: Tier = "A",
+    threads: int = 1,
 ) -> Solution:
     """Find the hypothesis with the least score.
 
@@ -46,10 +49,13 @@ def solve(
         verify: check score and optimality by the definition (`nsl_bench.las.semantics.verification`) if the
             task is small enough. By default, only the score of very small tasks is checked.
         first_tier: the first tier to try; earlier tiers are skipped.
+        threads: threads with which tier C proves an optimum. The answer is the same with any number.
 
     Raises:
         UserError: the task cannot be learned from, e.g. because it has no examples.
     """
+    if not 1 <= threads <= _MOST_THREADS:
+        raise UserError(f"threads must be between 1 and {_MOST_THREADS}; got {threads}.")
     budget = Budget.of(time_limit, memory_limit)
     reports = _Reports(progress)
     with heeding_interrupts(budget):
@@ -57,7 +63,7 @@ def solve(
             return abandonable(
                 budget,
                 _GRACE,
-                lambda tell: _solved(task, budget, first_tier, tell, verify=verify),
+                lambda tell: _solved(task, _Way(budget, first_tier, threads), tell, verify=verify),
                 reports.hear,
             )
         except Abandoned:
@@ -66,6 +72,20 @@ def solve(
 
 Tell = Callable[[str | Solution], None]
 """Is told in a few words what begins, and each better answer."""
+
+
+class _Way(NamedTuple):
+    """How to search.
+
+    Attributes:
+        budget: when to stop.
+        first_tier: the first tier to try.
+        threads: of clingo.
+    """
+
+    budget: Budget
+    first_tier: Tier
+    threads: int
 
 
 class _Reports:
@@ -97,15 +117,17 @@ def _with_reason(found: Solution, budget: Budget) -> Solution:
     if found.status != "feasible":
         return found
     nothing = [NOT_FOUND] if found.score is None else []
-    parts = [budget.ended_by, found.message.replace(NOT_FOUND, "").strip(), *nothing]
+    ended = budget.ended_by
+    said = " ".join(found.message.replace(NOT_FOUND, "").replace(ended or NOT_FOUND, "").split())
+    parts = [ended, said, *nothing]
     return replace(found, message=" ".join(filter(None, parts)))
 
 
-def _solved(task: LasTask, budget: Budget, first_tier: Tier, tell: Tell, *, verify: bool) -> Solution:
+def _solved(task: LasTask, way: _Way, tell: Tell, *, verify: bool) -> Solution:
     """The answer, checked where that was asked for or takes no time."""
     tell("checking the task")
     note = _check(task)
-    solution = _with_reason(_search(task, budget, first_tier, tell), budget)
+    solution = _with_reason(_search(task, way, tell), way.budget)
     solution = replace(solution, message=f"{note} {solution.message}".strip())
     if not verify and not is_small(task, solution):
         return solution
@@ -114,7 +136,7 @@ def _solved(task: LasTask, budget: Budget, first_tier: Tier, tell: Tell, *, veri
     tell(solution)
     if verify:
         tell("verification")
-    return checked(task, solution, budget, thorough=verify)
+    return checked(task, solution, way.budget, thorough=verify)
 
 
 def _check(task: LasTask) -> str:
@@ -139,10 +161,11 @@ def _check(task: LasTask) -> str:
     return check_task(task)
 
 
-def _search(task: LasTask, budget: Budget, first_tier: Tier, tell: Tell) -> Solution:
+def _search(task: LasTask, way: _Way, tell: Tell) -> Solution:
     """The answer of the first tier that takes the task, or the best that the last ones found."""
-    if first_tier not in _TIERS[:2]:
-        return _by_clingo(task, budget, first_tier, "", tell)
+    budget = way.budget
+    if way.first_tier not in _TIERS[:2]:
+        return _by_clingo(task, way, "", tell)
     tier = tabular_tier(task)
     tell(f"tier {tier}, {len(task.examples)} examples")
     try:
@@ -153,7 +176,7 @@ def _search(task: LasTask, budget: Budget, first_tier: Tier, tell: Tell) -> Solu
     except Undecided as reason:
         timed_out = isinstance(reason, Expired) and budget.expired()
         why = "" if timed_out else f"Tier {tier} does not apply: {reason}."
-    solution = _by_clingo(task, budget, "C", why, tell)
+    solution = _by_clingo(task, way._replace(first_tier="C"), why, tell)
     return replace(solution, tiers=(tier, *solution.tiers))
 
 
@@ -170,13 +193,12 @@ def _within_cost(task: LasTask, tell: Tell) -> Tell:
     return told
 
 
-def _by_clingo(task: LasTask, budget: Budget, first_tier: Tier, before: str, tell: Tell) -> Solution:
+def _by_clingo(task: LasTask, way: _Way, before: str, tell: Tell) -> Solution:
     """The answer of tier C, or of tier D where that gives up.
 
     Args:
         task: the task.
-        budget: when to stop.
-        first_tier: ``"C"`` or ``"D"``.
+        way: how to search; the first tier is ``"C"`` or ``"D"``.
         before: why the tiers before do not apply.
         tell: is told what begins, and each better answer.
     """
@@ -186,12 +208,14 @@ def _by_clingo(task: LasTask, budget: Budget, first_tier: Tier, before: str, tel
     from nsl_bench.las.clingo_tiers.one_shot import search_at_once
     from nsl_bench.las.clingo_tiers.space_parts import space_parts
 
+    budget = way.budget
     problem = Problem.of(task, budget)
     incumbent = Incumbent(task, problem, budget, tell)
     statistics: dict[str, float] = {"distinct_examples": len(problem.demands)}
     notes = [before] if before else []
-    for tier in _TIERS[_TIERS.index(first_tier) :]:
-        search = search_at_once if tier == "C" else search_by_conflicts
+    at_once = partial(search_at_once, threads=way.threads)
+    for tier in _TIERS[_TIERS.index(way.first_tier) :]:
+        search = at_once if tier == "C" else search_by_conflicts
         tell(f"tier {tier}{', for: ' + notes[-1] if notes else ''}")
         incumbent.enter(tier)
         try:

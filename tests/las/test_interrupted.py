@@ -1,4 +1,4 @@
-"""Searches that are ended at any moment: a valid answer, which says no more than is known."""
+"""Searches that are ended at any moment give a valid answer; with more threads, they give the same."""
 
 from __future__ import annotations
 
@@ -75,6 +75,30 @@ def at_random_moments(tier: Tier, tasks: int, moments: int) -> int:
 @pytest.mark.parametrize("tier", TIERS)
 def test_a_search_ended_at_any_moment_gives_a_valid_answer(tier: Tier) -> None:
     assert at_random_moments(tier, 10, 3) > 10
+
+
+def same_with_any_number_of_threads(tasks: int) -> None:
+    taken = 0
+    for flavour, number in TASKS:
+        if taken == tasks:
+            return
+        try:
+            task = LasTask.parse(task_text(flavour, number))
+            answers = [solve(task, first_tier="C", threads=threads) for threads in (1, 2, 4)]
+        except UserError:
+            continue
+        taken += bool(answers[0].hypothesis)
+        assert len({(each.status, each.score, each.bound, each.hypothesis) for each in answers}) == 1
+    assert taken == tasks
+
+
+def test_the_answer_is_the_same_with_any_number_of_threads() -> None:
+    same_with_any_number_of_threads(5)
+
+
+@pytest.mark.slow
+def test_many_answers_are_the_same_with_any_number_of_threads() -> None:
+    same_with_any_number_of_threads(20)
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ chunk, each rule is grounded once for all examples, as clingo prepares a rule fo
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from clingo import Control, Function, Model, Number, SolveHandle, SolveResult, Symbol
 
@@ -77,6 +78,7 @@ class Encoding:
         self.numbers: dict[Content, int] = {}
         self.total = sum(rule.cost for rule in rules)
         self._replica: dict[tuple[str, ...], int] = {}
+        self._hard: list[tuple[Symbol, bool]] = []
         self._soft: list[tuple[Symbol, bool, int]] = []
         self._prices = prices
         self._prepared = False
@@ -88,6 +90,11 @@ class Encoding:
     def deterministic(self) -> bool:
         """Whether every hypothesis has at most one answer set with each context."""
         return self._replicas.deterministic
+
+    @property
+    def size(self) -> int:
+        """Number of ground rules."""
+        return self._limit.seen
 
     def literal(self, name: str, *numbers: int) -> int | None:
         """The program literal of the encoding's atom `name(numbers)`; None if it can never hold."""
@@ -223,12 +230,14 @@ class Encoding:
             ]
         if demand.required:
             lines.append(f":- not {covered}, not {relaxed}.")
+            self._hard.append((self._symbol("covered", number), True))
         if demand.penalty:
             lines += self._weak(f"not {covered}", demand.penalty, f"c({number})")
             self._take_note("covered", number, False, demand.penalty)
         if self.deterministic:
             if demand.forbidden:
                 lines.append(f":- {covered}, not {relaxed}.")
+                self._hard.append((self._symbol("covered", number), False))
             if demand.price:
                 lines += self._weak(covered, demand.price, f"u({number})")
                 self._take_note("covered", number, True, demand.price)
@@ -261,6 +270,42 @@ class Encoding:
         """
         if self.total <= LARGEST:
             return sum(model.cost)
+        return self._paid(model, chosen)
+
+    def prepare_limits(self, most: int, budget: Budget) -> bool:
+        """Make `limited` possible up to some number of rules; False where rules do not tell models."""
+        if not self.deterministic or self._prices or self.total > LARGEST:
+            return False
+        limit, chosen = self.names("limit"), self.names("chosen")
+        size, rule = self.names.variable("size"), self.names.variable("rule")
+        count = f"#count {{ {rule} : {chosen}({rule}), {rule} = 0..{len(self.rules) - 1} }}"
+        text = f"#external {limit}(0..{most}). :- {limit}({size}), {count} > {size}."
+        self.control.add("limits", [], text)
+        return self._ground([("limits", [])], budget)
+
+    @contextmanager
+    def limited(self, size: int) -> Iterator[None]:
+        """Within the block, `search` finds all models with at most so many rules, whatever they cost."""
+        limit, solving = self._symbol("limit", size), self.control.configuration.solve
+        self.control.assign_external(limit, True)
+        solving.opt_mode, solving.models, solving.solve_limit = "ignore", "0", "umax"  # type: ignore[union-attr]
+        try:
+            yield
+        finally:
+            self.control.assign_external(limit, False)
+            solving.models = "-1"  # type: ignore[union-attr]
+
+    def value(self, model: Model, chosen: Iterable[int]) -> tuple[int, int]:
+        """How many demands that must be met a model does not meet, and what it costs.
+
+        Args:
+            model: a model in which such demands may be left unmet.
+            chosen: the rules that it chooses.
+        """
+        broken = sum(model.contains(symbol) != holds for symbol, holds in self._hard)
+        return broken, self._paid(model, chosen)
+
+    def _paid(self, model: Model, chosen: Iterable[int]) -> int:
         paid = sum(weight for symbol, holds, weight in self._soft if model.contains(symbol) == holds)
         return paid + sum(self.rules[k].cost for k in chosen)
 
@@ -269,7 +314,7 @@ class Encoding:
         assumptions: Sequence[int],
         budget: Budget,
         keep: Callable[[Model], None] | None = None,
-        meanwhile: Callable[[], None] = lambda: None,
+        enough: Callable[[], bool] = lambda: False,
     ) -> tuple[SolveResult, list[int]]:
         """Solve until clingo is done or time or memory run out.
 
@@ -277,7 +322,7 @@ class Encoding:
             assumptions: program literals.
             budget: when to stop.
             keep: is told each model, in a thread of clingo's.
-            meanwhile: is called now and then while clingo searches.
+            enough: is asked now and then whether to end the search.
 
         Returns:
             Clingo's result, and the assumptions in the core where it is unsatisfiable.
@@ -287,7 +332,7 @@ class Encoding:
         """
         try:
             with self.control.solve(list(assumptions), on_model=keep, async_=True) as handle:
-                _wait(handle, budget, meanwhile)
+                _wait(handle, budget, enough)
                 result = handle.get()
                 core = handle.core() if result.unsatisfiable else []
         except RuntimeError as error:
@@ -300,10 +345,9 @@ class Encoding:
         return result, core
 
 
-def _wait(handle: SolveHandle, budget: Budget, meanwhile: Callable[[], None]) -> None:
+def _wait(handle: SolveHandle, budget: Budget, enough: Callable[[], bool]) -> None:
     """Wait until clingo has searched, or end its search when `budget` is used up."""
     while not handle.wait(_POLL):
-        if budget.expired() or budget.full():
+        if budget.expired() or budget.full() or enough():
             handle.cancel()
             return
-        meanwhile()

@@ -71,15 +71,21 @@ class Incumbent:
         if self._score is not None:
             self._tell(self.answer({}))
 
-    def offer(self, rules: tuple[str, ...]) -> Score | None:
-        """Score a hypothesis and keep it if it is better; its score, None if there is no time for that."""
+    def offer(self, rules: tuple[str, ...], *, final: bool = False) -> Score | None:
+        """Score a hypothesis and keep it if it is better; its score, None if there is no time for that.
+
+        Args:
+            rules: the hypothesis.
+            final: an optimisation ended with it. It is kept even if it is only as good as the best so far,
+                which may have been met by chance.
+        """
         try:
             found = score(self._task, rules, self._budget)
         except Expired:
             return None
         most = self._problem.max_cost
         allowed = not found.broken and (most is None or found.cost <= most)
-        if allowed and (self._score is None or found.total < self._score.total):
+        if allowed and (self._score is None or found.total < self._score.total + final):
             self._rules, self._score = rules, found
             self._found_by = self._tiers[-1] if self._tiers else None
             self._compare()

@@ -15,7 +15,8 @@ from nsl_bench.las.bias.space import Space
 from nsl_bench.las.clingo_tiers.demands import Demand, Problem
 from nsl_bench.las.clingo_tiers.encoding import Encoding
 from nsl_bench.las.clingo_tiers.incumbent import Incumbent
-from nsl_bench.las.clingo_tiers.optimisation import optimise, unsatisfiable_core
+from nsl_bench.las.clingo_tiers.optimisation import Outcome, optimise, unsatisfiable_core
+from nsl_bench.las.clingo_tiers.prover import Prover
 
 __all__ = ["search_at_once"]
 
@@ -26,6 +27,7 @@ def search_at_once(
     incumbent: Incumbent,
     budget: Budget,
     statistics: dict[str, float],
+    threads: int = 1,
 ) -> tuple[Demand, ...] | None:
     """Search a space part by part until the incumbent is proven or the budget is used up.
 
@@ -35,6 +37,7 @@ def search_at_once(
         incumbent: is offered what is found.
         budget: when to stop.
         statistics: is told the seconds of grounding and search.
+        threads: of clingo.
 
     Returns:
         Hard demands that no hypothesis meets together, if there are such; else None.
@@ -57,10 +60,10 @@ def search_at_once(
         if not complete:
             raise Undecided("the examples do not fit into memory together")
         started = time.monotonic()
-        outcome = optimise(encoding, budget, incumbent.total, incumbent.follow(space))
+        outcome = _optimum(problem, space, encoding, incumbent, budget, threads)
         statistics["seconds_solve"] = time.monotonic() - started
         if outcome.chosen is not None:
-            incumbent.offer(tuple(space.rules[k].text for k in outcome.chosen))
+            incumbent.offer(tuple(space.rules[k].text for k in outcome.chosen), final=True)
         incumbent.raise_bound(outcome, space)
         if not outcome.proven and not budget.expired():
             raise Undecided("memory ran out in the search")
@@ -69,6 +72,26 @@ def search_at_once(
         if incumbent.is_proven or budget.expired():
             return None
     return None
+
+
+def _optimum(
+    problem: Problem, space: Space, encoding: Encoding, incumbent: Incumbent, budget: Budget, threads: int
+) -> Outcome:
+    """The outcome of the search by one thread, helped by the proof of others."""
+    if threads < 2:
+        return optimise(encoding, budget, incumbent.total, incumbent.follow(space))
+
+    def encode(own: Budget) -> Encoding | None:
+        other = Encoding(problem, space.rules)
+        return other if other.ground(problem.demands, own) else None
+
+    prover = Prover(encode, threads - 1, incumbent.total, budget)
+    try:
+        return optimise(
+            encoding, budget, incumbent.total, incumbent.follow(space), known=lambda: prover.lower
+        )
+    finally:
+        prover.stop()
 
 
 def _hard(problem: Problem) -> tuple[Demand, ...]:

@@ -10,12 +10,13 @@ from clingo import Model
 from nsl_bench.budget import Budget
 from nsl_bench.las.clingo_tiers.demands import Demand
 from nsl_bench.las.clingo_tiers.encoding import Encoding
+from nsl_bench.las.clingo_tiers.local_search import climb
 
 __all__ = ["Outcome", "optimise", "unsatisfiable_core"]
 
 _FIRST_CONFLICTS = 20_000
-_WARM_UP = 500
-"""Conflicts of branch and bound at the start, which soon has some hypothesis."""
+_LARGE = 20_000
+"""Ground rules from which on clingo may take long to find some hypothesis, so that local search begins."""
 _MOST_MINIMISED = 60
 """Demands of a core up to which each of them is left out once."""
 
@@ -42,32 +43,37 @@ def optimise(
     budget: Budget,
     upper: int | None = None,
     improved: Callable[[Outcome], None] = lambda outcome: None,
+    known: Callable[[], int] = lambda: 0,
 ) -> Outcome:
     """The cheapest hypothesis, with a bound, until `budget` expires.
 
-    After a short start by branch and bound, unsatisfiable cores and branch and bound take turns, each with
-    more conflicts.
+    In large programs local search comes first. Then unsatisfiable cores and branch and bound take turns, each
+    with more conflicts.
 
     Args:
         encoding: what to search.
         budget: when to stop.
         upper: only hypotheses cheaper than this are looked for.
         improved: is told of better hypotheses and bounds while the search goes on.
+        known: says what every hypothesis costs at least, as far as it is known elsewhere.
     """
     outcome = Outcome()
-    conflicts = _WARM_UP
+    conflicts = _FIRST_CONFLICTS
     solver = encoding.control.configuration.solver
     solving = encoding.control.configuration.solve
-    turn = -1
+    turn = 0
+    if encoding.size >= _LARGE:
+        _climb(encoding, outcome, budget, upper, improved)
     while True:
         bound = outcome.cost if outcome.chosen is not None else upper
+        outcome.lower = max(outcome.lower, known() if bound is None else min(known(), bound))
         if bound is not None and bound <= outcome.lower:
             outcome.proven = True
             return outcome
         solver.opt_strategy = "usc,stratify" if turn % 2 == 0 else "bb,lin"  # type: ignore[union-attr]
         solving.opt_mode = "opt" if bound is None else f"opt,{bound - 1}"  # type: ignore[union-attr]
         solving.solve_limit = f"{conflicts}"  # type: ignore[union-attr]
-        finished = _solve(encoding, outcome, bound, budget, improved)
+        finished = _solve(encoding, outcome, bound, budget, improved, known)
         if finished:
             outcome.proven = True
             outcome.lower = outcome.cost if outcome.chosen is not None else upper or 0
@@ -77,7 +83,21 @@ def optimise(
         improved(outcome)
         turn += 1
         if turn % 2 == 0:
-            conflicts = 3 * conflicts if turn else _FIRST_CONFLICTS
+            conflicts *= 3
+
+
+def _climb(
+    encoding: Encoding,
+    outcome: Outcome,
+    budget: Budget,
+    upper: int | None,
+    improved: Callable[[Outcome], None],
+) -> None:
+    """Take over what local search finds that is cheaper than `upper`."""
+    for chosen, cost in climb(encoding, budget):
+        if upper is None or cost < upper:
+            outcome.chosen, outcome.cost = chosen, cost
+            improved(outcome)
 
 
 def _solve(
@@ -86,22 +106,23 @@ def _solve(
     bound: int | None,
     budget: Budget,
     improved: Callable[[Outcome], None],
+    known: Callable[[], int],
 ) -> bool:
     """One call of clingo; True if it ended by itself: with an optimum, or without a better model."""
-
     told = [outcome.chosen]
 
     def keep(model: Model) -> None:
         chosen = tuple(sorted(symbol.number for symbol in model.symbols(shown=True)))
         outcome.cost, outcome.chosen = encoding.cost(model, chosen), chosen
 
-    def meanwhile() -> None:
+    def enough() -> bool:
         if outcome.chosen != told[-1]:
             told.append(outcome.chosen)
             improved(outcome)
+        return outcome.chosen is not None and outcome.cost <= known()
 
     relaxed = encoding.literal("relaxed")
-    result, _ = encoding.search([] if relaxed is None else [-relaxed], budget, keep, meanwhile)
+    result, _ = encoding.search([] if relaxed is None else [-relaxed], budget, keep, enough)
     lower = encoding.control.statistics["summary"].get("lower", [])
     if lower:
         # what is cheaper than `bound` costs at least that; all else costs `bound` or more

@@ -11,7 +11,7 @@ from nsl_bench.las.task import LasTask
 
 __all__ = ["space_parts"]
 
-_FEW = 100
+_FEW = 40
 """Rules of the first part of a space that is tried."""
 _GROWTH = 2
 """By what factor the next ones grow at least."""
