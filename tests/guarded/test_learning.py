@@ -53,7 +53,7 @@ def test_what_is_wrong_with_a_task_is_told() -> None:
     with pytest.raises(UserError, match=r"line 1, column"):
         solve_isolated("#modeh(p). #pos(")
     with pytest.raises(UserError, match="no examples"):
-        solve_isolated("#modeh(p).")
+        solve_isolated("#modeh(p).", dialect="fastlas")
 
 
 SILENT = TASK + "m(1..5000). s :- m(A), m(B), m(C), A+B+C = -1."
