@@ -283,8 +283,7 @@ def _solve(work: _Work) -> dict[str, Any]:
         _tell("explained", solution)
     if not work.explain or solution.score is None:
         return {"rules": [], "explanation": None}
-    seconds = _EXPLAINING_SECONDS if clock.left is None else max(clock.left, _LEAST_EXPLAINING_SECONDS)
-    stage(f"Explaining the hypothesis of {work.name}", seconds, _GRACE)
+    seconds = clock.stage(f"Explaining the hypothesis of {work.name}", _EXPLAINING_SECONDS)
     return _explained(task, solution, Budget.of(seconds, None))
 
 
@@ -292,6 +291,7 @@ class _Clock:
     """The time limit of all stages together."""
 
     def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
         self._deadline = None if seconds is None else time.monotonic() + seconds
 
     @property
@@ -299,10 +299,23 @@ class _Clock:
         """Seconds left; None for no limit."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
-    def stage(self, doing: str) -> None:
-        """Start a stage, which may take what is left."""
+    def stage(self, doing: str, most: float | None = None) -> float | None:
+        """Start a stage, which may take what is left.
+
+        Args:
+            doing: what it does, as a sentence begins.
+            most: seconds that it may take at most; it then has a moment even if nothing is left.
+
+        Returns:
+            Its seconds; None for no limit.
+        """
         left = self.left
-        stage(doing, None if left is None else round(left, 1), _GRACE)
+        if self._seconds is None or left is None:
+            stage(doing, most, _GRACE)
+            return most
+        # the whole limit is what a message names, and what ends the process
+        stage(doing, self._seconds, _GRACE + left - self._seconds)
+        return left if most is None else min(most, max(left, _LEAST_EXPLAINING_SECONDS))
 
 
 class _Teller:
@@ -338,9 +351,7 @@ def _diagnosed(task: LasTask, solution: Solution, clock: _Clock, work: _Work) ->
     from nsl_bench.budget import Budget, heeding_interrupts
     from nsl_bench.las.diagnosis import diagnosed
 
-    left = _DIAGNOSIS_SECONDS if clock.left is None else min(_DIAGNOSIS_SECONDS, clock.left)
-    seconds = max(left, _LEAST_EXPLAINING_SECONDS)
-    stage(f"Looking for reasons in {work.name}", seconds, _GRACE)
+    seconds = clock.stage(f"Looking for reasons in {work.name}", _DIAGNOSIS_SECONDS)
     budget = Budget.of(seconds, work.memory_limit)
     with heeding_interrupts(budget):
         return diagnosed(task, solution, budget)

@@ -70,8 +70,9 @@ def solve(
             return reports.best(first_tier, budget)
 
 
-Tell = Callable[[str | Solution], None]
-"""Is told in a few words what begins, and each better answer."""
+Event = str | Solution | Callable[[], Solution | None]
+Tell = Callable[[Event], None]
+"""Is told in a few words what begins, and each better answer, or what works it out."""
 
 
 class _Way(NamedTuple):
@@ -96,19 +97,25 @@ class _Reports:
         self._started = time.monotonic()
         self._doing = ""
         self._solution: Solution | None = None
+        self._untold: Callable[[], Solution | None] | None = None
 
-    def hear(self, event: str | Solution) -> None:
+    def hear(self, event: Event) -> None:
         """Take note of a step or an answer, and pass it on."""
         if isinstance(event, str):
             self._doing = event
+        elif isinstance(event, Solution):
+            self._solution, self._untold = event, None
+        elif self._progress is None:
+            self._untold = event
         else:
-            self._solution = event
+            self._solution = event()
         if self._progress is not None:
             self._progress(Progress(time.monotonic() - self._started, self._doing, self._solution))
 
     def best(self, first_tier: Tier, budget: Budget) -> Solution:
         """The best answer so far."""
-        found = self._solution or Solution("feasible", None, 0, tier=first_tier, tiers=(first_tier,))
+        first = self._untold() if self._untold is not None else None
+        found = self._solution or first or Solution("feasible", None, 0, tier=first_tier, tiers=(first_tier,))
         return _with_reason(found, budget)
 
 
@@ -186,8 +193,8 @@ def _within_cost(task: LasTask, tell: Tell) -> Tell:
     if most is None:
         return tell
 
-    def told(event: str | Solution) -> None:
-        if isinstance(event, str) or event.cost <= most:
+    def told(event: Event) -> None:
+        if not isinstance(event, Solution) or event.cost <= most:
             tell(event)
 
     return told

@@ -6,6 +6,7 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from nsl_bench.las.task import LasTask, Solution, Tier
 
 __all__ = ["solve_by_tables", "tabular_tier"]
 
+Tell = Callable[[Callable[[], Solution | None]], None]
+
 _MOST_BRANCHES = 64
 _ENUMERATION_SHARE = 0.7
 
@@ -40,15 +43,13 @@ def tabular_tier(task: LasTask) -> Tier:
     return "B" if any(body & learned for body in feeding) else "A"
 
 
-def solve_by_tables(
-    task: LasTask, budget: Budget, tell: Callable[[Solution], None] = lambda solution: None
-) -> Solution:
+def solve_by_tables(task: LasTask, budget: Budget, tell: Tell = lambda answer: None) -> Solution:
     """The hypothesis of least score, by tables.
 
     Args:
         task: the task.
         budget: when to stop; the best so far is the answer then.
-        tell: is handed each better answer.
+        tell: is handed a first answer, as a function that works it out.
 
     Raises:
         Undecided: the task is not one for tables, or they do not fit into time or memory.
@@ -99,7 +100,7 @@ class _Best:
 class _TabularSearch:
     """The search of one task: tables, enumeration, choice of rules."""
 
-    def __init__(self, task: LasTask, budget: Budget, tell: Callable[[Solution], None]) -> None:
+    def __init__(self, task: LasTask, budget: Budget, tell: Tell) -> None:
         self._task = task
         self._budget = budget
         self._tell = tell
@@ -132,7 +133,7 @@ class _TabularSearch:
         self._vocabulary = Vocabulary(task, grounding, budget, self._cells.interest)
         forms = head_forms(self._vocabulary, self._cells)
         self._lap("conditions")
-        self._begin(branches)
+        self._tell(partial(self._empty, branches))
         self._bodies = Bodies(self._vocabulary, budget, _ENUMERATION_SHARE)
         self._lap("tables")
         self._rules = candidates(self._bodies, forms, self._cells)
@@ -155,15 +156,16 @@ class _TabularSearch:
         message = " ".join([found.message, note]).strip()
         return replace(found, statistics=dict(self._statistics), message=message)
 
-    def _begin(self, branches: Sequence[_Branch]) -> None:
-        """Tell what the empty hypothesis scores, if it covers what must be covered."""
+    def _empty(self, branches: Sequence[_Branch]) -> Solution | None:
+        """The empty hypothesis as an answer, if it covers what must be covered."""
         branch = next(branch for branch in branches if not branch.chosen)
         covered = self._covered(_Best(0, branch, (), 0, False))
         missed = [e.penalty for e, ok in zip(self._task.examples, covered, strict=True) if not ok]
-        if None not in missed:
-            floor = min(branch.floor for branch in branches)
-            score = sum(penalty or 0 for penalty in missed)
-            self._tell(self._solution(_Best(score, branch, (), min(floor, score), False)))
+        if None in missed:
+            return None
+        floor = min(branch.floor for branch in branches)
+        score = sum(penalty or 0 for penalty in missed)
+        return self._solution(_Best(score, branch, (), min(floor, score), False))
 
     def _branches(self, goals: Sequence[Target]) -> list[_Branch]:
         """Choices of given rules that leave no more than needs and bans to the rest.
