@@ -96,6 +96,24 @@ def test_the_answer_is_the_same_with_any_number_of_threads() -> None:
     same_with_any_number_of_threads(5)
 
 
+def test_local_search_changes_no_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+    for flavour, number in TASKS:
+        try:
+            task = LasTask.parse(task_text(flavour, number))
+            whole = solve(task, first_tier="C")
+        except UserError:
+            continue
+        with monkeypatch.context() as patch:
+            patch.setattr("nsl_bench.las.clingo_tiers.optimisation._LARGE", 0)
+            searched = solve(task, first_tier="C")
+        assert (searched.status, searched.score, searched.bound) == (whole.status, whole.score, whole.bound)
+        compared += whole.status == "optimal"
+        if compared == 8:
+            break
+    assert compared == 8
+
+
 @pytest.mark.slow
 def test_many_answers_are_the_same_with_any_number_of_threads() -> None:
     same_with_any_number_of_threads(20)
