@@ -33,6 +33,13 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.machinery import (
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    SourceFileLoader,
+)
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
@@ -390,7 +397,7 @@ def _from_file(path: Path, text: str) -> types.ModuleType:
     before = sys.modules.get(path.stem)
     known = getattr(before, "__file__", None) if before else _origin(path.stem)
     name = path.stem if path.stem.isidentifier() and known == str(path) else f"nsl_bench_user_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_Source(name, str(path)))
     loader = spec.loader if spec else None
     if spec is None or loader is None:
         raise UserError(f"The file {path} cannot be imported as Python.")
@@ -424,6 +431,15 @@ def _from_module(place: str, text: str) -> types.ModuleType | None:
         return None
 
 
+class _Source(SourceFileLoader):
+    """Executes a module's source, and no compiled form of it that lies in a folder ``__pycache__``."""
+
+    def get_code(self, fullname: str) -> types.CodeType:
+        """The code of the source."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
 class _Beside:
     """The folder of the last learner's file, in which modules are looked for."""
 
@@ -447,6 +463,8 @@ def _look_in(folder: Path) -> None:
         _Beside.folder = None
     if place not in sys.path:
         sys.path.insert(0, place)
+        kinds = (ExtensionFileLoader, EXTENSION_SUFFIXES), (_Source, SOURCE_SUFFIXES)
+        sys.path_importer_cache[place] = FileFinder(place, *kinds)
         _Beside.folder, _Beside.known = place, frozenset(name.partition(".")[0] for name in sys.modules)
     importlib.invalidate_caches()
 

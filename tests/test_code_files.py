@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import py_compile
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,3 +99,42 @@ def test_a_file_of_rules_is_part_of_the_version(tmp_path: Path) -> None:
         file.write_text(text)
         versions.append(version_of(registry.create("learner", f"rules:{file}"), f"rules:{file}"))
     assert versions[0] == versions[2] != versions[1] and versions[0].startswith("1+")
+
+
+def test_a_compiled_form_beside_a_learner_is_not_executed(tmp_path: Path) -> None:
+    """Of the file itself and of a module beside it: `__pycache__` may hold anything."""
+    (tmp_path / "beside.py").write_text("NAME = 'source'\n")
+    (tmp_path / "poisoned.py").write_text("import beside\nclass Mine:\n    name = 'source', beside.NAME\n")
+    for name in ("beside", "poisoned"):
+        source = tmp_path / f"{name}.py"
+        foreign = tmp_path / "foreign.py"
+        foreign.write_text(source.read_text().replace("'source'", "'cached'"))
+        os.utime(foreign, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns))
+        py_compile.compile(str(foreign), cfile=importlib.util.cache_from_source(str(source)))
+    assert registry._from_code(f"{tmp_path}/poisoned.py:Mine").name == ("source", "source")
+
+
+CACHED = """
+from nsl_bench.compiling import numba
+@numba.njit(cache=True)
+def double(x):
+    return 2 * x
+print(double(21))
+print(sum(double.stats.cache_hits.values()))
+"""
+
+
+def test_a_damaged_cache_of_compiled_functions_is_written_anew(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CACHED)
+
+    def run() -> str:
+        words = [sys.executable, str(tmp_path / "mine.py")]
+        env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        return subprocess.run(words, capture_output=True, text=True, env=env).stdout
+
+    assert run() == "42\n0\n" and run() == "42\n1\n"
+    for ending in ("nbi", "nbc"):
+        for file in tmp_path.rglob(f"*.{ending}"):
+            whole = file.read_bytes()
+            file.write_bytes(whole[: len(whole) // 2] + bytes(8) + whole[len(whole) // 2 + 8 :])
+        assert run() == "42\n0\n" and run() == "42\n1\n", ending

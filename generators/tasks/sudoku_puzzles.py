@@ -11,9 +11,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
+
+from nsl_bench.compiling import numba as nb
 
 __all__ = ["count_solutions", "make_puzzles", "violate"]
 

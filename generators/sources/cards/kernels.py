@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
+
+from nsl_bench.compiling import numba as nb
 
 __all__ = ["lay", "lay_plain", "pack", "shade"]
 

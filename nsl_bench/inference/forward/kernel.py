@@ -9,9 +9,9 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
+from nsl_bench.compiling import numba
 from nsl_bench.inference.forward.arrays import Example, Limits, Outcomes, Program, Results, Scratch
 from nsl_bench.inference.forward.deciding import deciding_signal
 from nsl_bench.inference.forward.folds import NEVER, decides_of, folds_of

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
 
+from nsl_bench.compiling import numba
 from nsl_bench.inference.forward.arrays import Outcomes
 
 __all__ = ["copy", "derive", "has", "inlined", "insert", "jit", "load", "merged", "outcome_of"]

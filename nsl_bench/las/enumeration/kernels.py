@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.compiling import numba
 from nsl_bench.las.enumeration.digests import FACTORS, LANES, MIXERS, STEPS
 from nsl_bench.las.tables.columns import Bits
 
