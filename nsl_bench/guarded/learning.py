@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -212,6 +212,8 @@ class _Work:
     options: dict[str, Any]
     explain: bool
     verify: bool
+    started: float = field(default_factory=time.monotonic)
+    """When the caller began; starting the process counts, too."""
 
     @property
     def name(self) -> str:
@@ -238,7 +240,7 @@ def _list(work: _Work) -> dict[str, int | None]:
     from nsl_bench.las.bias.space import listed_space
     from nsl_bench.las.checks import check_task
 
-    clock = _Clock(work.time_limit)
+    clock = _Clock(work)
     clock.stage(f"Reading {work.name}")
     task = work.task()
     for warning in task.warnings:
@@ -261,7 +263,7 @@ def _solve(work: _Work) -> dict[str, Any]:
     from nsl_bench.budget import Budget
 
     solver = registry.factory("rule_learner", work.rule_learner)
-    clock = _Clock(work.time_limit)
+    clock = _Clock(work)
     clock.stage(f"Reading {work.name}")
     task = work.task()
     tell({"dialect": task.bias.dialect})
@@ -290,9 +292,9 @@ def _solve(work: _Work) -> dict[str, Any]:
 class _Clock:
     """The time limit of all stages together."""
 
-    def __init__(self, seconds: float | None) -> None:
-        self._seconds = seconds
-        self._deadline = None if seconds is None else time.monotonic() + seconds
+    def __init__(self, work: _Work) -> None:
+        self._seconds = work.time_limit
+        self._deadline = None if work.time_limit is None else work.started + work.time_limit
 
     @property
     def left(self) -> float | None:
