@@ -33,7 +33,13 @@ def answer(text: str, dialect: Dialect | None = None, *, constraints: bool = Tru
 
 @pytest.mark.parametrize(
     ("name", "want"),
-    [("con1", 1), ("ilaspbias", None), ("multibias", 2), ("dialect_guess", "tells FastLAS's dialect")],
+    [
+        ("con1", 1),
+        ("ilaspbias", None),
+        ("multibias", 2),
+        ("numvar_min", 3),
+        ("dialect_guess", "tells FastLAS's dialect"),
+    ],
 )
 def test_the_files_that_were_read_wrongly(name: str, want: object, shared: Path) -> None:
     path = shared / "oracles" / "reading" / f"{name}.las"
@@ -138,6 +144,7 @@ def test_the_dialect_is_not_guessed_where_it_matters() -> None:
         assert LasTask.parse(f"% dialect: {dialect}\n{SILENT}").bias.dialect == dialect
         task = LasTask.parse(SILENT, dialect=dialect)  # type: ignore[arg-type]
         assert LasTask.parse(task.to_las()) == task
+    assert LasTask.parse(LasTask.parse(SILENT).to_las()).bias.doubt
     told: dict[str, Dialect] = {
         COSTS: "fastlas", "#ground_without_replacement.": "fastlas", "inclusion(p) :- q.": "fastlas",
         "#modeb(r, (positive)).": "ilasp", "#constant(t, 1).": "ilasp", '#bias(":- body(q).").': "ilasp",

@@ -25,7 +25,7 @@ def print_example(example: WeightedExample) -> str:
 
 def print_bias(bias: LanguageBias) -> str:
     """`bias` as statements, one a line."""
-    lines = [f"% dialect: {bias.dialect}"]
+    lines = [] if bias.doubt else [f"% dialect: {bias.dialect}"]
     lines += [str(mode) for mode in (*bias.heads, *bias.bodies)]
     lines += map(str, bias.meta_rules)
     lines += map(str, bias.meta_modes)
