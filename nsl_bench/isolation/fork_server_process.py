@@ -165,9 +165,9 @@ def _enter(*, network: bool) -> dict[str, str]:
                 Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
                 Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
             kernel.mount("none", "/", "none", _MS_REC_PRIVATE)
-            force["mounts"] = "namespace"
             shown.own_devices(devices())
             shown.cover(system_secrets())
+            force["mounts"] = "namespace"
         except OSError:
             pass
         if not network:
