@@ -144,7 +144,7 @@ def ours(path: Path, kind: str, dialect: str, limit: float, row: Row, scratch: P
         return
     answer = json.loads(output)
     row.score, row.bound = ("" if answer[name] is None else str(answer[name]) for name in ("score", "bound"))
-    row.reason = answer["message"]
+    row.reason = answer["message"].replace(f"{path}", path.name)
     row.outcome = {"optimal": "proven", "unsatisfiable": "no solution"}.get(answer["status"], "best so far")
     if row.outcome == "best so far":
         row.outcome = "none so far" if answer["score"] is None else row.outcome
@@ -259,6 +259,7 @@ def shown(path: Path) -> str:
     for row in rows:
         if row["outcome"] in ("refused", "failed", "not rewritten"):
             reason = re.sub(r"^nsl-bench: |[\w-]+\.las(, line \d+, column \d+)?:? ?", "", row["reason"])
+            reason = re.sub(r"than the .*", "than allowed", reason)
             reasons.setdefault(reason, []).append(Path(row["file"]).stem)
     lines += [f"| {reason} | {', '.join(files)} |" for reason, files in reasons.items()]
     both = [row for row in rows if row["fastlas"].isdigit() and row["outcome"] == "proven"]
