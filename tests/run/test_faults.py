@@ -339,8 +339,10 @@ def test_a_storm_of_kills_and_signals(
         kept = count()
         for process in started:
             process.kill()
-        errors = [(process.communicate()[1], process.returncode) for process in started]
-        said = "".join(text for text, code in errors if code != -signal.SIGKILL)
+        errors = [process.communicate()[1] for process in started]
+        # What Python says before it has come to the program, and Dask's log, are not the program's.
+        known = ("init_import_site", "distributed.client.AllExit")
+        said = "".join(text for text in errors if not any(word in text for word in known))
         last = subprocess.run(words, capture_output=True, text=True)
     print(f"{where}: {happened}; {kept} of {len(quiet)} runs kept; {last.stdout.strip()}")
     assert last.returncode == 0 and "Traceback" not in said + last.stderr, said + last.stderr
