@@ -63,6 +63,7 @@ learners = ["ffnsl"]
 track = "symbolic"
 """
 TASK = """\
+% dialect: ilasp
 #pos(e1@5, {valid}, {invalid}, {digit(1,1). digit(2,2).}).
 #pos(e2@5, {invalid}, {valid}, {digit(1,3). digit(2,3).}).
 #pos(e3@7, {invalid}, {valid}, {digit(1,2). digit(2,2).}).
