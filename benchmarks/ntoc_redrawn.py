@@ -24,7 +24,6 @@ from ntoc import SETTINGS, VARIANTS, Study
 
 from nsl_bench import registry
 from nsl_bench.data.splits import make_source, make_split
-from nsl_bench.learners import perceivers
 from nsl_bench.learners.ntoc.learner import NTOC
 from nsl_bench.learners.view import View
 from nsl_bench.sequences import grid
@@ -150,8 +149,6 @@ def tests_of(study: Study, spec: str, repeat: int, source: ImageSource) -> dict[
 
 def redrawn(study: Study, settings: Sequence[str], variant: str, passes: int = 30) -> None:
     """Print the sequence accuracy of NTOC on the Tower of Hanoi with digits that are drawn anew."""
-    if variant == "float32":
-        perceivers.is_fast_in_bfloat16 = lambda _: False  # type: ignore[assignment]
     before = pd.read_csv(study.redrawn) if study.redrawn.is_file() else pd.DataFrame({"variant": []})
     before, rows = before[before["variant"] != variant], []
     for repeat in range(1, study.repeats + 1):
@@ -172,6 +169,7 @@ def redrawn(study: Study, settings: Sequence[str], variant: str, passes: int = 3
             learner: Redrawn = Watched(n, study.epochs or passes, repeat, shown)
         else:
             learner = Redrawn(n, study.epochs or passes, repeat)
+        learner.precision = "float32" if variant == "float32" else "bfloat16"
         learner.fit(train)
         spent = (time.process_time() - clock) / 60
         for (name, spec), tests in tested.items():

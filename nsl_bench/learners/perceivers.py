@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nsl_bench.errors import NotApplicable
 from nsl_bench.learners.view import LabelledImages, Slots, View
-from nsl_bench.perception.training import is_fast_in_bfloat16
+from nsl_bench.perception.training import Precision, computing_in
 from nsl_bench.types import LabelSpace
 
 __all__ = [
@@ -96,11 +96,11 @@ def _sized(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return np.asarray(resized, np.uint8).reshape(SIDE, SIDE, -1)
 
 
-def convolved(layers: Any, images: Any) -> Any:
-    """float32: what convolutions make of images, in bfloat16 on processors that are fast at it."""
+def convolved(layers: Any, images: Any, precision: Precision) -> Any:
+    """float32: what convolutions, computed in a precision, make of images."""
     import torch
 
-    with torch.autocast(images.device.type, torch.bfloat16, enabled=is_fast_in_bfloat16(images.device)):
+    with computing_in(precision, images.device.type):
         seen = layers(images.contiguous(memory_format=torch.channels_last))
     return seen.float()
 
@@ -127,15 +127,17 @@ class SlotPerceiver:
         channels: of an image.
         values: number of concepts.
         width: channels of the first convolution; the second has twice as many.
+        precision: what convolutions compute in.
     """
 
     pretraining = Pretraining(30, 1e-3, 16)
     _CONVOLUTIONS = 6
 
-    def __init__(self, channels: int, values: int, width: int = 16) -> None:
+    def __init__(self, channels: int, values: int, width: int = 16, precision: Precision = "float32") -> None:
         import torch
         from torch import nn
 
+        self.precision: Precision = precision
         self.net = nn.Sequential(
             nn.Conv2d(channels, width, 5),
             nn.MaxPool2d(2),
@@ -159,7 +161,7 @@ class SlotPerceiver:
         last = self.net[-1].out_features
         result = pictures.images.new_zeros((*which.shape, last))
         if len(shown):
-            seen = convolved(self.net[: self._CONVOLUTIONS], pictures.images[shown])
+            seen = convolved(self.net[: self._CONVOLUTIONS], pictures.images[shown], self.precision)
             result[which >= 0] = self.net[self._CONVOLUTIONS :](seen)[back]
         return list(result.unbind(dim=1))
 
@@ -176,16 +178,20 @@ class StatePerceiver:
         channels: of an image.
         values: number of values of each symbol.
         rows: rows of images.
+        precision: what convolutions compute in.
     """
 
     pretraining = Pretraining(200, 1e-4, 32)
     _WIDE, _HEAD, _HEADS, _HIDDEN, _MARGIN = 64, 32, 2, 64, 4
 
-    def __init__(self, channels: int, values: tuple[int, ...], rows: int) -> None:
+    def __init__(
+        self, channels: int, values: tuple[int, ...], rows: int, precision: Precision = "float32"
+    ) -> None:
         import torch
         from torch import nn
 
         self.values, self.rows = values, rows
+        self.precision: Precision = precision
         self.net = nn.ModuleDict(
             {
                 "see": nn.Sequential(
@@ -220,19 +226,20 @@ class StatePerceiver:
         import torch
 
         if torch.is_grad_enabled():
-            seen = convolved(self.net["see"], self._canvas(pictures))
+            seen = self._seen(pictures)
         else:
             # A canvas is large, and what is not trained keeps no memory of earlier ones.
             parts = torch.split(torch.arange(len(pictures)), _CANVASES)
-            seen = torch.cat(
-                [convolved(self.net["see"], self._canvas(pictures.take(rows))) for rows in parts]
-            )
+            seen = torch.cat([self._seen(pictures.take(rows)) for rows in parts])
         wide, height, width = seen.shape[1:]
         places = (seen + _position_code(wide, height, width)).flatten(2).transpose(1, 2)
         net: Any = self.net
         query = net.query.expand(len(places), 1, -1)
         found = net["attend"](query, net["key"](places), net["value"](places), need_weights=False)[0]
         return list(torch.split(self.net["say"](found[:, 0]), list(self.values), dim=1))
+
+    def _seen(self, pictures: Pictures) -> Any:
+        return convolved(self.net["see"], self._canvas(pictures), self.precision)
 
     def _canvas(self, pictures: Pictures) -> Any:
         """float32 tensor [n, channels, height, width]; black where nothing is shown."""
@@ -285,12 +292,12 @@ def true_symbols(view: View) -> list[Any]:
     ]
 
 
-def perceiver_for(few: LabelledImages) -> SlotPerceiver | StatePerceiver:
+def perceiver_for(few: LabelledImages, precision: Precision = "float32") -> SlotPerceiver | StatePerceiver:
     """The perceiver that labelled samples call for: of single images, or of whole rows."""
     places, channels = few.images.shape[1], few.images.shape[4]
     if places == 1 and len(few.values) == 1:
-        return SlotPerceiver(channels, few.values[0])
-    return StatePerceiver(channels, few.values, places)
+        return SlotPerceiver(channels, few.values[0], precision=precision)
+    return StatePerceiver(channels, few.values, places, precision)
 
 
 def pretrain(perceiver: SlotPerceiver | StatePerceiver, few: LabelledImages, passes: int = 0) -> None:

@@ -19,6 +19,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.perceivers import Pictures, SlotPerceiver, perceiver_for, pretrain, read, true_symbols
 from nsl_bench.learners.view import View
+from nsl_bench.perception.training import Precision
 from nsl_bench.sequences import grid
 from nsl_bench.types import Track
 
@@ -39,12 +40,13 @@ class _SequenceLearner(ABC):
         patience: passes without a smaller loss on the validation set after which training stops, with the
             weights of the best pass; 0: all passes.
         seed: seed of weights and of the order of sequences.
+        precision: what convolutions compute in.
 
     Attributes:
         epochs_: passes that were made.
     """
 
-    version = "3"
+    version = "4"
     answers_alike = True
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
         {"learning_rate": (3e-4, 1e-3, 3e-3), "hidden": (32, 64, 128)}
@@ -54,7 +56,14 @@ class _SequenceLearner(ABC):
     """Passes in which what comes before the steps' network stays as it is."""
 
     def __init__(
-        self, hidden: int, epochs: int, learning_rate: float, batch: int, patience: int, seed: int
+        self,
+        hidden: int,
+        epochs: int,
+        learning_rate: float,
+        batch: int,
+        patience: int,
+        seed: int,
+        precision: Precision,
     ) -> None:
         for name, count in (("hidden", hidden), ("epochs", epochs), ("batch", batch)):
             if count < 1:
@@ -65,6 +74,7 @@ class _SequenceLearner(ABC):
             raise UserError(f"{self._name}: patience must be 0 or more; got {patience}.")
         self.hidden, self.epochs, self.learning_rate = hidden, epochs, learning_rate
         self.batch, self.patience, self.seed = batch, patience, seed
+        self.precision: Precision = precision
         self.takes_validation = patience > 0
 
     @abstractmethod
@@ -160,7 +170,7 @@ class _SequenceLearner(ABC):
 class _OnSymbols(_SequenceLearner):
     """A recurrent network on what a perceiver sees."""
 
-    version = "4"
+    version = "5"
 
     def __init__(
         self,
@@ -174,13 +184,14 @@ class _OnSymbols(_SequenceLearner):
         warm: int = 5,
         perceiver_rate: float = 0.0,
         seed: int = 0,
+        precision: Precision = "float32",
     ) -> None:
         """Set up the learner.
 
         Raises:
             UserError: an option out of range.
         """
-        super().__init__(hidden, epochs, learning_rate, batch, patience, seed)
+        super().__init__(hidden, epochs, learning_rate, batch, patience, seed, precision)
         if perceiver_rate < 0:
             raise UserError(f"{self._name}: perceiver_rate must be 0 or more; got {perceiver_rate:g}.")
         for name, count in (("pretraining", pretraining), ("warm", warm)):
@@ -206,7 +217,7 @@ class _OnSymbols(_SequenceLearner):
             self._steps = self._recurrent(inputs + before, train.n_labels)
             return self._steps
         few = train.few_labels
-        self._eyes = perceiver_for(few)
+        self._eyes = perceiver_for(few, self.precision)
         single = isinstance(self._eyes, SlotPerceiver)
         pretrain(self._eyes, few, self.pretraining)
         inputs = sum(few.values) * (len(train.slots) if single else 1)
@@ -281,6 +292,8 @@ class LSTMLearner(_OnSymbols):
         perceiver_rate: learning rate of the own perceiver; 0 for `learning_rate`, or 0.0001, that of its
             pre-training, where symbols are properties of rows.
         seed: seed of weights and of the order of sequences.
+        precision: what the own perceiver's convolutions compute in; ``bfloat16`` is faster on some
+            processors.
     """
 
     _name = "lstm"
@@ -312,6 +325,8 @@ class DNCLearner(_OnSymbols):
         perceiver_rate: learning rate of the own perceiver; 0 for `learning_rate`, or 0.0001, that of its
             pre-training, where symbols are properties of rows.
         seed: seed of weights and of the order of sequences.
+        precision: what the own perceiver's convolutions compute in; ``bfloat16`` is faster on some
+            processors.
     """
 
     _name = "dnc"
@@ -331,6 +346,7 @@ class DNCLearner(_OnSymbols):
         warm: int = 5,
         perceiver_rate: float = 0.0,
         seed: int = 0,
+        precision: Precision = "float32",
     ) -> None:
         """Set up the learner.
 
@@ -338,7 +354,7 @@ class DNCLearner(_OnSymbols):
             UserError: an option out of range.
         """
         told = (perceiver, pretraining, warm, perceiver_rate)
-        super().__init__(hidden, epochs, learning_rate, batch, patience, *told, seed)
+        super().__init__(hidden, epochs, learning_rate, batch, patience, *told, seed, precision)
         for name, count in (("places", places), ("width", width), ("heads", heads)):
             if count < 1:
                 raise UserError(f"dnc: {name} must be 1 or more; got {count}.")
@@ -364,6 +380,7 @@ class TransformerLearner(_SequenceLearner):
         batch: sequences in a minibatch.
         patience: passes without a smaller validation loss after which training stops; 0 to disable.
         seed: seed of weights and of the order of sequences.
+        precision: what convolutions compute in; ``bfloat16`` is faster on processors that have it.
     """
 
     _name = "cnn_transformer"
@@ -379,13 +396,14 @@ class TransformerLearner(_SequenceLearner):
         batch: int = 64,
         patience: int = 0,
         seed: int = 0,
+        precision: Precision = "float32",
     ) -> None:
         """Set up the learner.
 
         Raises:
             UserError: an option out of range.
         """
-        super().__init__(hidden, epochs, learning_rate, batch, patience, seed)
+        super().__init__(hidden, epochs, learning_rate, batch, patience, seed, precision)
         if hidden % 4:
             raise UserError(f"cnn_transformer: hidden must be a multiple of 4; got {hidden}.")
         if layers < 1:
@@ -397,7 +415,9 @@ class TransformerLearner(_SequenceLearner):
 
         channels = next((one.shape[2] for one in train.images[0] if one is not None), 1)
         before = train.n_labels if "previous" in train.metadata else 0
-        self._whole = CNNTransformer(channels, before, train.n_labels, self.hidden, self.layers)
+        self._whole = CNNTransformer(
+            channels, before, train.n_labels, self.hidden, self.layers, self.precision
+        )
         return self._whole
 
     def _read(self, view: View) -> Any:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from nsl_bench.learners.perceivers import convolved
+from nsl_bench.perception.training import Precision
 
 __all__ = ["LSTM", "CNNTransformer", "sinusoids"]
 
@@ -34,11 +35,14 @@ class CNNTransformer(nn.Module):
         labels: number of labels.
         hidden: numbers of a step's vector.
         layers: of the transformer, with 4 heads each.
+        precision: what convolutions compute in.
     """
 
-    def __init__(self, channels: int, told: int, labels: int, hidden: int, layers: int) -> None:
+    def __init__(
+        self, channels: int, told: int, labels: int, hidden: int, layers: int, precision: Precision
+    ) -> None:
         super().__init__()
-        self.hidden = hidden
+        self.hidden, self.precision = hidden, precision
         self.see = nn.Sequential(
             nn.Conv2d(channels, 16, 5),
             nn.MaxPool2d(2),
@@ -67,7 +71,8 @@ class CNNTransformer(nn.Module):
         different, back = torch.unique(which[shown], return_inverse=True)
         vectors = images.new_zeros((n, steps, slots, self.hidden))
         codes = sinusoids(slots, self.hidden).expand(n, steps, -1, -1)
-        vectors[shown] = self.of_slot(self.whole(convolved(self.see, images[different]))[back] + codes[shown])
+        seen = self.whole(convolved(self.see, images[different], self.precision))
+        vectors[shown] = self.of_slot(seen[back] + codes[shown])
         found = vectors.sum(dim=2) + sinusoids(steps, self.hidden)
         if self.told is not None:
             found = found + self.told(told)

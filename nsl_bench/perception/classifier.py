@@ -18,9 +18,9 @@ import numpy.typing as npt
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
 from nsl_bench.perception.images import resize
-from nsl_bench.perception.network import Network
+from nsl_bench.perception.network import Network, Option
 
-__all__ = ["Design", "ImageClassifier", "blank", "check_counts", "softmax"]
+__all__ = ["Design", "ImageClassifier", "blank", "check_counts", "chosen_precision", "softmax"]
 
 
 class Design(Protocol):
@@ -224,6 +224,11 @@ def softmax(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def _kept(state: Mapping[str, Any]) -> dict[str, Any]:
     """The tensors that matter once training is over: not batch normalisation's counts of batches."""
     return {name: tensor for name, tensor in state.items() if tensor.is_floating_point()}
+
+
+def chosen_precision(precision: training.Precision) -> dict[str, Option]:
+    """A precision as a network's option: only if it is not the usual one, so that specs stay as they are."""
+    return {} if precision == "float32" else {"precision": precision}
 
 
 def check_counts(network: str, counts: Mapping[str, int | None]) -> None:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,12 @@ from nsl_bench.perception.checkpoint import Checkpoint
 from nsl_bench.perception.memory import kept_memory
 
 __all__ = [
+    "Precision",
     "Settings",
+    "computing_in",
     "epochs",
     "finished",
     "first_of_each",
-    "is_fast_in_bfloat16",
     "last_of_each",
     "logits",
     "moved",
@@ -34,6 +35,7 @@ __all__ = [
     "seeded",
     "statistics",
     "tensor",
+    "threads_of",
     "train",
 ]
 
@@ -41,6 +43,12 @@ _PREDICT_BATCH = 16
 """Few enough that what is between two layers stays in a processor's cache."""
 
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
+
+Precision = Literal["float32", "bfloat16"]
+"""What layers compute in during training. It changes the weights, so it is chosen and never detected."""
+
+_PAPER_THREADS = 4
+"""Whatever the number of cores: sums over several threads depend on how many there are."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,11 @@ class Settings:
         seed: seed of the initial weights, the order of the images and dropout.
         device: ``"auto"`` or torch's name of a device.
         progress: show a bar on standard error if it is a terminal.
-        threads: number of CPU threads; None for torch's default, all cores.
+        threads: number of CPU threads. The weights depend on it.
+        precision: of the layers' outputs and gradients; weights, losses and optimisers are float32.
+
+    Raises:
+        UserError: an unknown precision.
     """
 
     epochs: int
@@ -69,11 +81,15 @@ class Settings:
     seed: int
     device: str = "auto"
     progress: bool = False
-    threads: int | None = None
+    threads: int = 1
+    precision: Precision = "float32"
+
+    def __post_init__(self) -> None:
+        computing_in(self.precision, "cpu")
 
     def describe(self) -> dict[str, Any]:
         """The settings that determine the weights."""
-        silent = ("device", "progress", "threads")
+        silent = ("device", "progress")
         return {key: value for key, value in asdict(self).items() if key not in silent}
 
 
@@ -202,7 +218,7 @@ def train(
             chosen = moved(images[rows], settings.jitter, order)
             batch = tensor(chosen, mean, deviation).to(device)
             target = torch.from_numpy(labels[rows]).to(device)
-            with torch.autocast("cpu", torch.bfloat16, enabled=is_fast_in_bfloat16(device)):
+            with computing_in(settings.precision, device.type):
                 output = module(batch)
             loss = cross_entropy(output.float(), target)
             if settings.anneal:
@@ -216,9 +232,27 @@ def train(
     return finished(module)
 
 
+def threads_of(preset: Literal["quick", "paper"]) -> int:
+    """The number of CPU threads that a preset trains on, the same on every machine."""
+    return 1 if preset == "quick" else _PAPER_THREADS
+
+
+def computing_in(precision: Precision, device: str) -> Any:
+    """A context in which layers compute in a precision on a kind of device.
+
+    Raises:
+        UserError: an unknown precision.
+    """
+    import torch
+
+    if precision not in get_args(Precision):
+        raise UserError(f"precision must be {' or '.join(get_args(Precision))}; got {precision}.")
+    return torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16")
+
+
 @contextlib.contextmanager
-def on_threads(threads: int | None) -> Iterator[None]:
-    """Set torch's number of CPU threads within the block; None leaves it unchanged.
+def on_threads(threads: int) -> Iterator[None]:
+    """Set torch's number of CPU threads within the block.
 
     Small networks train faster on one thread, because threads wait for each other after every layer, even
     longer if other processes use the cores.
@@ -226,8 +260,7 @@ def on_threads(threads: int | None) -> Iterator[None]:
     import torch
 
     before = torch.get_num_threads()
-    if threads is not None:
-        torch.set_num_threads(threads)
+    torch.set_num_threads(threads)
     try:
         yield
     finally:
@@ -276,20 +309,22 @@ def logits(
     """float64 [m, outputs]: a module's outputs for images, uint8 [m, height, width, channels].
 
     All batches have the same size; the last one is padded. The output for an image therefore does not depend
-    on the number of images.
+    on the number of images. A processor computes in float64, which the module is left in: its results differ
+    between processors by about 1e-14, so that confidences in float32 are equal on all of them.
     """
     import torch
 
     result = np.empty((len(images), outputs))
     place = pick_device(device)
-    module = module.to(place)
+    kind = torch.float64 if place.type == "cpu" else torch.float32
+    module = module.to(place, kind)
     with torch.inference_mode():
         for start in range(0, len(images), _PREDICT_BATCH):
             part = images[start : start + _PREDICT_BATCH]
             batch = np.zeros((_PREDICT_BATCH, *part.shape[1:]), np.uint8)
             batch[: len(part)] = part
-            output = module(tensor(batch, mean, deviation).to(place))
-            result[start : start + len(part)] = output.float().cpu().numpy()[: len(part)]
+            output = module(tensor(batch, mean, deviation).to(place, kind))
+            result[start : start + len(part)] = output.double().cpu().numpy()[: len(part)]
     return result
 
 
@@ -321,13 +356,3 @@ def _optimiser(module: Any, settings: Settings) -> Any:
     if settings.optimiser == "adam":
         return torch.optim.Adam(module.parameters(), lr=settings.learning_rate)
     return torch.optim.RMSprop(module.parameters(), lr=settings.learning_rate, alpha=0.9, eps=1e-7)
-
-
-def is_fast_in_bfloat16(device: Any) -> bool:
-    """Whether the processor has bfloat16 instructions, which halve the training time."""
-    import torch
-
-    if device.type != "cpu":
-        return False
-    capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
-    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16") or capabilities.get("bf16"))

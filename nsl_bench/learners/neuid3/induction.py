@@ -204,7 +204,14 @@ class Grower:
         seed = stable_hash("order", *self.key, *place) % 2**63
         found: list[Trained] = []
         for group in [tests] if self.together else [[test] for test in tests]:
-            networks = Networks(group, data[0].images.shape[2], *self.key, *place, trained=state)
+            networks = Networks(
+                group,
+                data[0].images.shape[2],
+                *self.key,
+                *place,
+                trained=state,
+                precision=self.training.precision,
+            )
             networks.train(examples, at, self.training, seed)
             found += [Trained(networks.only(k)) for k in range(len(group))]
         return found

@@ -6,9 +6,7 @@ section 4. One tree for a task with two labels, one against the rest for each la
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -26,8 +24,9 @@ from nsl_bench.learners.neuid3.questions import Data, Question, Trained, has_ima
 from nsl_bench.learners.neuid3.saved import load_tests, save_tests
 from nsl_bench.learners.neuid3.tests import NeuralTest, neural_tests
 from nsl_bench.learners.neuid3.tree import Node, answer, branches, draw, rules_of
+from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.view import View
-from nsl_bench.perception.memory import kept_memory
+from nsl_bench.perception.training import Precision
 from nsl_bench.types import Hypothesis, Track, one_hot
 
 __all__ = ["NeuID3"]
@@ -58,6 +57,7 @@ class NeuID3:
         reuse: file of `save`, or several joined by "+"; its tests replace those of the same name, frozen.
         together: whether all tests of a node are trained in one pass.
         seed: seed of weights and of the order of examples.
+        precision: what convolutions compute in; ``bfloat16`` is faster on processors that have it.
 
     Attributes:
         trees_: the trees by the index of their label.
@@ -78,6 +78,7 @@ class NeuID3:
         reuse: str | None = None,
         together: bool = True,
         seed: int = 0,
+        precision: Precision = "float32",
     ) -> None:
         """Set up the learner.
 
@@ -96,11 +97,11 @@ class NeuID3:
             raise UserError("neuid3: tests=facts has no networks, so named and reuse cannot be used with it.")
         self.tests, self.named, self.reuse = tests, named, reuse
         self.limits = Limits(depth, least_gain, least_probability)
-        self.training = Training(epochs, learning_rate, batch)
+        self.training = Training(epochs, learning_rate, batch, precision)
         self.together, self.seed = together, seed
         self.facts = tests == "facts"
         self.track: Track = "pretrained" if self.facts or named else "label_only"
-        self.version = f"3+{TOLD_THE_ANSWER}" if tests == "optimal" else "3"
+        self.version = f"4+{TOLD_THE_ANSWER}" if tests == "optimal" else "4"
         kept = [file for file in map(Path, reuse.split("+") if reuse else ()) if file.is_file()]
         if kept:  # other trained tests make another learner
             self.version = f"{self.version}+{cache.content_key(*kept)}"
@@ -120,7 +121,7 @@ class NeuID3:
         _check_channels(ready, data[0])
         self.trees_: dict[int, Node] = {}
         self.timed_out_ = False
-        with _seeded(self.seed):
+        with seeded(self.seed):
             import torch
 
             for label in self._positive():
@@ -178,7 +179,7 @@ class NeuID3:
         if not len(test):
             return np.zeros((0, test.n_labels))
         data = read(test, self.facts)
-        with _seeded(self.seed):
+        with seeded(self.seed):
             said = {label: answer(root, data).numpy() for label, root in self.trees_.items()}
         result = np.zeros((len(test), test.n_labels))
         for label, probability in said.items():
@@ -257,13 +258,3 @@ def _taken(data: Data, rows: npt.NDArray[np.int64]) -> Data:
 def _kept(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The rows that are not held out."""
     return np.asarray(column[np.arange(len(column)) % _HELD_OUT != _HELD_OUT - 1])
-
-
-@contextlib.contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Torch's own randomness is left alone."""
-    import torch
-
-    with kept_memory(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield

@@ -14,6 +14,7 @@ from typing import Any
 
 from nsl_bench.learners.neuid3.tests import FEATURES, NeuralTest
 from nsl_bench.learners.perceivers import convolved
+from nsl_bench.perception.training import Precision
 from nsl_bench.seeding import stable_hash
 
 __all__ = ["SIDE", "Batch", "Examples", "Networks", "Training"]
@@ -65,11 +66,13 @@ class Training:
         epochs: passes over the examples at a node.
         learning_rate: Adam's.
         batch: examples in a minibatch.
+        precision: what convolutions compute in.
     """
 
     epochs: int = 20
     learning_rate: float = 1e-3
     batch: int = 32
+    precision: Precision = "float32"
 
 
 class Networks:
@@ -80,6 +83,7 @@ class Networks:
         channels: of the images.
         key: decides the first weights, by the test's name.
         trained: networks of one test each, by its name, whose weights are the first ones in place of those.
+        precision: what convolutions compute in.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class Networks:
         channels: int,
         *key: object,
         trained: Mapping[str, Networks] = MappingProxyType({}),
+        precision: Precision = "float32",
     ) -> None:
         import torch
 
@@ -97,6 +102,7 @@ class Networks:
         encoders = [[(t, k) for t in group for k in range(1 if tests[t].shared else 2)] for group in members]
         most = max(map(len, encoders))
         self.tests, self.channels, self.pairs = tuple(tests), channels, pairs
+        self.precision: Precision = precision
         self.single = all(test.single for test in tests)
         self._places = {
             place: g * most + k for g, group in enumerate(encoders) for k, place in enumerate(group)
@@ -181,7 +187,7 @@ class Networks:
             x = conv2d(x, w["conv2"].flatten(0, 1), w["conv_bias2"].flatten(), groups=n)
             return relu(max_pool2d(x, 2))
 
-        x = convolved(layers, images).reshape(m, n, -1).transpose(0, 1)
+        x = convolved(layers, images, self.precision).reshape(m, n, -1).transpose(0, 1)
         for k in (1, 2):
             x = relu(torch.baddbmm(w[f"bias{k}"][:, None], x, w[f"linear{k}"]))
         return torch.baddbmm(w["bias3"][:, None], x, w["linear3"])
@@ -261,7 +267,7 @@ class Networks:
         """The networks of one test."""
         import torch
 
-        made = Networks([self.tests[test]], self.channels)
+        made = Networks([self.tests[test]], self.channels, precision=self.precision)
         places = [self._places[place] for place in self._places if place[0] == test]
         outputs = self.tests[test].values
         with torch.no_grad():

@@ -23,6 +23,7 @@ from nsl_bench.learners.ntoc.search import SearchedCircuit, facts_of, search_epo
 from nsl_bench.learners.perceivers import Pictures, SlotPerceiver, perceiver_for, pretrain, read
 from nsl_bench.learners.view import View
 from nsl_bench.perception.checkpoint import Checkpoint
+from nsl_bench.perception.training import Precision
 from nsl_bench.sequences import grid
 from nsl_bench.types import Hypothesis, Track, one_hot
 
@@ -75,13 +76,14 @@ class NTOC:
         checkpoint: folder for a file with the state after each epoch, from which an interrupted training
             goes on; none if not given.
         seed: seed of first weights and of the order of sequences.
+        precision: what convolutions compute in; ``bfloat16`` is faster on processors that have it.
 
     Attributes:
         circuit_: the circuit, a `SearchedCircuit` with ``search=True``.
         epochs_: passes that were made.
     """
 
-    version = "5"
+    version = "6"
     answers_alike = True
     fixed_size = ("labels",)
 
@@ -99,6 +101,7 @@ class NTOC:
         rounds: int = 3,
         checkpoint: Path | None = None,
         seed: int = 0,
+        precision: Precision = "float32",
     ) -> None:
         """Set up the learner.
 
@@ -121,6 +124,7 @@ class NTOC:
         self.learning_rate, self.weight_rate, self.memory_rate = learning_rate, weight_rate, memory_rate
         self.pretraining, self.checkpoint, self.seed = pretraining, checkpoint, seed
         self.search, self.rounds = search, rounds
+        self.precision: Precision = precision
         self.track: Track = "few_labels" if perceiver == "own" else "pretrained"
 
     def fit(self, train: View) -> NTOC:
@@ -171,7 +175,7 @@ class NTOC:
                 )
             return None, (len(train.concept_space),) * len(train.slots)
         few = train.few_labels
-        net = perceiver_for(few)
+        net = perceiver_for(few, self.precision)
         pretrain(net, few, self.pretraining)
         return net, few.values * (len(train.slots) if isinstance(net, SlotPerceiver) else 1)
 
@@ -239,7 +243,7 @@ class NTOC:
             return Checkpoint(None, "")
         told = (train.benchmark_name, cache.key(train.labels.tolist()), *astuple(how))
         searched = (self.rounds,) if self.search else ()
-        told = (*told, self.memory_rate, self.perceiver, self.seed, *searched)
+        told = (*told, self.memory_rate, self.perceiver, self.seed, self.precision, *searched)
         identity = cache.key(self.version, *told)
         try:
             self.checkpoint.mkdir(parents=True, exist_ok=True)

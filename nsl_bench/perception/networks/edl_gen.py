@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
-from nsl_bench.perception.classifier import ImageClassifier, check_counts
+from nsl_bench.perception.classifier import ImageClassifier, check_counts, chosen_precision
 from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Option, Renderer
 from nsl_bench.perception.networks.edl_gen_fakes import Generative, Shape
@@ -98,10 +98,11 @@ class EDLGen(ImageClassifier):
             joined by ``+``, or ``none``; by default ``fields`` for colour images in the quick
             preset. A network learns to see no evidence in them.
         seed: of everything that is random.
+        precision: what layers compute in during training; ``bfloat16`` is faster on processors that have it.
     """
 
     name = "edl_gen"
-    version = "3"
+    version = "5"
     validates = True
     sizes: ClassVar[type[Architecture]] = Architecture
 
@@ -122,6 +123,7 @@ class EDLGen(ImageClassifier):
         height: int | None = None,
         width: int | None = None,
         seed: int = 0,
+        precision: training.Precision = "float32",
     ) -> None:
         super().__init__(seed)
         counts = {
@@ -159,17 +161,14 @@ class EDLGen(ImageClassifier):
         self.strange = strange
         self.height = height
         self.width = width
+        self.precision = precision
 
     @property
     def options(self) -> Mapping[str, Option]:
         # An option at its default that came later is left out: weights keep their identity.
         later = {name: getattr(self, name) for name in _LATER if getattr(self, name) is not None}
-        return {**{name: getattr(self, name) for name in _OPTIONS}, **later}
-
-    @classmethod
-    def version_for(cls, shape: tuple[int, int, int]) -> str:
-        # Strange images came in version 4, and grey images have none.
-        return "4" if shape[2] == 3 else cls.version
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        return {**options, **later, **chosen_precision(self.precision)}
 
     def basis(self, shape: tuple[int, int, int]) -> SoftmaxCNN | None:
         coloured = shape[2] == 3 and not is_small(*shape[:2])
@@ -182,7 +181,13 @@ class EDLGen(ImageClassifier):
                 "has other layers."
             )
         return SoftmaxCNN(
-            self.preset, self.kind, dense=self.dense, height=self.height, width=self.width, seed=self.seed
+            self.preset,
+            self.kind,
+            dense=self.dense,
+            height=self.height,
+            width=self.width,
+            seed=self.seed,
+            precision=self.precision,
         )
 
     def _kinds(self, channels: int) -> tuple[str, ...]:
@@ -262,7 +267,8 @@ class EDLGen(ImageClassifier):
             seed=self.seed,
             device=device,
             progress=progress,
-            threads=1 if quick else None,
+            threads=training.threads_of(self.preset),
+            precision=self.precision,
         )
         fakes, part = self._fakes(design)
         usual = 0.01 if few else _WARM_DECAY if start else 0.001
@@ -317,8 +323,7 @@ class EDLGen(ImageClassifier):
                 chosen = training.moved(images[rows], settings.jitter, order)
                 pixels = _tensor(chosen, device)
                 target = torch.from_numpy(labels[rows]).to(device)
-                fast = training.is_fast_in_bfloat16(device)
-                with torch.autocast("cpu", torch.bfloat16, enabled=fast):
+                with training.computing_in(settings.precision, device.type):
                     some = slice(None, None, every)
                     fake = _resized(generative.step(_resized(pixels[some] / 127.5 - 1, small)), size)
                     fake_pixels = (fake.float() + 1) * 127.5
@@ -376,6 +381,7 @@ class EDLGen(ImageClassifier):
         rows = np.arange(0, len(images), max(1, len(images) // 128))
         module.eval()
         found = training.logits(module, images[rows], self._mean, self._deviation, module[-1].out_features)
+        module.float()
         own = found[np.arange(len(rows)), labels[rows]].mean()
         others = (found.sum() / len(rows) - own) / (found.shape[1] - 1)
         factor = float(8 / max(own - others, 1.0))

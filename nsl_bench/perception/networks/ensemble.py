@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from nsl_bench.perception.network import Network, Option
 from nsl_bench.perception.networks.of_softmax import OfSoftmaxCNNs
+from nsl_bench.perception.training import Precision
 
 __all__ = ["DeepEnsemble"]
 
@@ -29,6 +30,7 @@ class DeepEnsemble(OfSoftmaxCNNs):
         height: height to which images are resized.
         width: width to which images are resized.
         seed: determines the seeds of the Softmax CNNs; the first one of seed 0 has seed 0.
+        precision: what layers compute in during training; ``bfloat16`` is faster on processors that have it.
     """
 
     name = "ensemble"
@@ -43,8 +45,9 @@ class DeepEnsemble(OfSoftmaxCNNs):
         height: int | None = None,
         width: int | None = None,
         seed: int = 0,
+        precision: Precision = "float32",
     ) -> None:
-        super().__init__(preset, epochs, images_per_concept, dense, height, width, seed, size=size)
+        super().__init__(preset, epochs, images_per_concept, dense, height, width, seed, precision, size=size)
         self.size = size
 
     @property

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from nsl_bench.perception.network import Network, Option
 from nsl_bench.perception.networks.of_softmax import OfSoftmaxCNNs
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
+from nsl_bench.perception.training import Precision
 
 __all__ = ["MCDropout"]
 
@@ -30,6 +31,7 @@ class MCDropout(OfSoftmaxCNNs):
         height: height to which images are resized.
         width: width to which images are resized.
         seed: random seed of the Softmax CNN and of the dropped units.
+        precision: what layers compute in during training; ``bfloat16`` is faster on processors that have it.
     """
 
     name = "mc_dropout"
@@ -44,8 +46,11 @@ class MCDropout(OfSoftmaxCNNs):
         height: int | None = None,
         width: int | None = None,
         seed: int = 0,
+        precision: Precision = "float32",
     ) -> None:
-        super().__init__(preset, epochs, images_per_concept, dense, height, width, seed, samples=samples)
+        super().__init__(
+            preset, epochs, images_per_concept, dense, height, width, seed, precision, samples=samples
+        )
         self.samples = samples
 
     @property

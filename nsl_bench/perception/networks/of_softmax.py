@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from nsl_bench.perception.classifier import check_counts
+from nsl_bench.perception.classifier import check_counts, chosen_precision
 from nsl_bench.perception.network import Option
 from nsl_bench.perception.networks.meta_network import MetaNetwork
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
+from nsl_bench.perception.training import Precision
 
 __all__ = ["OfSoftmaxCNNs"]
 
 
 class OfSoftmaxCNNs(MetaNetwork):
     """A network that consists of Softmax CNNs, shipped or cached ones if available."""
+
+    version = "2"
 
     def __init__(
         self,
@@ -25,6 +28,7 @@ class OfSoftmaxCNNs(MetaNetwork):
         height: int | None,
         width: int | None,
         seed: int,
+        precision: Precision,
         **counts: int,
     ) -> None:
         check_counts(self.name, {**counts, "epochs": epochs, "images_per_concept": images_per_concept})
@@ -36,6 +40,7 @@ class OfSoftmaxCNNs(MetaNetwork):
             "dense": dense,
             "height": height,
             "width": width,
+            **chosen_precision(precision),
         }
 
     @property

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from nsl_bench import cache
 from nsl_bench.errors import UserError
 from nsl_bench.perception import training
-from nsl_bench.perception.classifier import ImageClassifier, blank, check_counts
+from nsl_bench.perception.classifier import ImageClassifier, blank, check_counts, chosen_precision
 from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Option, Renderer, Segmentation
 from nsl_bench.perception.networks.backbone import read_tensors, take
@@ -47,9 +47,11 @@ class SASR(ImageClassifier):
         height: height to which the network resizes images.
         width: width to which the network resizes images.
         seed: random seed of the initial weights, the order of the images and dropout.
+        precision: what layers compute in during training; ``bfloat16`` is faster on processors that have it.
     """
 
     name = "sasr"
+    version = "2"
     sizes: ClassVar[type[SceneSizes]] = SceneSizes
     needs_segmentation = True
 
@@ -63,6 +65,7 @@ class SASR(ImageClassifier):
         height: int | None = None,
         width: int | None = None,
         seed: int = 0,
+        precision: training.Precision = "float32",
     ) -> None:
         super().__init__(seed)
         limits = {"epochs": epochs, "images_per_concept": images_per_concept}
@@ -74,6 +77,7 @@ class SASR(ImageClassifier):
         self.images_per_concept = images_per_concept
         self.height = height
         self.width = width
+        self.precision = precision
         self._segments: tuple[str, ...] = ()
 
     @property
@@ -91,6 +95,7 @@ class SASR(ImageClassifier):
             "height": self.height,
             "width": self.width,
             "seed": self.seed,
+            **chosen_precision(self.precision),
         }
 
     def design(self, shape: tuple[int, int, int], outputs: int, segments: int = 2) -> SceneSizes:
@@ -149,6 +154,8 @@ class SASR(ImageClassifier):
             seed=self.seed,
             device=device,
             progress=progress,
+            threads=training.threads_of(self.preset),
+            precision=self.precision,
         )
         self._module = self._train(design, start, images, shown, labels[rows].astype(np.int64), settings)
         self._finish(design, concepts, settings, images=len(rows))
@@ -180,7 +187,7 @@ class SASR(ImageClassifier):
                 batch = training.tensor(images[rows], self._mean, self._deviation).to(device)
                 target = torch.from_numpy(labels[rows]).to(device)
                 shown = torch.from_numpy(maps[rows][..., 0].astype(np.int64)).to(device)
-                with torch.autocast("cpu", torch.bfloat16, enabled=training.is_fast_in_bfloat16(device)):
+                with training.computing_in(settings.precision, device.type):
                     *scenes, pixels = module.heads(batch)
                 optimiser.param_groups[0]["lr"] = settings.learning_rate * (1 - done)
                 total = cross_entropy(pixels.float(), shown)

@@ -15,6 +15,7 @@ from nsl_bench.perception.network import Network, Renderer
 from nsl_bench.perception.networks.of_softmax import OfSoftmaxCNNs
 from nsl_bench.perception.networks.small_cnn import Architecture
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
+from nsl_bench.perception.training import Precision
 
 __all__ = ["TemperatureScaling"]
 
@@ -34,6 +35,7 @@ class TemperatureScaling(OfSoftmaxCNNs):
         width: width to which images are resized.
         held_out: share of the train images of each concept that is used to choose the temperature.
         seed: random seed of the Softmax CNN.
+        precision: what layers compute in during training; ``bfloat16`` is faster on processors that have it.
     """
 
     name = "temperature"
@@ -48,8 +50,9 @@ class TemperatureScaling(OfSoftmaxCNNs):
         width: int | None = None,
         held_out: float = 0.1,
         seed: int = 0,
+        precision: Precision = "float32",
     ) -> None:
-        super().__init__(preset, epochs, images_per_concept, dense, height, width, seed)
+        super().__init__(preset, epochs, images_per_concept, dense, height, width, seed, precision)
         if not 0 < held_out <= 0.5:
             raise UserError(f"{self.name}: held_out must be above 0 and at most 0.5; got {held_out}.")
         self._options["held_out"] = held_out
