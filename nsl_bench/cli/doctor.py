@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from importlib.metadata import PackageNotFoundError, version
 
 import click
@@ -11,24 +12,12 @@ import click
 from nsl_bench import __version__, cache, registry
 from nsl_bench.cli import Command, problems_found
 from nsl_bench.errors import UserError
+from nsl_bench.run.environment import LIBRARIES, VARIABLES, environment, processor
 
 __all__ = ["command"]
 
-_PACKAGES = (
-    "clingo",
-    "datasets",
-    "matplotlib",
-    "numba",
-    "numpy",
-    "pandas",
-    "pillow",
-    "pyarrow",
-    "python-sat",
-    "safetensors",
-    "scikit-learn",
-    "torch",
-    "torchvision",
-)
+_OTHER_PACKAGES = ("datasets", "matplotlib", "pandas", "pyarrow", "safetensors")
+"""Packages besides those that results depend on."""
 
 
 @click.command(cls=Command, examples=["nsl-bench doctor"])
@@ -40,7 +29,9 @@ def command() -> int:
     wrong = 0
     click.echo(f"nsl-bench {__version__}, Python {platform.python_version()}, {platform.platform()}")
     click.echo(f"cores: {os.cpu_count()}")
-    for name in _PACKAGES:
+    for line in _processor():
+        click.echo(line)
+    for name in sorted((*LIBRARIES, *_OTHER_PACKAGES)):
         try:
             click.echo(f"{name}: {version(name)}")
         except PackageNotFoundError:
@@ -52,6 +43,8 @@ def command() -> int:
 
         gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "none, the CPU is used"
         click.echo(f"GPU: {gpu}")
+        for line in _torch():
+            click.echo(line)
     except (ImportError, RuntimeError) as error:
         click.echo(f"torch and torchvision do not work together ({error}); install both from the same build.")
         wrong += 1
@@ -80,6 +73,27 @@ def command() -> int:
         click.echo(described(name))
     click.echo(problems_found(wrong))
     return 1 if wrong else 0
+
+
+def _processor() -> list[str]:
+    """Describe the processor and the variables by which libraries choose its instructions and threads."""
+    found = [f"{name}: {value}" for name, value in processor().items()]
+    chosen = environment().get("variables") or f"none set ({', '.join(VARIABLES)})"
+    return [*found, f"variables: {chosen}"]
+
+
+def _torch() -> list[str]:
+    """Describe what torch computes with: its kernels, its libraries, its threads."""
+    import torch
+
+    built = torch.__config__.show()
+    told = {"MKL": r"Math Kernel Library Version ([\d.]+)", "oneDNN": r"MKL-DNN v([\d.]+)"}
+    found = {name: re.search(pattern, built) for name, pattern in told.items()}
+    named = ", ".join(f"{name} {match[1]}" for name, match in found.items() if match) or "no MKL, no oneDNN"
+    return [
+        f"torch: {torch.backends.cpu.get_cpu_capability()} kernels, {named}",
+        f"torch: {torch.get_num_threads()} threads by default; training uses a fixed number",
+    ]
 
 
 def _isolation() -> list[str]:

@@ -48,8 +48,9 @@ class Record(Written):
         hypothesis: the learned rules, if the learner gives rules.
         content_hash: content hashes of the train and the test set.
         versions: versions of nsl-bench, Python and relevant libraries.
-        environment: machine, number of cores, fingerprint of the network's weights, and the learner's sandbox
-            (``isolation``).
+        environment: machine, processor and its instruction sets, number of cores, variables that choose
+            libraries' instructions and threads, fingerprint of the network's weights, and the learner's
+            sandbox (``isolation``).
         started: start time in UTC, ISO 8601.
         seconds: duration of the whole run, including perception.
         message: the error, or a note.

@@ -51,7 +51,7 @@ def cluster() -> Iterator[Any]:
     """A Dask cluster of two worker processes."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", host="127.0.0.1"
     ) as made:
         yield made
 

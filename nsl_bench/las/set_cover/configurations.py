@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.budget import Budget
+from nsl_bench.las.bits import pack
 from nsl_bench.las.set_cover.instance import Flags, Indices, Instance
 
 __all__ = ["Configurations", "configurations", "is_searchable"]
@@ -154,9 +155,17 @@ class _Block:
         return _Block(needs, np.concatenate([without, self.rules[meets], extended]))
 
 
-def _counted(sets: Flags, rows: Flags) -> npt.NDArray[np.float32]:
-    """float32 [s, n]: how many members each set (bool [s, m]) shares with each row (bool [n, m])."""
-    return np.asarray(sets.astype(np.float32) @ rows.T.astype(np.float32), np.float32)
+def _counted(sets: Flags, rows: Flags) -> npt.NDArray[np.int32]:
+    """int32 [s, n]: how many members each set (bool [s, m]) shares with each row (bool [n, m]).
+
+    Bits are counted, as fast as a product of floats, of which some processors' kernels compute with memory
+    that was never written, and numpy warns of what they find there.
+    """
+    these, those = pack(sets), pack(rows)
+    counts = np.zeros((len(these), len(those)), np.int32)
+    for word in range(these.shape[1]):
+        counts += np.bitwise_count(these[:, word, None] & those[None, :, word])
+    return counts
 
 
 def _irredundant(sets: Flags, supports: Flags) -> Flags:
@@ -178,7 +187,7 @@ class _Joiner:
         common = _counted(supports, supports)
         sizes = supports.sum(axis=1)
         # configurations of two rules that a pair of needs has; averages for blocks
-        self._apart = (sizes[:, None] - common) * (sizes[None, :] - common)
+        self._apart = ((sizes[:, None] - common) * (sizes[None, :] - common)).astype(np.float64)
         np.fill_diagonal(self._apart, np.inf)
         self._offers: list[tuple[int, int, int, int, int]] = []
         self._open = [0] * len(supports)

@@ -100,7 +100,7 @@ def _scene_net(sizes: SceneSizes) -> Any:
         def heads(self, images: Any) -> tuple[Any, Any, Any, Any]:
             """Logits of the whole, of the RGB and of the semantic branch, [m, outputs], and of the pixels."""
             pixels = self.segmenter(images)
-            scores = pixels.float().softmax(dim=1).detach()
+            scores = pixels.softmax(dim=1, dtype=torch.promote_types(pixels.dtype, torch.float32)).detach()
             rgb = self.in_block(images)
             for encoder in (self.encoder1, self.encoder2, self.encoder3, self.encoder4):
                 rgb = encoder(rgb)
