@@ -557,7 +557,7 @@ def test_a_dask_cluster_gives_the_same_results(folder: Path, tmp_path: Path) -> 
     )
     found = []
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", host="127.0.0.1"
     ) as cluster:
         for name, executor in {"here": None, "dask": Executor(2, cluster.scheduler_address)}.items():
             store = Store(tmp_path / name)

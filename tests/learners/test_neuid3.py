@@ -237,7 +237,7 @@ def test_trained_tests_are_reused_as_they_are(suit_order: NeuID3, tmp_path: Path
         NeuID3(reuse=str(file)).fit(view(patches(), "label_only"))
     version = NeuID3("optimal", reuse=str(file)).version
     file.write_bytes(b"nothing")
-    assert version.startswith("3+told_the_answer+")
+    assert version.startswith("4+told_the_answer+")
     assert version != NeuID3("optimal", reuse=str(file)).version != NeuID3("optimal").version
     spec = f"neuid3:reuse={file}+{suits_again(file)}"
     assert [named.name for named in files_named(spec)] == ["suits.tests", "again.tests"]
@@ -397,8 +397,8 @@ def test_tests_start_as_they_were_left_at_the_parent(monkeypatch: pytest.MonkeyP
     started: list[tuple[set[str], float]] = []
 
     class Watched(Networks):
-        def __init__(self, tests: list[NeuralTest], channels: int, *key: object, trained: dict) -> None:  # type: ignore[type-arg]
-            super().__init__(tests, channels, *key, trained=trained)
+        def __init__(self, tests: list[NeuralTest], *given: Any, trained: dict[str, Networks], **how: Any):
+            super().__init__(tests, *given, trained=trained, **how)
             same = [
                 torch.equal(self.only(t).ask(images, rows), trained[test.name].ask(images, rows))
                 for t, test in enumerate(tests)
