@@ -1,7 +1,7 @@
 """What is equal on all processors, and how far the rest differs: every kind of result under every setting.
 
-    python benchmarks/processors.py            all settings, one after the other, and docs/results/processors.md
-    python benchmarks/processors.py one        this process's results as JSON
+    python benchmarks/processors.py --keep FILE    all settings, resumed, and docs/results/processors.md
+    python benchmarks/processors.py one            this process's results as JSON
 
 A setting makes libraries take the instructions of an older processor, or another number of threads. Each is a
 process of its own with an empty cache.
@@ -71,15 +71,15 @@ SHIPPED = (
     ("indoor_scene", "softmax"),
 )
 
-TRAINED = ("softmax:epochs=8", "edl_gen:epochs=40", "backbone:weights=none,epochs=3")
+TRAINED = ("softmax:epochs=8", "edl_gen:epochs=20")
 
 ON_SHIPPED = ("random_forest", "ffnsl", "xgboost", "fcn:epochs=20", "cnn_lstm")
 """Learners that are given the confidences of shipped weights."""
 
-ON_IMAGES = ("slot_cnn:epochs=25", "vit:epochs=10")
+ON_IMAGES = ("slot_cnn:epochs=20", "vit:epochs=5")
 """Learners that train convolutions themselves."""
 
-ON_SEQUENCES = ("ntoc:epochs=10",)
+ON_SEQUENCES = ("ntoc:epochs=3",)
 
 METRICS = ("hypothesis_accuracy", "framework_accuracy", "brier_score")
 
@@ -189,17 +189,17 @@ def page(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
         if metric in METRICS
     )
     told = "are equal under all settings" if everywhere else "are **not** equal under all settings"
+    settings = ", ".join(f"*{name}*" for name in found)
     return f"""# Results on other processors
 
 You get the same data on every processor. Do you get the same results?
 
-**Data sets and the confidences of shipped weights {told}**, and so is every result that is computed from them in
-whole numbers or float64. What is trained with torch in float32 differs: by at most {widest:.3f} in accuracy or Brier
-score here.
+**Data sets and the confidences of shipped weights {told}.**
+What is trained with torch in float32 differs: by at most {widest:.3f} in accuracy or Brier score here.
 
-Made by `python benchmarks/processors.py`, which runs everything under {len(found)} settings on one machine. Settings make
-libraries use an older processor's instructions or other numbers of threads: {", ".join(f"*{name}*" for name in found)}.
-Numbers of threads change nothing, because each training sets its own.
+Made by `python benchmarks/processors.py`, which runs everything under {len(found)} settings on one machine.
+Settings make libraries use an older processor's instructions, or another number of threads by default:
+{settings}.
 
 ## Data and confidences
 
@@ -207,7 +207,7 @@ Numbers of threads change nothing, because each training sets its own.
 
 ## Trained networks and learners
 
-Equal are weights (networks), or rules and metrics (learners). Numbers are the least and the greatest over the settings.
+Equal are weights (networks), or rules and metrics (learners). Numbers are the least and the greatest.
 
 {rest.to_markdown(index=False)}
 """

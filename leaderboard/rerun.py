@@ -20,13 +20,14 @@ import numpy as np
 
 from nsl_bench import __version__, cache, registry
 from nsl_bench.code_files import specs_in
+from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
 from nsl_bench.guarded.call import guarded
 from nsl_bench.guarded.worker import needing
 from nsl_bench.learners.base import About
 from nsl_bench.learners.command import command_of, is_command, version_of_command
 from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import Job
+from nsl_bench.run.job import Job, version_of_network
 from nsl_bench.run.record import Record
 from nsl_bench.sealing import DataSeed
 
@@ -101,6 +102,8 @@ def again(
     if not places:
         raise UserError(f"{folder} has no run of a contest of the board that did not fail.")
     chosen = random.Random(sample.seed).sample(sorted(places), min(sample.n, len(places)))
+    for name in chosen:
+        _check_network(places[name][0])
     submitted, numbers = _submitted(folder, chosen), _numbers(folder, contests, rounds)
     about = About(command_of(spec)[0], version_of_command(spec)) if is_command(spec) else describe(spec)
     found = []
@@ -191,6 +194,24 @@ def _spec(manifest: Manifest, learner: str | None) -> str:
             "--learner FILE.py:CLASS."
         )
     return manifest.learner
+
+
+def _check_network(run: Run) -> None:
+    """Check that a run can be repeated with the network that it used.
+
+    Raises:
+        UserError: the installed network is of another version.
+    """
+    job = run.job
+    if job.network is None:
+        return
+    task = registry.create("benchmark", job.benchmark)
+    installed = version_of_network(job.network, make_source(task, job.source))
+    if installed != job.network_version:
+        raise UserError(
+            f"The run {run.id} used version {job.network_version or '1'} of the network {job.network}, and "
+            f"version {installed}, which is installed, gives other confidences; submit the learner again."
+        )
 
 
 def _contests(manifest: Manifest, contests: Sequence[Contest], rounds: Sequence[Round]) -> Sequence[Contest]:

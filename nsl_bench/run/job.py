@@ -260,10 +260,7 @@ def plan(
         task.size(size)
     if splits is None and task.own_tests:
         task.for_split(max(repeats, default=1), seed)
-    factory = registry.factory("network", registry.Spec.parse(network).name)
-    version_for = getattr(factory, "version_for", None)
-    version = None if version_for is None else version_for(images.shape)
-    network_version = version_of(factory, network, "network", version)
+    network_version = version_of_network(network, images)
     describe = describe or describe_here
     learners = list(dict.fromkeys(map(registry.canonical, learners)))
     about = {
@@ -301,6 +298,14 @@ def plan(
         )
         jobs[job.key()] = job
     return list(jobs.values())
+
+
+def version_of_network(network: str, images: ImageSource) -> str:
+    """The version of the installed network of a spec for a source's images."""
+    factory = registry.factory("network", registry.Spec.parse(network).name)
+    version_for = getattr(factory, "version_for", None)
+    version = None if version_for is None else version_for(images.shape)
+    return version_of(factory, network, "network", version)
 
 
 def _tested(

@@ -596,6 +596,14 @@ def test_runs_are_done_again(sealed: Played, reported: tuple[Path, Path], tmp_pa
     assert entry_now.standing.word == "self-reported"
 
 
+def test_a_run_with_an_older_network_is_not_compared_with_the_installed_one() -> None:
+    entry = Path(__file__).parents[2] / "leaderboard" / "submissions" / "ffnsl"
+    said = right(call("leaderboard", "rerun", entry, "--runs", "1"), 2)
+    assert re.search(
+        r"used version 1 of the network \w+, and version \d, which is installed, gives other", said
+    )
+
+
 def test_runs_are_done_again_in_their_time_and_failed_ones_are_not(
     sealed: Played, reported: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
