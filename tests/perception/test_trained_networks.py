@@ -180,8 +180,6 @@ def test_a_composite_takes_members_that_are_there(tmp_path: Path, monkeypatch, c
 )
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_three_seeds_of_the_small_networks_are_shipped(name: str, network: str, seed: int) -> None:
-    if seed and (name, network) == ("sudoku_9x9", "edl_gen"):
-        pytest.skip("seeds 1 and 2 of EDL-GEN on digits 1-9 are trained where they are first needed")
     benchmark = registry.create("benchmark", name)
     wanted = library.identity(registry.create("network", f"{network}:seed={seed}"), make_source(benchmark))
     assert wanted.key in library._shipped()
