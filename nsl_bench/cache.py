@@ -103,10 +103,15 @@ def clear(kind: str) -> None:
         raise UserError(f"The cache folder {top} cannot be cleared: {error.strerror or error}.") from error
 
 
-def key(*parts: Any) -> str:
-    """A short hash of JSON values: 20 hexadecimal digits, the same on every machine."""
+def key(*parts: Any, size: int = 10) -> str:
+    """A hash of JSON values, the same on every machine.
+
+    Args:
+        parts: the values.
+        size: bytes of the hash, each two hexadecimal digits. At least 16 where a stranger chooses the values.
+    """
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+    return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
 
 
 def content_key(*files: Path) -> str:

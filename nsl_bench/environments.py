@@ -14,6 +14,7 @@ adapter or installs anything; that is the work of `nsl_bench.isolation.building`
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
@@ -163,7 +164,7 @@ def entrant(spec: str) -> Entrant:
         told.python,
         f"{told.version}+{digest}" if inner == spec.strip() else f"1+{told.version}+{digest}",
         requirements,
-        cache.key(sorted(_contents(folder))),
+        cache.key(sorted(_contents(folder)), size=32),
     )
 
 
@@ -260,7 +261,8 @@ def _contents(folder: Path) -> Iterator[list[str]]:
                 elif stat.S_ISDIR(about.st_mode):
                     waiting.append((Path(entry.path), depth + 1))
                 elif stat.S_ISREG(about.st_mode):
-                    content = cache.content_key(Path(entry.path))
+                    with Path(entry.path).open("rb") as file:
+                        content = hashlib.file_digest(file, "sha256").hexdigest()
                 path = Path(entry.path).relative_to(folder)
                 yield [os.fsencode(path).hex(), oct(about.st_mode), content]
     except OSError as error:

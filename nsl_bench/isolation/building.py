@@ -228,7 +228,7 @@ def built(
 
 
 def _folder(entrant: Entrant, version: str) -> Path:
-    return cache.folder(KIND) / cache.key(entrant.environment_key, version, sys.platform)
+    return cache.folder(KIND) / cache.key(entrant.environment_key, version, sys.platform, size=16)
 
 
 def _python(folder: Path) -> Path:

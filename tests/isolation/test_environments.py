@@ -421,6 +421,19 @@ def test_nothing_in_a_folder_or_a_home_leads_the_installer(
     assert len(keys) == 4
 
 
+def test_a_short_hash_of_files_shares_no_environment(
+    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "content_key", lambda *files: "0" * 12)
+    first, second = (made(tmp_path / name, wheels) for name in ("first", "second"))
+    assert entrant(f"env:{first}").environment_key == entrant(f"env:{second}").environment_key
+    (second / "other.py").write_bytes(b"1")
+    (first / "other.py").write_bytes(b"2")
+    keys = {entrant(f"env:{place}").environment_key for place in (first, second)}
+    places = {building._folder(entrant(f"env:{place}"), HERE).name for place in (first, second)}
+    assert len(keys) == len(places) == 2 and min(map(len, keys | places)) >= 32
+
+
 def test_a_folder_with_a_pipe_is_not_waited_for(wheels: Path, tmp_path: Path) -> None:
     place = made(tmp_path / "piped", wheels, adapter="# another\n" + ADAPTER)
     with (place / "requirements.txt").open("a") as pinned:
