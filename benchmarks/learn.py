@@ -114,6 +114,29 @@ def table_task(kind: str, n: int, noise: int, seed: int = 0) -> LasTask:
     return LasTask.build(examples, background, f"{modes}\n#maxv(0).\n{costs}", kind)
 
 
+def threshold_task(n: int, noise: int, *, defined: bool, seed: int = 0) -> LasTask:
+    """Speeds in 0..1000 that are right between two thresholds, but for `noise` % of the examples.
+
+    With `defined`, bodies compare by predicates of the background, else by ``num_var``.
+    """
+    rng = np.random.default_rng([seed, n, noise])
+    examples = []
+    for i in range(n):
+        speed = int(rng.integers(1_001))
+        right = (300 < speed < 700) != (rng.integers(100) < noise)
+        atoms = (("ok",), ()) if right else ((), ("ok",))
+        examples.append(WeightedExample(f"id{i}", int(rng.integers(50, 101)), *atoms, (f"speed({speed})",)))
+    background = "num(0..1000).\n"
+    modes = "#modeb(speed(num_var(num)))."
+    if defined:
+        background += "above(X,Y) :- num(X), num(Y), X > Y.\nbelow(X,Y) :- num(X), num(Y), X < Y."
+        modes = "#modeb(speed(var(num))). " + " ".join(
+            f"#modeb({name}(var(num), const(num)))." for name in ("above", "below")
+        )
+    costs = '#bias("penalty(1, head)."). #bias("penalty(1, body(X)) :- in_body(X).").'
+    return LasTask.build(examples, background, f"#modeh(ok). {modes} #maxv(1). {costs}", "thresholds")
+
+
 REDUCED = "sudoku_4x4:knowledge=reduced"
 
 
@@ -139,6 +162,12 @@ def tasks() -> Iterator[tuple[str, Callable[[], LasTask]]]:
             yield f"sudoku_9x9-{n}-{noise}", lambda n=n, noise=noise: benchmark_task("sudoku_9x9", n, noise)
     for n in (2_000, 10_000):
         yield f"crop-{n}-30", lambda n=n: table_task("crop", n, 30)
+    for noise in (0, 10):
+        for name, defined in (("num_var", False), ("const", True)):
+            yield (
+                f"thresholds_{name}-200-{noise}",
+                lambda noise=noise, defined=defined: threshold_task(200, noise, defined=defined),
+            )
     for n in (5_000, 50_000):
         yield f"scene-{n}-50", lambda n=n: table_task("scene", n, 50)
 

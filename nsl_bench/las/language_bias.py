@@ -7,7 +7,7 @@ programs from noisy examples", 2018). The names are those of FastLAS's and ILASP
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -20,6 +20,7 @@ __all__ = [
     "LARGEST",
     "MOST_VARIABLES",
     "NEGATIVE_PENALTY",
+    "OPERATORS",
     "Compound",
     "Dialect",
     "LanguageBias",
@@ -65,12 +66,16 @@ class Placeholder:
         return f"{self.kind}({self.type})"
 
 
+OPERATORS = ("+", "-", "*", "/", "\\", "**")
+"""The arithmetic that comparisons may have on placeholders."""
+
+
 @dataclass(frozen=True)
 class Compound:
     """A functional term with placeholders inside, e.g. ``meeting(var(person),var(person))``.
 
     Attributes:
-        name: its function symbol; ``""`` for a tuple.
+        name: its function symbol; ``""`` for a tuple; an operator (`OPERATORS`) for arithmetic.
         arguments: its arguments.
     """
 
@@ -78,8 +83,14 @@ class Compound:
     arguments: tuple[ModeTerm, ...]
 
     def __str__(self) -> str:
-        trailing = "," if not self.name and len(self.arguments) == 1 else ""
-        return f"{self.name}({','.join(map(str, self.arguments))}{trailing})"
+        return self.written([str(argument) for argument in self.arguments])
+
+    def written(self, arguments: Sequence[str]) -> str:
+        """The term with these texts for its arguments."""
+        if self.name in OPERATORS:
+            return f"({arguments[0]}{self.name}{arguments[1]})"
+        trailing = "," if not self.name and len(arguments) == 1 else ""
+        return f"{self.name}({','.join(arguments)}{trailing})"
 
 
 ModeTerm = Placeholder | Compound | str

@@ -24,9 +24,7 @@ def term_text(term: ModeTerm, variables: Iterator[str], constants: Iterator[str]
     if isinstance(term, Placeholder):
         return next(variables if term.kind == "var" else constants)
     if isinstance(term, Compound):
-        inner = [term_text(argument, variables, constants) for argument in term.arguments]
-        trailing = "," if not term.name and len(inner) == 1 else ""
-        return f"{term.name}({','.join(inner)}{trailing})"
+        return term.written([term_text(argument, variables, constants) for argument in term.arguments])
     return term
 
 

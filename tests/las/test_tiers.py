@@ -19,6 +19,7 @@ from nsl_bench.las.clingo_tiers import (
     one_shot,
     optimisation,
 )
+from nsl_bench.las.semantics import coverage
 from nsl_bench.las.semantics.coverage import Score
 from nsl_bench.las.semantics.explanation import explain
 from nsl_bench.las.solver import solve
@@ -355,3 +356,22 @@ def test_an_explanation_heeds_a_budget() -> None:
     task = LasTask.parse(COLOURS)
     with pytest.raises(Expired):
         explain(task, ("bad :- col(V1,V2), node(V1), colour(V2).",), Budget(interrupted=True))
+
+
+def test_modes_may_add_variables() -> None:
+    """`FastLAS2/testing/arithmetic2.las` and its score."""
+    text = """
+    num(1..100). num2(X) :- num(X).
+    #modeh(result(var(num2))). #modeb(input1(var(num))). #modeb(input2(var(num))).
+    #modeb(var(num2) = var(num) + var(num)).
+    #bias("penalty(1, X) :- in_head(X)."). #bias("penalty(1, X) :- in_body(X).").
+    #bias("penalty(1, head)."). #bias("penalty(1, X) :- body(X).").
+    #pos({result(8)}, {}, {:- result(X), X != 8. input1(3). input2(5).}).
+    """
+    task = LasTask.parse(text, dialect="fastlas")
+    found = solve(task)
+    assert (found.status, found.score, found.tier) == ("optimal", 5, "C")
+    assert coverage.score(task, found.hypothesis).cost == 5
+    assert LasTask.parse(task.to_las(), dialect="fastlas") == task
+    with pytest.raises(UserError, match="only supported in comparisons"):
+        LasTask.parse("#modeh(p). #modeb(q(var(t) + 1)).")

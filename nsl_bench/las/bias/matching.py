@@ -15,6 +15,7 @@ from clingo import ast
 
 from nsl_bench.asp.program import Rule
 from nsl_bench.asp.remembered import by_text
+from nsl_bench.las.bias.reification import ARITHMETIC
 from nsl_bench.las.bias.replacement import Unequal, unequal_pairs
 from nsl_bench.las.bias.types import Domains
 from nsl_bench.las.language_bias import (
@@ -190,11 +191,10 @@ class _Reader:
                 return own
             return is_variable and term.name != "_" and types.setdefault(term.name, mode.type) == mode.type
         if isinstance(mode, Compound):
-            if term.ast_type != ast.ASTType.Function or term.name != mode.name:
+            arguments = _arguments(term, mode.name)
+            if arguments is None or len(arguments) != len(mode.arguments):
                 return False
-            if len(term.arguments) != len(mode.arguments):
-                return False
-            pairs = zip(term.arguments, mode.arguments, strict=True)
+            pairs = zip(arguments, mode.arguments, strict=True)
             return all(self._match_term(inner, other, types) for inner, other in pairs)
         return not is_variable and str(term) == mode
 
@@ -360,12 +360,22 @@ def _pairs(literal: ast.AST, mode: ModeAtom | ModeComparison) -> list[tuple[ast.
     return [(atom.term, mode.left), (atom.guards[0].term, mode.right)]
 
 
+def _arguments(term: ast.AST, name: str) -> Sequence[ast.AST] | None:
+    """The arguments of a term with this function symbol or operator; None for another term."""
+    if term.ast_type == ast.ASTType.Function and term.name == name:
+        found: Sequence[ast.AST] = term.arguments
+        return found
+    if term.ast_type == ast.ASTType.BinaryOperation and ARITHMETIC[term.operator_type] == name:
+        return term.left, term.right
+    return None
+
+
 def _placed(term: ast.AST, mode: ModeTerm) -> Iterator[str]:
     """What stands in the places of a mode's term."""
     if isinstance(mode, Placeholder):
         yield str(term)
     elif isinstance(mode, Compound):
-        for inner, other in zip(term.arguments, mode.arguments, strict=True):
+        for inner, other in zip(_arguments(term, mode.name) or (), mode.arguments, strict=True):
             yield from _placed(inner, other)
 
 

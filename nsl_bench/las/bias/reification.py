@@ -16,7 +16,7 @@ from clingo import Function, Number, String, Symbol, SymbolType, ast
 
 from nsl_bench.asp.parsing import parse_text
 
-__all__ = ["atoms_as_rules", "in_body", "in_head", "renamed", "variables_of"]
+__all__ = ["ARITHMETIC", "atoms_as_rules", "in_body", "in_head", "renamed", "variables_of"]
 
 _OPERATORS = {
     ast.ComparisonOperator.Equal: "=",
@@ -26,7 +26,7 @@ _OPERATORS = {
     ast.ComparisonOperator.GreaterThan: ">",
     ast.ComparisonOperator.GreaterEqual: ">=",
 }
-_ARITHMETIC = {
+ARITHMETIC = {
     ast.BinaryOperator.XOr: "^",
     ast.BinaryOperator.Or: "?",
     ast.BinaryOperator.And: "&",
@@ -134,7 +134,7 @@ class _Reification:
             return _unary(_UNARY[node.operator_type], self.term(node.argument))
         if kind == ast.ASTType.BinaryOperation:
             left, right = self._terms([node.left, node.right])
-            return _binary(_ARITHMETIC[node.operator_type], left, right)
+            return _binary(ARITHMETIC[node.operator_type], left, right)
         return _opaque(node)
 
     def _terms(self, nodes: Iterable[ast.AST]) -> list[Symbol]:

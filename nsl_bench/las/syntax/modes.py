@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from nsl_bench.asp.parsing import parse_text
 from nsl_bench.las.language_bias import (
+    OPERATORS,
     Compound,
     ModeAtom,
     ModeBody,
@@ -29,6 +30,9 @@ _KINDS: dict[str, Literal["var", "const", "num_var"]] = {
     "const": "const",
     "num_var": "num_var",
 }
+_ARITHMETIC = dict(enumerate(OPERATORS, 3))
+"""The operators by clingo's numbers (`clingo.ast.BinaryOperator`)."""
+_KNOWN = ", ".join(OPERATORS)
 _OPTIONS = ("positive", "negative", "anti_reflexive", "symmetric")
 
 
@@ -134,8 +138,8 @@ def _literal(source: Source, text: str, offset: int) -> tuple[ModeAtom | ModeCom
             raise source.error(offset, f"'{text}' should compare two terms.")
         guard = atom.guards[0]
         operator = (">", "<", "<=", ">=", "!=", "=")[int(guard.comparison)]
-        left = _term(source, atom.term, offset)
-        return ModeComparison(operator, left, _term(source, guard.term, offset)), negated
+        left, right = (_term(source, side, offset, compared=True) for side in (atom.term, guard.term))
+        return ModeComparison(operator, left, right), negated
     symbol, sign = atom.symbol if atom.ast_type == ASTType.SymbolicAtom else None, ""
     if symbol is not None and symbol.ast_type == ASTType.UnaryOperation:
         symbol, sign = symbol.argument, "-"
@@ -145,7 +149,7 @@ def _literal(source: Source, text: str, offset: int) -> tuple[ModeAtom | ModeCom
     return ModeAtom(sign + symbol.name, arguments), negated
 
 
-def _term(source: Source, term: AST, offset: int) -> ModeTerm:
+def _term(source: Source, term: AST, offset: int, *, compared: bool = False) -> ModeTerm:
     from clingo.ast import ASTType
 
     if term.ast_type == ASTType.Function and not term.external:
@@ -160,6 +164,12 @@ def _term(source: Source, term: AST, offset: int) -> ModeTerm:
             return Compound(term.name, arguments)
     if term.ast_type == ASTType.Variable:
         raise source.error(offset, f"'{term}' is a variable; a mode has 'var(type)' in its place.")
+    if compared and term.ast_type == ASTType.BinaryOperation and int(term.operator_type) in _ARITHMETIC:
+        sides = tuple(_term(source, side, offset, compared=True) for side in (term.left, term.right))
+        if any(not isinstance(side, str) for side in sides):
+            return Compound(_ARITHMETIC[int(term.operator_type)], sides)
     if term.ast_type != ASTType.SymbolicTerm and re.search(r"\b(var|const|num_var)\(", str(term)):
-        raise source.error(offset, f"'{term}': arithmetic on placeholders is not supported in modes.")
+        raise source.error(
+            offset, f"'{term}': arithmetic on placeholders is only supported in comparisons, by {_KNOWN}."
+        )
     return str(term)

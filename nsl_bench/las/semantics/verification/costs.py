@@ -274,6 +274,11 @@ class _Constants(ast.Transformer):
     def visit_Variable(self, node: ast.AST) -> ast.AST:
         return ast.SymbolicTerm(node.location, clingo.Function(self._prefix + node.name.lstrip("_'").lower()))
 
+    def visit_BinaryOperation(self, node: ast.AST) -> ast.AST:
+        """Makes arithmetic on variables a term, for it has no value."""
+        sides = [self.visit(node.left), self.visit(node.right)]
+        return ast.Function(node.location, f"{self._prefix}op{int(node.operator_type)}", sides, 0)
+
 
 def _constants(node: ast.AST, prefix: str) -> str:
     return str(_Constants(prefix).visit(node))

@@ -258,7 +258,7 @@ class _Reader:
             one, other = _arguments(prefix[3])
             text = f"{prefix[1] or ''}{one} {prefix[2]} {other}"
         negated, literal = literal_of(text)
-        if re.search(r"\b(?!num_)\w+_var\(|\b(var|const)\([^)]*\) *[-+*/]|[-+*/] *(var|const)\(", literal):
+        if re.search(r"\b(?!num_)\w+_var\(", literal):
             raise Unverifiable(f"the check's own reader does not know the mode '{text[:60]}'")
         number = None if recall == "*" else int(recall)
         mode = Mode(len(self.declared), literal, negated, number, "anti_reflexive" in options)

@@ -184,6 +184,10 @@ class Reader:
                 if not same or len(term.arguments) != len(wanted.arguments):
                     return None
                 pairs += zip(term.arguments, wanted.arguments, strict=True)
+            elif wanted.ast_type == term.ast_type == ast.ASTType.BinaryOperation:
+                if term.operator_type != wanted.operator_type:
+                    return None
+                pairs += [(term.left, wanted.left), (term.right, wanted.right)]
             elif wanted.ast_type == term.ast_type == ast.ASTType.UnaryOperation:
                 if term.operator_type != wanted.operator_type:
                     return None
