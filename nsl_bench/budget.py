@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import queue
 import signal
 import sys
 import threading
@@ -152,6 +151,8 @@ def abandonable(
     Raises:
         Abandoned: the work did not end in time.
     """
+    import queue
+
     told: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
 
     def run() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import os
 import stat
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -93,6 +91,9 @@ def unpacked(path: Path, what: str = "The file") -> Iterator[BinaryIO]:
         if path.suffix.lower() != ".gz":
             yield file
             return
+        import gzip
+        import zlib
+
         try:
             with gzip.open(file) as content:
                 yield cast(BinaryIO, content)
