@@ -16,7 +16,7 @@ All these names begin with a prefix that occurs nowhere in the user's texts (`ns
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -26,6 +26,7 @@ from clingo import ast
 from nsl_bench.asp.atoms import Atom, read_atom, read_literal
 from nsl_bench.asp.names import Names
 from nsl_bench.asp.program import Program, Rule, Signature, statement
+from nsl_bench.asp.relevance import Question, questions, unread_heads
 from nsl_bench.asp.remembered import by_text
 from nsl_bench.asp.renaming import Renaming
 from nsl_bench.errors import UserError
@@ -61,6 +62,7 @@ class Replicas:
         derived: the predicates that some statement derives.
         shared: the program's statements that need no replica, as text.
         local: the rules that are replicated.
+        questions: what is asked of heads of learned rules, where it may not be anything.
     """
 
     names: Names
@@ -70,6 +72,8 @@ class Replicas:
     derived: frozenset[Signature]
     shared: str = ""
     local: tuple[Rule, ...] = ()
+    questions: Mapping[Signature, tuple[Question, ...]] = field(default_factory=dict)
+    _asked: tuple[Atom, ...] = ()
     _contradictory: frozenset[Signature] = frozenset()
     _extends: bool = False
     _signatures: frozenset[Signature] = frozenset()
@@ -166,7 +170,34 @@ class Replicas:
         atom = read_atom(rule.head)
         guarded = atom is not None and atom.signature in self.guarded
         literals += [condition, self.active(number) if guarded else self.example(number)]
+        if atom is not None and atom.signature in self.questions:
+            literals.append(self._question(number, atom))
         return f"{self.atom(number, rule.head)} :- {', '.join(literals)}."
+
+    def _question(self, number: int | str, atom: Atom) -> str:
+        return f"{self.names('ask_' + atom.name)}({number},{atom.arguments})"
+
+    def asking(self, number: str, condition: str) -> list[str]:
+        """The statements by which learned rules derive only what examples and program can ask for.
+
+        Args:
+            number: the term that stands for an example.
+            condition: a body literal that must hold, too.
+        """
+        lines = [
+            f"{self._question(number, atom)} :- {condition}."
+            for atom in self._asked
+            if atom.signature in self.questions
+        ]
+        exists, *more = self._template(number, condition)
+        rename = self._renaming(exists)
+        argument = exists.atom.symbol.arguments[0]
+        ask = Renaming(lambda signature, _: self.names("ask_" + signature[0]), argument)
+        for found in self.questions.values():
+            for atom, known in found:
+                body = "; ".join([*map(rename, known), str(exists), *map(str, more[2:])])
+                lines.append(f"{ask.visit(atom)} :- {body}.")
+        return lines
 
     def _literal(self, number: int | str, literal: str) -> str:
         negated, atom = read_literal(literal)
@@ -254,6 +285,9 @@ def _variables(arity: int) -> list[str]:
     return [f"X{i}" for i in range(arity)]
 
 
+_MOST_ASKED = 1_000
+"""Inclusions and exclusions up to which it is said for each that it is asked for."""
+
 _DERIVED_SETS = frozenset({("inclusion", 1), ("exclusion", 1)})
 
 
@@ -264,6 +298,7 @@ def replicate(
     *,
     asked: Iterable[str] = (),
     derived_sets: bool = False,
+    restricted: bool = False,
 ) -> Replicas:
     """Prepare a program for one replica an example.
 
@@ -273,6 +308,7 @@ def replicate(
         learned: rules that may be added to every replica by `Replicas.learned`.
         asked: further texts that will stand in the same program, e.g. inclusions.
         derived_sets: ``inclusion(A)`` and ``exclusion(A)`` that the program derives extend an example.
+        restricted: learned rules need only derive what program and `asked` can ask for.
 
     Raises:
         UserError: a statement does not parse.
@@ -294,6 +330,14 @@ def replicate(
     seeds = stated | contradictory | guarded | (_DERIVED_SETS if extends else frozenset())
     seeds = seeds.union(*(rule.derives for rule in (*in_contexts, *abstract, *open_heads)))
     dependent = _closed(everything, seeds)
+    asked = list(asked)
+    atoms_asked = tuple(atom for text in asked if (atom := read_atom(text)) is not None)
+    found: Mapping[Signature, tuple[Question, ...]] = {}
+    if restricted and not extends and len(atoms_asked) == len(asked) <= _MOST_ASKED:
+        heads = unread_heads(abstract) - contradictory
+        chosen = frozenset().union(*(rule.derives for rule in (*abstract, *open_heads)))
+        uncertain = _closed(everything, chosen | contradictory | guarded)
+        found = questions([*program.rules, *in_contexts], heads, uncertain)
     own = [text for rule in parts for text in (rule.head or "", *rule.body)]
     return Replicas(
         names=Names.apart_from([str(program), *read, *asked, *own]),
@@ -308,6 +352,8 @@ def replicate(
             ]
         ),
         local=tuple(rule for rule in program.rules if not rule.derives or rule.derives & dependent),
+        questions=found,
+        _asked=atoms_asked,
         _contradictory=contradictory,
         _extends=extends,
         _signatures=everything.signatures | stated,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import clingo
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsl_bench.asp.program import parse
 from nsl_bench.asp.replicas import replicate
+from nsl_bench.las.bias.space import SpaceRule
 
 STATEMENTS = [
     "n(1..2).",
@@ -115,3 +117,29 @@ def test_replicas_answer_as_the_program_does_for_each_example(
     assert consistent
     for i, (context, includes, excludes) in enumerate(asked):
         assert (found.covers(i) in covered) is bravely(program, context, includes, excludes)
+
+
+@pytest.mark.parametrize(
+    ("program", "asked", "derived"),
+    [
+        ("v :- at(X,T), not p(X,T-1), T > 1.", [], 1),  # at(2,3) alone asks for something
+        (":- at(X,T), p(X,T).", ["p(4,4)"], 3),
+        ("v :- at(X,_), p(X,_).", [], 25),
+        ("v :- not p(X,X), q(X). { q(X) } :- at(X,_).", [], 25),
+        ("v :- 2 <= #count { X : p(X,X) }.", [], 25),
+        ("v :- at(X,Y), -p(X,Y).", [], 25),
+        ("{ p(X,Y) : at(X,Y) }. v :- at(X,Y), p(Y,X).", [], 25),
+    ],
+)
+def test_learned_rules_derive_what_can_be_asked_for(program: str, asked: list[str], derived: int) -> None:
+    rule = SpaceRule("p(V1,V2)", ("d(V1)", "d(V2)"), 1)
+    context = ["at(2,3)", "at(5,1)"]
+    found = replicate(parse(f"d(1..5). {program}", "a test"), [context], [rule], asked=asked, restricted=True)
+    chosen = found.names("chosen")
+    lines = [found.shared, found.common, found.frame(), f"{found.example(0)}.", found.context(0, context)]
+    lines += [f"{{ {chosen} }}.", found.learned(rule, number=0, condition=chosen)]
+    lines += found.asking("0", chosen)
+    control = clingo.Control(["--warn=none"])
+    control.add("\n".join(lines))
+    control.ground()
+    assert len(list(control.symbolic_atoms.by_signature(found.predicate("p"), 3))) == derived

@@ -67,6 +67,7 @@ class Encoding:
             rules,
             asked=problem.asked,
             derived_sets=problem.derived_sets,
+            restricted=True,
         )
         self.rules = rules
         self.names = self._replicas.names
@@ -173,6 +174,7 @@ class Encoding:
         chunk, example = self.names("c"), replicas.any_example
         here = self._in_chunk(chunk, example)
         replicated = [replicas.rule(rule, number=example, condition=here) for rule in replicas.local]
+        replicated += replicas.asking(example, here)
         for k, rule in enumerate(rules):
             if k % _MANY_RULES == 0 and budget.expired():
                 return False
