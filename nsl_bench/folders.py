@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import secrets
 import stat
+import time
 from pathlib import Path
 
 __all__ = ["remove", "size_of"]
@@ -17,16 +19,25 @@ _DEEPEST = 64
 _OPENED = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
-def remove(folder: Path) -> bool:
+class _LateError(Exception):
+    """The time for removing is over."""
+
+
+def remove(folder: Path, seconds: float = math.inf) -> bool:
     """Remove a folder and what is in it, as far as the system permits; never an error.
 
     Folders that lie deep are moved to its top first. So neither depth nor the length of paths matters, and a
     few descriptors and little memory suffice for any number of files.
 
+    Args:
+        folder: the folder.
+        seconds: wall time in seconds after which the rest is left.
+
     Returns:
         Whether nothing is left of it.
     """
-    with contextlib.suppress(OSError):
+    deadline = time.monotonic() + seconds
+    with contextlib.suppress(OSError, _LateError):
         if not stat.S_ISDIR(os.lstat(folder).st_mode):
             folder.unlink()
         elif os.scandir not in os.supports_fd or os.rename not in os.supports_dir_fd:
@@ -36,7 +47,7 @@ def remove(folder: Path) -> bool:
         else:
             top = _Level(str(folder), None)
             try:
-                while _emptied(top):
+                while _emptied(top, deadline):
                     pass
             finally:
                 os.close(top.descriptor)
@@ -80,14 +91,19 @@ class _Level:
         self.names: list[str] = []
         self.more, self.removed, self.looked = True, 0, 0
 
-    def look(self) -> None:
-        """Remove the files, and note the names of folders."""
+    def look(self, deadline: float) -> None:
+        """Remove the files, and note the names of folders.
+
+        Raises:
+            _LateError: the deadline has passed.
+        """
         self.more, self.looked = False, self.removed
         with contextlib.suppress(OSError), os.scandir(self.descriptor) as entries:
             for entry in entries:
                 if len(self.names) == _MOST_NAMES:
                     self.more = True
                     break
+                _hold(deadline)
                 with contextlib.suppress(OSError):
                     if entry.is_dir(follow_symlinks=False):
                         self.names.append(entry.name)
@@ -96,11 +112,28 @@ class _Level:
                         self.removed += 1
 
 
-def _emptied(top: _Level) -> bool:
+def _hold(deadline: float) -> None:
+    if time.monotonic() > deadline:
+        raise _LateError
+
+
+def _emptied(top: _Level, deadline: float) -> bool:
     """Remove what is found in a folder; whether anything was removed."""
-    before, levels = top.removed, [top]
-    top.look()
+    levels = [top]
+    try:
+        return _emptied_below(levels, deadline)
+    finally:
+        for level in levels[1:]:
+            os.close(level.descriptor)
+
+
+def _emptied_below(levels: list[_Level], deadline: float) -> bool:
+    """Remove what is found in the first of the folders; at an error the list has those that are open."""
+    top = levels[0]
+    before = top.removed
+    top.look(deadline)
     while levels:
+        _hold(deadline)
         here = levels[-1]
         if here.names:
             name = here.names.pop()
@@ -112,10 +145,10 @@ def _emptied(top: _Level) -> bool:
                     top.names += [new] if len(top.names) < _MOST_NAMES else []
                     continue
                 levels.append(_Level(name, here.descriptor))
-                levels[-1].look()
+                levels[-1].look(deadline)
             continue
         if here.more and here.removed > here.looked:
-            here.look()
+            here.look(deadline)
             continue
         levels.pop()
         if levels:

@@ -35,6 +35,7 @@ from nsl_bench.types import one_hot
 
 __all__ = ["CommandLearner", "FolderLearner"]
 
+_REMOVING_SECONDS = 10.0
 _SECONDS = 300.0
 """What reading answers and answering with rules may take."""
 
@@ -247,7 +248,7 @@ class CommandLearner(FolderLearner):
 
     def close(self) -> None:
         """Remove its folder."""
-        remove(self.folder)
+        remove(self.folder, _REMOVING_SECONDS)
 
 
 def _absolute(words: list[str]) -> list[str]:

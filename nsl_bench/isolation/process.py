@@ -35,6 +35,7 @@ _LONGEST_TEXT = 1 << 20
 _LARGEST_QUESTION = (8 << 20, 64 << 20)
 """Bytes of a question: of its text, such as reported rules, and of its arrays."""
 
+_LONGEST_ERROR = 10_000
 _MOST_PROCESSES = 512
 _POLL = (0.02, 0.25)
 """Shortest and longest time between two looks at a process, in seconds."""
@@ -43,6 +44,7 @@ _FASTEST_GROWTH = 8 << 30
 """Bytes a second by which the memory of a process may grow: when to look again follows from it."""
 
 _GRACE_SECONDS = 10.0
+_REMOVING_SECONDS = 10.0
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
 """Answers a learner's question."""
@@ -191,9 +193,12 @@ class Process:
         if "error" in reply:
             told = reply.get("status")
             status: Status = "crashed"
-            if told in ("out_of_memory", "timeout") or (told == "not_applicable" and do in ("make", "fit")):
+            if told in ("out_of_memory", "timeout", "invalid_output") or (
+                told == "not_applicable" and do in ("make", "fit")
+            ):
                 status = told
-            text = f"Out of memory: {reply['error']}" if status == "out_of_memory" else str(reply["error"])
+            text = str(reply["error"])[:_LONGEST_ERROR]
+            text = f"Out of memory: {text}" if status == "out_of_memory" else text
             why = reply.get("denied") or denied.hidden(reply.get("missing"))
             if hint := denied.advice(why, self.limits):
                 text = f"{text.rstrip('.')}.{hint}"
@@ -383,8 +388,8 @@ class Process:
         if self.output.descriptor >= 0:
             self.output.drain()
             self.output.close()
-        if self._own_scratch:
-            remove(self.scratch)
+        if self._own_scratch:  # what takes longer, the fork server removes at the end
+            remove(self.scratch, _REMOVING_SECONDS)
 
 
 class _Ended(Failure):

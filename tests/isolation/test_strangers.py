@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from nsl_bench.isolation import kernel
+from nsl_bench.isolation import kernel, process
+from nsl_bench.isolation.fork_server import pool
 from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.isolation.limits import Limits
 from nsl_bench.testing.toy import patches, view
@@ -61,6 +62,23 @@ def test_a_nest_of_folders_ends_no_sweep(name: str) -> None:
     killed.kill()
     killed.wait()
     while any(place.exists() for place in places):
+        time.sleep(0.05)
+
+
+def test_no_sweep_waits_for_a_scratch_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes longer to remove is removed at the end, in a process for which nobody waits."""
+    monkeypatch.setattr(process, "_REMOVING_SECONDS", -1)
+    with closing(IsolatedLearner(f"{HERE / 'strangers.py'}:Folders", 0, Limits(time=120))) as learner:
+        learner.fit(view(patches()))
+        place = Path(learner.log().strip())
+    assert place.exists()
+    pool.close()
+    code = "import sys; from nsl_bench.isolation.fork_server_process import remove_at_last as end; "
+    more = tmp_path / "more"
+    (more / "in").mkdir(parents=True)
+    code += f"end([{str(more)!r}], -1); print(1)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"1\n"
+    while place.exists() or more.exists():
         time.sleep(0.05)
 
 
