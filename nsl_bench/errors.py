@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["Interrupted", "NotApplicable", "UserError", "did_you_mean", "unknown"]
+__all__ = ["Interrupted", "NotApplicable", "UserError", "did_you_mean", "named", "unknown"]
 
 
 class UserError(Exception):
@@ -28,6 +28,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if close:
         return f" Did you mean '{close[0]}'?"
     return f" Known: {', '.join(names)}." if names else ""
+
+
+def named(error: BaseException) -> str:
+    """The kind of an exception that is not ours, and the first line of what it says."""
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {first}".removesuffix(": ")
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:

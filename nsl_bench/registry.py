@@ -44,7 +44,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
-from nsl_bench.errors import UserError, did_you_mean, unknown
+from nsl_bench.errors import UserError, did_you_mean, named, unknown
 
 __all__ = [
     "ENVIRONMENT",
@@ -245,7 +245,7 @@ def create(kind: Kind, spec: str | Spec, **extra: Any) -> Any:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"{opening} cannot be created: {type(error).__name__}: {error}.") from error
+        raise UserError(f"{opening} cannot be created: {named(error)}.") from error
     if version is not None and getattr(part, "version", None) != version:
         raise _no_version(kind, parsed.name, getattr(part, "version", None))
     return part

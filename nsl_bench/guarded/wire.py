@@ -8,6 +8,7 @@ raise a `ValueError`.
 from __future__ import annotations
 
 import json
+import re
 import socket
 import struct
 import sys
@@ -21,6 +22,9 @@ __all__ = ["Decoder", "encode", "receive", "send"]
 _HEAD = struct.Struct("!QQ")
 _KINDS = frozenset("biufU")
 _KEY = "__array__"
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_SMALL, _BYTES_EACH = 1 << 20, 32
+"""A longer text has at most one value for each 32 bytes allowed."""
 
 
 def encode(message: Any) -> bytes:
@@ -92,7 +96,13 @@ class Decoder:
         taken, self._buffer = self._buffer, self._buffer[end:]
         self.sizes = header_size, body_size
         content = memoryview(taken)[_HEAD.size : end]
-        return _decode(bytes(content[:header_size]), content[header_size:])
+        header = bytes(content[:header_size])
+        if self.most_text is not None and header_size > _SMALL:
+            bare = _TEXT.sub(b"", header)  # a list of empty lists takes 20 times its text
+            values, most = sum(map(bare.count, (b",", b"[", b"{"))), self.most_text // _BYTES_EACH
+            if values > most:
+                raise ValueError(f"a message of {values} values; {most} are allowed")
+        return _decode(header, content[header_size:])
 
 
 def _decode(header: bytes, body: memoryview) -> Any:

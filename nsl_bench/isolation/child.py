@@ -31,12 +31,15 @@ import numpy.typing as npt
 from nsl_bench import registry
 from nsl_bench.benchmark import Benchmark
 from nsl_bench.code_files import modules_used, specs_in
-from nsl_bench.errors import NotApplicable, UserError
+from nsl_bench.errors import NotApplicable, UserError, named
 from nsl_bench.guarded import call, wire
 from nsl_bench.isolation import denied, sandbox
 from nsl_bench.learners.asp_rules import FeatureTest
 from nsl_bench.learners.base import (
+    InvalidOutput,
+    check_examples,
     fixed_sizes,
+    method_of,
     takes_validation,
     tuning_of,
     version_of,
@@ -47,7 +50,7 @@ from nsl_bench.learners.known_rule import KnownRule
 from nsl_bench.learners.view import Images, LabelledImages, Slots, TrackError, View
 from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
 
-__all__ = ["PRELOADED", "RemoteView", "live", "serve"]
+__all__ = ["BATCH", "PRELOADED", "RemoteView", "live", "serve"]
 
 _MOST = 1 << 40
 _ENVIRONMENT = dict(os.environ)
@@ -66,7 +69,9 @@ PRELOADED = (
 """Modules that later processes start with once a learner has imported them; none of it is a user's code."""
 
 _PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-_BATCH = 64
+BATCH = 64
+"""Most examples whose images are requested at once."""
+
 _LONGEST_ERROR = 10_000
 
 
@@ -171,14 +176,14 @@ class _RemoteImages(Images):
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             rows = range(*i.indices(self._count))
-            return [slots for k in range(0, len(rows), _BATCH) for slots in self._rows(rows[k : k + _BATCH])]
+            return [slots for k in range(0, len(rows), BATCH) for slots in self._rows(rows[k : k + BATCH])]
         if not -self._count <= i < self._count:
             raise IndexError(f"example {i} of {self._count}")
         return self._rows([i])[0]
 
     def __iter__(self) -> Iterator[Slots]:
-        for start in range(0, self._count, _BATCH):
-            yield from self._rows(range(start, min(start + _BATCH, self._count)))
+        for start in range(0, self._count, BATCH):
+            yield from self._rows(range(start, min(start + BATCH, self._count)))
 
     def _rows(self, rows: Sequence[int]) -> list[Slots]:
         told = self._channel.ask("images", view=self._view, rows=[int(i) % self._count for i in rows])
@@ -284,7 +289,8 @@ class _Host:
 
     def fit(self, view: dict[str, Any], validation: dict[str, Any] | None = None) -> dict[str, Any]:
         more = {} if validation is None else {"validation": RemoteView(validation, self.channel)}
-        fitted = self.learner.fit(RemoteView(view, self.channel), **more)
+        fit = method_of(self.learner, "fit", "train", **dict.fromkeys(more, ""))
+        fitted = fit(RemoteView(view, self.channel), **more)
         self.learner = self.learner if fitted is None else fitted
         if not (hasattr(self.learner, "predict") or hasattr(self.learner, "predict_proba")):
             raise UserError(without_answers(type(self.learner).__name__))
@@ -300,22 +306,24 @@ class _Host:
         seen = RemoteView(view, self.channel)
         answer: dict[str, Any] = {"gives_probabilities": hasattr(self.learner, "predict_proba")}
         if answer["gives_probabilities"]:
-            answer["probabilities"] = _plain(self.learner.predict_proba(seen), len(seen) * seen.n_labels)
+            answer["probabilities"] = _plain(
+                method_of(self.learner, "predict_proba", "test")(seen), len(seen) * seen.n_labels
+            )
             answer["gives_probabilities"] = bool(getattr(self.learner, "gives_probabilities", True))
         if hasattr(self.learner, "predict"):
-            answer["labels"] = _plain(self.learner.predict(seen), len(seen))
+            answer["labels"] = _plain(method_of(self.learner, "predict", "test")(seen), len(seen))
         return answer
 
     def concepts(self, view: dict[str, Any]) -> Any:
         seen = RemoteView(view, self.channel)
-        said = self.learner.predict_concepts(seen)
+        said = method_of(self.learner, "predict_concepts", "test")(seen)
         if said is None:
             return {"none": True}
         return {"concepts": _plain(said, len(seen) * len(seen.slots) * len(seen.concept_space.concepts))}
 
     def rules(self) -> dict[str, Any]:
         rules = getattr(self.learner, "rules", None)
-        found = rules() if callable(rules) else rules
+        found = method_of(self.learner, "rules")() if callable(rules) else rules
         if isinstance(found, Hypothesis):
             return {"hypothesis": asdict(found)}
         if found is None or (isinstance(found, list | tuple) and all(isinstance(r, str) for r in found)):
@@ -323,10 +331,10 @@ class _Host:
         return {"wrong": type(found).__name__}
 
     def examples(self) -> list[dict[str, Any]]:
+        check_examples(self.learner.examples_, type(self.learner).__name__)
         return [asdict(example) for example in self.learner.examples_]
 
     def read_predictions(self, path: str, n: int, names: list[str]) -> dict[str, Any]:
-        from nsl_bench.learners.base import InvalidOutput
         from nsl_bench.learners.task_folders import read_predictions
 
         try:
@@ -355,10 +363,12 @@ def _plain(answer: Any, most: int) -> Any:
     """An answer as an array that can travel; anything else, and more than `most` numbers, as what it is."""
     if hasattr(answer, "detach"):
         answer = answer.detach().cpu()
+    if answer is None:
+        return {"wrong": "None instead of numbers"}
     try:
         array = np.asarray(answer)
     except Exception as error:  # a learner's object may raise anything here
-        return {"wrong": f"{type(error).__name__}: {error}"}
+        return {"wrong": f"no array of numbers ({named(error).rstrip('.')})"}
     if array.dtype.kind not in "biuf":
         return {"wrong": f"an array of {array.dtype} instead of numbers"}
     if array.size > most:
@@ -433,7 +443,7 @@ def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"done": getattr(host, message.pop("do"))(**message)}
     except BaseException as error:  # a learner may raise anything, SystemExit too
-        short = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        short = str(error) if isinstance(error, UserError) else named(error)
         short = short[:_LONGEST_ERROR]
         starved = isinstance(error, MemoryError) or denied.starved(str(error))
         with contextlib.suppress(Exception):
@@ -448,6 +458,8 @@ def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
             status = "not_applicable"
         elif isinstance(error, call.Ended):
             status = error.status
+        elif isinstance(error, InvalidOutput):
+            status = "invalid_output"
         why = {"denied": denied.denied_by(error), "missing": denied.missing_by(error)}
         return {"error": short, "status": status, **why}
 

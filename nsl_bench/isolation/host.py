@@ -21,13 +21,14 @@ from nsl_bench.environments import adapter_spec, entrant, is_environment, tuning
 from nsl_bench.errors import NotApplicable, UserError
 from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.adapter import adapter_process
-from nsl_bench.isolation.child import PRELOADED
+from nsl_bench.isolation.child import BATCH, PRELOADED
 from nsl_bench.isolation.fork_server import pool
 from nsl_bench.isolation.limits import GIB, Failure, Limits
 from nsl_bench.isolation.process import Process, Usage
 from nsl_bench.learners.base import (
     About,
     InvalidOutput,
+    check_examples,
     check_hypothesis,
     describe_here,
     hypothesis_of,
@@ -45,6 +46,7 @@ _LONGEST_EXAMPLE = 1 << 13
 _NUMBER = 8
 """Bytes of a number in an answer."""
 
+_LONGEST_NAME = 200
 _MOST_LIBRARIES = 200
 _LEAST_SECONDS = 60.0
 """What importing and making a learner, and answering with the rules of a late one, may take."""
@@ -105,8 +107,9 @@ class IsolatedLearner:
         self.isolation = dict(self._process.force)
         try:
             made = self._process.call("make", least=_LEAST_SECONDS, learner=spec, seed=self._seed, **more)
-            self.stands_for = str(made["name"])
-            self.track, self.version = str(made["track"]), str(made["version"])
+            self.stands_for = str(made["name"])[:_LONGEST_NAME]
+            self.track = str(made["track"])[:_LONGEST_NAME]
+            self.version = str(made["version"])[:_LONGEST_NAME]
             if own is not None:
                 self.track, self.version = own.track, own.version
             else:
@@ -178,7 +181,8 @@ class IsolatedLearner:
 
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
         """The answer to a question about a view that the learner was handed before."""
-        view = self._views.get(question.get("view", 0))
+        asked = question.get("view")
+        view = self._views.get(asked) if isinstance(asked, int) else None
         if view is None:
             return {"error": "The view does not exist.", "kind": "user"}
         before = view.given_time[0]
@@ -245,19 +249,12 @@ class IsolatedLearner:
         most = _LONGEST_EXAMPLE * (1 + sum(len(view) for view in self._views.values()))
         told = self._process.call("examples", self._answer, most_text=most)
         try:
-            return [
-                WeightedExample(
-                    str(e["id"]),
-                    None if e["penalty"] is None else int(e["penalty"]),
-                    tuple(map(str, e["inclusions"])),
-                    tuple(map(str, e["exclusions"])),
-                    tuple(map(str, e["context"])),
-                    bool(e["positive"]),
-                )
-                for e in told
-            ]
-        except (KeyError, TypeError, ValueError) as error:
+            listed = ("inclusions", "exclusions", "context")
+            found = [WeightedExample(**{**e, **{name: tuple(e[name]) for name in listed}}) for e in told]
+        except (KeyError, TypeError) as error:
             raise InvalidOutput(f"{self.stands_for}.examples_ contains invalid examples.") from error
+        check_examples(found, self.stands_for)
+        return found
 
     def usage(self) -> Usage:
         """CPU time and memory that its processes have used so far."""
@@ -458,6 +455,8 @@ def _form(view: View, form: str, question: dict[str, Any]) -> Any:
 
 
 def _images(view: View, rows: list[int]) -> dict[str, Any]:
+    if len(rows) > BATCH:
+        raise UserError(f"Images of at most {BATCH} examples can be requested at once; got {len(rows)}.")
     examples = [view.images[row] for row in rows]
     shown = [image for slots in examples for image in slots if image is not None]
     present = np.array([[image is not None for image in slots] for slots in examples], np.bool_)

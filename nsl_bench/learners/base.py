@@ -7,9 +7,7 @@ A learner needs no base class. It may declare the supervision that it uses (`tra
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +22,7 @@ from nsl_bench.environments import entrant, is_environment
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.learners.view import View
 from nsl_bench.metrics.predictions import checked_probabilities
-from nsl_bench.types import UNDECIDED, Hypothesis, Track
+from nsl_bench.types import UNDECIDED, Hypothesis, Track, WeightedExample
 
 if TYPE_CHECKING:
     from nsl_bench.benchmark import Benchmark
@@ -36,11 +34,13 @@ __all__ = [
     "Learner",
     "Unanswered",
     "answers_of",
+    "check_examples",
     "check_hypothesis",
     "describe_here",
     "fixed_sizes",
     "hypothesis_of",
     "labels_of",
+    "method_of",
     "probabilities_of",
     "takes_validation",
     "told_the_answer",
@@ -57,6 +57,7 @@ TOLD_THE_ANSWER = "told_the_answer"
 _LONGEST_RULES = 1 << 22
 _MOST_ATOMS = 10**9
 _GREATEST_SCORE = 10**15
+_GREATEST_PENALTY = (1 << 31) - 1
 
 _SIZES = ("slots", "labels")
 """What can change between the members of a family of tasks, and may be fixed in a learner."""
@@ -144,7 +145,11 @@ def takes_validation(learner: Any) -> bool:
 
 
 def tuning_of(learner: Any) -> dict[str, Any]:
-    """A fitted learner's report on its tuning, as plain values; empty if it was not tuned."""
+    """A fitted learner's report on its tuning, as plain values; empty if it was not tuned.
+
+    Raises:
+        InvalidOutput: a number is out of its range.
+    """
     told = getattr(learner, "tuning_", None)
     if not isinstance(told, Mapping):
         return {}
@@ -152,11 +157,14 @@ def tuning_of(learner: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if isinstance(chosen, Mapping):
         found["chosen"] = {str(key)[:100]: str(value)[:100] for key, value in chosen.items()}
-    for name, kind in (("trials", int), ("failed", int), ("validation_accuracy", float)):
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            value = kind(told[name]) if name in told else None
-            if value is not None and math.isfinite(value):
-                found[name] = value
+    for name, kind, most in (
+        ("trials", numbers.Integral, _MOST_ATOMS),
+        ("failed", numbers.Integral, _MOST_ATOMS),
+        ("validation_accuracy", numbers.Real, 1),
+    ):
+        if told.get(name) is not None:
+            _hold(told[name], kind, 0, most, f"{_name(learner)}.tuning_: {name}")
+            found[name] = (int if kind is numbers.Integral else float)(told[name])
     return found
 
 
@@ -324,10 +332,63 @@ def check_hypothesis(found: Hypothesis, name: str) -> None:
         value = getattr(found, what)
         if value is None and what != "atoms":
             continue
-        if not (isinstance(value, kind) and least <= cast(Any, value) <= most):
-            size = value.bit_length() if isinstance(value, int) else 0
-            shown = f"a number of {size} bits" if size > 64 else str(value)[:50]
-            raise InvalidOutput(f"{name}.rules: {what} must be between {least} and {most}; got {shown}.")
+        _hold(value, kind, least, most, f"{name}.rules: {what}")
+
+
+def check_examples(found: Any, name: str) -> None:
+    """Check the weighted examples that a learner says it generated.
+
+    Raises:
+        InvalidOutput: they are none, or a penalty is out of its range.
+    """
+    for k, example in enumerate(found if isinstance(found, list | tuple) else [found]):
+        opening = f"{name}.examples_: example {k}"
+        if not isinstance(example, WeightedExample):
+            raise InvalidOutput(f"{opening} must be a WeightedExample; got {type(example).__name__}.")
+        if example.penalty is not None:
+            _hold(example.penalty, numbers.Integral, 0, _GREATEST_PENALTY, f"{opening}: penalty")
+        if not isinstance(example.id, str):
+            raise InvalidOutput(f"{opening}: id must be a string; got {type(example.id).__name__}.")
+        for what in ("inclusions", "exclusions", "context"):
+            words = getattr(example, what)
+            if not (isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)):
+                raise InvalidOutput(f"{opening}: {what} must be a tuple of strings; got {str(words)[:50]}.")
+
+
+def _hold(value: Any, kind: type, least: float, most: float, what: str) -> None:
+    """Hold a number that a learner returned to its range."""
+    if not (isinstance(value, kind) and least <= cast(Any, value) <= most):
+        size = value.bit_length() if isinstance(value, int) else 0
+        shown = f"a number of {size} bits" if size > 64 else repr(value)[:50]
+        raise InvalidOutput(f"{what} must be between {least} and {most}; got {shown}.")
+
+
+def method_of(learner: Any, name: str, *given: str, **named: str) -> Any:
+    """A learner's method, which can be called with the arguments that it will get.
+
+    Args:
+        learner: the learner.
+        name: the method's name.
+        given: the names of its arguments.
+        named: those that are passed by name.
+
+    Raises:
+        UserError: it cannot be called so.
+    """
+    method, kind = getattr(learner, name), type(learner).__name__
+    call = f"{name}({', '.join([*given, *named])})"
+    if not callable(method):
+        raise UserError(f"{kind}.{name} must be callable as {call}; got {type(method).__name__}.")
+    try:
+        signature = inspect.signature(method)
+    except (TypeError, ValueError):
+        return method
+    try:
+        signature.bind(*given, **named)
+    except TypeError:
+        declared = f"{name}{signature}"[:200]
+        raise UserError(f"{kind}.{name} must be callable as {call}; it is declared as {declared}.") from None
+    return method
 
 
 def without_fit(name: str) -> str:

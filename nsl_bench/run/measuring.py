@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import NotApplicable, UserError
+from nsl_bench.errors import NotApplicable, UserError, named
 from nsl_bench.guarded.call import Allowance, Ended
 from nsl_bench.isolation.command import CommandLearner, FolderLearner
 from nsl_bench.isolation.host import IsolatedLearner
@@ -25,6 +25,7 @@ from nsl_bench.learners.base import (
     InvalidOutput,
     Unanswered,
     answers_of,
+    check_examples,
     hypothesis_of,
     takes_validation,
     tuning_of,
@@ -236,6 +237,7 @@ def measure_learner(
     _count(found, material, own, answers, allowance, concepts)
     if hasattr(learner, "examples_") and material.benchmark.true_rule:
         with blaming("examples_"):
+            check_examples(learner.examples_, type(learner).__name__)
             found.numbers.update(example_quality(learner.examples_, material.benchmark))
     found.timed_out = bool(getattr(learner, "timed_out_", False))
     found.tuning = tuning_of(learner)
@@ -415,7 +417,7 @@ def blaming(doing: str) -> Iterator[None]:
     except UserError as error:
         raise Failure("crashed", f"{doing}: {error}") from error
     except Exception as error:  # a learner may be anybody's code, and may raise anything
-        raise Failure("crashed", f"{doing}: {type(error).__name__}: {error}", _last_lines(error)) from error
+        raise Failure("crashed", f"{doing}: {named(error)}", _last_lines(error)) from error
 
 
 def _last_lines(error: Exception) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from nsl_bench.guarded import wire
 from nsl_bench.guarded.call import Ended
-from nsl_bench.types import Hypothesis
+from nsl_bench.types import Hypothesis, WeightedExample
 
 
 class _Bad:
@@ -278,6 +278,75 @@ class ClaimsAGreatScore(_Claims):
 
 class ClaimsFidelity(_Claims):
     claim = ("fidelity", float("inf"))
+
+
+class _Generates(_Bad):
+    change = ("penalty", 1)
+
+    def go_wrong(self, train):
+        fields = {"id": "e", "penalty": 1, "inclusions": ("a",), "exclusions": (), "context": ()}
+        self.examples_ = [WeightedExample(**{**fields, **dict([self.change])})]
+
+
+class ClaimsNegativePenalty(_Generates):
+    change = ("penalty", -5)
+
+
+class ClaimsNoPenalty(_Generates):
+    change = ("penalty", float("nan"))
+
+
+class ClaimsHugePenalty(_Generates):
+    change = ("penalty", 10**400)
+
+
+class ClaimsNumbersAsContext(_Generates):
+    change = ("context", (3,))
+
+
+class ClaimsNoExamples(_Bad):
+    examples_ = 3
+
+
+class ClaimsTrials(_Bad):
+    def go_wrong(self, train):
+        self.tuning_ = {"trials": -1}
+
+
+class ClaimsAccuracy(_Bad):
+    def go_wrong(self, train):
+        self.tuning_ = {"validation_accuracy": float("nan")}
+
+
+class SendsExamples(_Bad):
+    """Past the check in its own process."""
+
+    def go_wrong(self, train):
+        send = wire.send
+        told = [{"id": "e", "penalty": float("inf"), "inclusions": [], "exclusions": [], "context": []}]
+        self.examples_ = []
+        wire.send = lambda to, what: send(to, {"done": told} if what == {"done": []} else what)
+
+
+class AsksForEveryImage(_Bad):
+    track = "end_to_end"
+
+    def go_wrong(self, train):
+        train._channel.ask("images", view=train._id, rows=[0] * 1000)
+
+
+class AsksOddly(_Bad):
+    def go_wrong(self, train):
+        train._channel.ask("background", view=[])
+
+
+class SendsEmptyLists(_Bad):
+    """As many as its text may have."""
+
+    def fit(self, train):
+        text = b"[" + b"[]," * 3_000_000 + b"[]]"
+        train._channel.socket.sendall(struct.pack("!QQ", len(text), 0) + text)
+        return self
 
 
 class Late(_Bad):

@@ -142,6 +142,19 @@ STATUSES = {
     "ClaimsAGreatScore": ("invalid_output", "score must be between"),
     "ClaimsFidelity": ("invalid_output", "fidelity must be between 0 and 1; got inf"),
 }
+STATUSES |= {
+    "ClaimsNegativePenalty": ("invalid_output", "penalty must be between 0 and 2147483647; got -5"),
+    "ClaimsNoPenalty": ("invalid_output", "example 0: penalty must be between 0 and 2147483647; got nan"),
+    "ClaimsHugePenalty": ("invalid_output", "got a number of 1329 bits"),
+    "ClaimsNumbersAsContext": ("invalid_output", "context must be a tuple of strings; got (3,)"),
+    "ClaimsNoExamples": ("invalid_output", "example 0 must be a WeightedExample; got int"),
+    "ClaimsTrials": ("invalid_output", "tuning_: trials must be between 0 and 1000000000; got -1"),
+    "ClaimsAccuracy": ("invalid_output", "validation_accuracy must be between 0 and 1; got nan"),
+    "SendsExamples": ("invalid_output", "penalty must be between 0 and 2147483647; got inf"),
+    "AsksForEveryImage": ("crashed", "Images of at most 64 examples can be requested at once; got 1000."),
+    "AsksOddly": ("crashed", "The view does not exist."),
+    "SendsEmptyLists": ("invalid_output", "sent no message"),
+}
 LIMITED = {"Hangs", "HangsInPredict"}
 
 

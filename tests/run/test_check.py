@@ -48,6 +48,69 @@ def test_what_is_wrong_with_a_learner_itself_is_said_once(name: str) -> None:
     assert len(sentences(f"{BAD}:{name}").splitlines()) == 1
 
 
+WRONG = """
+import numpy as np
+class Good:
+    def fit(self, train):
+        return self
+    def predict_proba(self, test):
+        return np.full((len(test), test.n_labels), 1 / test.n_labels)
+class NoView(Good):
+    def fit(self):
+        return self
+class TwoViews(Good):
+    def fit(self, train, other):
+        return self
+class NoTest(Good):
+    def predict_proba(self):
+        return 1
+class NoTestHere(Good):
+    def predict(self):
+        return 1
+class NoMethod(Good):
+    predict_proba = 3
+class Fails(Good):
+    def __init__(self):
+        raise ValueError("no way\\nTraceback (most recent call last):")
+class SaysNothing(Good):
+    def predict_proba(self, test):
+        return None
+class Ragged(Good):
+    def predict_proba(self, test):
+        return [[1], [1, 2]]
+class Neither:
+    def fit(self, train):
+        return self
+class Leaves(Good):
+    def fit(self, train):
+        return 5
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("NoView", "NoView.fit must be callable as fit(train); it is declared as fit()."),
+        ("TwoViews", "TwoViews.fit must be callable as fit(train); it is declared as fit(train, other)."),
+        (
+            "NoTest",
+            "predict_proba must be callable as predict_proba(test); it is declared as predict_proba().",
+        ),
+        ("NoTestHere", "NoTestHere.predict must be callable as predict(test); it is declared as predict()."),
+        ("NoMethod", "NoMethod.predict_proba must be callable as predict_proba(test); got int."),
+        ("Fails", "Fails' cannot be created: ValueError: no way."),
+        ("SaysNothing", "SaysNothing.predict_proba returned None instead of numbers."),
+        ("Ragged", "Ragged.predict_proba returned no array of numbers (ValueError: "),
+        ("Neither", "The learner Neither has neither predict_proba nor predict; add one of them."),
+        ("Leaves", "The learner int has neither predict_proba nor predict; add one of them."),
+    ],
+)
+def test_a_wrong_signature_is_one_sentence(name: str, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text(WRONG)
+    said = sentences(f"{tmp_path}/wrong.py:{name}")
+    assert sentence in said and len(said.splitlines()) == 1
+
+
 @pytest.mark.parametrize("spec", ["majority", "ffnsl", f"{ROOT}/examples/votes.py:Votes"])
 def test_good_learners_pass(spec: str) -> None:
     assert sentences(spec) == ""
