@@ -153,7 +153,7 @@ STATUSES |= {
     "SendsExamples": ("invalid_output", "penalty must be between 0 and 2147483647; got inf"),
     "AsksForEveryImage": ("crashed", "Images of at most 64 examples can be requested at once; got 1000."),
     "AsksOddly": ("crashed", "The view does not exist."),
-    "SendsEmptyLists": ("invalid_output", "sent no message"),
+    "SendsEmptyLists": ("invalid_output", "a message of more than 524288 values and brackets"),
 }
 LIMITED = {"Hangs", "HangsInPredict"}
 
