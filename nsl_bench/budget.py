@@ -43,11 +43,13 @@ class Budget:
         deadline: `time.monotonic` value at which to stop; None: never.
         memory: bytes that this process may hold.
         interrupted: Ctrl-C was pressed: finish with what is known.
+        cut_short: a phase ended because its share of the time was used up.
     """
 
     deadline: float | None = None
     memory: int = field(default_factory=lambda: _resident_memory() + _machine_memory())
     interrupted: bool = False
+    cut_short: bool = False
 
     @classmethod
     def of(cls, time_limit: float | None, memory_limit: int | None) -> Budget:
@@ -71,7 +73,7 @@ class Budget:
         """What to say of an answer that is the best so far; nothing if there was time enough."""
         if self.interrupted:
             return "Interrupted."
-        if self.expired():
+        if self.cut_short or self.expired():
             return "Time ran out."
         return f"The memory limit of {self.memory >> 20} MiB is reached." if self.full() else ""
 
@@ -191,10 +193,13 @@ class _Early(Budget):
 
     def __init__(self, whole: Budget, deadline: float) -> None:
         super().__init__(deadline, whole.memory, whole.interrupted)
-        self._whole = whole
+        self._whole: Budget = whole._whole if isinstance(whole, _Early) else whole
 
     def expired(self) -> bool:
-        return super().expired() or self._whole.interrupted
+        if not super().expired():
+            return self._whole.interrupted
+        self._whole.cut_short = True
+        return True
 
 
 class _Late(Budget):

@@ -77,6 +77,17 @@ def test_a_search_ended_at_any_moment_gives_a_valid_answer(tier: Tier) -> None:
     assert at_random_moments(tier, 10, 3) > 10
 
 
+def test_an_answer_of_tables_that_were_cut_short_says_that_time_ran_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    task = LasTask.parse(task_text("wide_bodies", 0))
+    whole = solve(task)
+    monkeypatch.setattr("nsl_bench.las.tabular._ENUMERATION_SHARE", 0.0)
+    found = solve(task, time_limit=600)
+    assert (whole.status, found.status) == ("optimal", "feasible")
+    check(task, found, whole)
+
+
 def same_with_any_number_of_threads(tasks: int) -> None:
     taken = 0
     for flavour, number in TASKS:
