@@ -74,6 +74,12 @@ class Terminals(_Stranger):
         }
 
 
+def variable(name):
+    if name not in os.environ:
+        raise OSError(errno.ENOENT, "left out")
+    return os.environ[name]
+
+
 class Reaches(_Stranger):
     """For files, secrets of the system, sockets and processes."""
 
@@ -91,6 +97,8 @@ class Reaches(_Stranger):
             "file": lambda: (place / "secret").read_bytes(),
             "folder": lambda: list(place.iterdir()),
             "write": lambda: (place / "mine").write_text("x"),
+            "token": lambda: variable("NSL_TEST_TOKEN"),
+            "address": lambda: variable("NSL_TEST_ADDRESS"),
             "internet": lambda: socket.socket(socket.AF_INET),
             "internet 6": lambda: socket.socket(socket.AF_INET6),
             "link": lambda: socket.socket(17, socket.SOCK_RAW),

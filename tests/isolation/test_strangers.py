@@ -92,6 +92,7 @@ def test_a_stranger_is_refused(name: str, namespaces: str, tmp_path: Path) -> No
     (tmp_path / "hidden").mkdir()
     (tmp_path / "hidden" / "secret").write_text("secret")
     told_to = {"TERMINAL": os.ttyname(terminal), "PLACE": str(tmp_path / "hidden"), "PID": str(os.getpid())}
+    told_to |= {"TOKEN": "secret", "ADDRESS": "http://me:secret@localhost/"}
     subprocess.run(
         [sys.executable, "-c", TOLD, *words],
         stdin=terminal,
