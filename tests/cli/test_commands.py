@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -17,8 +18,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from nsl_bench import environments
 from nsl_bench.cli import GROUP, Command, main, run
 from nsl_bench.errors import UserError
+from nsl_bench.run.environment import LIBRARIES, processor, versions
+from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.job import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import SchedulerLost
 
@@ -29,6 +34,22 @@ def nsl_bench(*words: str | Path, timeout: float = 300) -> subprocess.CompletedP
     """Run the program in a process of its own."""
     line = [sys.executable, "-m", "nsl_bench", *map(str, words)]
     return subprocess.run(line, capture_output=True, text=True, timeout=timeout)
+
+
+def test_doctor_and_records_tell_what_results_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    monkeypatch.setattr(environments, "entrants", list)
+    told = CliRunner().invoke(main, ["doctor"]).output
+    (job,) = plan("sudoku_4x4", ["majority"], symbolic=True)
+    record = Bench("cpu").run(job).record
+    for name in ("processor", "instructions"):
+        assert record.environment.get(name, "") == processor().get(name, "")
+        assert name not in processor() or f"{name}: {processor()[name]}\n" in told
+    assert "ONEDNN_MAX_CPU_ISA=AVX2" in record.environment["variables"]
+    assert re.search(r"^variables: .*ONEDNN_MAX_CPU_ISA=AVX2", told, re.M)
+    assert re.search(r"^torch: \S+ kernels, .*\ntorch: \d+ threads by default", told, re.M)
+    assert record.versions == versions()
+    assert all(f"{name}: {versions()[name]}\n" in told for name in LIBRARIES if name in versions())
 
 
 @pytest.mark.parametrize("name", COMMANDS)
