@@ -15,7 +15,7 @@ from nsl_bench.las.semantics.coverage import score
 from nsl_bench.las.task import Tier
 
 TIERS: tuple[Tier, ...] = ("A", "C", "D")
-TASKS = [(flavour, number) for number in range(3) for flavour in FLAVOURS]
+TASKS = [(flavour, number) for number in range(6) for flavour in FLAVOURS]
 
 
 def counted(task: LasTask, tier: Tier, most: int) -> tuple[int, Solution]:
