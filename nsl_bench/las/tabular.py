@@ -11,12 +11,14 @@ from functools import partial
 import numpy as np
 
 from nsl_bench.budget import Budget, Undecided
+from nsl_bench.las.bias.costs import rule_costs
+from nsl_bench.las.bias.program import unconstrained
 from nsl_bench.las.enumeration.bodies import Bodies
 from nsl_bench.las.enumeration.candidates import Candidate, candidates, given_candidates
 from nsl_bench.las.enumeration.cells import Cells
 from nsl_bench.las.enumeration.heads import head_forms
-from nsl_bench.las.enumeration.rules import Rule, rule_text
-from nsl_bench.las.language_bias import ModeAtom, WeightedRule
+from nsl_bench.las.enumeration.rules import Rule, priced_parts, rule_text
+from nsl_bench.las.language_bias import LanguageBias, ModeAtom, WeightedRule
 from nsl_bench.las.set_cover.problem import CoverProblem
 from nsl_bench.las.tables.columns import Columns
 from nsl_bench.las.tables.conditions import Target, choice_atom, targets
@@ -31,6 +33,8 @@ Tell = Callable[[Callable[[], Solution | None]], None]
 
 _MOST_BRANCHES = 64
 _ENUMERATION_SHARE = 0.7
+_RELAXED_SHARE = 0.5
+"""Of the time that is left, which a search without the constraints of `#bias` may take."""
 
 
 def tabular_tier(task: LasTask) -> Tier:
@@ -55,7 +59,18 @@ def solve_by_tables(task: LasTask, budget: Budget, tell: Tell = lambda answer: N
         Undecided: the task is not one for tables, or they do not fit into time or memory.
         UserError: background or contexts cannot be grounded.
     """
-    return _TabularSearch(task, budget, tell).solve()
+    search = _TabularSearch(task, budget, tell)
+    try:
+        return search.solve()
+    except Undecided:
+        bias = None if search.adds_up else unconstrained(task.bias)
+        if bias is None or budget.expired():
+            raise
+        relaxed = replace(task, bias=bias)
+        found = _TabularSearch(relaxed, budget.before(_RELAXED_SHARE), tell, task.bias).solve()
+        if found.status == "feasible":
+            raise
+        return found
 
 
 @dataclass
@@ -98,10 +113,23 @@ class _Best:
 
 
 class _TabularSearch:
-    """The search of one task: tables, enumeration, choice of rules."""
+    """The search of one task: tables, enumeration, choice of rules.
 
-    def __init__(self, task: LasTask, budget: Budget, tell: Tell) -> None:
+    Args:
+        task: the task.
+        budget: when to stop.
+        tell: see `solve_by_tables`.
+        strict: a bias that forbids rules which the task's allows, and else prices them alike: no rule that
+            it forbids is chosen, and an answer is proven if none of the task's whole space is better.
+
+    Attributes:
+        adds_up: nothing shows that costs of rules are no sums of what is in them.
+    """
+
+    def __init__(self, task: LasTask, budget: Budget, tell: Tell, strict: LanguageBias | None = None) -> None:
         self._task = task
+        self._strict = strict
+        self.adds_up = True
         self._budget = budget
         self._tell = tell
         self._rules: list[Candidate] = []
@@ -135,6 +163,7 @@ class _TabularSearch:
         self._lap("conditions")
         self._tell(partial(self._empty, branches))
         self._bodies = Bodies(self._vocabulary, budget, _ENUMERATION_SHARE)
+        self.adds_up = self._vocabulary.additive
         self._lap("tables")
         self._rules = candidates(self._bodies, forms, self._cells)
         if len(branches) == 1:
@@ -147,6 +176,8 @@ class _TabularSearch:
             distinct=len(self._rules),
         )
         best = self._choose(branches)
+        if self._strict is not None:
+            best = self._allowed(best, branches, self._strict)
         self._lap("choice")
         found = self._solution(best)
         if not self._bodies.failure:
@@ -214,6 +245,24 @@ class _TabularSearch:
             # rules that were not enumerated can do anything but cover the examples that none can cover
             best.proven, best.bound = False, min(best.score, *(branch.floor for branch in branches))
         return best
+
+    def _allowed(self, best: _Best, branches: Sequence[_Branch], strict: LanguageBias) -> _Best:
+        """The best choice of rules that the strict bias allows; proven if it is no worse than `best`."""
+        literals = self._bodies.literals
+
+        def forbidden(rules: Sequence[Candidate]) -> bool:
+            own = [each.rule for each in rules if each.rule.head is not None]
+            costs = rule_costs(strict, [priced_parts(rule, literals) for rule in own], self._budget)
+            return [rule.cost for rule in own] != costs
+
+        if not forbidden([self._rules[i] for i in best.rules]):
+            return best
+        own = [each for each in self._rules if not forbidden([each])]
+        self._rules = own
+        found = self._choose(branches)
+        if found.score > best.score or not best.proven:
+            found.proven, found.bound = False, best.bound
+        return found
 
     def _solution(self, best: _Best) -> Solution:
         """The answer that the best choice makes."""

@@ -30,6 +30,7 @@ from las.vocabulary import (
     PRICED,
     ROLES,
     STATED,
+    TIED,
     VALUES,
 )
 
@@ -194,6 +195,23 @@ FLAVOURS = {
         thresholds=0.3,
         biases=tuple(PRICED),
         terms=0.0,
+        replacement=0.0,
+    ),
+    "thresholds_tied": Flavour(
+        pieces=("greater", "less"),
+        examples=(2, 8),
+        contexts=(1, 3),
+        roles=("a", "e", "c"),
+        modes=(2, 4),
+        variables=(1, 3),
+        body=(1, 3),
+        numbers=(3, 5),
+        biases=tuple(TIED),
+        told=1.0,
+        ilasp=0.3,
+        terms=0.0,
+        names=0.0,
+        target=0.8,
         replacement=0.0,
     ),
     "thresholds_many": Flavour(

@@ -57,6 +57,31 @@ def test_of_a_thousand_constants_few_are_tried(
     assert found.statistics["evaluated"] < 500
 
 
+@pytest.mark.parametrize("dialect", ["fastlas", "ilasp"])
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        ":- in_body(greater(V,_)), not in_body(a0(_,V)).",
+        ":- in_body(greater(V,X)), in_body(greater(V,Y)), X != Y.",
+        ":- in_body(greater(V,X)), in_body(less(V,Y)), X >= Y.",
+        "t(V) :- in_body(a0(_,V)). :- in_body(greater(V,_)), not t(V). :- in_body(less(V,_)), not t(V).",
+    ],
+)
+def test_constraints_that_join_comparisons_keep_the_proof(constraint: str, dialect: Dialect) -> None:
+    text = ranged(100, "defined", dialect, noise=3)
+    found = solve(LasTask.parse(f'{text}\n#bias("{constraint}").', dialect=dialect))
+    free = solve(LasTask.parse(text, dialect=dialect))
+    assert (found.status, found.tier, found.score) == ("optimal", "A", free.score)
+
+
+def test_a_constraint_that_forbids_the_best_rule_is_heeded() -> None:
+    text = ranged(5, "defined", "fastlas", n=6).replace("#max_body(4)", "#max_body(3)")
+    forbidding = text + '\n#bias(":- in_body(greater(V,_)), in_body(less(V,_)).").'
+    scores = [solve(LasTask.parse(each)).score for each in (text, forbidding)]
+    assert scores[0] != scores[1]
+    assert compared(forbidding).kind == "decided"
+
+
 @pytest.mark.parametrize("tier", ["A", "C", "D"])
 def test_num_var_is_a_variable_with_a_threshold(shared: Path, tier: Tier) -> None:
     task = LasTask.read(shared / "oracles/reading/numvar_min.las")

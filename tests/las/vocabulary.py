@@ -238,6 +238,21 @@ ILASP_BIASES = [
 ]
 """What ILASP's users say of rules, in its own words."""
 
+TIED = [
+    f'{_EACH}\n#bias("{more}").'
+    for more in (
+        ":- in_body({gt}(V,_)), not in_body({e}(_,V)).",
+        ":- in_body({gt}(V,_)), not in_body({a}(V)). :- in_body({lt}(V,_)), not in_body({a}(V)).",
+        ":- in_body({gt}(V,X)), in_body({gt}(V,Y)), X != Y.",
+        ":- in_body({gt}(V,X)), in_body({lt}(V,Y)), X >= Y.",
+        ":- in_body(neg({gt}(V,_))), not in_body({a}(V)), not in_body({c}(V,_)).",
+        ":- in_body({lt}(_,2)).",
+        "t(V) :- in_body({a}(V)). t(V) :- in_body({e}(V,_)). :- in_body({lt}(V,_)), not t(V).",
+        ":- in_body({gt}(_,1)), not in_body({lt}(_,3)).",
+    )
+]
+"""Biases whose constraints join literals that compare with constants."""
+
 PRICED = [
     '#bias("u(1) :- not in_body({r}). u(2) :- not in_body({a}(_)). u(3).").\n'
     '#bias("penalty(12/N, seen) :- N = #count {{ X : u(X) }}.").',

@@ -8,7 +8,7 @@ from __future__ import annotations
 import atexit
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from nsl_bench.asp.text import code_of
 from nsl_bench.errors import UserError
 from nsl_bench.las.language_bias import LARGEST, LanguageBias
 
-__all__ = ["FORBIDDEN", "BiasProgram", "Uniform", "bias_program", "is_plain"]
+__all__ = ["FORBIDDEN", "BiasProgram", "Uniform", "bias_program", "is_plain", "unconstrained"]
 
 IN_HEAD: Signature = ("in_head", 1)
 IN_BODY: Signature = ("in_body", 1)
@@ -198,6 +198,18 @@ class BiasProgram:
             reasons.append((weight, reason))
             costs[source] += weight
         return Uniform(costs[""], costs["in_head"], costs["in_body"])
+
+
+def unconstrained(bias: LanguageBias) -> LanguageBias | None:
+    """The bias without its constraints; None if it has none, or costs without them are no sums."""
+    program = bias.scoring
+    kept = tuple(rule for rule in program.rules if rule.derives)
+    if len(kept) == len(program.rules):
+        return None
+    priced = replace(program, rules=kept).slice([PENALTY, INVERT])
+    statements = [*map(str, priced.constants), *(rule.text for rule in priced.rules)]
+    found = replace(bias, penalties=("\n".join(statements),))
+    return found if bias_program(found).is_linear else None
 
 
 def is_plain(literal: str) -> bool:

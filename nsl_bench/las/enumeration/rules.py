@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from nsl_bench.las.bias.costs import RuleParts
 from nsl_bench.las.enumeration.building_blocks import Part
 from nsl_bench.las.enumeration.heads import HeadForm
 from nsl_bench.las.tables.literals import BodyLiteral, Vocabulary
-from nsl_bench.las.thresholds import spelled
+from nsl_bench.las.thresholds import priced, spelled
 
-__all__ = ["Rule", "rule_text"]
+__all__ = ["Rule", "priced_parts", "rule_text"]
 
 
 class Rule(NamedTuple):
@@ -41,16 +42,29 @@ def rule_text(rule: Rule, literals: Sequence[BodyLiteral], vocabulary: Vocabular
     """
     if rule.given or rule.head is None:
         return rule.given
-    order = list(dict.fromkeys([*range(len(rule.head.types)), *(v for _, vs in rule.parts for v in vs)]))
-    names = [""] * (max(order, default=-1) + 1)
-    for i, variable in enumerate(order):
-        names[variable] = f"V{i + 1}"
-    head = rule.head.text(names)
-    texts = [literals[i].text([names[v] for v in variables]) for i, variables in rule.parts]
+    head, texts, names = _written(rule, rule.head, literals)
     if vocabulary.without_replacement:
         from nsl_bench.las.enumeration.without_replacement import inequalities
 
         texts += inequalities(rule.parts, names, literals)
+    order = [v for v, name in sorted(enumerate(names), key=lambda each: int(each[1][1:] or 0)) if name]
     guards = [f"{rule.types[v]}({names[v]})" for v in order if vocabulary.domain(rule.types[v]).guarded]
     body = list(dict.fromkeys(spelled([*texts, *guards], head)))
     return f"{head} :- {', '.join(body)}." if body else f"{head}."
+
+
+def priced_parts(rule: Rule, literals: Sequence[BodyLiteral]) -> RuleParts:
+    """The head and the body literals of a rule from the modes, as `#bias` prices them."""
+    assert rule.head is not None
+    head, texts, _ = _written(rule, rule.head, literals)
+    return head, tuple(priced(texts))
+
+
+def _written(rule: Rule, form: HeadForm, literals: Sequence[BodyLiteral]) -> tuple[str, list[str], list[str]]:
+    """Head, body literals, and the names of the variables by their numbers."""
+    order = list(dict.fromkeys([*range(len(form.types)), *(v for _, vs in rule.parts for v in vs)]))
+    names = [""] * (max(order, default=-1) + 1)
+    for i, variable in enumerate(order):
+        names[variable] = f"V{i + 1}"
+    texts = [literals[i].text([names[v] for v in variables]) for i, variables in rule.parts]
+    return form.text(names), texts, names
