@@ -190,6 +190,8 @@ def page(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     )
     told = "are equal under all settings" if everywhere else "are **not** equal under all settings"
     settings = ", ".join(f"*{name}*" for name in found)
+    missing = ", ".join(f"*{name}*" for name in SETTINGS if name not in found)
+    left = f"\nNot measured yet: {missing}.\n" if missing else ""
     return f"""# Results on other processors
 
 You get the same data on every processor. Do you get the same results?
@@ -197,10 +199,10 @@ You get the same data on every processor. Do you get the same results?
 **Data sets and the confidences of shipped weights {told}.**
 What is trained with torch in float32 differs: by at most {widest:.3f} in accuracy or Brier score here.
 
-Made by `python benchmarks/processors.py`, which runs everything under {len(found)} settings on one machine.
-Settings make libraries use an older processor's instructions, or another number of threads by default:
-{settings}.
-
+Made by `python benchmarks/processors.py`, which runs everything under several settings on one machine.
+Settings make libraries use an older processor's instructions, or another number of threads by default.
+Measured: {settings}.
+{left}
 ## Data and confidences
 
 {exact.drop(columns="numbers").to_markdown(index=False)}
@@ -230,7 +232,8 @@ def main() -> None:
             print(name, file=sys.stderr)
             if kept is not None:
                 kept.write_text(json.dumps(found))
-    PAGE.write_text(page({name: found[name] for name in SETTINGS}), encoding="utf-8")
+        known = {name: found[name] for name in SETTINGS if name in found}
+        PAGE.write_text(page(known), encoding="utf-8")
 
 
 if __name__ == "__main__":

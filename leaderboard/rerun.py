@@ -1,9 +1,9 @@
 """Repeat a random sample of an entry's runs and compare the results with the submission.
 
 Submitters do not know which runs will be repeated. Labels and metrics may differ by a tolerance, because
-learners with a time limit stop at different points on different machines. Atoms may differ by that share of
-the larger number. The repeated run may take some times as long as the submission says, as machines differ;
-learning and prediction are added, so that work in either counts.
+processors round sums differently in training, and learners with a time limit stop at different points.
+Atoms may differ by that share of the larger number. The repeated run may take some times as long as the
+submission says, as machines differ; learning and prediction are added, so that work in either counts.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Sample:
 
     n: int
     seed: int
-    tolerance: float = 0.02
+    tolerance: float
     slower: float = 5.0
 
 

@@ -304,6 +304,7 @@ def _on_dask(
     """
     client = _client(scheduler)
     from distributed import CancelledError
+    from distributed.comm import CommClosedError
 
     left, running = filter(begin, jobs), set[Any]()
     try:
@@ -320,7 +321,8 @@ def _on_dask(
     except CancelledError as error:
         raise SchedulerLost(scheduler) from error
     except OSError as error:
-        if client.status == "running":
+        # The client hears on another connection, maybe later, that the scheduler ended.
+        if client.status == "running" and not isinstance(error, CommClosedError):
             raise
         raise SchedulerLost(scheduler) from error
     finally:

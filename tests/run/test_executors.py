@@ -207,6 +207,21 @@ def test_a_scheduler_dies(tmp_path: Path) -> None:
             process.wait()
 
 
+def test_a_scheduler_ends_before_its_client_hears_of_it(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from distributed import Client
+    from distributed.comm import CommClosedError
+
+    def lost(client: Any) -> None:
+        raise CommClosedError("Connection reset by peer")
+
+    monkeypatch.setattr(Client, "nthreads", lost)
+    jobs = plan("sudoku_4x4", ["majority"], symbolic=True)
+    with pytest.raises(SchedulerLost):
+        sweep(jobs, Store(tmp_path), Bench(), executor=Executor(1, cluster.scheduler_address))
+
+
 @pytest.mark.parametrize(
     ("module", "name"), [("nsl_bench", "__version__"), ("nsl_bench.run.job", "PROTOCOL")]
 )
