@@ -304,7 +304,7 @@ def _on_dask(
     """
     client = _client(scheduler)
     from distributed import CancelledError
-    from distributed.comm import CommClosedError
+    from distributed.comm.core import CommClosedError
 
     left, running = filter(begin, jobs), set[Any]()
     try:

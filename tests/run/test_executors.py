@@ -211,7 +211,7 @@ def test_a_scheduler_ends_before_its_client_hears_of_it(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from distributed import Client
-    from distributed.comm import CommClosedError
+    from distributed.comm.core import CommClosedError
 
     def lost(client: Any) -> None:
         raise CommClosedError("Connection reset by peer")
