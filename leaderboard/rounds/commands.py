@@ -338,7 +338,7 @@ def verify_round(
     return 1 if wrong else 0
 
 
-_BETWEEN_PROCESSORS = 0.004
+_BETWEEN_PROCESSORS = 0.014
 """The greatest difference of a metric in docs/results/processors.md."""
 
 
@@ -356,7 +356,7 @@ _BETWEEN_PROCESSORS = 0.004
 @click.option("--seed", type=click.IntRange(0), help="Seed of the sample. Default: unpredictable.")
 @click.option(
     "--tolerance",
-    default=5 * _BETWEEN_PROCESSORS,
+    default=2 * _BETWEEN_PROCESSORS,
     show_default=True,
     type=click.FloatRange(0, 1),
     help="Largest accepted difference of numbers, and of the share of labels that differ.",
