@@ -25,7 +25,9 @@ _TEX = {
 
 
 def _markdown(text: str) -> str:
-    shown = re.sub(r"([\\`*\[\]|$~])", r"\\\1", html.escape(text, quote=False))
+    # Without "<" no ">" ends a tag; at the start it would quote.
+    shown = re.sub(r"^>", "&gt;", text.replace("&", "&amp;").replace("<", "&lt;"))
+    shown = re.sub(r"([\\`*\[\]|$~])", r"\\\1", shown)
     return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", shown)  # those inside words mark nothing
 
 

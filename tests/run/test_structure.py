@@ -145,7 +145,7 @@ def test_evaluate_and_tables_have_the_test_tasks(tmp_path: Path) -> None:
     )
     table = found.table()
     assert "follow_suit 1.0.0 -> follow_suit:players=3" in table
-    assert table.count("not applicable") == 5 and "0 failed" not in repr(found)
+    assert table.count("not applicable") == 6 and "0 failed" not in repr(found)
     assert "failed" not in repr(found)
     assert "random_forest: cannot take this task" in found.table(layout="wide")
     three = found.where(test_task="follow_suit:players=3")
