@@ -12,7 +12,6 @@ import click
 from nsl_bench import __version__, cache, registry
 from nsl_bench.cli import Command, problems_found
 from nsl_bench.errors import UserError
-from nsl_bench.run.environment import LIBRARIES, VARIABLES, environment, processor
 
 __all__ = ["command"]
 
@@ -26,6 +25,8 @@ def command() -> int:
 
     Exit code 1 if a required part does not work.
     """
+    from nsl_bench.run.environment import LIBRARIES
+
     wrong = 0
     click.echo(f"nsl-bench {__version__}, Python {platform.python_version()}, {platform.platform()}")
     click.echo(f"cores: {os.cpu_count()}")
@@ -77,6 +78,8 @@ def command() -> int:
 
 def _processor() -> list[str]:
     """Describe the processor and the variables by which libraries choose its instructions and threads."""
+    from nsl_bench.run.environment import VARIABLES, environment, processor
+
     found = [f"{name}: {value}" for name, value in processor().items()]
     chosen = environment().get("variables") or f"none set ({', '.join(VARIABLES)})"
     return [*found, f"variables: {chosen}"]

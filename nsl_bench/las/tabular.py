@@ -11,7 +11,6 @@ from functools import partial
 import numpy as np
 
 from nsl_bench.budget import Budget, Undecided
-from nsl_bench.las.bias.costs import rule_costs
 from nsl_bench.las.bias.program import unconstrained
 from nsl_bench.las.enumeration.bodies import Bodies
 from nsl_bench.las.enumeration.candidates import Candidate, candidates, given_candidates
@@ -248,6 +247,8 @@ class _TabularSearch:
 
     def _allowed(self, best: _Best, branches: Sequence[_Branch], strict: LanguageBias) -> _Best:
         """The best choice of rules that the strict bias allows; proven if it is no worse than `best`."""
+        from nsl_bench.las.bias.costs import rule_costs
+
         literals = self._bodies.literals
 
         def forbidden(rules: Sequence[Candidate]) -> bool:

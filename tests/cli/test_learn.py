@@ -98,7 +98,6 @@ def test_unsatisfiable_is_an_answer(tmp_path: Path) -> None:
             "line 2, column 1.*cannot be made safe",
         ),
         ("#modeh(p).", "no examples"),
-        ("n(1).\n#modeh(p).\n#modeb(var(n) = var(n) + var(n)).", "line 3, column.*arithmetic"),
         ("#script (python)\n#end.", "line 1, column 1.*not supported"),
         ('#include "x".', "line 1, column 1.*not supported"),
         ("#modeh(p).\n#pos(x@y, {p}, {}, {}).", "line 2, column 1.*penalty must be an integer; got 'y'"),

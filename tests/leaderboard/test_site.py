@@ -343,7 +343,7 @@ def test_strangers_words_are_text_in_what_is_taken_away(board: Board, tmp_path: 
     write_areas(sly, tmp_path)
     write_tables(sly, sly.contests[0], tmp_path)
     for name in ("overview", "grids"):
-        assert "&lt;b&gt;\\|\\`x\\`" in (tmp_path / f"{name}.md").read_text()
+        assert "&lt;b>\\|\\`x\\`" in (tmp_path / f"{name}.md").read_text()
         assert ",'=1+1," in (tmp_path / f"{name}.csv").read_text()
     assert "author = {a\\textasciicircum{}b\\textasciitilde{}c\\_d}" in bibtex(sly)
     assert "url = {https://x.org/~me_%7B}" in bibtex(sly)

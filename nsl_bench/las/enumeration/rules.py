@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from nsl_bench.las.bias.costs import RuleParts
 from nsl_bench.las.enumeration.building_blocks import Part
 from nsl_bench.las.enumeration.heads import HeadForm
 from nsl_bench.las.tables.literals import BodyLiteral, Vocabulary
 from nsl_bench.las.thresholds import priced, spelled
+
+if TYPE_CHECKING:
+    from nsl_bench.las.bias.costs import RuleParts
 
 __all__ = ["Rule", "priced_parts", "rule_text"]
 
