@@ -217,6 +217,7 @@ def files(kind: str, path: Path, kept: Path) -> Iterator[tuple[Path, str]]:
     for folder in sorted(each.parent for each in path.rglob("exs.pl")):
         file = kept / f"{folder.name}.las"
         try:
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(popper_task(folder), encoding="utf-8")
         except UserError as reason:
             file.write_text(f"% {reason}", encoding="utf-8")
