@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
-from nsl_bench.declared import Is, Open, checked, parse_json
-from nsl_bench.errors import UserError
+from nsl_bench.declared import Is, Open, read_json
 
 from .rounds.model import Round
 from .submission import Manifest
@@ -149,9 +148,4 @@ def read_again(path: Path) -> Again:
     Raises:
         UserError: the file is damaged.
     """
-    try:
-        return checked(Again, parse_json(path.read_bytes()), f"{path}: ")
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON: {error}.") from error
+    return read_json(Again, path)

@@ -33,6 +33,7 @@ __all__ = [
     "json_schema",
     "parse_json",
     "quoted",
+    "read_json",
     "read_toml",
 ]
 
@@ -324,6 +325,26 @@ def json_schema(form: Any) -> dict[str, Any]:
 
     result: dict[str, Any] = inlined(found)
     return result
+
+
+def read_json(form: type[T], path: Path, what: str = "") -> T:
+    """Read a JSON file as what its values are declared to be.
+
+    Args:
+        form: the dataclass.
+        path: the file.
+        what: what the file is, e.g. ``"The receipt "``, for messages.
+
+    Raises:
+        UserError: the file cannot be read, is no JSON or does not fit.
+    """
+    try:
+        values = parse_json(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"{what}{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise UserError(f"{what}{path} is not valid JSON: {error}.") from error
+    return checked(form, values, f"{path}: ")
 
 
 def parse_json(text: str | bytes) -> Any:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from nsl_bench import __version__, cache
-from nsl_bench.declared import Declared, Is, checked, parse_json
+from nsl_bench.declared import Declared, Is, checked, read_json
 from nsl_bench.errors import UserError, unknown
 from nsl_bench.run.job import Job
 from nsl_bench.sealing import DataSeed, commitment_of
@@ -384,13 +384,7 @@ def read_file(path: Path) -> Round:
     Raises:
         UserError: the file cannot be read or is not a round.
     """
-    try:
-        values = parse_json(path.read_bytes())
-    except OSError as error:
-        raise UserError(f"The round's file {path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise UserError(f"The round's file {path} is not valid JSON: {error}.") from error
-    found = checked(Round, values, f"{path}: ")
+    found = read_json(Round, path, "The round's file ")
     for why in _wrong(found):
         raise UserError(f"{path}: {why}")
     return found

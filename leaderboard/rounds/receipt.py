@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
-from nsl_bench.declared import Is, Open, checked, parse_json
-from nsl_bench.errors import UserError
+from nsl_bench.declared import Is, Open, read_json
 
 from .model import DIGEST_OR_NONE, Round, Taken, is_name
 
@@ -52,12 +51,7 @@ def read_receipt(path: Path) -> Receipt:
     Raises:
         UserError: the file cannot be read or is neither.
     """
-    try:
-        return checked(Receipt, parse_json(path.read_bytes()), f"{path}: ")
-    except OSError as error:
-        raise UserError(f"The receipt {path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise UserError(f"The receipt {path} is not valid JSON: {error}.") from error
+    return read_json(Receipt, path, "The receipt ")
 
 
 def differences(found: Round, receipt: Receipt) -> Iterator[str]:

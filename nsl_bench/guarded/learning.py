@@ -135,16 +135,8 @@ def solve_isolated(
         source, dialect, constraints, rule_learner, time_limit, memory_limit, dict(options or {}), explain,
         verify,
     )  # fmt: skip
-    memory = None if memory_limit is None else int(_MORE_MEMORY * memory_limit)
     try:
-        told = guarded(
-            _solve,
-            work,
-            doing=f"Reading {work.name}",
-            allowance=Allowance(time_limit, memory, _GRACE),
-            heard=hear,
-            interruptible=True,
-        )
+        told = work.in_child(_solve, hear)
     except Ended as ended:
         if not best:
             raise
@@ -190,12 +182,7 @@ def list_space(
             warned(event["warning"])
 
     work = _Work(source, dialect, constraints, "exact", time_limit, memory_limit, {}, False, False)
-    memory = None if memory_limit is None else int(_MORE_MEMORY * memory_limit)
-    allowance = Allowance(time_limit, memory, _GRACE)
-    found = guarded(
-        _list, work, doing=f"Reading {work.name}", allowance=allowance, heard=hear, interruptible=True
-    )
-    horizon: int | None = found["horizon"]
+    horizon: int | None = work.in_child(_list, hear)["horizon"]
     return horizon
 
 
@@ -219,6 +206,18 @@ class _Work:
     def name(self) -> str:
         """Of the task, in a sentence."""
         return str(self.source) if isinstance(self.source, Path) else "the task"
+
+    def in_child(self, function: Callable[[_Work], Any], heard: Callable[[dict[str, Any]], None]) -> Any:
+        """What a function makes of this, within its limits."""
+        memory = None if self.memory_limit is None else int(_MORE_MEMORY * self.memory_limit)
+        return guarded(
+            function,
+            self,
+            doing=f"Reading {self.name}",
+            allowance=Allowance(self.time_limit, memory, _GRACE),
+            heard=heard,
+            interruptible=True,
+        )
 
     def task(self) -> LasTask:
         """The task, read."""

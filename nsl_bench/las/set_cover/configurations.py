@@ -158,8 +158,7 @@ class _Block:
 def _counted(sets: Flags, rows: Flags) -> npt.NDArray[np.int32]:
     """int32 [s, n]: how many members each set (bool [s, m]) shares with each row (bool [n, m]).
 
-    Bits are counted, as fast as a product of floats, of which some processors' kernels compute with memory
-    that was never written, and numpy warns of what they find there.
+    Bits are counted: exact on every processor, and as fast as a product of floats.
     """
     these, those = pack(sets), pack(rows)
     counts = np.zeros((len(these), len(those)), np.int32)
