@@ -18,9 +18,11 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +34,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.folders import remove
 from nsl_bench.isolation import sandbox
 from nsl_bench.isolation.limits import GIB, Failure, Limits
-from nsl_bench.isolation.process import Process
+from nsl_bench.isolation.process import REMOVING_SECONDS, Process
 
 __all__ = ["KIND", "Environment", "built", "described", "installed", "interpreter", "prepared"]
 
@@ -209,9 +211,8 @@ def built(
         if again:
             note.unlink(missing_ok=True)
         _raise_noted(note)
-        scratch = folder.with_suffix(".scratch")
-        remove(folder)  # what a killed process left behind
-        remove(scratch)
+        scratch = Path(tempfile.mkdtemp(prefix=f"{folder.name}.scratch-", dir=folder.parent))
+        _set_aside(folder, scratch)  # what a killed process left behind
         heard(f"Making the environment of {entrant.name} with Python {version}; this happens once.")
         try:
             _make(entrant, folder, program, scratch)
@@ -219,9 +220,9 @@ def built(
             note.write_text(json.dumps([str(failure), failure.output]), encoding="utf-8")
             raise
         finally:
-            remove(scratch)
             if _complete(folder, program) is None:
-                remove(folder)
+                _set_aside(folder, scratch)
+            remove(scratch, REMOVING_SECONDS)  # what takes longer, the fork server removes at the end
     found = _complete(folder, program)
     assert found is not None
     return found
@@ -229,6 +230,12 @@ def built(
 
 def _folder(entrant: Entrant, version: str) -> Path:
     return cache.folder(KIND) / cache.key(entrant.environment_key, version, sys.platform, size=16)
+
+
+def _set_aside(folder: Path, scratch: Path) -> None:
+    """Move what there is of an environment to what will be removed; nobody waits until it is."""
+    with contextlib.suppress(OSError):
+        folder.rename(scratch / secrets.token_hex(8))
 
 
 def _python(folder: Path) -> Path:
@@ -334,6 +341,7 @@ class _Installer:
             limits,
             command=words,
             scratch=self.scratch,
+            temporary=True,
             cwd=self.empty,
             packages=self.wheels,
             environment=_environment(self.scratch),

@@ -29,7 +29,7 @@ from nsl_bench.isolation.limits import Failure, Limits, Lost
 from nsl_bench.isolation.outward import Gate
 from nsl_bench.types import Status
 
-__all__ = ["Process", "Usage"]
+__all__ = ["REMOVING_SECONDS", "Process", "Usage"]
 
 _LONGEST_TEXT = 1 << 20
 _LARGEST_QUESTION = (8 << 20, 64 << 20)
@@ -44,7 +44,9 @@ _FASTEST_GROWTH = 8 << 30
 """Bytes a second by which the memory of a process may grow: when to look again follows from it."""
 
 _GRACE_SECONDS = 10.0
-_REMOVING_SECONDS = 10.0
+REMOVING_SECONDS = 10.0
+"""How long to wait until a scratch folder is removed."""
+
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
 """Answers a learner's question."""
@@ -389,7 +391,7 @@ class Process:
             self.output.drain()
             self.output.close()
         if self._own_scratch:  # what takes longer, the fork server removes at the end
-            remove(self.scratch, _REMOVING_SECONDS)
+            remove(self.scratch, REMOVING_SECONDS)
 
 
 class _Ended(Failure):

@@ -369,8 +369,45 @@ def test_packages_are_built_in_the_sandbox(
     assert variables == "[]"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["agent.sock", "mine", "secret.txt"]
     assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
-    assert not found.folder.with_suffix(".scratch").exists()
+    assert not list(found.folder.parent.glob("*.scratch-*"))
     pool.close()
+
+
+NESTING = """
+import os, sys
+for place in (os.environ["TMPDIR"], sys.argv[1]):
+    os.chdir(place)
+    for _ in range(2000):
+        os.mkdir("d")
+        os.chdir("d")
+raise SystemExit("error: enough")
+"""
+
+
+def test_nobody_waits_for_what_an_installer_leaves_behind(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its scratch folder and in the environment; all of it is gone with the fork server."""
+
+    def make(found: environments.Entrant, place: Path, program: str, scratch: Path) -> None:
+        place.mkdir()
+        do = building._Installer(found.name, scratch, scratch, place, (), ())
+        do([sys.executable, "-I", "-c", NESTING, str(place)], network=False)
+
+    monkeypatch.setattr(environments, "_contents", lambda folder: [["another"]])
+    monkeypatch.setattr(building, "_make", make)
+    monkeypatch.setattr(building, "REMOVING_SECONDS", 0)
+    found = entrant(f"env:{folder}")
+    with pytest.raises(Failure, match="cannot be created"):
+        building.built(found)
+    place = building._folder(found, building.interpreter(found)[1])
+    (left,) = place.parent.glob(f"{place.name}.scratch-*")
+    assert not place.exists() and len(list(left.iterdir())) == 2
+    pool.close()
+    deadline = time.monotonic() + 60
+    while left.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 MINE = """
