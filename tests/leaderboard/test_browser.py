@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import json
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,6 +42,34 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     started.set_page_load_timeout(60)
     yield started
     started.quit()
+
+
+class Served:
+    """A site behind an address."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def as_uri(self) -> str:
+        return self.address
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *told: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module", params=["file", "http"])
+def shown(request: pytest.FixtureRequest, site: Path) -> Iterator[Any]:
+    """The site as a folder, and as `python -m http.server` serves it."""
+    if request.param == "file":
+        yield site
+        return
+    handler = functools.partial(Quiet, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield Served(f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
 
 
 def open_page(browser: Any, site: Path, page: str, size: tuple[int, int] = DESKTOP) -> None:
@@ -83,10 +114,12 @@ def wait_for(browser: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
-def test_pages_open_without_complaints_and_fit(browser: Any, site: Path, size: tuple[int, int]) -> None:
+def test_pages_open_without_complaints_and_fit(
+    browser: Any, site: Path, shown: Any, size: tuple[int, int]
+) -> None:
     browser.get_log("browser")
     for path in sorted(site.rglob("*.html")):
-        open_page(browser, site, str(path.relative_to(site)), size)
+        open_page(browser, shown, str(path.relative_to(site)), size)
         assert texts(browser, "h1"), path
         width = browser.execute_script("return document.documentElement.scrollWidth")
         assert width <= size[0], f"{path.name} is {width} wide on a screen of {size[0]}"
@@ -171,8 +204,8 @@ def test_lines_of_curves_go_off_and_on(browser: Any, site: Path) -> None:
     assert browser.execute_script(count) == before
 
 
-def test_a_run_down_to_its_predictions(browser: Any, site: Path) -> None:
-    open_page(browser, site, "learner/random-forest.html")
+def test_a_run_down_to_its_predictions(browser: Any, shown: Any) -> None:
+    open_page(browser, shown, "learner/random-forest.html")
     click(browser, "td.runs a:last-of-type")
     wait_for(browser, "Command to reproduce")
     assert any(text.startswith("framework evaluation:") for text in texts(browser, "#run h3"))
@@ -183,12 +216,21 @@ def test_a_run_down_to_its_predictions(browser: Any, site: Path) -> None:
     assert complaints(browser) == []
 
 
-def test_a_script_that_is_no_file_of_the_site_does_not_run(browser: Any, site: Path) -> None:
-    open_page(browser, site, "index.html")
-    script = "const s = document.createElement('script'); s.textContent = 'window.ran = 1';"
-    browser.execute_script(f"{script} document.head.append(s)")
+@pytest.mark.parametrize("script", ["s.textContent = 'window.ran = 1'", "s.src = arguments[0]"])
+def test_a_script_that_is_no_file_of_the_site_does_not_run(
+    browser: Any, shown: Any, script: str, tmp_path: Path
+) -> None:
+    (tmp_path / "strange.js").write_text("window.ran = 1")
+    handler = functools.partial(Quiet, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as elsewhere:
+        threading.Thread(target=elsewhere.serve_forever, daemon=True).start()
+        open_page(browser, shown, "index.html")
+        add = f"const s = document.createElement('script'), done = arguments[1]; {script};"
+        add += "s.onload = s.onerror = () => done(1); document.head.append(s); if (!s.src) done(1)"
+        browser.execute_async_script(add, f"http://127.0.0.1:{elsewhere.server_port}/strange.js")
+        elsewhere.shutdown()
     assert browser.execute_script("return window.ran === undefined")
-    browser.get_log("browser")
+    assert any("Content Security Policy" in told for told in complaints(browser))
 
 
 def test_a_run_that_is_not_there_says_so(browser: Any, site: Path) -> None:
