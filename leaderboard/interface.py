@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -144,7 +145,8 @@ def score_submission(
         submission: a folder or a zip file.
         limits: resource limits.
         board: the board's file; the built-in one by default.
-        accepted: folder of accepted submissions, whose names are taken.
+        accepted: folder of accepted submissions, whose names are taken and whose predictions are compared;
+            the built-in one for the built-in board.
         heard: called with a sentence before each step that may take long.
 
     Returns:
@@ -164,8 +166,22 @@ def score_submission(
     if report.accepted:
         report = with_name(report, Path(accepted) if accepted else None)
     if report.manifest is not None and report.runs:
-        report = replace(report, standing=f"{standing_of(report.manifest, rounds)}.")
+        notes = () if board and not accepted else _resembled(report, Path(accepted or SUBMISSIONS), file)
+        standing = f"{standing_of(report.manifest, rounds)}."
+        report = replace(report, notes=(*report.notes, *notes), standing=standing)
     return report
+
+
+def _resembled(report: ScoreReport, accepted: Path, board: Path) -> list[str]:
+    """The notes on accepted submissions with nearly the same predictions; none where no board is."""
+    from .accepted import place_in
+    from .board import read_board
+    from .likeness import nearly_equal
+
+    assert report.manifest is not None
+    with contextlib.suppress(UserError):
+        return nearly_equal(report, read_board(accepted, board), place_in(accepted, report.manifest).name)
+    return []
 
 
 def accept_submission(

@@ -16,9 +16,10 @@ import itertools
 import json
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,12 +33,12 @@ from .board import Board
 from .contests import Cell, Contest
 from .entries import Entry
 from .predictions import DAMAGED, READING, Predicted, contradictions, rows_of
-from .score_report import SCORES, Look
+from .score_report import SCORES, Look, ScoreReport
 from .shown import letters_of, unpacked
 from .submission import PREDICTIONS
 from .truth import labels_of
 
-__all__ = ["Alike", "Likeness", "Near", "likenesses", "look_at", "near", "outdated"]
+__all__ = ["Alike", "Likeness", "Near", "likenesses", "look_at", "near", "nearly_equal", "outdated"]
 
 _EQUAL, _EQUAL_WHERE_WRONG = 0.985, 0.9
 """Shares of equal labels from which two entries are said to be near, of all and where either is wrong.
@@ -45,6 +46,8 @@ _EQUAL, _EQUAL_WHERE_WRONG = 0.985, 0.9
 On the committed board, of some 2,000 pairs of entries in a contest, 20 are as near. Eleven are one learner,
 tuned or not; the others learned the same rules, or the majority class, or are trees on few features.
 """
+
+_MOST_SAID = 5
 
 _FEW_FILES = 8
 """Up to so many files more processes are not worth their start."""
@@ -102,6 +105,9 @@ class Likeness:
 _Look = dict[tuple[str, str], Look]
 """Run and evaluation to what was seen of the predictions."""
 
+_Labels = dict[Cell, npt.NDArray[np.uint8]]
+"""The predicted labels of each cell's run, as the characters that scores have."""
+
 _Place = tuple[tuple[str, Cell], Mapping[str, Look]]
 """A run's contest and cell; its evaluations to what was seen of them."""
 
@@ -144,23 +150,53 @@ def near(board: Board, contest: Contest) -> dict[str, list[Near]]:
     labels = [_labels(entry, contest) for entry in entries]
     found: dict[str, list[Near]] = defaultdict(list)
     for (one, mine), (other, theirs) in itertools.combinations(zip(entries, labels, strict=True), 2):
-        cells = [cell for cell in mine if cell in theirs and len(mine[cell]) == len(theirs[cell])]
-        if one.folder == other.folder or not cells:
-            continue
-        a, b = (np.concatenate([known[cell] for cell in cells]) for known in (mine, theirs))
-        if np.mean(a == b) < _EQUAL:
-            continue
-        true = np.concatenate([letters_of(labels_of(contest, cell)) for cell in cells])
-        wrong = (a != true) | (b != true)
-        shares = float(np.mean(a == b)), float(np.mean(a[wrong] == b[wrong])) if wrong.any() else 0.0
-        if shares[1] >= _EQUAL_WHERE_WRONG:
+        if one.folder != other.folder and (shares := _shares(contest, mine, theirs)):
             found[one.slug].append(Near(other.slug, other.title, contest.name, *shares))
             found[other.slug].append(Near(one.slug, one.title, contest.name, *shares))
     return found
 
 
-def _labels(entry: Entry, contest: Contest) -> dict[Cell, npt.NDArray[np.uint8]]:
-    """The predicted labels of the runs that did not fail, as the characters that the scores have."""
+def nearly_equal(report: ScoreReport, board: Board, own: str) -> list[str]:
+    """A sentence for each entry of a board with nearly the labels of a scored submission, the nearest first.
+
+    Args:
+        report: the report on the submission.
+        board: the accepted submissions.
+        own: the folder's name that the submission has among them.
+    """
+    mine: dict[tuple[str, str], _Labels] = defaultdict(dict)
+    for run in report.runs:
+        if run.status == "ok":
+            mine[run.contest, run.network][run.cell] = _letters(run.looks, lambda look: look.shown)
+    found = []
+    for contest, entry in ((c, e) for c in board.contests for e in board.of(c) if e.folder.name != own):
+        theirs = _labels(entry, contest)
+        for labels in (labels for (name, _), labels in mine.items() if name == contest.name):
+            if shares := _shares(contest, labels, theirs):
+                found.append((shares, entry.title, contest.name))
+    return [
+        f"Labels on {contest} agree with those of {title} on {100 * equal:.1f} % of all examples, and on "
+        f"{100 * where_wrong:.0f} % of those on which either is wrong."
+        for (equal, where_wrong), title, contest in sorted(found, reverse=True)[:_MOST_SAID]
+    ]
+
+
+def _shares(contest: Contest, mine: _Labels, theirs: _Labels) -> tuple[float, float] | None:
+    """The shares of equal labels, of all and where either is wrong; None if they are not near."""
+    cells = [cell for cell in mine if cell in theirs and len(mine[cell]) == len(theirs[cell]) > 0]
+    if not cells:
+        return None
+    a, b = (np.concatenate([known[cell] for cell in cells]) for known in (mine, theirs))
+    if np.mean(a == b) < _EQUAL:
+        return None
+    true = np.concatenate([letters_of(labels_of(contest, cell)) for cell in cells])
+    wrong = (a != true) | (b != true)
+    shares = float(np.mean(a == b)), float(np.mean(a[wrong] == b[wrong])) if wrong.any() else 0.0
+    return shares if shares[1] >= _EQUAL_WHERE_WRONG else None
+
+
+def _labels(entry: Entry, contest: Contest) -> _Labels:
+    """The predicted labels of the runs that did not fail."""
     found = {}
     places = zip(contest.cells_of(entry.track), entry.spans.get(contest.name, ()), strict=False)
     with (entry.folder / SCORES).open("rb") as file:
@@ -168,10 +204,18 @@ def _labels(entry: Entry, contest: Contest) -> dict[Cell, npt.NDArray[np.uint8]]
             file.seek(begin)
             run = json.loads(file.read(length)) if length else {}
             looks = run.get("looks", {}) if run.get("status", "ok") == "ok" else {}
-            shown = looks.get("framework", looks.get("hypothesis", {})).get("shown", {})
-            with contextlib.suppress(ValueError, KeyError, zlib.error):
-                found[cell] = np.frombuffer(unpacked({"labels": shown["labels"]})["labels"], np.uint8)
+            found[cell] = _letters(looks, lambda look: look.get("shown", {}))
     return found
+
+
+def _letters(looks: Mapping[str, Any], shown_of: Callable[[Any], Mapping[str, str]]) -> npt.NDArray[np.uint8]:
+    """The labels that scores have of a run, as their characters; empty in older scores."""
+    look = looks.get("framework", looks.get("hypothesis"))
+    with contextlib.suppress(ValueError, KeyError, zlib.error):
+        return np.frombuffer(
+            unpacked({"labels": shown_of(look)["labels"]} if look else {})["labels"], np.uint8
+        )
+    return np.empty(0, np.uint8)
 
 
 def _likeness(

@@ -16,10 +16,11 @@ from click.testing import CliRunner
 from nsl_bench.leaderboard.accepted import with_name
 from nsl_bench.leaderboard.board import read_board
 from nsl_bench.leaderboard.contests import Contest
+from nsl_bench.leaderboard.interface import score_submission
 from nsl_bench.leaderboard.likeness import likenesses, outdated
 from nsl_bench.leaderboard.names import normalised, skeleton
 from nsl_bench.leaderboard.predictions import contradictions
-from nsl_bench.leaderboard.score_report import SCORES, ScoreReport, write_scores
+from nsl_bench.leaderboard.score_report import SCORES, ScoreReport, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, place_of, slug
@@ -292,7 +293,15 @@ def test_a_copy_with_a_few_labels_changed_is_said(
 
     edit_predictions(copy, change)
     resign(copy)
-    write_scores(score(copy, contests), copy / SCORES)
+    report = score_submission(copy, accepted=folder, board=board_file)
+    agree = (
+        "Labels on grids agree with those of random_forest on 99.6 % of all examples, and on 99 % of those"
+    )
+    assert [agree in note for note in report.notes] == [True], report.notes
+    assert "- Labels on grids agree" in comment(report)
+    write_scores(report, copy / SCORES)
+    (again,) = score_submission(copy, accepted=folder, board=board_file).notes
+    assert agree in again  # it is not compared with itself
     board = read_board(folder, board_file)
     said = likenesses(board)
     (pair,) = said["mine"].near
