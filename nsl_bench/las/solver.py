@@ -24,6 +24,8 @@ __all__ = ["solve"]
 
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _MOST_THREADS = 64
+_ILASP_COST = 15
+"""What a hypothesis of ILASP's may cost unless `#max_penalty` says otherwise."""
 _GRACE = 0.5
 """Seconds that a search may take after its time is up, to score what it has found."""
 
@@ -52,7 +54,7 @@ def solve(
         threads: threads with which tier C proves an optimum. The answer is the same with any number.
 
     Raises:
-        UserError: the task cannot be learned from, e.g. because it has no examples.
+        UserError: the task cannot be learned from, e.g. because it has neither modes nor examples.
     """
     if not 1 <= threads <= _MOST_THREADS:
         raise UserError(f"threads must be between 1 and {_MOST_THREADS}; got {threads}.")
@@ -135,7 +137,8 @@ def _solved(task: LasTask, way: _Way, tell: Tell, *, verify: bool) -> Solution:
     tell("checking the task")
     note = _check(task)
     solution = _with_reason(_search(task, way, tell), way.budget)
-    solution = replace(solution, message=f"{note} {solution.message}".strip())
+    parts = (note, solution.message, _beyond_ilasp(task, solution))
+    solution = replace(solution, message=" ".join(filter(None, parts)))
     if not verify and not is_small(task, solution):
         return solution
     from nsl_bench.las.semantics.verification.check import checked
@@ -148,13 +151,15 @@ def _solved(task: LasTask, way: _Way, tell: Tell, *, verify: bool) -> Solution:
 
 def _check(task: LasTask) -> str:
     """Refuse what cannot be learned from; what the user should know of the rest."""
-    if not task.examples:
-        raise UserError(f"{task.name}: the task has no examples, so there is nothing to learn from.")
     bias = task.bias
-    if not bias.heads and not bias.rules and not bias.meta_modes and not (bias.constraints and bias.bodies):
-        raise UserError(
-            f"{task.name}: no '#modeh' declares what rules may derive, so there is nothing to learn."
-        )
+    notes = [] if task.examples else ["The task has no examples."]
+    if not (bias.heads or bias.rules or bias.meta_modes or (bias.constraints and bias.bodies)):
+        if not task.examples:
+            raise UserError(
+                f"{task.name}: a task has modes such as '#modeh(p).' and examples such as "
+                "'#pos(e1, {p}, {}).'; this one has neither."
+            )
+        notes.append("No '#modeh' declares what rules may derive, so only the empty hypothesis is possible.")
     if bias.final:
         from nsl_bench.las.bias.final import check_final
 
@@ -165,7 +170,16 @@ def _check(task: LasTask) -> str:
                 f"{task.name}: the penalty of example '{example.id}' must be between 0 and {LARGEST}; "
                 f"got {example.penalty}."
             )
-    return check_task(task)
+    elsewhere = task if task.examples else replace(task, bias=replace(bias, doubt=""))
+    return " ".join(filter(None, [*notes, check_task(elsewhere)]))
+
+
+def _beyond_ilasp(task: LasTask, solution: Solution) -> str:
+    """Says that ILASP's default would forbid a hypothesis, if it would."""
+    bias = task.bias
+    if bias.dialect != "ilasp" or bias.max_cost is not None or solution.cost <= _ILASP_COST:
+        return ""
+    return f"The rules cost {solution.cost}; ILASP allows {_ILASP_COST} unless '#max_penalty' says more."
 
 
 def _search(task: LasTask, way: _Way, tell: Tell) -> Solution:

@@ -24,7 +24,7 @@ from nsl_bench.las.tables.conditions import Target, choice_atom, targets
 from nsl_bench.las.tables.formulas import Formula, assign, demands, evaluate
 from nsl_bench.las.tables.grounding import ground
 from nsl_bench.las.tables.literals import Vocabulary
-from nsl_bench.las.task import LasTask, Solution, Tier
+from nsl_bench.las.task import LasTask, Solution, Tier, uncoverable
 
 __all__ = ["solve_by_tables", "tabular_tier"]
 
@@ -279,7 +279,7 @@ class _TabularSearch:
                 bound=0,
                 tier=tier,
                 statistics=dict(self._statistics),
-                message=_together(core),
+                message=uncoverable(core),
                 tiers=(tier,),
                 conflict=core,
             )
@@ -319,14 +319,3 @@ class _TabularSearch:
             for example in target.examples:
                 covered[example] = holds
         return covered
-
-
-def _together(core: Sequence[str]) -> str:
-    """What to say of examples that no hypothesis covers together."""
-    if not core:
-        return ""
-    names = [f"'{name}'" for name in core]
-    if len(names) == 1:
-        return f"no hypothesis covers example {names[0]}, which must be covered."
-    listed = ", ".join(names[:-1]) + f" and {names[-1]}"
-    return f"no hypothesis covers the examples {listed} together, which must all be covered."

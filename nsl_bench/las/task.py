@@ -6,7 +6,7 @@ from noisy examples", 2018). `nsl_bench.las.syntax` reads and writes tasks in th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from nsl_bench.las.language_bias import Dialect, LanguageBias
 from nsl_bench.las.syntax.reader import TaskText, build_task, parse_task, read_task
 from nsl_bench.types import WeightedExample
 
-__all__ = ["NOT_FOUND", "LasTask", "Progress", "Solution", "Tier"]
+__all__ = ["NOT_FOUND", "LasTask", "Progress", "Solution", "Tier", "uncoverable"]
 
 Status = Literal["optimal", "feasible", "unsatisfiable"]
 Tier = Literal["A", "B", "C", "D"]
@@ -239,3 +239,20 @@ class Progress:
         if self.score is None:
             return f"{self.seconds:.1f} s, {self.doing}"
         return f"{self.seconds:.1f} s, {self.doing}: score {self.score}, bound {self.bound}, gap {self.gap}"
+
+
+def uncoverable(core: Sequence[str], bounded: str = "") -> str:
+    """What to say of examples that no hypothesis covers together; nothing of none.
+
+    Args:
+        core: their ids.
+        bounded: what hypotheses are bounded by, after a blank.
+    """
+    if not core:
+        return ""
+    names = [f"'{name}'" for name in core[:_SHOWN]]
+    if len(core) == 1:
+        return f"No hypothesis{bounded} covers the example {names[0]}, which must be covered."
+    names += [f"{len(core) - _SHOWN} more"] if len(core) > _SHOWN else []
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"No hypothesis{bounded} covers the examples {listed} together, which must all be covered."

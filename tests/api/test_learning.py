@@ -56,7 +56,7 @@ def test_a_read_task_can_be_pickled() -> None:
         (5, "task must be a path, the text of a task or a LasTask; got a int"),
         (None, "got a NoneType"),
         (Path("/nowhere/task.las"), "does not exist"),
-        ("% dialect: fastlas\n#modeh(p).", "no examples"),
+        ("p :- q.", "modes such as .* this one has neither"),
         ("#modeh(p). #pos(e, {p}, {}, {a( .}).", "[Tt]he task, line 1"),
     ],
 )

@@ -97,7 +97,7 @@ def test_unsatisfiable_is_an_answer(tmp_path: Path) -> None:
             "#constant(m, 1).\n#modeh(p(var(m))).\n#pos(x, {p(1)}, {}, {}).",
             "line 2, column 1.*cannot be made safe",
         ),
-        ("#modeh(p).", "no examples"),
+        ("p.", "modes such as .* this one has neither"),
         ("#script (python)\n#end.", "line 1, column 1.*not supported"),
         ('#include "x".', "line 1, column 1.*not supported"),
         ("#modeh(p).\n#pos(x@y, {p}, {}, {}).", "line 2, column 1.*penalty must be an integer; got 'y'"),
@@ -122,7 +122,7 @@ def test_bad_input_is_one_sentence_with_its_place(tmp_path: Path, text: str, sen
         ("notes.txt", b"Dear all,\nplease learn.\n", "notes.txt is not a task file: it has no statements"),
         ("task.json", b'{"a": 1}\n', "not a task file"),
         ("image.las", b"\x89PNG\r\n", "must be UTF-8 text"),
-        ("empty.las", b"", "no examples"),
+        ("empty.las", b"", "this one has neither"),
     ],
 )
 def test_a_file_that_is_no_task_is_told_apart(

@@ -52,8 +52,8 @@ def test_a_dialect_and_options_are_handed_on() -> None:
 def test_what_is_wrong_with_a_task_is_told() -> None:
     with pytest.raises(UserError, match=r"line 1, column"):
         solve_isolated("#modeh(p). #pos(")
-    with pytest.raises(UserError, match="no examples"):
-        solve_isolated("#modeh(p).", dialect="fastlas")
+    with pytest.raises(UserError, match="has neither"):
+        solve_isolated("p.", dialect="fastlas")
 
 
 SILENT = TASK + "m(1..5000). s :- m(A), m(B), m(C), A+B+C = -1."

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nsl_bench.errors import UserError
 from nsl_bench.las import LasTask, solve
 from nsl_bench.las.enumeration import compiled, evaluation
 from nsl_bench.las.enumeration.compiled import compiled_kernels
 from nsl_bench.las.tables.columns import pack, unpack
+from nsl_bench.las.task import Tier
 
 COSTS = '#bias("penalty(1, head).").\n#bias("penalty(1, body(X)) :- in_body(X).").\n'
 
@@ -117,9 +117,34 @@ def test_unsatisfiable_names_examples() -> None:
     assert "'a'" in solution.message
 
 
-def test_no_examples() -> None:
-    with pytest.raises(UserError, match="no examples"):
-        solve(LasTask.parse("#modeh(p). #modeb(q). q.", dialect="fastlas"))
+@pytest.mark.parametrize(
+    ("text", "score", "note"),
+    [
+        ("#modeh(p). #modeb(q). q.", 0, "The task has no examples."),
+        ("#predicate(target, p/1). #modem(2, up(target/1)). P(1) :- up(P).", 0, "The task has no examples."),
+        ("#pos(a@3, {q}, {}). #neg(b@2, {}, {}).", 5, "No '#modeh' declares"),
+        ("#pos(a, {q}, {}). q.", 0, "No '#modeh' declares"),
+        ("#pos(a, {q}, {}).", None, "No '#modeh' declares"),
+    ],
+)
+@pytest.mark.parametrize("tier", ["A", "C", "D"])
+def test_with_nothing_to_learn_the_empty_hypothesis_is_best(
+    text: str, score: int | None, note: str, tier: Tier
+) -> None:
+    solution = solve(LasTask.parse(text), first_tier=tier, verify=True)
+    assert (solution.score, solution.hypothesis, solution.verified) == (score, (), "optimality")
+    assert solution.message.startswith(note)
+
+
+def test_a_cost_that_ilasp_does_not_allow_is_said() -> None:
+    wanted = ", ".join(f"p({k})" for k in range(16))
+    text = f"#pos(a, {{{wanted}}}, {{}}). #modeh(p(const(n))). n(0..15)."
+    said = {
+        statement: "ILASP allows 15" in solve(LasTask.parse(text + statement, dialect="ilasp")).message
+        for statement in ("", "#max_penalty(16).")
+    }
+    assert said == {"": True, "#max_penalty(16).": False}
+    assert "ILASP" not in solve(LasTask.parse(text, dialect="fastlas")).message
 
 
 def test_time_limit_gives_a_bound(shared: Path) -> None:

@@ -11,8 +11,10 @@ import pytest
 from click.testing import CliRunner
 from las.agreement import plainly, steps
 
+from nsl_bench.budget import Budget
 from nsl_bench.cli.learn import command as learn
 from nsl_bench.errors import UserError
+from nsl_bench.guarded import learning
 from nsl_bench.guarded.learning import list_space
 from nsl_bench.las import LasTask, hypothesis_space, solve
 from nsl_bench.las.bias.space import listed_space
@@ -94,15 +96,26 @@ def test_a_space_is_printed_as_ilasp_does(tmp_path: Path) -> None:
     assert (read["complete"], read["missing_cost"]) == (True, None)
 
 
-def test_a_large_space_says_where_it_is_cut(tmp_path: Path) -> None:
+def test_a_large_space_says_where_it_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "task.las"
     path.write_text(NODES + TASKS["constants"])
-    shown = CliRunner().invoke(learn, [str(path), "--space", "--time-limit", "0"], catch_exceptions=False)
-    assert re.search(r"^% cut after [01] rules; each of the others costs at least [02]\n", shown.stdout, re.M)
     parts = list(listed_space(LasTask.read(path), max_rules=8))
     costs = [rule.cost for rules, _ in parts for rule in rules]
     assert costs == sorted(costs) and len(parts) > 1
     assert parts[-1][1] is not None and parts[-1][1] > max(costs)
+    monkeypatch.setattr(learning, "list_space", lambda *_, listed, **__: listed([(1, "p.")]) or 3)
+    shown = CliRunner().invoke(learn, [str(path), "--space"], catch_exceptions=False)
+    assert shown.stdout == "1 ~ p.\n% cut after 1 rules; each of the others costs at least 3\n"
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("heads", [True, False])
+def test_a_space_that_is_cut_at_once_has_a_rule(name: str, heads: bool) -> None:
+    text = NODES + TASKS[name]
+    task = LasTask.parse(text if heads else re.sub(r"#modeh\([^#]*\)\.", "% dialect: ilasp\n", text))
+    if task.bias.heads or task.bias.bodies:
+        parts = list(listed_space(task, budget=Budget(deadline=0.0)))
+        assert any(rules for rules, _ in parts) and parts[-1][1] is not None
 
 
 def test_a_mode_that_no_rule_can_use_is_refused(tmp_path: Path) -> None:

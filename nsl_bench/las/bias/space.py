@@ -37,6 +37,8 @@ _MOST_FORMS = 20_000
 """Literals whose costs are looked at one by one."""
 _WATCHED = 256
 """Rules between two looks at the clock."""
+_GRACE = 0.3
+"""Seconds after the time limit in which a first rule is looked for."""
 
 
 @dataclass(frozen=True)
@@ -140,25 +142,28 @@ def growing_space(
     known = domains(task)
     known.check_constants(bias)
     constraints = bias.constraints and not (useful and all(example.positive for example in task.examples))
-    maker = _Maker(bias, known, budget)
+    maker = _Maker(bias, known)
     rules: list[SpaceRule] = []
     for given in (*bias.rules, *bias.instances):
+        rules.append(SpaceRule(*rule_parts(given.parsed), given.cost, given.parsed))
         if budget.expired():
             yield Space(_sorted(rules), 0)
             return
-        rules.append(SpaceRule(*rule_parts(given.parsed), given.cost, given.parsed))
+    patient = budget.with_grace(_GRACE)
+    patient.memory = budget.memory
     least = maker.least_literal()
     horizon = 0
     level: list[Conjunction] | None = list(maker.heads(constraints))
     for size in itertools.count():
         assert level is not None
+        clock = budget if rules else patient
         try:
-            costs = rule_costs(bias, [maker.parts(rule) for rule in level], budget)
+            costs = rule_costs(bias, [maker.parts(rule) for rule in level], clock)
         except Expired:
             yield Space(_sorted(rules), horizon)
             return
         for number, (rule, cost) in enumerate(zip(level, costs, strict=True)):
-            if number % _WATCHED == 0 and budget.expired():
+            if number % _WATCHED == 0 and clock.expired():
                 yield Space(_sorted(rules), horizon)
                 return
             if cost is not None and (rule.literals or rule.head is not None) and maker.is_allowed(rule):
@@ -166,7 +171,7 @@ def growing_space(
         if least is not None:
             level = [rule for rule, cost in zip(level, costs, strict=True) if cost is not None]
             horizon = min((cost for cost in costs if cost is not None), default=0) + least
-        level = [] if size == bias.body_limit else maker.extend(level, max_rules - len(rules))
+        level = [] if size == bias.body_limit else maker.extend(level, max_rules - len(rules), clock)
         yield Space(_sorted(rules), None if level == [] else horizon)
         if not level:
             return
@@ -183,9 +188,8 @@ def _sorted(rules: Iterable[SpaceRule]) -> tuple[SpaceRule, ...]:
 class _Maker:
     """Makes the rules of one language bias."""
 
-    def __init__(self, bias: LanguageBias, known: Domains, budget: Budget) -> None:
+    def __init__(self, bias: LanguageBias, known: Domains) -> None:
         self._bias = bias
-        self._budget = budget
         self._known = known
         self._literals = bias.literals
         self._heads = bias.heads
@@ -222,11 +226,11 @@ class _Maker:
                     seen.add(key)
                     yield rule
 
-    def extend(self, level: Sequence[Conjunction], room: int) -> list[Conjunction] | None:
+    def extend(self, level: Sequence[Conjunction], room: int, budget: Budget) -> list[Conjunction] | None:
         """The rules with one literal more; None if there are more than `room` or time is up."""
         found: dict[Conjunction, None] = {}
         for rule in level:
-            if self._budget.expired():
+            if budget.expired():
                 return None
             for i, literal in enumerate(self._literals):
                 if literal.recall is not None and self._uses(rule, literal.mode) >= literal.recall:

@@ -10,13 +10,12 @@ from nsl_bench.las.bias.space import Space
 from nsl_bench.las.clingo_tiers.demands import Demand, Problem
 from nsl_bench.las.clingo_tiers.optimisation import Outcome
 from nsl_bench.las.semantics.coverage import Content, Score, content, score
-from nsl_bench.las.task import LasTask, Solution, Tier
+from nsl_bench.las.task import LasTask, Solution, Tier, uncoverable
 
 __all__ = ["Incumbent"]
 
 _GRACE = 0.3
 """Seconds that the scoring of what was found may take after time is up."""
-_SHOWN = 10
 _PAUSE = 4
 """For how many times the seconds of scoring none is scored again, while the search goes on."""
 
@@ -164,15 +163,13 @@ class Incumbent:
             and (key := self._problem.content(e)) in contents
             and named.setdefault((key, e.positive), content(e)) == content(e)
         ]
-        shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
         return Solution(
             status="unsatisfiable",
             score=None,
             bound=0,
             tier=self._tiers[-1],
             statistics=statistics,
-            message=f"No hypothesis{self._bounded} covers these examples together, and each must be covered: "
-            f"{shown}.",
+            message=uncoverable(names, self._bounded),
             tiers=tuple(self._tiers),
             conflict=tuple(names),
         )

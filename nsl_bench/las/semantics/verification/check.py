@@ -167,7 +167,7 @@ def _joined(solution: Solution, what: str) -> str:
 def _written_down(task: PlainTask, stop: Callable[[], None]) -> dict[str, int]:
     """The hypothesis space, if it is small enough for the task's examples."""
     distinct = len({(e.inclusions, e.exclusions, e.context) for e in task.examples})
-    most = min(MOST_RULES, _MOST_COPIES // distinct)
+    most = min(MOST_RULES, _MOST_COPIES // max(1, distinct))
     return rules_with_costs(task, most, stop)
 
 

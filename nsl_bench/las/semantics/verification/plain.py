@@ -290,6 +290,8 @@ class _Reader:
         only_given = not self.heads and not self.declared
         if self.constants or self.given or "max_penalty" in self.numbers or self.bias or only_given:
             return "ilasp"
+        if not self.examples:
+            return "fastlas"  # the answers are the same
         raise Unverifiable("nothing in the text tells FastLAS's dialect from ILASP's")
 
     def _instances(self) -> Iterator[tuple[int, str]]:
