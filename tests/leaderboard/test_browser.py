@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,13 @@ def open_page(browser: Any, site: Path, page: str, size: tuple[int, int] = DESKT
     metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 600}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     browser.get("about:blank")
-    browser.get(f"{site.as_uri()}/{page}")
+    address = f"{site.as_uri()}/{page}"
+    browser.get(address)
+    # The driver may come back before the page's deferred script has run.
+    wait_until(
+        browser,
+        lambda b: b.execute_script("return [location.href, document.readyState]") == [address, "complete"],
+    )
 
 
 def texts(browser: Any, selector: str) -> list[str]:
@@ -107,10 +113,14 @@ def complaints(browser: Any) -> list[str]:
     ]
 
 
-def wait_for(browser: Any, text: str) -> None:
+def wait_until(browser: Any, holds: Callable[[Any], bool]) -> None:
     from selenium.webdriver.support.ui import WebDriverWait
 
-    WebDriverWait(browser, 30).until(lambda b: text in b.find_element("tag name", "body").text)
+    WebDriverWait(browser, 30).until(holds)
+
+
+def wait_for(browser: Any, text: str) -> None:
+    wait_until(browser, lambda b: text in b.find_element("tag name", "body").text)
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
@@ -154,8 +164,6 @@ def test_the_reader_picks_the_metric_that_ranks(browser: Any, site: Path) -> Non
 
 
 def test_the_overview_filters_after_going_back(browser: Any, site: Path) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
     open_page(browser, site, "index.html")
     choose(browser, "contest", "grids")
     click(browser, "#overview tbody tr:not([hidden]) a")
@@ -163,7 +171,7 @@ def test_the_overview_filters_after_going_back(browser: Any, site: Path) -> None
     browser.back()
     wait_for(browser, "How do learners compare")
     contest = "return document.querySelector('form.filters').elements.contest.value"
-    WebDriverWait(browser, 30).until(lambda b: b.execute_script(contest) == "grids")
+    wait_until(browser, lambda b: b.execute_script(contest) == "grids")
     assert set(texts(browser, "#overview tbody td:nth-child(6)")) == {"grids"}
 
 
@@ -177,7 +185,6 @@ def test_tables_sort_with_the_keyboard(browser: Any, site: Path) -> None:
     from selenium.webdriver.common.keys import Keys
 
     open_page(browser, site, "benchmark/grids.html")
-    button = browser.find_elements("css selector", "table.sortable thead button")[1]
     table = "section:nth-of-type(3) table.sortable tbody th[scope=row]"
     before = texts(browser, table)
     heads = texts(browser, "section:nth-of-type(3) table.sortable thead th")
