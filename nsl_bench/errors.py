@@ -24,9 +24,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     import difflib  # every start would pay for it, and few make mistakes
 
     names = sorted(set(known))
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if close:
-        return f" Did you mean '{close[0]}'?"
+        likeness = {
+            other: (difflib.SequenceMatcher(None, other, name).ratio(), sorted(other) == sorted(name))
+            for other in close
+        }
+        nearest = [f"'{other}'" for other in close if likeness[other] == max(likeness.values())]
+        return f" Did you mean {' or '.join(nearest)}?"
     return f" Known: {', '.join(names)}." if names else ""
 
 

@@ -13,6 +13,7 @@ from nsl_bench.errors import UserError
 __all__ = ["grounding_message", "parse_text"]
 
 _PLACE = re.compile(r"<[^>]*>:(\d+):(\d+)(?:-[\d:]+)?: (?:error: )?(.*)", re.DOTALL)
+_DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.])")
 
 
 def parse_text(text: str, what: str, place: tuple[int, int] = (1, 1)) -> list[ast.AST]:
@@ -48,7 +49,11 @@ def _syntax_error(messages: Sequence[str], text: str, what: str, place: tuple[in
             if line > len(lines):  # what is missing is missing at the end
                 line, column = len(lines), len(lines[-1]) + 1
             column += place[1] - 1 if line == 1 else 0
-            return f"{name}, line {line + place[0] - 1}, column {column}: {reason.rstrip('.')}."
+            said = f"{name}, line {line + place[0] - 1}, column {column}: {reason.rstrip('.')}."
+            decimal = _DECIMAL.search(re.sub(r'"[^"]*"', "", lines[line - 1]))
+            if decimal is None:
+                return said
+            return f"{said} Numbers must be whole; multiply values such as {decimal[0]} by 10 or 100."
     return f"{name}, line {place[0]}, column {place[1]}: syntax error."
 
 

@@ -142,6 +142,7 @@ def solve_isolated(
             raise
         seconds = best.pop("seconds")
         best["message"] = " ".join(filter(None, [best["message"], str(ended)]))
+        best["unverified"] = best["unverified"] or "there was no time for it"
         return Learned(best, seconds, ended=str(ended), dialect=read["dialect"])
     seconds = best.pop("seconds")
     return Learned(best, seconds, tuple(told["rules"]), told["explanation"], dialect=read["dialect"])

@@ -254,9 +254,7 @@ class _Search:
                     return
 
     def _observed(self, small: LasTask) -> dict[Signature, list[set[str]]]:
-        """Predicates that hold in some context and that no mode names, with the values of each argument."""
-        bias = small.bias
-        named = {m.literal.signature for m in bias.bodies if isinstance(m.literal, ModeAtom)}
+        """The values of each argument of the predicates that hold in some context."""
         types = domains(small).guarded
         found: dict[Signature, list[set[str]]] = {}
         for example in small.examples:
@@ -264,11 +262,11 @@ class _Search:
             for text in fixed.possible if fixed is not None else ():
                 symbol = clingo.parse_term(text)
                 signature = (symbol.name, len(symbol.arguments))
-                if signature not in named and not (signature[1] == 1 and signature[0] in types):
+                if not (signature[1] == 1 and signature[0] in types):
                     places = found.setdefault(signature, [set() for _ in symbol.arguments])
                     for values, argument in zip(places, symbol.arguments, strict=True):
                         values.add(str(argument))
-        return dict(sorted(found.items())[:_MOST_PREDICATES])
+        return found
 
     def uncovered(self, solution: Solution, example: WeightedExample) -> Iterator[str]:
         """Why the best hypothesis leaves an example uncovered."""
@@ -332,8 +330,11 @@ def _richer(
         yield "Without the constraints in #bias", replace(bias, penalties=costs), []
     if negated := _negated(bias):
         yield "With ", replace(bias, bodies=(*bias.bodies, *negated)), negated
-    for signature, places in observed.items():
-        mode, constants = _mode(task, signature, places)
+    for kind, values in _unlisted(task, observed).items():
+        shown = ", ".join(values[:_MOST_NAMED]) + (", ..." if len(values) > _MOST_NAMED else "")
+        constants = [(kind, value) for value in values]
+        yield f"With {shown} in the type '{kind}'", replace(bias, constants=(*bias.constants, *constants)), []
+    for mode, constants in _further_modes(task, observed):
         larger = replace(bias, bodies=(*bias.bodies, mode), constants=(*bias.constants, *constants))
         yield "With ", larger, [mode]
     for most in (bias.max_variables + 1, bias.max_variables + 2):
@@ -343,9 +344,10 @@ def _richer(
         loose = tuple(replace(mode, recall=None) for mode in bias.bodies)
         yield f"With '#max_body({most}).' and no recalls", replace(bias, max_body=most, bodies=loose), []
     kinds = sorted({p.type for mode in bias.bodies for p in mode.literal.placeholders if p.kind == "var"})
+    known = _values(task, kinds)
     for operator, kind in itertools.product(("!=", "<"), kinds):
         mode = ModeBody(ModeComparison(operator, *(2 * [Placeholder("var", kind)])))
-        if mode not in bias.bodies:
+        if mode not in bias.bodies and (operator == "!=" or _are_numbers(known[kind])):
             yield "With ", replace(bias, bodies=(*bias.bodies, mode)), [mode]
 
 
@@ -371,24 +373,66 @@ def _negated(bias: LanguageBias) -> list[ModeBody]:
     ]
 
 
-def _mode(
-    task: LasTask, signature: Signature, places: Sequence[set[str]]
-) -> tuple[ModeBody, list[tuple[str, str]]]:
-    """A declaration for a predicate: variables where a type holds all its values, else constants."""
-    name, _ = signature
+def _unlisted(task: LasTask, observed: dict[Signature, list[set[str]]]) -> dict[str, list[str]]:
+    """Values in the place of ``const(type)`` that are no constants of the type."""
+    known = domains(task).constants
+    found: dict[str, set[str]] = {}
+    for mode in task.bias.bodies:
+        literal = mode.literal
+        if isinstance(literal, ModeAtom) and not literal.is_classical and literal.signature in observed:
+            for place, values in zip(literal.arguments, observed[literal.signature], strict=True):
+                if isinstance(place, Placeholder) and place.kind == "const":
+                    found.setdefault(place.type, set()).update(values - {*known[place.type]})
+    return {kind: sorted(values) for kind, values in found.items() if values}
+
+
+def _further_modes(
+    task: LasTask, observed: dict[Signature, list[set[str]]]
+) -> Iterator[tuple[ModeBody, list[tuple[str, str]]]]:
+    """Declarations of predicates that no mode names, and of thresholds, each with its constants."""
     terms = [m.atom for m in task.bias.heads] + [m.literal for m in task.bias.bodies]
-    kinds = list(dict.fromkeys(place.type for term in terms for place in term.placeholders))
-    known = _values(task, kinds)
+    known = _values(task, list(dict.fromkeys(place.type for term in terms for place in term.placeholders)))
+    modes = {m.literal.signature: m.literal for m in task.bias.bodies if isinstance(m.literal, ModeAtom)}
+    for signature in sorted(observed, key=lambda each: (each in modes, each))[:_MOST_PREDICATES]:
+        places = observed[signature]
+        constants: list[tuple[str, str]] = []
+        if signature in modes:
+            atom = modes[signature]
+        else:
+            atom, constants = _atom(signature, places, known)
+            yield ModeBody(atom), constants
+        for i, place in enumerate(atom.arguments):
+            if isinstance(place, Placeholder) and place.kind == "var" and _are_numbers(places[i]):
+                arguments = [
+                    *atom.arguments[:i],
+                    Placeholder("num_var", place.type),
+                    *atom.arguments[i + 1 :],
+                ]
+                yield ModeBody(replace(atom, arguments=tuple(arguments))), constants
+
+
+def _are_numbers(values: set[str]) -> bool:
+    """Whether there may be a threshold between two of some values."""
+    return len(values) > 1 and all(re.fullmatch(r"-?\d+", value) for value in values)
+
+
+def _atom(
+    signature: Signature, places: Sequence[set[str]], known: dict[str, set[str]]
+) -> tuple[ModeAtom, list[tuple[str, str]]]:
+    """A declared atom: variables where a type holds all values, thresholds of numbers, else constants."""
     arguments: list[ModeTerm] = []
     constants: list[tuple[str, str]] = []
     for number, values in enumerate(places, start=1):
-        fitting = [kind for kind in kinds if values <= known[kind]]
-        if not fitting:
-            constants += [(f"{name}_{number}", value) for value in sorted(values)]
-        arguments.append(
-            Placeholder("var", fitting[0]) if fitting else Placeholder("const", f"{name}_{number}")
-        )
-    return ModeBody(ModeAtom(name, tuple(arguments))), constants
+        kind = next((kind for kind, members in known.items() if values <= members), None)
+        new = f"{signature[0]}_{number}"
+        if kind is not None:
+            arguments.append(Placeholder("var", kind))
+        elif _are_numbers(values):
+            arguments.append(Placeholder("num_var", new))
+        else:
+            arguments.append(Placeholder("const", new))
+            constants += [(new, value) for value in sorted(values)]
+    return ModeAtom(signature[0], tuple(arguments)), constants
 
 
 def _values(task: LasTask, kinds: Sequence[str]) -> dict[str, set[str]]:

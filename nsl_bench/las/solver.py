@@ -69,7 +69,7 @@ def solve(
                 reports.hear,
             )
         except Abandoned:
-            return reports.best(first_tier, budget)
+            return replace(reports.best(first_tier, budget), unverified="time ran out" if verify else "")
 
 
 Event = str | Solution | Callable[[], Solution | None]
@@ -170,6 +170,16 @@ def _check(task: LasTask) -> str:
                 f"{task.name}: the penalty of example '{example.id}' must be between 0 and {LARGEST}; "
                 f"got {example.penalty}."
             )
+    if task.examples and any(
+        place.kind == "num_var" for mode in bias.bodies for place in mode.literal.placeholders
+    ):
+        from nsl_bench.las.bias.types import domains
+
+        notes += [
+            f"'{atom}' gets no threshold, because no value of num_var(type) is a whole number; multiply "
+            "decimal numbers by 10 or 100."
+            for atom in dict.fromkeys(atom for (atom, _), found in domains(task).numbers.items() if not found)
+        ]
     elsewhere = task if task.examples else replace(task, bias=replace(bias, doubt=""))
     return " ".join(filter(None, [*notes, check_task(elsewhere)]))
 

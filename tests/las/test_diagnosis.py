@@ -41,8 +41,21 @@ CONFLICTS = {
         [
             "The examples 'e3' and 'e7' look the same to every rule of the space, but 'e3' needs ok",
             "Their contexts differ in colour/1 and weight/1, which no #modeb tells apart.",
-            "With '#modeb(weight(const(weight_1))).', these rules would cover them: ok :- weight(3).",
+            "With '#modeb(colour(const(colour_1))).', these rules would cover them: ok :- colour(red).",
+            "With '#modeb(weight(num_var(weight_1))).', these rules would cover them: ok :- weight(V1)",
         ],
+    ),
+    "thresholds": (
+        "n(0..9). #modeh(ok). #modeb(weight(var(n))). "
+        "#pos(e3, {ok}, {}, {weight(3).}). #pos(e7, {}, {ok}, {weight(5).}).",
+        ["e3", "e7"],
+        ["With '#modeb(weight(num_var(n))).', these rules would cover them: ok :- weight(V1), V1 <= 3."],
+    ),
+    "constants": (
+        "c(red). #modeh(ok). #modeb(colour(const(c))). "
+        "#pos(e3, {ok}, {}, {colour(blue).}). #pos(e7, {}, {ok}, {colour(green).}).",
+        ["e3", "e7"],
+        ["With blue, green in the type 'c', these rules would cover them: ok :- colour(blue)."],
     ),
     "equal contexts": (
         "#modeh(ok). #modeb(red). #pos(e1, {ok}, {}, {red.}). #pos(e2, {}, {ok}, {red.}).",

@@ -101,7 +101,10 @@ def test_constraints_can_be_left_out() -> None:
         ("#modeh(p(var(t),var(t)), (symmetric)).", r"option '\(symmetric\)' is not supported in '#modeh'"),
         ('#bias("allow_disjunction.").', "lets ILASP learn disjunctions"),
         ('#bias("{ body(q) }. head(p).").', "builds rules"),
-        ('#bias(":- constraint.").', "asks for constraint/0, which nothing derives"),
+        ('#bias(":- constraint.").', "asks for constraint/0.*--no-constraints leaves out constraints"),
+        ('#bias(":- body(X), naf(X).").', r"asks for naf/1.*'body\(naf\(A\)\)'"),
+        ("#modeh(p, (non_recursive)).", r"option '\(non_recursive\)' is not supported in '#modeh'"),
+        ("#pos(c, {}, {}, {w(1.5).}).", "whole; multiply values such as 1.5 by 10"),
         ('#bias(":- body(q(var__(1))), body(q(var__(2))).").', "not name them by var__"),
     ],
 )  # fmt: skip
@@ -118,12 +121,43 @@ def test_what_is_not_supported_is_said_precisely(statement: str, message: str) -
         ("penalty(1, X) :- in_bodu(X).", "asks for in_bodu/1.*Did you mean 'in_body'"),
         ("penalty(1, X) :- in_body(naf(X)).", r"in_body\(naf/1\), which no mode declares.*'neg\(A\)'"),
         ("penalty(5, x) :- in_head(q).", r"in_head\(q/0\), which no mode declares"),
+        ("penality(1, X) :- in_body(X).", "derives penality/2, .* read nowhere.*Did you mean 'penalty'"),
+        ("penalty(X) :- in_body(X).", r"derives penalty/1, .*Did you mean 'penalty\(W,X\)'"),
+        ('"). #final_bias("penalty(1, X) :- intermediate(X).', "final_bias asks for intermediate/1"),
     ],
 )
 def test_what_never_holds_in_a_bias_is_said(bias: str, note: str) -> None:
     task = LasTask.parse(f'#modeh(p). #modeb(q). #bias("penalty(1, head). {bias}").' + AB)
     (said,) = task.warnings
     assert re.search(note, said)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("#modhe(p).", "'#modeh'?"),
+        ("#mode(p).", "'#modem' or '#modeh' or '#modeb'?"),
+        ('#modeb(q, (positive)). #bias(":- boddy(q).").', "'body'?"),
+    ],
+)
+def test_suggestions_are_words_of_the_dialect(statement: str, said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        LasTask.parse(statement)
+    assert str(caught.value).endswith(f"Did you mean {said}")
+
+
+def test_a_bias_in_the_words_of_neither_tells_no_dialect() -> None:
+    text = SILENT + '#bias(":- something.").'
+    assert LasTask.parse(text).bias.doubt
+    with pytest.raises(Unverifiable, match="FastLAS's dialect from ILASP's"):
+        read_plain(text, None)
+
+
+def test_places_of_thresholds_without_whole_numbers_are_said() -> None:
+    found = solve(
+        LasTask.parse(f'#modeh(p). #modeb(w(num_var(t))). {COSTS} #pos(a@5, {{p}}, {{}}, {{w("1.5").}}).')
+    )
+    assert "'w(num_var(t))' gets no threshold" in found.message
 
 
 def test_a_predicate_that_nothing_derives_is_noted() -> None:

@@ -91,6 +91,21 @@ def test_num_var_is_a_variable_with_a_threshold(shared: Path, tier: Tier) -> Non
     assert LasTask.parse(task.to_las(), task.name) == task
 
 
+@pytest.mark.parametrize("ages", [(1, 3, 4), (4, 3, 1)])
+@pytest.mark.parametrize(
+    "modes",
+    [
+        "#modeb(age(var(person), num_var(num))). #maxv(1).",
+        "#modeb(age(var(person), var(num))). #modeb(var(num) < const(num)). #maxv(2).",
+    ],
+)
+def test_values_that_no_example_asks_about_hide_no_threshold(modes: str, ages: tuple[int, ...]) -> None:
+    facts = "".join(f"age({name},{age})." for name, age in zip("abc", ages, strict=True))
+    text = f"""person(a;b;c). num(1..4). {facts} #modeh(ok(var(person))). {modes} #max_body(2). {COSTS}
+    #pos(e1@5, {{ok(a)}}, {{}}). #pos(e2@5, {{}}, {{ok(c)}}). """
+    assert compared(text).kind == "decided"
+
+
 @pytest.mark.parametrize(
     ("rule", "cost"),
     [

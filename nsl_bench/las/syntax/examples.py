@@ -20,6 +20,8 @@ _VARIABLE = re.compile(r"\b_*[A-Z]\w*|\b_\b")
 _TERM = r"(?:-?\d{1,9}|_*[a-z][\w']*|\"[^\"\\\n]*\")"
 PLAIN_FACT = re.compile(rf"_*[a-z][\w']*(?:\(\s*{_TERM}(?:\s*,\s*{_TERM})*\s*\))?$")
 _SIMPLE_CONTEXT = re.compile(r"(?:[\w\s.,()'-]|\"[^\"\\\n]*\")*+")
+_DOTTED = re.compile(r"\.\.|^[^\"]*?\d\.\d")
+"""A range, or a decimal number, which is an error that has to be told with its place."""
 _STATEMENT = re.compile(r"(?:[^.\"]|\"[^\"]*\")++")
 _SHORT = 10
 """A number of fewer digits is no larger than any bound."""
@@ -50,7 +52,7 @@ class ExampleReader:
         statements: tuple[str, ...]
         if known is not None:
             statements = known
-        elif not _SIMPLE_CONTEXT.fullmatch(context) or ".." in context:
+        elif not _SIMPLE_CONTEXT.fullmatch(context) or _DOTTED.search(context):
             statements = self._context(context, match.start("context"))
         else:
             if '"' in context:

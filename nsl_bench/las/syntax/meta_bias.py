@@ -35,6 +35,16 @@ _SWITCHES = {
 }
 """What ILASP's programs may derive that changes the rules of the space."""
 
+_WORDS = {"fastlas": {"in_head", "in_body"}, "ilasp": {"head", "body"}}
+"""What programs ask for."""
+_FIXES: dict[tuple[Dialect, Signature], str] = {
+    ("fastlas", ("head", 1)): " FastLAS's word is 'in_head'.",
+    ("fastlas", ("body", 1)): " FastLAS's word is 'in_body'.",
+    ("fastlas", ("neg", 1)): " A negated literal in a body is 'in_body(neg(A))'.",
+    ("ilasp", ("neg", 1)): " A negated literal in a body is 'body(naf(A))'.",
+    ("ilasp", ("constraint", 0)): " --no-constraints leaves out constraints.",
+}
+
 
 def quoted_program(argument: str) -> str | None:
     """The program in the argument of ``#bias``, which is one string or several; None if it is none.
@@ -52,7 +62,8 @@ def spoken(program: asp.Program) -> Dialect | None:
     """Whose words a ``#bias`` program has; None if it has none of either."""
     if (_PRICES & program.derived) or program.signatures & _OWN.keys():
         return "fastlas"
-    return "ilasp" if program.signatures & _ILASP.keys() or program.rules else None
+    told = {name for name, _ in program.signatures} & {"constraint", *_SWITCHES}
+    return "ilasp" if told or any("naf(" in rule.text for rule in program.rules) else None
 
 
 def untold(bodies: Sequence[ModeBody], *, limited: bool, negative: bool) -> str:
@@ -119,25 +130,39 @@ class _OwnWords(ast.Transformer):
 
 
 def unheard(
-    program: asp.Program, dialect: Dialect, heads: Sequence[ModeHead], bodies: Sequence[ModeBody]
+    program: asp.Program,
+    final: asp.Program,
+    dialect: Dialect,
+    heads: Sequence[ModeHead],
+    bodies: Sequence[ModeBody],
 ) -> Iterator[str]:
-    """What a ``#bias`` program asks for that can never hold, a sentence each.
+    """What ``#bias`` programs ask for that can never hold, and derive in vain, a sentence each.
 
     Args:
-        program: the program in FastLAS's words.
+        program: the program of ``#bias`` in FastLAS's words.
+        final: that of ``#final_bias``.
         dialect: whose words the user has.
         heads, bodies: the mode declarations.
 
     Raises:
         UserError: it is in ILASP's dialect and asks for what nothing derives: it may be a word of ILASP's.
     """
-    known = program.derived | _OWN.keys() | _PRICES
-    for name, arity in sorted(program.signatures - known):
-        names = {each for each, _ in known if dialect == "fastlas" or each not in ("penalty", "invert")}
-        fix = f" FastLAS's word is 'in_{name}'." if name in ("head", "body") else did_you_mean(name, names)
+    derived = {name for name, _ in program.derived - _PRICES}
+    for signature in sorted(program.signatures - program.derived - _OWN.keys() - _PRICES):
+        name, arity = signature
+        fix = _FIXES.get((dialect, signature)) or did_you_mean(name, derived | _WORDS[dialect])
+        name = "naf" if dialect == "ilasp" and name == "neg" else name
         if dialect == "ilasp":
             raise UserError(f"#bias asks for {name}/{arity}, which nothing derives.{fix}")
         yield f"#bias asks for {name}/{arity}, which nothing derives, so that it never holds.{fix}"
+    for name, arity in sorted(final.signatures - final.derived - _PRICES):
+        if (name, arity) != ("intermediate", 1) or ("intermediate", 1) not in program.derived:
+            yield f"#final_bias asks for {name}/{arity}, which nothing derives, so that it never holds."
+    read = {("intermediate", 1)} if final.rules else set()
+    for name, arity in sorted(program.derived - _PRICES - read.union(*(rule.body for rule in program.rules))):
+        fix = did_you_mean(name, ["penalty(W,X)" if name == "penalty" else "penalty", "invert"])
+        fix = fix if "Did you mean" in fix else ""
+        yield f"#bias derives {name}/{arity}, which says nothing of a rule and is read nowhere.{fix}"
     placed = {
         "in_head": {mode.atom.signature for mode in heads},
         "in_body": {mode.literal.signature for mode in bodies if isinstance(mode.literal, ModeAtom)},
@@ -146,8 +171,9 @@ def unheard(
     for place, signature in _asked(rule.node for rule in program.rules):
         if (place, signature) not in seen and signature not in placed[place] | {("binop", 3)}:
             seen.add((place, signature))
-            shown = f"{place}({signature[0]}/{signature[1]})"
+            own = _OWN[place, 1] if dialect == "ilasp" else place
             fix = " A negated literal is 'neg(A)'." if signature == ("naf", 1) else ""
+            shown = f"{own}({signature[0]}/{signature[1]})"
             yield f"#bias asks for {shown}, which no mode declares, so that it never holds.{fix}"
 
 

@@ -75,6 +75,9 @@ def parse_mode_body(source: Source, text: str, offset: int) -> ModeBody:
         UserError: it has another form.
     """
     recall, literal, at, options = _arguments(source, text, offset, "#modeb(recall, literal, (options))")
+    for option in options:
+        if option not in _OPTIONS:
+            raise source.error(at, f"option '{option}' is not known; known are {', '.join(_OPTIONS)}.")
     parsed, negated = _literal(source, literal, at)
     bounded = any(place.kind == "num_var" for place in parsed.placeholders)
     if bounded and (negated or "negative" in options or not isinstance(parsed, ModeAtom)):
@@ -101,11 +104,7 @@ def _arguments(
         recall = None if number == "*" else int(number)
     options: tuple[str, ...] = ()
     if len(parts) == 2 and parts[1][0].startswith("("):
-        words, at = parts.pop()
-        options = tuple(part for part, _ in split_arguments(words[1:-1]))
-        for option in options:
-            if option not in _OPTIONS:
-                raise source.error(at, f"option '{option}' is not known; known are {', '.join(_OPTIONS)}.")
+        options = tuple(part for part, _ in split_arguments(parts.pop()[0][1:-1]))
     if len(parts) != 1:
         raise source.error(offset, f"'{' '.join(text.split())[:60]}' must have the form '{shape}.'.")
     return recall, parts[0][0], parts[0][1], options

@@ -246,8 +246,7 @@ class _Reader:
         return TaskText(examples, text, program, bias, self.source.name, warnings, self.places)
 
     def _ignored_directives(self) -> tuple[str, ...]:
-        words = ", ".join(f"#{word}" for word in self.ignored)
-        return (f"{words} says nothing of the score and is ignored.",) if words else ()
+        return tuple(f"#{word} says nothing of the score and is ignored." for word in self.ignored)
 
     def _bias(self) -> LanguageBias:
         dialect = self.dialect or self._told_dialect()
@@ -260,7 +259,8 @@ class _Reader:
         try:
             if dialect == "ilasp" and (own := in_own_words(scoring)) is not scoring:
                 scoring, penalties = own, tuple(str(node) for node in own.nodes)
-            self.notes += unheard(scoring, dialect, self.heads, self.bodies)
+            final = parse("\n".join(self.final), "#final_bias")
+            self.notes += unheard(scoring, final, dialect, self.heads, self.bodies)
         except UserError as error:
             raise UserError(f"{self.source.name}: {error}") from None
         bias = LanguageBias(

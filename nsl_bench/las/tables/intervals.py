@@ -80,7 +80,7 @@ def _bounds(
     columns = [_columns(each) for each in tables]
     good = [bool((each & interest.wanted).any()) for each in columns]
     bad = [bool((each & interest.unwanted).any()) for each in columns]
-    pairs = list(pairwise(numbers))
+    pairs = list(pairwise(k for k in numbers if good[k] or bad[k]))
     starts = [b for a, b in pairs if bad[a] and good[b]]
     ends = {a for a, b in pairs if good[a] and bad[b]}
     return starts, ends

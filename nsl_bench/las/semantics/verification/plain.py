@@ -288,7 +288,8 @@ class _Reader:
         if self.final or "#predict" in text or re.search(r"\b(in|ex)clusion\(", text):
             return "fastlas"
         only_given = not self.heads and not self.declared
-        if self.constants or self.given or "max_penalty" in self.numbers or self.bias or only_given:
+        only_here = re.search(r"\b(head|body|naf)\(", program) or self.constants or self.given
+        if only_here or "max_penalty" in self.numbers or only_given:
             return "ilasp"
         if not self.examples:
             return "fastlas"  # the answers are the same
