@@ -1,12 +1,16 @@
 """Solves task files of public repositories, and makes a table of what became of each.
 
-    python benchmarks/public_tasks.py KIND:PATH ... --out table.csv [--fastlas FastLAS] [--time-limit 10]
+    python benchmarks/public_tasks.py REPOSITORIES --out table.csv [--fastlas FastLAS] [--time-limit 10]
 
-KIND is ``fastlas`` or ``ilasp``, the dialect of the `.las` files at PATH (a file, or a folder with files at
-any depth), or ``popper``, where PATH is a folder of Popper's tasks, which are rewritten. A proven answer is
-solved again with ``--verify``. FastLAS's rules on the same file are scored by nsl-bench's coverage check; a
-score below the bound shows a false answer. The table has a row per file. Files that it holds already are
-skipped, so that the same command resumes. ``--show table.csv`` prints what a table has in Markdown.
+REPOSITORIES is a folder with clones of `REPOSITORIES` below, each as OWNER/NAME; one that is missing is
+cloned from GitHub, at the commit that is stated. KIND:PATH in its place solves other files: KIND is
+``fastlas`` or ``ilasp``, the dialect of the `.las` files at PATH (a file, or a folder with files at any
+depth), or ``popper``, where PATH is a folder of Popper's tasks, which are rewritten.
+
+A proven answer is solved again with ``--verify``. FastLAS's rules on the same file, found right after, are
+scored by nsl-bench's coverage check; a score below the bound shows a false answer. The table has a row per
+file. Files that it holds already are skipped, so that the same command resumes. At the end the table is
+counted, in Markdown; without REPOSITORIES this is all that is done.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -33,6 +38,22 @@ from nsl_bench.las.bias.hypothesis import parse_rules, with_type_guards
 from nsl_bench.las.semantics.coverage import score
 from nsl_bench.las.task import LasTask
 
+REPOSITORIES = (
+    ("spike-imperial/FastLAS", "a84004ae089799d9c6a7ab95e0df38f57477f9d7", "FastLAS2/testing", "fastlas"),
+    ("dasaro/fastlas_manual", "0f7dc28636c441cdd783341d5aabe7cda1a23ae4", "examples", "fastlas"),
+    ("robyBorelli/lasco", "22231558e06ec48f81049c0bbfac54e4a897fa89", "examples", "ilasp"),
+    ("robyBorelli/lasco", "22231558e06ec48f81049c0bbfac54e4a897fa89", "aaai26/table1_instances", "ilasp"),
+    (
+        "dasaro/ArgLAS",
+        "8950300bb537eeaab1eff5bcf821070bf9758f2d",
+        "analysis/grd_prf_lab/p2_prf_alt/tasks",
+        "ilasp",
+    ),
+    ("danm11694/ILASP_robotics", "b0526f3b39e74e6735f95281e41b99aa6d0754f8", "task_reasoning", "ilasp"),
+    ("rAIson-Lab/ilasp-roadkill", "ce0920215b2ce2c622967e6414070be158b1f499", "", "ilasp"),
+    ("logic-and-learning-lab/Popper", "a4f3eb1690237bdfc491f8c9a8d2477aa3b419c1", "examples", "popper"),
+)
+"""Repository, commit, folder of task files and their kind, in the order of the table."""
 _GRACE = 30.0
 """Seconds beyond the limit after which a process is killed, which counts as a failure."""
 _SECONDS_FOR_VERIFYING = 30.0
@@ -140,7 +161,7 @@ def ours(path: Path, kind: str, dialect: str, limit: float, row: Row, scratch: P
     if not output.strip():
         last = errors.strip().splitlines()[-1] if errors.strip() else "no output"
         row.outcome = "failed" if code is None or "Traceback" in errors else "refused"
-        row.reason = last.replace(f"{path}", path.name).removeprefix("Error: ")
+        row.reason = last.replace(f"{path}", path.name).removeprefix("nsl-bench: ")
         return
     answer = json.loads(output)
     row.score, row.bound = ("" if answer[name] is None else str(answer[name]) for name in ("score", "bound"))
@@ -255,14 +276,13 @@ def shown(path: Path) -> str:
         cells = [sum(row["outcome"] == outcome for row in own) for outcome in outcomes]
         cells += [sum(bool(row[name]) for row in own) for name in ("verified", "false")]
         lines.append(f"| {group} | {len(own)} | {' | '.join(map(str, cells))} |")
-    lines += ["", "| why a file is not solved | files |", "|---|---|"]
-    reasons: dict[str, list[str]] = {}
+    lines += ["", "| why a file is not solved | files |", "|---|---:|"]
+    reasons: Counter[str] = Counter()
     for row in rows:
         if row["outcome"] in ("refused", "failed", "not rewritten"):
-            reason = re.sub(r"^nsl-bench: |[\w-]+\.las(, line \d+, column \d+)?:? ?", "", row["reason"])
-            reason = re.sub(r"than the .*", "than allowed", reason)
-            reasons.setdefault(reason, []).append(Path(row["file"]).stem)
-    lines += [f"| {reason} | {', '.join(files)} |" for reason, files in reasons.items()]
+            reason = re.sub(r"^[\w-]+\.las(, line \d+, column \d+)?:? ?", "", row["reason"])
+            reasons[re.sub(r"than the .*", "than allowed", reason)] += 1
+    lines += [f"| {reason} | {count} |" for reason, count in reasons.most_common()]
     both = [row for row in rows if row["fastlas"].isdigit() and row["outcome"] == "proven"]
     equal = sum(row["fastlas"] == row["score"] for row in both)
     totals = [sum(float(row[name]) for row in both) for name in ("cpu", "fastlas_cpu")]
@@ -274,18 +294,38 @@ def shown(path: Path) -> str:
 def main() -> None:
     """Runs what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("paths", nargs="*", metavar="KIND:PATH")
-    parser.add_argument("--out", type=Path, help="the table, as CSV")
-    parser.add_argument("--show", type=Path, help="a table to count")
+    parser.add_argument("paths", nargs="*", metavar="REPOSITORIES | KIND:PATH")
+    parser.add_argument("--out", type=Path, required=True, help="the table, as CSV")
     parser.add_argument("--time-limit", type=float, default=10.0, help="seconds for each file")
     parser.add_argument("--fastlas", help="FastLAS's binary")
     parser.add_argument("--fastlas-limit", type=float, default=60.0, help="seconds that FastLAS may take")
     parser.add_argument("--keep", type=Path, help="a folder for the rewritten tasks")
     options = parser.parse_args()
-    if options.out:
+    if options.paths:
         table(options)
-    if options.show:
-        print(shown(options.show))
+    print(shown(options.out))
+
+
+def groups(path: str) -> Iterator[tuple[str, str, Path]]:
+    """Kind, name in the table and place of the task files that an argument names.
+
+    Raises:
+        UserError: a clone is at another commit.
+    """
+    kind, colon, place = path.partition(":")
+    if colon:
+        yield kind, place.strip("/"), Path(place)
+        return
+    for name, commit, folder, kind in REPOSITORIES:
+        clone = Path(path) / name
+        if not clone.exists():
+            subprocess.run(["git", "clone", "--quiet", f"https://github.com/{name}", clone], check=True)
+            subprocess.run(["git", "-C", clone, "checkout", "--quiet", commit], check=True)
+        command = ["git", "-C", clone, "rev-parse", "HEAD"]
+        found = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        if found != commit:
+            raise UserError(f"{clone} is at commit {found}; check out {commit}.")
+        yield kind, f"{name}, {folder}".removesuffix(", "), clone / folder
 
 
 def table(options: argparse.Namespace) -> None:
@@ -305,18 +345,18 @@ def table(options: argparse.Namespace) -> None:
         if not old:
             writer.writeheader()
         for each in options.paths:
-            kind, _, path = each.partition(":")
-            group = path.strip("/")
-            for file, name in files(kind, Path(path), options.keep or scratch):
-                row = Row(group, name)
-                if (row.group, row.file) in done:
-                    continue
-                started = time.monotonic()
-                solved(file.resolve(), row, kind, options, scratch)
-                writer.writerow(asdict(row))
-                stream.flush()
-                words = f"{row.outcome} {row.score} {row.verified} {row.cpu} {row.reason[:90]} {row.false}"
-                print(f"{name}: {words} [{time.monotonic() - started:.0f} s]", flush=True)
+            for kind, group, path in groups(each):
+                for file, name in files(kind, path, options.keep or scratch):
+                    row = Row(group, name)
+                    if (row.group, row.file) in done:
+                        continue
+                    started = time.monotonic()
+                    solved(file.resolve(), row, kind, options, scratch)
+                    writer.writerow(asdict(row))
+                    stream.flush()
+                    words = (row.outcome, row.score, row.verified, row.cpu, row.reason[:90], row.false)
+                    seconds = f"[{time.monotonic() - started:.0f} s]"
+                    print(f"{name}:", *filter(None, words), seconds, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

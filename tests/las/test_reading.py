@@ -103,6 +103,7 @@ def test_constraints_can_be_left_out() -> None:
         ('#bias("{ body(q) }. head(p).").', "builds rules"),
         ('#bias(":- constraint.").', "asks for constraint/0.*--no-constraints leaves out constraints"),
         ('#bias(":- body(X), naf(X).").', r"asks for naf/1.*'body\(naf\(A\)\)'"),
+        ('#bias(":- q.").', r"asks for q/0.*A body literal is 'body\(q\)'"),
         ("#modeh(p, (non_recursive)).", r"option '\(non_recursive\)' is not supported in '#modeh'"),
         ("#pos(c, {}, {}, {w(1.5).}).", "whole; multiply values such as 1.5 by 10"),
         ('#bias(":- body(q(var__(1))), body(q(var__(2))).").', "not name them by var__"),

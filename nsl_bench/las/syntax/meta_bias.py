@@ -147,10 +147,17 @@ def unheard(
     Raises:
         UserError: it is in ILASP's dialect and asks for what nothing derives: it may be a word of ILASP's.
     """
+    placed = {
+        "in_head": {mode.atom.signature for mode in heads},
+        "in_body": {mode.literal.signature for mode in bodies if isinstance(mode.literal, ModeAtom)},
+    }
     derived = {name for name, _ in program.derived - _PRICES}
     for signature in sorted(program.signatures - program.derived - _OWN.keys() - _PRICES):
         name, arity = signature
         fix = _FIXES.get((dialect, signature)) or did_you_mean(name, derived | _WORDS[dialect])
+        if signature in placed["in_body"]:
+            word, atom = min(_WORDS[dialect]), f"{name}(...)" if arity else name
+            fix = f" A body literal is '{word}({atom})'."
         name = "naf" if dialect == "ilasp" and name == "neg" else name
         if dialect == "ilasp":
             raise UserError(f"#bias asks for {name}/{arity}, which nothing derives.{fix}")
@@ -163,10 +170,6 @@ def unheard(
         fix = did_you_mean(name, ["penalty(W,X)" if name == "penalty" else "penalty", "invert"])
         fix = fix if "Did you mean" in fix else ""
         yield f"#bias derives {name}/{arity}, which says nothing of a rule and is read nowhere.{fix}"
-    placed = {
-        "in_head": {mode.atom.signature for mode in heads},
-        "in_body": {mode.literal.signature for mode in bodies if isinstance(mode.literal, ModeAtom)},
-    }
     seen: set[tuple[str, Signature]] = set()
     for place, signature in _asked(rule.node for rule in program.rules):
         if (place, signature) not in seen and signature not in placed[place] | {("binop", 3)}:
