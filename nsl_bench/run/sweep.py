@@ -9,10 +9,11 @@ workers are repeated. Several sweeps can share a results folder: each does the r
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,6 +39,9 @@ _DASK_SECONDS = 20.0
 """How long to wait for a scheduler's first answer, and until a run that does not end is asked about."""
 
 _CLOSE_SECONDS = 5.0
+
+_OF_CLIENTS = ("distributed.client", "distributed.comm", "distributed.core", "distributed.utils", "tornado")
+"""Loggers of Dask that speak for this process, not for a scheduler or workers in it."""
 
 _AHEAD = 2
 """Runs handed out for each thread of a Dask cluster, so that none waits for the next."""
@@ -215,9 +219,11 @@ class _Doing:
         deaths, told = 0, False
         while self.missing:
             before = len(self.missing)
+            outcomes = _outcomes(list(self.missing.values()), bench, executor, self._turns.begin)
             try:
-                for outcome in _outcomes(list(self.missing.values()), bench, executor, self._turns.begin):
-                    self._keep(outcome)
+                with contextlib.closing(outcomes):  # which ends the workers now, whatever holds it
+                    for outcome in outcomes:
+                        self._keep(outcome)
             except _deaths() as error:
                 self._turns.drop()
                 deaths = 0 if len(self.missing) < before else deaths + 1
@@ -278,7 +284,7 @@ def keep(store: Store, outcome: Outcome) -> None:
 
 def _outcomes(
     jobs: Sequence[Job], bench: Bench, executor: Executor, begin: Callable[[Job], bool]
-) -> Iterator[Outcome]:
+) -> Generator[Outcome]:
     """Do jobs where an executor says; those that `begin` refuses when their turn comes are left out."""
     if executor.scheduler is None and min(executor.jobs, len(jobs)) == 1:
         bench.fits.start()
@@ -290,7 +296,8 @@ def _outcomes(
     if executor.scheduler is None:
         yield from side_by_side(jobs, bench.setup, executor.jobs, begin)
         return
-    yield from _on_dask(jobs, bench.setup, executor.scheduler, begin)
+    with _hushed():
+        yield from _on_dask(jobs, bench.setup, executor.scheduler, begin)
 
 
 def _on_dask(
@@ -329,6 +336,41 @@ def _on_dask(
         client.close(timeout=_CLOSE_SECONDS)
 
 
+@contextlib.contextmanager
+def _hushed() -> Iterator[None]:
+    """Keep what Dask prints of lost connections, futures and workers; the sweep has sentences for them.
+
+    A task of asyncio is complained about when it is forgotten, which may be after the block.
+
+    Raises:
+        UserError: Dask is not installed.
+    """
+    from asyncio import CancelledError
+
+    try:
+        from distributed.client import AllExit
+    except ImportError as error:
+        raise UserError(
+            "The executor dask needs the package distributed: pip install 'nsl-bench[dask]'."
+        ) from error
+
+    def is_told(record: logging.LogRecord) -> bool:
+        return not record.name.startswith(_OF_CLIENTS)
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], (AllExit, OSError, CancelledError)))
+
+    logging.getLogger("asyncio").addFilter(is_news)
+    handlers = list(logging.getLogger("distributed").handlers)
+    for handler in handlers:
+        handler.addFilter(is_told)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(is_told)
+
+
 def _next_of(running: set[Any], client: Any) -> set[Any]:
     """The futures that are done, once there are any; says why there are none for long."""
     from distributed import wait as untyped
@@ -349,12 +391,8 @@ def _next_of(running: set[Any], client: Any) -> set[Any]:
 
 
 def _client(scheduler: str) -> Any:
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise UserError(
-            "The executor dask needs the package distributed: pip install 'nsl-bench[dask]'."
-        ) from error
+    from distributed import Client
+
     try:
         return Client(scheduler, timeout=_DASK_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, ImportError) as error:

@@ -249,6 +249,37 @@ def test_a_worker_of_another_version(module: str, name: str, cluster: Any, tmp_p
             client.run(becomes, before, workers=[one])
 
 
+LOGS = """
+import asyncio, gc, logging, time
+from distributed import Client
+from distributed.client import AllExit
+from nsl_bench.run.sweep import _hushed
+
+async def fails(error):
+    raise error
+
+async def forgotten(error):
+    task = asyncio.ensure_future(fails(error))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+with _hushed():
+    logging.getLogger("distributed.client").warning("Could not gather")
+    logging.getLogger("distributed.scheduler").error("one that is told")
+asyncio.run(forgotten(AllExit()))
+asyncio.run(forgotten(ValueError("another that is told")))
+gc.collect()
+logging.getLogger("distributed.client").warning("a third that is told")
+"""
+
+
+def test_what_dask_prints_of_lost_workers_is_kept() -> None:
+    pytest.importorskip("distributed")
+    said = subprocess.run([sys.executable, "-c", LOGS], capture_output=True, text=True, check=True).stderr
+    assert all(word in said for word in ("one that", "another that", "a third that")), said
+    assert "AllExit" not in said and "gather" not in said, said
+
+
 def test_an_executor_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("nsl_bench.run.sweep._DASK_SECONDS", 1)
