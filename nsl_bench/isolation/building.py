@@ -255,7 +255,7 @@ def _complete(folder: Path, program: str) -> Environment | None:
 def _raise_noted(note: Path) -> None:
     """The failure of a short while ago, which other runs need not wait for again."""
     with contextlib.suppress(OSError, ValueError):
-        if time.time() - note.stat().st_mtime < _FAILURES_KEPT_SECONDS:
+        if abs(time.time() - note.stat().st_mtime) < _FAILURES_KEPT_SECONDS:  # the clock may be set back
             message, output = json.loads(note.read_text(encoding="utf-8"))
             raise Failure("failed", message, output)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -9,10 +10,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
 
+from nsl_bench.run import evaluate
 from nsl_bench.run.claims import Claims
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
@@ -108,6 +111,30 @@ def test_two_sweeps_share_the_runs(
 def test_what_another_sweep_did_is_known_after_a_compaction(tmp_path: Path) -> None:
     _, first, second = both(tmp_path, between=lambda: Store(tmp_path).compact())
     assert not set(first) & set(second) and len(list(Store(tmp_path))) == 5
+
+
+def test_the_clock_is_set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a day with every look at it: nothing is done twice, takes less than no time, or comes before."""
+    looks = itertools.count()
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Clock:
+            return cls(2026, 1, 31, tzinfo=tz) - timedelta(days=next(looks))
+
+    monkeypatch.setattr(evaluate, "datetime", Clock)
+    monkeypatch.setattr(time, "time", lambda: Clock.now().timestamp())
+    monkeypatch.setattr("nsl_bench.run.sweep._WAIT_SECONDS", 0.01)
+    _, first, second = both(tmp_path, between=lambda: Store(tmp_path).compact())
+    assert len(first) + len(second) == 5 and not set(first) & set(second)
+    _, first, second = both(tmp_path, "all")
+    records = list(Store(tmp_path))
+    assert sorted(first + second) == sorted(record.key for record in records[5:])
+    assert [r.started for r in records] == sorted((r.started for r in records), reverse=True)
+    times = [value for r in records for name, value in r.metrics.items() if name.endswith("_time")]
+    assert len(times) >= 40 and min(times) >= 0 and min(r.seconds for r in records) >= 0
+    assert all(Store(tmp_path).latest()[record.key] == record for record in records[5:])
+    assert sweep(plan("sudoku_4x4", ["majority"], symbolic=True), Store(tmp_path), Bench()).before == 1
 
 
 def test_the_runs_of_a_sweep_that_is_given_up_are_taken_over(tmp_path: Path) -> None:

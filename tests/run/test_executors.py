@@ -163,6 +163,53 @@ def test_a_dask_worker_dies(cluster: Any, tmp_path: Path) -> None:
     assert len(records) == len({record.key for record in records}) == 10
 
 
+HUNGRY = """
+import time
+from pathlib import Path
+import numpy as np
+here = Path({here!r})
+class Hungry:
+    track = "symbolic"
+    def __init__(self, name: str = "ate"):
+        self.name = name
+    def fit(self, train):
+        first = not (here / self.name).exists()
+        (here / self.name).touch()
+        self.eaten = [np.ones(1 << 24) for _ in range(12) if first and time.sleep(0.1) is None]
+        return self
+    def predict_proba(self, test):
+        return np.full((len(test), test.n_labels), 1 / test.n_labels)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_dask_worker_runs_out_of_memory(apart: bool, tmp_path: Path) -> None:
+    """Its nanny starts it again and it does the run again; a learner in the sandbox fails alone."""
+    distributed = pytest.importorskip("distributed")
+    (tmp_path / "mine.py").write_text(HUNGRY.format(here=str(tmp_path)))
+    jobs = plan("sudoku_4x4", [f"{tmp_path}/mine.py:Hungry"], symbolic=True, repeats=range(1, 4))
+    limits = Limits(time=600, memory=1 << 30, write=(tmp_path,), read=(tmp_path,)) if apart else None
+    with distributed.LocalCluster(
+        1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1", memory_limit="1GiB"
+    ) as made:
+        executor = Executor(1, made.scheduler_address)
+        before = {worker.pid for worker in made.workers.values()}
+        tally = sweep(jobs, Store(tmp_path / "dask"), Bench(limits=limits), executor=executor)
+        started_again = {worker.pid for worker in made.workers.values()} != before
+    print(f"Dask worker out of memory: started again: {started_again}; {tally}")
+    assert started_again is not apart and tally == (Tally(2, 1, 0, 0) if apart else Tally(3, 0, 0, 0))
+    statuses = sorted(record.status for record in Store(tmp_path / "dask"))
+    assert statuses == (["ok", "ok", "out_of_memory"] if apart else ["ok"] * 3)
+    if not apart:
+        sweep(jobs, Store(tmp_path / "here"), Bench())
+        found = [
+            {key: (*same(record), store.predictions(key).to_csv()) for key, record in store.latest().items()}
+            for store in (Store(tmp_path / "dask"), Store(tmp_path / "here"))
+        ]
+        assert found[0] == found[1]
+
+
 def dask(*words: str, folder: Path) -> subprocess.Popen[bytes]:
     """A scheduler or a worker as a user starts it."""
     with (folder / "dask.txt").open("ab") as log:
