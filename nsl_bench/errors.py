@@ -37,7 +37,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def named(error: BaseException) -> str:
     """The kind of an exception that is not ours, and the first line of what it says."""
-    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    try:
+        text = str(error)
+    except Exception:  # one of a stranger's class may have no text
+        text = ""
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return f"{type(error).__name__}: {first}".removesuffix(": ")
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 
 __all__ = ["Output"]
 
 _HEAD = 1 << 18
 _TAIL = 1 << 16
+_COMMANDS = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")
 
 
 class Output:
@@ -40,11 +42,12 @@ class Output:
         return True
 
     def text(self) -> str:
-        """The kept output."""
+        """The kept output, in which nothing commands a terminal."""
         kept = self._tail[-_TAIL:]
         left_out = self._total - len(self._head) - len(kept)
         note = f"\n[{left_out} bytes left out]\n".encode() if left_out > 0 else b""
-        return bytes(self._head + note + kept).decode("utf-8", "replace")
+        lines = bytes(self._head + note + kept).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return _COMMANDS.sub("\ufffd", lines.decode("utf-8", "replace"))
 
     def take(self) -> str:
         """Return the kept output and clear it."""

@@ -24,6 +24,13 @@ _HEAD = struct.Struct("!QQ")
 _KINDS = frozenset("biufU")
 _KEY = "__array__"
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{,]', re.DOTALL)
+_UNSAID = re.compile(
+    r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u000[9aA]"  # these two are kept
+    r"|(?P<unsaid>\\u(?:[dD][89a-fA-F]..|00[0189][0-9a-fA-F]|007[fF])|\\[bfr]|[\x7f-\x9f])|\\.",
+    re.DOTALL,
+)
+"""In JSON: characters that command a terminal, and halves of characters, which no file can hold."""
+
 _SMALL, _BYTES_EACH = 1 << 20, 16
 """A longer text has at most one string, bracket or comma for each 16 bytes allowed."""
 
@@ -60,6 +67,8 @@ class Decoder:
 
     Args:
         most: maximum size of a message in bytes.
+        strange: whether the sender is a stranger, whose texts may be printed and stored: in these, characters
+            that are not printable become U+FFFD, except line ends and tabs.
 
     Attributes:
         most: maximum size of the next message in bytes.
@@ -68,8 +77,8 @@ class Decoder:
         sizes: of that part, and of the arrays' content, in the last message.
     """
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, most: int, *, strange: bool = False) -> None:
+        self.most, self._strange = most, strange
         self.most_text: int | None = None
         self.sizes = (0, 0)
         self._buffer = bytearray()
@@ -102,10 +111,16 @@ class Decoder:
             most = self.most_text // _BYTES_EACH  # a list of empty lists takes 20 times its text
             if next(islice(_TOKEN.finditer(header), most, None), None) is not None:
                 raise ValueError(f"a message of more than {most} values and brackets")
-        return _decode(header, content[header_size:])
+        text = header.decode("utf-8", "replace" if self._strange else "surrogatepass")
+        return _decode(_UNSAID.sub(_said, text) if self._strange else text, content[header_size:])
 
 
-def _decode(header: bytes, body: memoryview) -> Any:
+def _said(found: re.Match[str]) -> str:
+    unsaid = found["unsaid"]
+    return ("\\n" if unsaid == "\\r" else "\\ufffd") if unsaid else found[0]
+
+
+def _decode(header: str, body: memoryview) -> Any:
     offsets: dict[int, int] = {}
     position = 0
 

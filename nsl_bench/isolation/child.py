@@ -445,7 +445,7 @@ def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
     except BaseException as error:  # a learner may raise anything, SystemExit too
         short = str(error) if isinstance(error, UserError) else named(error)
         short = short[:_LONGEST_ERROR]
-        starved = isinstance(error, MemoryError) or denied.starved(str(error))
+        starved = isinstance(error, MemoryError) or denied.starved(short)
         with contextlib.suppress(Exception):
             if not isinstance(error, UserError):
                 trace = error.__traceback__
@@ -460,7 +460,9 @@ def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
             status = error.status
         elif isinstance(error, InvalidOutput):
             status = "invalid_output"
-        why = {"denied": denied.denied_by(error), "missing": denied.missing_by(error)}
+        why: dict[str, Any] = {}
+        with contextlib.suppress(Exception):
+            why = {"denied": denied.denied_by(error), "missing": denied.missing_by(error)}
         return {"error": short, "status": status, **why}
 
 

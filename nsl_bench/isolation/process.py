@@ -110,7 +110,7 @@ class Process:
         self._process: int | None = None
         self._reason: tuple[Status, str] | None = None
         self._pause = _POLL[0]
-        self._decoder = wire.Decoder(_LONGEST_TEXT)
+        self._decoder = wire.Decoder(_LONGEST_TEXT, strange=True)
         self._expected = (_LONGEST_TEXT, 0)
         self._code: int | None = None
         self._gate: Gate | None = None
@@ -199,7 +199,7 @@ class Process:
                 told == "not_applicable" and do in ("make", "fit")
             ):
                 status = told
-            text = str(reply["error"])[:_LONGEST_ERROR]
+            text = " ".join(str(reply["error"])[:_LONGEST_ERROR].split())
             text = f"Out of memory: {text}" if status == "out_of_memory" else text
             why = reply.get("denied") or denied.hidden(reply.get("missing"))
             if hint := denied.advice(why, self.limits):

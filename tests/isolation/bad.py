@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nsl_bench.errors import UserError
 from nsl_bench.guarded import wire
 from nsl_bench.guarded.call import Ended
 from nsl_bench.types import Hypothesis, WeightedExample
@@ -38,6 +39,25 @@ class Raises(_Bad):
     def go_wrong(self, train):
         print("about to fail")
         raise ValueError("no good")
+
+
+class Speaks(_Bad):
+    """To the terminal, and with half a character, which no file can hold."""
+
+    version = "1\udc80\x1b[2J"
+
+    def fit(self, train):
+        print("\x1b]0;mine\x07 10 %\r20 %\r\n\x9b2J\x7f", flush=True)
+        raise UserError("\x1b[2J \U0001f600\udc80\nnsl-bench: \u009b ok")
+
+
+class HasNoText(_Bad):
+    def fit(self, train):
+        class Mine(Exception):
+            def __str__(self):
+                return str(self)
+
+        raise Mine
 
 
 class FindsNothing(_Bad):

@@ -110,6 +110,7 @@ def test_everything_of_a_view_is_there(tmp_path: Path) -> None:
 
 STATUSES = {
     "Raises": ("crashed", "ValueError: no good"),
+    "HasNoText": ("crashed", "Mine"),
     "Segfaults": ("crashed", "SIGSEGV"),
     "KillsItself": ("crashed", "SIGKILL"),
     "Leaves": ("crashed", "exit code 3"),
@@ -173,6 +174,16 @@ def test_a_learner_that_goes_wrong_costs_only_its_run(name: str) -> None:
     if name == "Hangs":
         assert caught.value.output == "going to sleep"  # type: ignore[union-attr]
     assert outcome("majority")[0].shape == (60, 2)
+
+
+def test_what_a_learner_says_commands_no_terminal_and_can_be_stored() -> None:
+    learner = IsolatedLearner(f"{BAD}:Speaks", 0, ROOMY)
+    assert learner.version.startswith("1\ufffd\ufffd[2J")
+    with pytest.raises(Failure) as failure:
+        learner.fit(view(patches()))
+    assert str(failure.value).startswith("\ufffd[2J \U0001f600\ufffd nsl-bench: \ufffd ok")
+    assert learner.log().splitlines()[:3] == ["\ufffd]0;mine\ufffd 10 %", "20 %", "\ufffd2J\ufffd"]
+    learner.close()
 
 
 @pytest.mark.parametrize("name", ["NoRules", "OddRules", "DeepRules"])
