@@ -12,6 +12,11 @@ __all__ = ["memory_of"]
 
 _SHARED = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) ..[-x]s \S+ \S+ (\d+) +/dev/zero \(deleted\)", re.MULTILINE)
 _MEMORY_FOLDER = "dev/shm"
+_FEW_BUFFERS = 64
+"""So many pipes and sockets count nothing."""
+
+_PIPE, _SOCKET, _THREAD = 1 << 16, 1 << 18, 1 << 15
+"""Bytes that the kernel may hold for one, if it is no larger than by default (`kernel.deny_calls`)."""
 
 
 def memory_of(processes: Iterable[int]) -> int:
@@ -19,7 +24,8 @@ def memory_of(processes: Iterable[int]) -> int:
 
     Resident and swapped pages, the page tables that lead to them, and all that they share: files in the
     memory folder ``/dev/shm`` that is theirs alone, whether they are mapped or not, and shared mappings
-    without a file, which keep what was written to them even while no page of them is mapped.
+    without a file, which keep what was written to them even while no page of them is mapped. Threads, and
+    pipes and sockets if there are many, count as what the kernel may hold for them.
 
     Args:
         processes: ids of processes of one sandbox; those that have ended count nothing.
@@ -27,6 +33,7 @@ def memory_of(processes: Iterable[int]) -> int:
     own = mapped = 0
     shared: dict[bytes, int] = {}
     folders: dict[int, int] = {}
+    buffers: dict[str, int] = {}
     for process in processes:
         with contextlib.suppress(OSError, ValueError, IndexError):  # it may end at any moment
             place = Path("/proc", str(process))
@@ -36,12 +43,28 @@ def memory_of(processes: Iterable[int]) -> int:
             mapped += pages
             own += told["Pss"] - pages + told.get("SwapPss", 0)
             own += about.get("VmPTE", 0) + about.get("HugetlbPages", 0)
+            own += (
+                ((place / "task").stat().st_nlink - 3) * _THREAD // 1024
+            )  # of a folder: two, and its folders
+            buffers |= _buffers(place)
             maps = (place / "maps").read_bytes()
             if b"/dev/zero (deleted)" in maps:
                 for start, end, number in _SHARED.findall(maps):
                     shared[number] = max(shared.get(number, 0), int(end, 16) - int(start, 16))
             folders |= _memory_folder(place)
-    return 1024 * own + max(1024 * mapped, sum(shared.values()) + sum(folders.values()))
+    together = max(1024 * mapped, sum(shared.values()) + sum(folders.values()))
+    return 1024 * own + together + (sum(buffers.values()) if len(buffers) > _FEW_BUFFERS else 0)
+
+
+def _buffers(place: Path) -> dict[str, int]:
+    """The pipes and sockets that a process has open, and the bytes that each may hold."""
+    found = {}
+    for link in (place / "fd").iterdir():
+        with contextlib.suppress(OSError):
+            target = str(link.readlink())
+            if target.startswith(("pipe:", "socket:")):
+                found[target] = _PIPE if target.startswith("pipe:") else _SOCKET
+    return found
 
 
 def _kilobytes(place: Path) -> dict[str, int]:

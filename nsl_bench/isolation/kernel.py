@@ -132,8 +132,13 @@ _KEPT_CALLS = {
     "msgget": (68, 186),
     "mq_open": (240, 180),
     "memfd_secret": (447, 447),
+    "vmsplice": (278, 75),
 }
 """What they make is no process's memory, so that no limit counts it, and may outlive its process."""
+
+_FCNTL_CALL, _SETSOCKOPT_CALL = (72, 25), (54, 208)
+_SET_PIPE_SIZE, _SOL_SOCKET, _SO_SNDBUF = 1031, 1, 7
+"""What gives a pipe or a socket more room than `nsl_bench.isolation.counted` takes it to have."""
 
 _UNKNOWN_CALLS = {"clone3": (435, 435), "memfd_create": (319, 279)}
 """Answered as by a kernel without them: libc then calls ``clone``, and libraries use files."""
@@ -392,6 +397,10 @@ def deny_calls(*, sockets: bool, local: bool = False, attributes: bool = False) 
                 program += [(equal, 0, 1, numbers[column]), (stop, 0, 0, answer)]
     program += [(equal, 0, 4, _CLONE_CALL[column]), (load, 0, 0, 16), (any_of, 0, 1, _NEW_NAMESPACES)]
     program += [(stop, 0, 0, refuse), (stop, 0, 0, allow)]
+    program += [(equal, 0, 4, _FCNTL_CALL[column]), (load, 0, 0, 24), (equal, 0, 1, _SET_PIPE_SIZE)]
+    program += [(stop, 0, 0, refuse), (load, 0, 0, 0)]
+    program += [(equal, 0, 6, _SETSOCKOPT_CALL[column]), (load, 0, 0, 24), (equal, 0, 3, _SOL_SOCKET)]
+    program += [(load, 0, 0, 32), (equal, 0, 1, _SO_SNDBUF), (stop, 0, 0, pretend), (load, 0, 0, 0)]
     if sockets:
         family = 0 if local else 1  # of AF_UNIX; 0 is that of no socket
         program += [(equal, 0, 4, _CALLS["socket"][column]), (load, 0, 0, 16), (equal, 1, 0, family)]

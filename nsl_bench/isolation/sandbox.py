@@ -67,6 +67,7 @@ NETWORK = ("/etc/resolv.conf", "/etc/ssl/certs")
 """What names and certificates are looked up in; both may be links that lead out of /etc."""
 
 _LARGEST_FILE = 16 << 30
+_MOST_OPEN_FILES, _UNLIMITED = 1024, 1 << 63
 _MOST_PARTS = 1000
 
 
@@ -333,6 +334,11 @@ def apply(reach: Reach, *, network: bool, entered: Mapping[str, str]) -> dict[st
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     largest = _LARGEST_FILE if most == resource.RLIM_INFINITY else min(most, _LARGEST_FILE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_OPEN_FILES)
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (most if soft == resource.RLIM_INFINITY else min(soft, most), most)
+    )
     force = {"files": "none", "calls": "none"}
     if not kernel.LINUX:
         return force

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
+import fcntl
 import mmap
 import os
 import signal
+import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -149,6 +153,47 @@ class EatsPageTables(_Bad):
                 memory[k]
             self.kept.append(memory)
         time.sleep(600)
+
+
+class EatsSockets(_Bad):
+    """Memory that sockets hold, which are as large as they may be made."""
+
+    def fit(self, train):
+        if any(os.fork() == 0 for _ in range(8)):
+            kept = [one for _ in range(200) for one in socket.socketpair()]
+            for one in kept:
+                one.setblocking(False)
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24)
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        one.send(bytes(1 << 16))
+        time.sleep(60)
+        return self
+
+
+class EatsPipes(_Bad):
+    """Memory in pipes, which no process has any more."""
+
+    def fit(self, train):
+        size, (_, end) = 1 << 21, os.pipe()
+        place = ctypes.create_string_buffer(b"x" * size)
+        libc = ctypes.CDLL(None, use_errno=True)
+        given = struct.pack("PN", ctypes.addressof(place), size)
+        refused = [libc.vmsplice(end, given, ctypes.c_ulong(1), 0) < 0 and ctypes.get_errno() == errno.EACCES]
+        try:
+            fcntl.fcntl(end, 1031, 1 << 20)
+        except PermissionError:
+            refused.append(True)
+        raise OSError(f"refused: {refused}")
+
+
+class EatsThreads(_Bad):
+    def fit(self, train):
+        threading.stack_size(1 << 15)
+        for _ in range(20_000):
+            threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        time.sleep(60)
+        return self
 
 
 class EatsMemoryWithoutProcess(_Bad):
