@@ -27,6 +27,8 @@ __all__ = [
 
 _DEAF_SECONDS = 10.0
 _IMPORT_SECONDS = 5.0
+_LEFT_BEHIND = "ignore:resource_tracker:UserWarning"
+"""What a tracker says of a killed process's semaphores, which it then removes."""
 
 
 @contextmanager
@@ -134,8 +136,15 @@ def starting_processes(*trackers: Any) -> Iterator[None]:
         trackers: modules ``resource_tracker`` that they use; starting one lets Ctrl-C through.
     """
     if hasattr(signal, "pthread_sigmask"):
-        for tracker in trackers:
-            tracker.ensure_running()
+        before = os.environ.get("PYTHONWARNINGS", "")
+        os.environ["PYTHONWARNINGS"] = f"{before},{_LEFT_BEHIND}".lstrip(",")
+        try:
+            for tracker in trackers:
+                tracker.ensure_running()
+        finally:
+            os.environ["PYTHONWARNINGS"] = before
+            if not before:
+                del os.environ["PYTHONWARNINGS"]
     with uninterrupted():
         yield
 

@@ -65,10 +65,11 @@ def side_by_side(
     # Workers that are killed leave their temporary files.
     with tempfile.TemporaryDirectory(prefix="nsl-bench-", ignore_cleanup_errors=True) as place:
         env["TMPDIR"] = place
-        workers = [ProcessPoolExecutor(1, env=env) for _ in range(min(processes, len(jobs)))]
+        workers: list[Any] = []
         done = False
         try:
             with starting_processes(resource_tracker, lokys):
+                workers += (ProcessPoolExecutor(1, env=env) for _ in range(min(processes, len(jobs))))
                 for worker in range(len(workers)):
                     hand_out(worker)
             while running:

@@ -287,7 +287,7 @@ def workers_of(name: str) -> list[psutil.Process]:
 
 
 OURS = re.compile(
-    r"\d+ of \d+ runs to do\.|\[\d+/\d+\] ok: .*|nsl-bench: Interrupted.*|.* in another sweep; waiting .*"
+    r"\d+ of \d+ runs to do\.|\[\d+/\d+\] ok: .*|nsl-bench: Interrupted.*|.* in another sweep; waiting .*|"
 )
 """Lines that a sweep prints on standard error."""
 
