@@ -13,6 +13,7 @@ import pytest
 
 from nsl_bench import cache, registry
 from nsl_bench.code_files import code_files, code_key, comes_with_us, modules_used
+from nsl_bench.imported import from_code
 from nsl_bench.learners.base import version_of
 
 FILES = {
@@ -111,7 +112,7 @@ def test_a_compiled_form_beside_a_learner_is_not_executed(tmp_path: Path) -> Non
         foreign.write_text(source.read_text().replace("'source'", "'cached'"))
         os.utime(foreign, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns))
         py_compile.compile(str(foreign), cfile=importlib.util.cache_from_source(str(source)))
-    assert registry._from_code(f"{tmp_path}/poisoned.py:Mine").name == ("source", "source")
+    assert from_code(f"{tmp_path}/poisoned.py:Mine").name == ("source", "source")
 
 
 CACHED = """

@@ -1,7 +1,7 @@
 """The learner's side of the sandbox: a process that creates a learner, gives it views and returns its output.
 
 The harness has the data. It sends some of a view's content at the start. The process requests the rest over
-the channel, and the harness sends what the view's track allows.
+the channel (`nsl_bench.isolation.remote`), and the harness sends what the view's track allows.
 """
 
 from __future__ import annotations
@@ -12,29 +12,24 @@ import importlib.abc
 import importlib.util
 import os
 import random
-import socket
 import sys
-import threading
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property
 from importlib.machinery import ModuleSpec
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
 from nsl_bench.code_files import modules_used, specs_in
 from nsl_bench.errors import NotApplicable, UserError, named
 from nsl_bench.guarded import call, wire
 from nsl_bench.isolation import denied, sandbox
-from nsl_bench.learners.asp_rules import FeatureTest
+from nsl_bench.isolation.remote import Channel, RemoteView
 from nsl_bench.learners.base import (
     InvalidOutput,
     check_examples,
@@ -46,13 +41,10 @@ from nsl_bench.learners.base import (
     without_answers,
     without_fit,
 )
-from nsl_bench.learners.known_rule import KnownRule
-from nsl_bench.learners.view import Images, LabelledImages, Slots, TrackError, View
-from nsl_bench.types import ConceptSpace, Hypothesis, LabelSpace, Predictions
+from nsl_bench.types import Hypothesis
 
-__all__ = ["BATCH", "PRELOADED", "RemoteView", "live", "serve"]
+__all__ = ["PRELOADED", "live", "serve"]
 
-_MOST = 1 << 40
 _ENVIRONMENT = dict(os.environ)
 """What the fork server was started with; what it imports later may change its own."""
 
@@ -69,200 +61,14 @@ PRELOADED = (
 """Modules that later processes start with once a learner has imported them; none of it is a user's code."""
 
 _PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-BATCH = 64
-"""Most examples whose images are requested at once."""
 
 _LONGEST_ERROR = 10_000
-
-
-class _Channel:
-    """Questions to the harness; learners may ask from several threads and processes.
-
-    Processes of a learner take turns by the system's own lock and not by `nsl_bench.cache.lock`, which polls:
-    a question would wait for the next poll. This runs only where processes can be forked, so `fcntl` exists.
-    """
-
-    def __init__(self, descriptor: int, scratch: Path) -> None:
-        self.socket = socket.socket(fileno=descriptor)
-        self.decoder = wire.Decoder(_MOST)
-        self._threads = threading.RLock()
-        self._turn = scratch / ".turn"
-
-    def ask(self, what: str, **given: Any) -> Any:
-        import fcntl
-
-        with self._threads, self._turn.open("w") as turn:
-            fcntl.lockf(turn, fcntl.LOCK_EX)
-            wire.send(self.socket, {"ask": what, **given})
-            reply = wire.receive(self.socket, self.decoder)
-        if "error" in reply:
-            kinds = {"track": TrackError, "user": UserError, "not_applicable": NotApplicable}
-            raise kinds.get(reply["kind"], RuntimeError)(reply["error"])
-        return reply["answer"]
-
-
-class _RemoteBenchmark:
-    """What a learner may know of a benchmark."""
-
-    def __init__(self, card: dict[str, Any], channel: _Channel) -> None:
-        self._channel = channel
-        self.name = card["name"]
-        self.labels = LabelSpace(tuple(card["label_names"]), tuple(card["label_atoms"]))
-        self.slots = tuple(card["slots"])
-        self.sequential = bool(card["sequential"])
-        self._view = card["view"]
-        self._step_atoms: dict[tuple[str, int], str] = {}
-
-    def _ask(self, what: str, **given: Any) -> Any:
-        return self._channel.ask(what, view=self._view, **given)
-
-    @cached_property
-    def concept_space(self) -> ConceptSpace:
-        told = self._ask("concept_space")
-        return ConceptSpace(told["name"], tuple(told["concepts"]), told["background"])
-
-    @cached_property
-    def background(self) -> str:
-        return str(self._ask("background"))
-
-    @cached_property
-    def bias(self) -> str:
-        return str(self._ask("bias"))
-
-    @cached_property
-    def _facts(self) -> list[list[list[str]]]:
-        return cast("list[list[list[str]]]", self._ask("facts"))
-
-    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
-        return tuple(self._facts[slot][self.concept_space.ids[concept]])
-
-    def symbols(self) -> tuple[tuple[str, ...], ...]:
-        return tuple(tuple(values) for values in self._ask("symbols"))
-
-    def memory(self) -> tuple[str, ...]:
-        return tuple(self._ask("memory"))
-
-    def features(self, concepts: Any, metadata: Any) -> Any:
-        return self._ask("features")
-
-    def knowledge_features(self, concepts: Any, metadata: Any) -> Any:
-        return self._ask("knowledge_features")
-
-    def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
-        return tuple(self._ask("feature_names", knowledge=knowledge))
-
-    def contexts(self, concepts: Any, metadata: Any, steps: Any = None) -> list[tuple[str, ...]]:
-        return [tuple(facts) for facts in self._ask("contexts")]
-
-    def sequence_contexts(self, concepts: Any, metadata: Any, steps: Any) -> list[tuple[str, ...]]:
-        return [tuple(facts) for facts in self._ask("sequence_contexts")]
-
-    def step_atom(self, atom: str, step: int) -> str:
-        known = (atom, int(step))
-        if known not in self._step_atoms:
-            self._step_atoms[known] = str(self._ask("step_atom", atom=atom, step=int(step)))
-        return self._step_atoms[known]
-
-
-class _RemoteImages(Images):
-    """Images that the harness renders when asked for."""
-
-    def __init__(self, view: int, count: int, channel: _Channel) -> None:
-        self._view, self._count, self._channel = view, count, channel
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, i: Any) -> Any:
-        if isinstance(i, slice):
-            rows = range(*i.indices(self._count))
-            return [slots for k in range(0, len(rows), BATCH) for slots in self._rows(rows[k : k + BATCH])]
-        if not -self._count <= i < self._count:
-            raise IndexError(f"example {i} of {self._count}")
-        return self._rows([i])[0]
-
-    def __iter__(self) -> Iterator[Slots]:
-        for start in range(0, self._count, BATCH):
-            yield from self._rows(range(start, min(start + BATCH, self._count)))
-
-    def _rows(self, rows: Sequence[int]) -> list[Slots]:
-        told = self._channel.ask("images", view=self._view, rows=[int(i) % self._count for i in rows])
-        images = iter(told["images"])
-        return [[next(images) if there else None for there in row] for row in told["present"].tolist()]
-
-
-class RemoteView(View):
-    """A view whose content is requested from the harness.
-
-    Args:
-        card: content that the harness sent at the start.
-        channel: channel for requests.
-    """
-
-    def __init__(self, card: dict[str, Any], channel: _Channel) -> None:
-        self.track = card["track"]
-        self.part = card["part"]
-        self.time_limit = card["time_limit"]
-        self.device = card["device"]
-        self._n = card["n"]
-        self._benchmark = cast(Benchmark, _RemoteBenchmark(card, channel))
-        self._metadata: dict[str, npt.NDArray[Any]] = card["metadata"]
-        self._sequences, self._steps = card["sequences"], card["steps"]
-        self._labels = card["labels"]
-        self._images = _RemoteImages(card["view"], self._n, channel) if card["images"] else None
-        self._channel, self._id = channel, card["view"]
-
-    @cached_property
-    def _predictions(self) -> Predictions | None:  # type: ignore[override]
-        told = self._channel.ask("predictions", view=self._id)
-        return None if told is None else Predictions(told["probabilities"], told["blank"])
-
-    @property
-    def few_labels(self) -> LabelledImages:
-        """Images that are not in any example, with their symbols."""
-        told = self._channel.ask("few_labels", view=self._id)
-        return LabelledImages(told["images"], told["targets"], tuple(told["values"]))
-
-    @cached_property
-    def true_rule(self) -> KnownRule:
-        """The rule that labels the data, each form of which the harness sends when asked."""
-        self._may_know_the_rule()
-        return KnownRule(self._ask_the_rule, self._n)
-
-    def _ask_the_rule(self, form: str, *given: Any) -> Any:
-        told = {"concepts": given[0], "rows": given[1]} if given else {}
-        return self._channel.ask("true_rule", view=self._id, form=form, **told)
-
-    def feature_test(self, column: int, threshold: float, *, knowledge: bool = False) -> FeatureTest:
-        """As the harness writes it."""
-        asked = {"column": int(column), "threshold": float(threshold), "knowledge": bool(knowledge)}
-        told = self._channel.ask("feature_test", view=self._id, **asked)
-        return FeatureTest(told["atom"], tuple(told["rules"]))
-
-    @cached_property
-    def literals(self) -> npt.NDArray[np.bool_]:
-        """As the harness computes them."""
-        return cast("npt.NDArray[np.bool_]", self._channel.ask("literals", view=self._id))
-
-    @cached_property
-    def literal_names(self) -> tuple[str, ...]:
-        """As the harness names them."""
-        return tuple(self._channel.ask("literal_names", view=self._id))
-
-    @cached_property
-    def literal_bodies(self) -> tuple[tuple[str, ...], ...]:
-        """As the harness writes them."""
-        return tuple(map(tuple, self._channel.ask("literal_bodies", view=self._id)))
-
-    def report(self, rules: Sequence[str]) -> None:
-        """Report the best hypothesis so far. It is used if the time limit ends `fit`."""
-        self._channel.ask("report", view=self._id, rules=[str(rule) for rule in rules])
 
 
 class _Host:
     """Does what the harness asks of the learner."""
 
-    def __init__(self, channel: _Channel) -> None:
+    def __init__(self, channel: Channel) -> None:
         self.channel = channel
         self.learner: Any = None
 
@@ -401,7 +207,7 @@ def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str,
     if force["network"] == "open" and force["calls"] == "seccomp":
         force["network"] = "seccomp"
     call.call_here()
-    line = _Channel(channel, scratch)
+    line = Channel(channel, scratch)
     wire.send(line.socket, {"done": force})
     if request["interpreter"]:
         os.set_inheritable(line.socket.fileno(), True)
@@ -419,10 +225,10 @@ def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str,
 def serve(channel: int, scratch: Path, seed: int) -> NoReturn:
     """Serve the harness's requests in an interpreter that has just started in the sandbox."""
     _seed(seed)
-    _serve(_Channel(channel, scratch))
+    _serve(Channel(channel, scratch))
 
 
-def _serve(line: _Channel) -> NoReturn:
+def _serve(line: Channel) -> NoReturn:
     host = _Host(line)
     while True:
         try:

@@ -67,7 +67,7 @@ def test_a_nest_of_folders_ends_no_sweep(name: str) -> None:
 
 def test_no_sweep_waits_for_a_scratch_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes longer to remove is removed at the end, in a process for which nobody waits."""
-    monkeypatch.setattr(process, "_REMOVING_SECONDS", -1)
+    monkeypatch.setattr(process, "REMOVING_SECONDS", -1)
     with closing(IsolatedLearner(f"{HERE / 'strangers.py'}:Folders", 0, Limits(time=120))) as learner:
         learner.fit(view(patches()))
         place = Path(learner.log().strip())
