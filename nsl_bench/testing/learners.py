@@ -52,10 +52,12 @@ class LearnerTests(Tests):
         """A benchmark, a train set and a test set."""
         return Patches(), patches("train"), patches("test")
 
-    @pytest.fixture
-    def fitted(self) -> Learner:
-        benchmark, train, _ = self.splits()
-        learner = self.make()
+    @pytest.fixture(scope="class")
+    @classmethod
+    def fitted(cls) -> Learner:
+        case = cls()
+        benchmark, train, _ = case.splits()
+        learner = case.make()
         return learner.fit(view(train, benchmark=benchmark)) or learner
 
     def test_declares_a_track(self) -> None:
@@ -75,20 +77,17 @@ class LearnerTests(Tests):
         assert np.array_equal(probabilities[decided].argmax(axis=1), predicted[decided])
 
     def test_the_same_seed_gives_the_same_answers(self, fitted: Learner) -> None:
+        """And training leaves the generators and the threads of torch and numpy alone."""
         benchmark, train, test = self.splits()
+        before, threads = torch.get_rng_state(), torch.get_num_threads()
+        state = np.random.get_state(legacy=False)["state"]["key"].copy()
         again = self.make()
         again = again.fit(view(train, benchmark=benchmark)) or again
+        assert torch.equal(before, torch.get_rng_state()) and threads == torch.get_num_threads()
+        assert np.array_equal(state, np.random.get_state(legacy=False)["state"]["key"])
         seen = view(test, benchmark=benchmark, labelled=False)
         assert np.array_equal(probabilities_of(fitted, seen), probabilities_of(again, seen))
         assert hypothesis_of(fitted) == hypothesis_of(again)
-
-    def test_leaves_torch_and_numpy_alone(self) -> None:
-        benchmark, train, _ = self.splits()
-        before, threads = torch.get_rng_state(), torch.get_num_threads()
-        state = np.random.get_state(legacy=False)["state"]["key"].copy()
-        self.make().fit(view(train, benchmark=benchmark))
-        assert torch.equal(before, torch.get_rng_state()) and threads == torch.get_num_threads()
-        assert np.array_equal(state, np.random.get_state(legacy=False)["state"]["key"])
 
     def test_needs_no_test_labels(self, fitted: Learner) -> None:
         benchmark, _, test = self.splits()
