@@ -11,6 +11,9 @@ import venv
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from nsl_bench.cli import main
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "add-a-learner.md"
@@ -76,12 +79,12 @@ def test_the_page_word_by_word(home: Path, environment: dict[str, str]) -> None:
                 assert sum(f"| {learner} " in row for row in rows) == 2
 
 
-def test_the_page_in_short(home: Path) -> None:
+def test_the_page_in_short(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page's learner beside FFNSL, with true concepts and in this environment."""
-    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    run = "nsl-bench run sudoku_4x4 --track symbolic --learner my_learner.py:Nearest --learner ffnsl "
-    run += "--repeats 1 --jobs 1 --out short/"
-    for line in (run, "nsl-bench report short/ --no-curves"):
-        done = subprocess.run(["sh", "-c", line], cwd=home, env=env, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    assert "| my_learner.py:Nearest " in done.stdout and "| ffnsl " in done.stdout
+    monkeypatch.chdir(home)
+    sweep = "run sudoku_4x4 --track symbolic --learner my_learner.py:Nearest --learner ffnsl "
+    sweep += "--repeats 1 --jobs 1 --out short/"
+    for line in (sweep, "report short/ --no-curves"):
+        result = CliRunner().invoke(main, line.split(), standalone_mode=False)
+        assert not result.exception and not result.return_value, result.output
+    assert "| my_learner.py:Nearest " in result.stdout and "| ffnsl " in result.stdout

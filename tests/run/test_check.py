@@ -10,7 +10,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from nsl_bench.cli import main
 from nsl_bench.cli.check import command as check_command
 from nsl_bench.cli.running import command as run_command
 from nsl_bench.errors import UserError
@@ -199,13 +201,20 @@ def test_the_examples_are_learners(tmp_path: Path) -> None:
     lines = ["[nsl_bench.learners]", *(f"{name} = {place}" for name, place in points.items())]
     (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
-    command = ["--learner-command", f"{sys.executable} {ROOT}/examples/command_nearest.py"]
-    for words in (["one_rule:least=3"], command):
-        line = [sys.executable, "-m", "nsl_bench", "check", *words]
-        done = subprocess.run(line, env=env, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert done.stdout.endswith("No problems found.\n")
     tests = shutil.copytree(ROOT / "examples" / "my_package" / "tests", tmp_path / "tests")
-    line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)]
+    line = [sys.executable, "-c", CHECKED_AND_TESTED, str(tests)]
     done = subprocess.run(line, env=env, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0 and "10 passed" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No problems found.\n" in done.stdout and "9 passed" in done.stdout
+    command = ["check", "--learner-command", f"{sys.executable} {ROOT}/examples/command_nearest.py"]
+    result = CliRunner().invoke(main, command, standalone_mode=False)
+    assert result.return_value == 0 and result.stdout.endswith("No problems found.\n"), result.output
+
+
+CHECKED_AND_TESTED = """
+import sys
+import pytest
+from nsl_bench.cli import main
+sys.exit(main(["check", "one_rule:least=3"], standalone_mode=False) or
+         pytest.main(["-q", "-p", "no:cacheprovider", sys.argv[1]]))
+"""
