@@ -17,14 +17,17 @@ $(SETUP): pyproject.toml
 bench: $(SETUP)
 	$(BIN)/nsl-bench bench --out $(OUT)
 
+## Three workers, on two cores too: each waits a quarter of its time for processes that it started.
+TESTS  := $(BIN)/pytest -q -n 3 --dist worksteal
+
 test: lint
-	$(BIN)/pytest -q -n 2 --dist worksteal
+	$(TESTS)
 
 ## The tests against the built wheel in place of the working tree.
 test-wheel: build
 	rm -rf build/wheel
 	$(BIN)/python -m pip install --quiet --no-deps --target build/wheel dist/*.whl
-	PYTHONPATH=build/wheel $(BIN)/pytest -q -n 2 --dist worksteal
+	PYTHONPATH=build/wheel $(TESTS)
 
 lint: $(SETUP)
 	$(BIN)/ruff check .

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import py_compile
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 
+import numba.core
 import pytest
 
 from nsl_bench import cache, registry
@@ -125,13 +125,15 @@ print(sum(double.stats.cache_hits.values()))
 """
 
 
-def test_a_damaged_cache_of_compiled_functions_is_written_anew(tmp_path: Path) -> None:
+def test_a_damaged_cache_of_compiled_functions_is_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path))
     (tmp_path / "mine.py").write_text(CACHED)
 
     def run() -> str:
-        words = [sys.executable, str(tmp_path / "mine.py")]
-        env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-        return subprocess.run(words, capture_output=True, text=True, env=env).stdout
+        runpy.run_path(str(tmp_path / "mine.py"))
+        return capsys.readouterr().out
 
     assert run() == "42\n0\n" and run() == "42\n1\n"
     for ending in ("nbi", "nbc"):
