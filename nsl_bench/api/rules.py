@@ -192,4 +192,4 @@ def _examples(
 
     assert images is not None
     pool = make_source(task, source)
-    return from_folder(task, Path(images), pool.shape, trained(network, task, pool), metadata)
+    return from_folder(task, Path(images), pool.shape, lambda: trained(network, task, pool), metadata)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -276,7 +276,7 @@ def from_folder(
     benchmark: Benchmark,
     folder: Path,
     shape: tuple[int, int, int],
-    network: Network,
+    network: Callable[[], Network],
     given: Mapping[str, str],
 ) -> Examples:
     """Read examples from image files: ``FOLDER/EXAMPLE/SLOT.png``, or ``FOLDER/SLOT.png`` for one example.
@@ -288,7 +288,7 @@ def from_folder(
         benchmark: the task that has the slots; a slot without a file is blank.
         folder: folder of the images.
         shape: height, width and channels of the network's input; images are resized to it.
-        network: the perception network.
+        network: gives the perception network, once the images are read: it may have to be trained.
         given: meta-data of the examples.
 
     Raises:
@@ -305,7 +305,7 @@ def from_folder(
             where.append((i, benchmark.slots.index(slot)))
     probabilities = np.zeros((len(order), len(benchmark.slots), len(benchmark.concept_space)))
     rows, slots = zip(*where, strict=True)
-    probabilities[list(rows), list(slots)] = network.predict_proba(np.stack(images))
+    probabilities[list(rows), list(slots)] = network().predict_proba(np.stack(images))
     told = [metadata_of(benchmark, _at_step(benchmark, given, step)) for _, step in order]
     return _arranged(benchmark, order, probabilities, [benchmark.metadata_facts(each) for each in told])
 

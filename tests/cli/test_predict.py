@@ -167,7 +167,7 @@ class Echo:
 
 def shown(folder: Path) -> np.ndarray:
     echo = Echo()
-    from_folder(registry.create("benchmark", "follow_suit"), folder, (2, 2, 3), echo, {})
+    from_folder(registry.create("benchmark", "follow_suit"), folder, (2, 2, 3), lambda: echo, {})
     return echo.images
 
 

@@ -17,6 +17,7 @@ from nsl_bench.cli.explain import command as explain
 from nsl_bench.cli.predict import command as predict
 from nsl_bench.data.splits import make_source
 from nsl_bench.errors import UserError
+from nsl_bench.perception import trained_networks
 
 Change = Callable[[pd.DataFrame], pd.DataFrame]
 SUMS = {"carries": [(7, 8), (4, 5), (1, 1)], "short": [(2, 3)]}
@@ -83,19 +84,26 @@ def test_every_step_of_a_folder_gets_a_label(tmp_path: Path, rules: Path) -> Non
 
     for name, steps in SUMS.items():
         draw(tmp_path / "sums" / name, steps)
-    found = predicted(rules, "addition", "--images", tmp_path / "sums")
+
+    def seen(folder: Path) -> list[tuple[str, int, str]]:
+        return predicted(rules, "addition", "--network", "softmax:epochs=4", "--images", folder)
+
+    found = seen(tmp_path / "sums")
     assert [label for *_, label in found] == ["5", "0", "3", "5"]
-    one = predicted(rules, "addition", "--images", tmp_path / "sums" / "carries")
+    one = seen(tmp_path / "sums" / "carries")
     assert one == found[:3]
     (tmp_path / "sums" / "carries" / "2").rename(tmp_path / "sums" / "carries" / "4")
     with pytest.raises(UserError, match=r"has step 4, but not step 2; give every step from 1 to 4\.$"):
-        predicted(rules, "addition", "--images", tmp_path / "sums")
+        seen(tmp_path / "sums")
     (tmp_path / "sums" / "carries" / "4").rename(tmp_path / "sums" / "carries" / "second")
     with pytest.raises(UserError, match="must be named by a whole number from 1 to 1000; expected EXAMPLE/"):
-        predicted(rules, "addition", "--images", tmp_path / "sums")
+        seen(tmp_path / "sums")
 
 
-def test_images_without_steps_are_refused(tmp_path: Path, rules: Path) -> None:
+def test_images_without_steps_are_refused_before_a_network_is_trained(
+    tmp_path: Path, rules: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trained_networks, "trained", None)
     (tmp_path / "flat").mkdir()
     Image.new("L", (8, 8)).save(tmp_path / "flat" / "first.png")
     with pytest.raises(UserError, match="contains no sequences; expected EXAMPLE/STEP/SLOT"):
@@ -148,7 +156,8 @@ def test_the_first_step_is_told_the_move_before(tmp_path: Path) -> None:
 
 def test_a_step_is_explained_with_the_steps_before_it() -> None:
     spec = "addition"
-    first, third = (run(explain, f"test-{row}", "--benchmark", spec) for row in (0, 2))
+    network = ["--network", "softmax:epochs=4"]
+    first, third = (run(explain, f"test-{row}", "--benchmark", spec, *network) for row in (0, 2))
     assert f"{spec}, test-0, step 1 of a sequence of 3; label: " in first
     assert "step 2, " not in first
     assert "step 3 of a sequence of 3" in third

@@ -207,7 +207,8 @@ def test_the_shipped_network_sees_standard_images_only(name: str, shift: str) ->
 
 
 def test_the_task_runs_out_of_the_box(tmp_path: Path) -> None:
-    words = ["run", "crop_yield", "--learner", "ffnsl", "--repeats", "1", "--out", str(tmp_path)]
+    words = ["run", "crop_yield", "--learner", "ffnsl", "--repeats", "1", "--jobs", "1"]
+    words += ["--out", str(tmp_path)]
     assert CliRunner().invoke(main, words, catch_exceptions=False).exit_code == 0
     runs = Store(tmp_path).frame()
     assert runs["status"].tolist() == ["ok"]
