@@ -197,14 +197,9 @@ class Round(Declared):
 
     @property
     def start(self) -> str:
-        """The link before the first entry: a hash of what was sealed."""
-        words = ["nsl-bench round", self.name, self.commitment]
-        for grid in self.contests:
-            words += [grid.name, grid.task, grid.source_fingerprint, grid.network]
-            for place in grid.places:
-                words += [place.shift, f"{place.percent:g}", place.commitment]
-                words += [*place.test, *place.train, *place.validation]
-        return _hash(*words)
+        """The link before the first entry: a hash of all that was sealed, in the form of the round's file."""
+        sealed = asdict(replace(self, entries=(), secret="", revealed="", schema=SCHEMA))
+        return _hash("nsl-bench round", json.dumps(sealed, sort_keys=True))
 
     def links(self) -> list[str]:
         """The links that the entries must have: each is a hash of the entry and the link before it."""

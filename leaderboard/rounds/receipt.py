@@ -59,7 +59,8 @@ def differences(found: Round, receipt: Receipt) -> Iterator[str]:
     if receipt.name != found.name:
         yield f"it is of the round {receipt.name}"
         return
-    if receipt.start and receipt.start != found.start:
+    chained = (entry.link in ("", entry.linked(found.start)) for entry in receipt.entries[:1])
+    if receipt.start not in ("", found.start) or not all(chained):
         yield "what was sealed was changed: commitment, contests or hashes of the data"
     now = {entry.folder: entry for entry in found.entries}
     then = {entry.folder: entry for entry in receipt.entries}

@@ -443,10 +443,24 @@ def test_what_came_after_the_reveal_and_what_was_sealed_otherwise(played: Played
     assert list(map(str, check_receipt(read_file(changed), file))) == [
         f"wrong: {file}: the entry 'Late' was added late."
     ]
-    values["contests"][0]["places"][0]["test"][0] = "3" * 64
-    changed.write_text(json.dumps(values))
     receipt = played.folder / "before" / "withheld" / "autumn--by-rule.receipt.json"
-    assert "what was sealed was changed" in str(next(check_receipt(read_file(changed), receipt)))
+    (contest,) = values["contests"]
+    (place, *_) = contest["places"]
+    for part, value in [
+        ({"sealed": "2020-01-01"}, values),
+        ({"test_task": "follow_suit"}, contest),
+        ({"setting": "train"}, contest),
+        ({"size": "large"}, contest),
+        ({"examples": 999}, place),
+        ({"test": ["3" * 64]}, place),
+    ]:
+        before = dict(value)
+        value.update(part)
+        changed.write_text(json.dumps(values))
+        for told in (receipt, played.folder / "before" / "sealed" / "autumn.json"):
+            first = str(next(check_receipt(read_file(changed), told)))
+            assert "what was sealed was changed" in first, part
+        value.update(before)
 
 
 def test_folders_without_the_entries(played: Played, tmp_path: Path) -> None:
