@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,10 @@ _OTHER_KINDS = {
 }
 
 
+_SEPARATOR = re.compile(r'"?sep=([,;\t|])"?', re.IGNORECASE)
+"""A first line that is for Excel."""
+
+
 @dataclass(frozen=True)
 class Raw:
     """The columns of a file.
@@ -66,7 +71,10 @@ def text_of(path: Path) -> str:
         if content.startswith(start):
             raise UserError(f"{path} must be a text file; it is {kind}. Save the table as CSV.")
     encoding = next((name for mark, name in _MARKS if content.startswith(mark)), None)
-    if encoding is None and b"\0" in content[:1000]:  # without a mark, one half of UTF-16 is zeros in ASCII
+    start = content[:1000]
+    if encoding is None and 4 * start.count(0) > len(
+        start
+    ):  # without a mark, half of UTF-16 is zeros in ASCII
         encoding = "utf-16-be" if content[:1000:2].count(0) > content[1:1000:2].count(0) else "utf-16-le"
     try:
         text = content.decode(encoding or "utf-8")
@@ -218,9 +226,11 @@ def read_rows(path: Path) -> Raw:
         UserError: the file cannot be read, or its rows differ in length.
     """
     lines = list(_lines(path))
+    told = _SEPARATOR.fullmatch(lines[0][1]) if lines else None
+    lines = lines[1:] if told else lines
     if len(lines) < 2:
         raise UserError(f"{path} must have a header and rows.")
-    separator = _separator([line for _, line in lines[:20]])
+    separator = told[1] if told else _separator([line for _, line in lines[:20]])
     rows = [(number, _csv_cells(line, separator, path, number), line) for number, line in lines]
     first, second = rows[0][1], rows[1][1]
     if len(first) == len(second) - 1 and second[-1]:  # R does not name the names of rows

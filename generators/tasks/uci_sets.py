@@ -294,21 +294,24 @@ def _numbers(column: Sequence[str]) -> bool:
 def _numbers_rows(name: str, column: Sequence[str]) -> bool:
     """Whether a column counts rows or identifies them, which tells classes apart where rows are sorted.
 
-    Its numbers differ and either have equal distances, or are whole and rise, fall, or leave few gaps. Where
-    the name says what the column is, it is enough that most of them differ.
+    Its numbers have equal distances, and differ or are in order, or they differ, are whole and rise, fall, or
+    leave few gaps. Where the name says what the column is, it is enough that a third of them differ.
     """
     known = [cell for cell in column if cell not in _MISSING]
     word = "".join(letter for letter in name.lower() if letter.isalnum())
     named = word in _ROW_NAMES or word.startswith("unnamed")
-    if named and 2 * len(set(known)) > len(known):
+    if 3 * len(set(known)) <= len(known):
+        return False
+    if named:
         return True
     if len(known) < _LEAST_ROWS or not _numbers(known):
         return False
     numbers = np.array([float(cell) for cell in known])
-    steps, gaps = np.diff(numbers), np.diff(np.sort(numbers))
-    if gaps.min() <= 0:
+    steps, gaps = np.diff(numbers), np.diff(np.unique(numbers))
+    if not gaps.size:
         return False
-    if float(np.ptp(gaps)) <= 0.01 * float(gaps.mean()):
+    differ = len(gaps) == len(steps)
+    in_turn = (steps >= 0).all() or (steps <= 0).all()
+    if (differ or in_turn) and float(np.ptp(gaps)) <= 0.01 * float(gaps.mean()):
         return True
-    in_turn = (steps > 0).all() or (steps < 0).all() or gaps.mean() <= 2
-    return bool(in_turn and (numbers == np.rint(numbers)).all())
+    return bool(differ and (in_turn or gaps.mean() <= 2) and (numbers == np.rint(numbers)).all())

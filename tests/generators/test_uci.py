@@ -148,6 +148,7 @@ PLAIN = HEADER + "\n".join(car()) + "\n"
         ("CAR.CSV", PLAIN.removeprefix(HEADER).encode()),
         ("car.data", PLAIN.removeprefix(HEADER).replace(",", "  ").encode()),
         ("car.csv", PLAIN.replace(",", ";").encode()),
+        ("car.csv", b"sep=;\r\n" + PLAIN.replace(",", ";").encode()),
         ("car.csv", PLAIN.replace(",", "\t").replace("\n", "\r\n").encode()),
         ("car.csv", PLAIN.replace("\n", "\r").encode("utf-8-sig")),
         ("car.csv", PLAIN.encode("utf-16")),
@@ -183,6 +184,8 @@ def test_arff_with_the_class_first_and_columns_of_words(tmp_path: Path) -> None:
         ("x", [k * k for k in range(60)]),
         ("x", [-3 * k for k in range(60)]),
         ("x", [k / 60 for k in range(60)]),
+        ("x", [k // 2 for k in range(60)]),
+        ("id", [7 * k % 30 for k in range(60)]),
     ],
 )
 def test_a_column_that_numbers_rows_is_left_out(tmp_path: Path, name: str, numbers, capsys) -> None:
@@ -204,6 +207,7 @@ def test_r_names_no_column_for_the_names_of_rows(tmp_path: Path) -> None:
         ("car.csv", PLAIN + "l,2," + "9" * 200_000 + ",acc", "line 62: the row cannot be read .field larger"),
         ("car.csv", PLAIN + "l,2," + "9" * 20_000 + ",acc", "line 62: a value must have at most 10,000"),
         ("car.csv", PLAIN + '"l,2,red,acc\n', r'line 62: .* got 1\. A quotation mark \("\) is not closed'),
+        ("car.csv", PLAIN[:200] + "\0" + PLAIN[200:], r"it contains the character NUL\."),
         ("car.csv", "PK\x03\x04", "it is a zip archive or a spreadsheet. Save the table as CSV"),
         ("car.csv", "", r"car\.csv is empty \(0 bytes\)"),
         ("car.arff", ARFF + "'ford t'," + " " * 300_000 + "x" + " " * 300_000 + ",red", "got 3"),
