@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ def test_its_parts_are_there() -> None:
 
 def test_the_command_prints_a_table_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(main_job, "GRIDS", (("sudoku_4x4", "rotate90", ("majority",)),))
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # no worker is started
     words = ["bench", "--repeats", "1", "--out", str(tmp_path / "bench")]
     first, again = (CliRunner().invoke(main, words, standalone_mode=False) for _ in range(2))
     assert first.return_value == 0, first.output
