@@ -95,7 +95,7 @@ def command(
     """Learn the hypothesis with the lowest score from the task file TASK.
 
     Ctrl-C ends the search and prints the best hypothesis so far with a lower bound on the score. Exit code 2
-    if no hypothesis covers every required example.
+    if there is no hypothesis, or if the search had to be killed.
     """
     from nsl_bench.guarded.learning import solve_isolated
 
@@ -132,7 +132,8 @@ def command(
             click.echo(f"% {_verification(learned.answer)}")
         if learned.explanation is not None:
             click.echo("\n".join(["", learned.explanation, *learned.answer["why"]]))
-    return 2 if learned.answer["status"] == "unsatisfiable" or learned.ended else 0
+    nothing = learned.answer["score"] is None and not learned.answer["hypothesis"]
+    return 2 if nothing or learned.ended else 0
 
 
 def _print_space(
