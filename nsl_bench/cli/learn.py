@@ -95,7 +95,7 @@ def command(
     """Learn the hypothesis with the lowest score from the task file TASK.
 
     Ctrl-C ends the search and prints the best hypothesis so far with a lower bound on the score. Exit code 2
-    if there is no hypothesis, or if the search had to be killed.
+    if no hypothesis was found or the search was killed.
     """
     from nsl_bench.guarded.learning import solve_isolated
 

@@ -15,6 +15,8 @@ from click.testing import CliRunner
 from nsl_bench.cli.equivalent import command as equivalent
 from nsl_bench.cli.learn import command as learn
 from nsl_bench.errors import UserError
+from nsl_bench.guarded import learning
+from nsl_bench.las import Solution
 
 TASK = """
 #modeh(p). #modeh(q). #modeb(r). #modeb(not r).
@@ -141,6 +143,22 @@ def test_unknown_learners_and_files_are_told(task: Path, tmp_path: Path) -> None
         CliRunner().invoke(learn, [str(task), "--rule-learner", "fastlass"], catch_exceptions=False)
     with pytest.raises(UserError, match=r"The file .* does not exist"):
         CliRunner().invoke(learn, [str(tmp_path / "none.las")], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("solution", "code"),
+    [
+        (Solution("feasible", None, 0), 2),
+        (Solution("unsatisfiable", None, 0), 2),
+        (Solution("feasible", 3, 0), 0),
+        (Solution("feasible", None, 0, ("p.",)), 0),
+    ],
+)
+def test_the_exit_code_says_whether_there_is_a_hypothesis(
+    task: Path, monkeypatch: pytest.MonkeyPatch, solution: Solution, code: int
+) -> None:
+    monkeypatch.setattr(learning, "solve_isolated", lambda *_, **__: learning.Learned(vars(solution), 0.1))
+    assert CliRunner().invoke(learn, [str(task)], standalone_mode=False).return_value == code
 
 
 def test_a_time_limit_gives_the_best_so_far(tmp_path: Path) -> None:

@@ -104,6 +104,8 @@ def test_constraints_can_be_left_out() -> None:
         ('#bias(":- constraint.").', "asks for constraint/0.*--no-constraints leaves out constraints"),
         ('#bias(":- body(X), naf(X).").', r"asks for naf/1.*'body\(naf\(A\)\)'"),
         ('#bias(":- q.").', r"asks for q/0.*A body literal is 'body\(q\)'"),
+        ("#modeb(w(1..2), (positive)).", "stands for several terms; declare a mode for each"),
+        ("#modeh(w(f(1;2), var(t))).", "stands for several terms"),
         ("#modeh(p, (non_recursive)).", r"option '\(non_recursive\)' is not supported in '#modeh'"),
         ("#pos(c, {}, {}, {w(1.5).}).", "whole; multiply values such as 1.5 by 10"),
         ('#bias(":- body(q(var__(1))), body(q(var__(2))).").', "not name them by var__"),

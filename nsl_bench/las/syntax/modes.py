@@ -33,6 +33,7 @@ _KINDS: dict[str, Literal["var", "const", "num_var"]] = {
 _ARITHMETIC = dict(enumerate(OPERATORS, 3))
 """The operators by clingo's numbers (`clingo.ast.BinaryOperator`)."""
 _KNOWN = ", ".join(OPERATORS)
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _OPTIONS = ("positive", "negative", "anti_reflexive", "symmetric")
 
 
@@ -167,6 +168,10 @@ def _term(source: Source, term: AST, offset: int, *, compared: bool = False) -> 
         sides = tuple(_term(source, side, offset, compared=True) for side in (term.left, term.right))
         if any(not isinstance(side, str) for side in sides):
             return Compound(_ARITHMETIC[int(term.operator_type)], sides)
+    if re.search(r"\.\.|;", _STRING.sub("", str(term))):
+        raise source.error(
+            offset, f"'{term}' stands for several terms; declare a mode for each, or use const(type)."
+        )
     if term.ast_type != ASTType.SymbolicTerm and re.search(r"\b(var|const|num_var)\(", str(term)):
         raise source.error(
             offset, f"'{term}': arithmetic on placeholders is only supported in comparisons, by {_KNOWN}."

@@ -34,7 +34,6 @@ _SPECIAL_IN_BIAS = re.compile(
 _OPEN, _CLOSE = "({[", ")}]"
 _MOST_UNCLOSED = 100
 """Comments of several lines that nothing closes."""
-_SPACED = re.compile(r"[^\n]")
 
 
 class Statement(NamedTuple):
