@@ -44,12 +44,14 @@ class Budget:
         memory: bytes that this process may hold.
         interrupted: Ctrl-C was pressed: finish with what is known.
         cut_short: a phase ended because its share of the time was used up.
+        aside: other work, and from when on it may be done (`pause`).
     """
 
     deadline: float | None = None
     memory: int = field(default_factory=lambda: _resident_memory() + _machine_memory())
     interrupted: bool = False
     cut_short: bool = False
+    aside: tuple[float, Callable[[], None]] | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, time_limit: float | None, memory_limit: int | None) -> Budget:
@@ -67,6 +69,12 @@ class Budget:
             raise Expired("time ran out")
         if self.full():
             raise Expired(f"the memory limit of {self.memory >> 20} MiB is reached")
+
+    def pause(self) -> None:
+        """Lets a long search rest while the work `aside` is done, if that is due; it is done once."""
+        if self.aside is not None and time.monotonic() >= self.aside[0]:
+            (_, work), self.aside = self.aside, None
+            work()
 
     @property
     def ended_by(self) -> str:
@@ -200,6 +208,9 @@ class _Early(Budget):
             return self._whole.interrupted
         self._whole.cut_short = True
         return True
+
+    def pause(self) -> None:
+        self._whole.pause()
 
 
 class _Late(Budget):

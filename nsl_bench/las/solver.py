@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from nsl_bench.budget import Abandoned, Budget, Expired, Undecided, abandonable, heeding_interrupts
 from nsl_bench.errors import UserError
@@ -20,12 +21,21 @@ from nsl_bench.las.semantics.verification import is_small
 from nsl_bench.las.tabular import solve_by_tables, tabular_tier
 from nsl_bench.las.task import NOT_FOUND, LasTask, Progress, Solution, Tier
 
+if TYPE_CHECKING:
+    from nsl_bench.las.clingo_tiers.incumbent import Incumbent
+
 __all__ = ["solve"]
 
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _MOST_THREADS = 64
 _ILASP_COST = 15
 """What a hypothesis of ILASP's may cost unless `#max_penalty` says otherwise."""
+_SOON = 1.0
+"""Seconds after which covering begins where no rules are known."""
+_SHARE = 0.25
+"""Of the time, after which it begins in tables if the empty hypothesis is one."""
+_MOST = 0.5
+"""Of the time that is left then, which covering may take."""
 _GRACE = 0.5
 """Seconds that a search may take after its time is up, to score what it has found."""
 
@@ -192,23 +202,89 @@ def _beyond_ilasp(task: LasTask, solution: Solution) -> str:
     return f"The rules cost {solution.cost}; ILASP allows {_ILASP_COST} unless '#max_penalty' says more."
 
 
+class _Early:
+    """A good hypothesis soon: sequential covering, once a search has taken long and knows no rules.
+
+    Args:
+        task: the task.
+        budget: when to stop; covering is its work `aside`.
+        tell: is told what begins, and each better answer.
+    """
+
+    def __init__(self, task: LasTask, budget: Budget, tell: Tell) -> None:
+        self._task = task
+        self._budget = budget
+        self._tell = tell
+        self._started = time.monotonic()
+        self._incumbent: Incumbent | None = None
+        self._before: tuple[Tier, ...] = ()
+        self._has_covered = False
+
+    def enter(self, tier: Tier) -> None:
+        """A tier begins. Tables know the empty hypothesis soon; it is improved later, if it is one."""
+        self._before = (*self._before, tier)
+        if self._has_covered:
+            return
+        seconds = _SOON
+        if tier in _TIERS[:2] and all(example.penalty is not None for example in self._task.examples):
+            if self._budget.deadline is None:
+                return
+            seconds = _SHARE * (self._budget.deadline - self._started)
+        self._budget.aside = self._started + seconds, self._cover
+
+    def incumbent(self) -> Incumbent:
+        """The best hypothesis so far of the tiers on clingo and of covering."""
+        if self._incumbent is None:
+            from nsl_bench.las.clingo_tiers.demands import Problem
+            from nsl_bench.las.clingo_tiers.incumbent import Incumbent
+
+            problem = Problem.of(self._task, self._budget)
+            self._incumbent = Incumbent(self._task, problem, self._budget, self._tell, self._before)
+        return self._incumbent
+
+    def _cover(self) -> None:
+        self._has_covered = True
+        from nsl_bench.las.clingo_tiers.covering import cover
+
+        incumbent, cut_short = self.incumbent(), self._budget.cut_short
+        if incumbent.has_rules:
+            return
+        self._tell("sequential covering")
+        # without time or memory, or where clingo cannot ground a rule, the search just goes on
+        with suppress(Expired, RuntimeError, MemoryError):
+            cover(self._task, incumbent, self._budget.before(_MOST), self._tell)
+        self._budget.cut_short = cut_short
+        self._tell("the search goes on")
+
+    def better(self, found: Solution) -> Solution:
+        """An answer of tables, or the incumbent where it is better."""
+        incumbent = self._incumbent
+        if found.status != "feasible" or incumbent is None or incumbent.total is None:
+            return found
+        if found.score is not None and found.score <= incumbent.total:
+            return found
+        return replace(incumbent.answer(found.statistics, found.message), bound=found.bound)
+
+
 def _search(task: LasTask, way: _Way, tell: Tell) -> Solution:
     """The answer of the first tier that takes the task, or the best that the last ones found."""
-    budget = way.budget
+    budget, early = way.budget, _Early(task, way.budget, tell)
     if way.first_tier not in _TIERS[:2]:
-        return _by_clingo(task, way, "", tell)
+        return _by_clingo(task, way, "", early, tell)
     tier = tabular_tier(task)
     tell(f"tier {tier}, {len(task.examples)} examples")
+    early.enter(tier)
     try:
-        found = solve_by_tables(task, budget, _within_cost(task, tell))
-        if task.bias.max_cost is None or found.cost <= task.bias.max_cost:
+        found = early.better(solve_by_tables(task, budget, _within_cost(task, tell)))
+        if task.bias.max_cost is not None and found.cost > task.bias.max_cost:
+            raise Undecided("its best hypothesis costs more than #max_penalty allows")
+        if found.status != "feasible" or found.score is not None or budget.expired():
             return found
-        raise Undecided("its best hypothesis costs more than #max_penalty allows")
+        why = f"Tier {tier} found no hypothesis in its share of the time."
     except Undecided as reason:
         timed_out = isinstance(reason, Expired) and budget.expired()
         why = "" if timed_out else f"Tier {tier} does not apply: {reason}."
-    solution = _by_clingo(task, way._replace(first_tier="C"), why, tell)
-    return replace(solution, tiers=(tier, *solution.tiers))
+    return _by_clingo(task, way._replace(first_tier="C"), why, early, tell)
 
 
 def _within_cost(task: LasTask, tell: Tell) -> Tell:
@@ -224,24 +300,23 @@ def _within_cost(task: LasTask, tell: Tell) -> Tell:
     return told
 
 
-def _by_clingo(task: LasTask, way: _Way, before: str, tell: Tell) -> Solution:
+def _by_clingo(task: LasTask, way: _Way, before: str, early: _Early, tell: Tell) -> Solution:
     """The answer of tier C, or of tier D where that gives up.
 
     Args:
         task: the task.
         way: how to search; the first tier is ``"C"`` or ``"D"``.
         before: why the tiers before do not apply.
+        early: has the incumbent.
         tell: is told what begins, and each better answer.
     """
     from nsl_bench.las.clingo_tiers.conflict_driven import search_by_conflicts
-    from nsl_bench.las.clingo_tiers.demands import Problem
-    from nsl_bench.las.clingo_tiers.incumbent import Incumbent
     from nsl_bench.las.clingo_tiers.one_shot import search_at_once
     from nsl_bench.las.clingo_tiers.space_parts import space_parts
 
     budget = way.budget
-    problem = Problem.of(task, budget)
-    incumbent = Incumbent(task, problem, budget, tell)
+    incumbent = early.incumbent()
+    problem = incumbent.problem
     statistics: dict[str, float] = {"distinct_examples": len(problem.demands)}
     notes = [before] if before else []
     at_once = partial(search_at_once, threads=way.threads)
@@ -249,6 +324,7 @@ def _by_clingo(task: LasTask, way: _Way, before: str, tell: Tell) -> Solution:
         search = at_once if tier == "C" else search_by_conflicts
         tell(f"tier {tier}{', for: ' + notes[-1] if notes else ''}")
         incumbent.enter(tier)
+        early.enter(tier)
         try:
             core = search(problem, space_parts(task, budget, statistics), incumbent, budget, statistics)
         except Undecided as reason:

@@ -28,6 +28,15 @@ class Conjunction:
     literals: frozenset[Instance]
     types: tuple[str, ...]
 
+    def without(self, literal: Instance) -> Conjunction:
+        """The same rule without one of its literals."""
+        literals = self.literals - {literal}
+        parts = [*literals, self.head] if self.head is not None else literals
+        used = sorted({a for _, arguments in parts for a in arguments if isinstance(a, int)})
+        names = {variable: number for number, variable in enumerate(used)}
+        shorter = Conjunction(self.head, literals, self.types)
+        return canonical(_renamed(shorter, names))
+
 
 def canonical(rule: Conjunction) -> Conjunction:
     """The same rule with its variables numbered in one agreed way: the least of all renamings.
@@ -73,8 +82,6 @@ def _renamed(rule: Conjunction, names: dict[int, int]) -> Conjunction:
     def swap(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
         return tuple(names[a] if isinstance(a, int) else a for a in arguments)
 
-    types = [""] * len(rule.types)
-    for variable, kind in enumerate(rule.types):
-        types[names[variable]] = kind
+    types = [rule.types[variable] for variable in sorted(names, key=names.__getitem__)]
     head = None if rule.head is None else (rule.head[0], swap(rule.head[1]))
     return Conjunction(head, frozenset((i, swap(a)) for i, a in rule.literals), tuple(types))

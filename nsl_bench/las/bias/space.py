@@ -28,7 +28,15 @@ from nsl_bench.las.task import LasTask
 from nsl_bench.las.terms import atom_text, literal_text, term_text
 from nsl_bench.las.thresholds import bound_count, priced, spelled
 
-__all__ = ["MAX_RULES", "Space", "SpaceRule", "growing_space", "hypothesis_space", "listed_space"]
+__all__ = [
+    "MAX_RULES",
+    "RuleMaker",
+    "Space",
+    "SpaceRule",
+    "growing_space",
+    "hypothesis_space",
+    "listed_space",
+]
 
 MAX_RULES = 100_000
 """Rules that a space may hold unless told otherwise."""
@@ -142,7 +150,7 @@ def growing_space(
     known = domains(task)
     known.check_constants(bias)
     constraints = bias.constraints and not (useful and all(example.positive for example in task.examples))
-    maker = _Maker(bias, known)
+    maker = RuleMaker(bias, known)
     rules: list[SpaceRule] = []
     for given in (*bias.rules, *bias.instances):
         rules.append(SpaceRule(*rule_parts(given.parsed), given.cost, given.parsed))
@@ -185,7 +193,7 @@ def _sorted(rules: Iterable[SpaceRule]) -> tuple[SpaceRule, ...]:
     return tuple(found.values())
 
 
-class _Maker:
+class RuleMaker:
     """Makes the rules of one language bias."""
 
     def __init__(self, bias: LanguageBias, known: Domains) -> None:
@@ -230,18 +238,33 @@ class _Maker:
         """The rules with one literal more; None if there are more than `room` or time is up."""
         found: dict[Conjunction, None] = {}
         for rule in level:
+            budget.pause()
             if budget.expired():
                 return None
-            for i, literal in enumerate(self._literals):
-                if literal.recall is not None and self._uses(rule, literal.mode) >= literal.recall:
-                    continue
-                for arguments, types in self._fillings(literal.literal, rule.types):
-                    if self._is_allowed((i, arguments), rule):
-                        body = rule.literals | {(i, arguments)}
-                        found[canonical(Conjunction(rule.head, body, types))] = None
-                        if len(found) > room:
-                            return None
+            for longer in self.refinements(rule):
+                found[longer] = None
+                if len(found) > room:
+                    return None
         return list(found)
+
+    def refinements(self, rule: Conjunction, *, joined: bool = False) -> Iterator[Conjunction]:
+        """A rule with one literal more.
+
+        Args:
+            rule: the rule.
+            joined: literals with variables have one of the rule's, if it has any.
+        """
+        known = len(rule.types)
+        for i, literal in enumerate(self._literals):
+            if literal.recall is not None and self._uses(rule, literal.mode) >= literal.recall:
+                continue
+            for arguments, types in self._fillings(literal.literal, rule.types):
+                variables = [each for each in arguments if isinstance(each, int)] if joined and known else ()
+                if variables and min(variables) >= known:
+                    continue
+                if self._is_allowed((i, arguments), rule):
+                    body = rule.literals | {(i, arguments)}
+                    yield canonical(Conjunction(rule.head, body, types))
 
     def _is_allowed(self, instance: Instance, rule: Conjunction) -> bool:
         """Whether a rule may have this literal besides: it is no repetition and makes it not redundant."""
@@ -301,13 +324,13 @@ class _Maker:
         limit = self._bias.body_limit
         if limit is not None and len(rule.literals) + sum(map(self._bounds, rule.literals)) > limit:
             return False
-        return self._is_safe(rule)
+        return self.is_safe(rule)
 
     @staticmethod
     def _bounds(instance: Instance) -> int:
         return sum(bound_count(each) for each in instance[1] if isinstance(each, str))
 
-    def _is_safe(self, rule: Conjunction) -> bool:
+    def is_safe(self, rule: Conjunction) -> bool:
         """Whether each variable has a guard or a positive atom that binds it; comparisons bind none."""
         bound = {variable for variable, kind in enumerate(rule.types) if kind in self._known.guarded}
         for i, arguments in rule.literals:

@@ -100,7 +100,9 @@ class _Search:
             if not self._proposer.ground(pending[:step], self._budget):
                 raise Undecided("time or memory ran out while examples were grounded")
             step *= 2
-            outcome = optimise(self._proposer, self._budget, incumbent.total, incumbent.follow(self._space))
+            outcome = optimise(
+                self._proposer, self._budget, lambda: incumbent.total, incumbent.follow(self._space)
+            )
             statistics["proposals"] += 1
             statistics["seconds"] = statistics.get("seconds", 0.0) + time.monotonic() - started
             started = time.monotonic()

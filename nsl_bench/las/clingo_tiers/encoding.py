@@ -12,8 +12,7 @@ chunk, each rule is grounded once for all examples, as clingo prepares a rule fo
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 
 from clingo import Control, Function, Model, Number, SolveHandle, SolveResult, Symbol
 
@@ -79,7 +78,6 @@ class Encoding:
         self.numbers: dict[Content, int] = {}
         self.total = sum(rule.cost for rule in rules)
         self._replica: dict[tuple[str, ...], int] = {}
-        self._hard: list[tuple[Symbol, bool]] = []
         self._soft: list[tuple[Symbol, bool, int]] = []
         self._prices = prices
         self._prepared = False
@@ -126,6 +124,7 @@ class Encoding:
             return False
         pending = [demand for demand in wanted if not self.is_grounded(demand)]
         while pending:
+            budget.pause()
             if budget.expired() or budget.full():
                 return False
             chunk, pending = pending[: self._chunk], pending[self._chunk :]
@@ -232,14 +231,12 @@ class Encoding:
             ]
         if demand.required:
             lines.append(f":- not {covered}, not {relaxed}.")
-            self._hard.append((self._symbol("covered", number), True))
         if demand.penalty:
             lines += self._weak(f"not {covered}", demand.penalty, f"c({number})")
             self._take_note("covered", number, False, demand.penalty)
         if self.deterministic:
             if demand.forbidden:
                 lines.append(f":- {covered}, not {relaxed}.")
-                self._hard.append((self._symbol("covered", number), False))
             if demand.price:
                 lines += self._weak(covered, demand.price, f"u({number})")
                 self._take_note("covered", number, True, demand.price)
@@ -272,42 +269,6 @@ class Encoding:
         """
         if self.total <= LARGEST:
             return sum(model.cost)
-        return self._paid(model, chosen)
-
-    def prepare_limits(self, most: int, budget: Budget) -> bool:
-        """Make `limited` possible up to some number of rules; False where rules do not tell models."""
-        if not self.deterministic or self._prices or self.total > LARGEST:
-            return False
-        limit, chosen = self.names("limit"), self.names("chosen")
-        size, rule = self.names.variable("size"), self.names.variable("rule")
-        count = f"#count {{ {rule} : {chosen}({rule}), {rule} = 0..{len(self.rules) - 1} }}"
-        text = f"#external {limit}(0..{most}). :- {limit}({size}), {count} > {size}."
-        self.control.add("limits", [], text)
-        return self._ground([("limits", [])], budget)
-
-    @contextmanager
-    def limited(self, size: int) -> Iterator[None]:
-        """Within the block, `search` finds all models with at most so many rules, whatever they cost."""
-        limit, solving = self._symbol("limit", size), self.control.configuration.solve
-        self.control.assign_external(limit, True)
-        solving.opt_mode, solving.models, solving.solve_limit = "ignore", "0", "umax"  # type: ignore[union-attr]
-        try:
-            yield
-        finally:
-            self.control.assign_external(limit, False)
-            solving.models = "-1"  # type: ignore[union-attr]
-
-    def value(self, model: Model, chosen: Iterable[int]) -> tuple[int, int]:
-        """How many demands that must be met a model does not meet, and what it costs.
-
-        Args:
-            model: a model in which such demands may be left unmet.
-            chosen: the rules that it chooses.
-        """
-        broken = sum(model.contains(symbol) != holds for symbol, holds in self._hard)
-        return broken, self._paid(model, chosen)
-
-    def _paid(self, model: Model, chosen: Iterable[int]) -> int:
         paid = sum(weight for symbol, holds, weight in self._soft if model.contains(symbol) == holds)
         return paid + sum(self.rules[k].cost for k in chosen)
 
@@ -350,6 +311,7 @@ class Encoding:
 def _wait(handle: SolveHandle, budget: Budget, enough: Callable[[], bool]) -> None:
     """Wait until clingo has searched, or end its search when `budget` is used up."""
     while not handle.wait(_POLL):
+        budget.pause()
         if budget.expired() or budget.full() or enough():
             handle.cancel()
             return

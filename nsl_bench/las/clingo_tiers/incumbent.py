@@ -28,8 +28,11 @@ class Incumbent:
         problem: the same task as the tiers see it.
         budget: when to stop; what was found by then is still scored, for some seconds.
         tell: is handed each better answer.
+        before: the tiers that have been tried.
 
     Attributes:
+        problem: the same task as the tiers see it.
+        budget: when to stop.
         bound: no hypothesis has a score below this one.
         contradiction: what shows that bound or score is wrong, if something does; nothing is optimal then.
     """
@@ -40,11 +43,13 @@ class Incumbent:
         problem: Problem,
         budget: Budget,
         tell: Callable[[Solution], None] = lambda solution: None,
+        before: Sequence[Tier] = (),
     ) -> None:
         self._task = task
-        self._problem = problem
+        self.problem = problem
         self._tell = tell
-        self._budget = budget.with_grace(_GRACE)
+        self.budget = budget
+        self._late = budget.with_grace(_GRACE)
         self._rules: tuple[str, ...] | None = None
         self._score: Score | None = None
         self._tiers: list[Tier] = []
@@ -53,6 +58,7 @@ class Incumbent:
         self.bound = 0
         self.contradiction = ""
         self.offer(())
+        self._tiers += before
 
     @property
     def total(self) -> int | None:
@@ -63,6 +69,11 @@ class Incumbent:
     def is_proven(self) -> bool:
         """Whether the best score is the bound."""
         return self.total is not None and self.total == self.bound and not self.contradiction
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether the best hypothesis is more than the empty one."""
+        return bool(self._rules)
 
     def enter(self, tier: Tier) -> None:
         """A tier begins: what is found and proven from now on is its work."""
@@ -79,10 +90,10 @@ class Incumbent:
                 which may have been met by chance.
         """
         try:
-            found = score(self._task, rules, self._budget)
+            found = score(self._task, rules, self._late)
         except Expired:
             return None
-        most = self._problem.max_cost
+        most = self.problem.max_cost
         allowed = not found.broken and (most is None or found.cost <= most)
         if allowed and (self._score is None or found.total < self._score.total + final):
             self._rules, self._score = rules, found
@@ -108,15 +119,15 @@ class Incumbent:
 
         return improved
 
-    def missed(self, found: Score, *, positive: bool) -> set[Content]:
-        """The contents of the demands of uncovered examples that are positive, or negative.
+    def missed(self, found: Score, *, positive: bool | None = None) -> set[Content]:
+        """The contents of the demands of uncovered examples.
 
         Args:
             found: the score of a hypothesis.
-            positive: whether positive or negative examples are asked for.
+            positive: whether positive or negative examples are asked for; None for both.
         """
         pairs = zip(self._task.examples, found.covered, strict=True)
-        return {self._problem.content(e) for e, ok in pairs if not ok and e.positive == positive}
+        return {self.problem.content(e) for e, ok in pairs if not ok and positive in (None, e.positive)}
 
     def raise_bound(self, outcome: Outcome, space: Space) -> None:
         """Use the lower bound of an optimisation over a space that may be cut.
@@ -143,7 +154,7 @@ class Incumbent:
 
     @property
     def _bounded(self) -> str:
-        most = self._problem.max_cost
+        most = self.problem.max_cost
         return "" if most is None else f" of a cost of at most {most}"
 
     def unsatisfiable(self, core: Sequence[Demand], statistics: Mapping[str, float]) -> Solution:
@@ -160,7 +171,7 @@ class Incumbent:
             e.id
             for e in self._task.examples
             if e.penalty is None
-            and (key := self._problem.content(e)) in contents
+            and (key := self.problem.content(e)) in contents
             and named.setdefault((key, e.positive), content(e)) == content(e)
         ]
         return Solution(

@@ -79,7 +79,7 @@ def _optimum(
 ) -> Outcome:
     """The outcome of the search by one thread, helped by the proof of others."""
     if threads < 2:
-        return optimise(encoding, budget, incumbent.total, incumbent.follow(space))
+        return optimise(encoding, budget, lambda: incumbent.total, incumbent.follow(space))
 
     def encode(own: Budget) -> Encoding | None:
         other = Encoding(problem, space.rules)
@@ -88,7 +88,7 @@ def _optimum(
     prover = Prover(encode, threads - 1, incumbent.total, budget)
     try:
         return optimise(
-            encoding, budget, incumbent.total, incumbent.follow(space), known=lambda: prover.lower
+            encoding, budget, lambda: incumbent.total, incumbent.follow(space), known=lambda: prover.lower
         )
     finally:
         prover.stop()

@@ -10,13 +10,10 @@ from clingo import Model
 from nsl_bench.budget import Budget
 from nsl_bench.las.clingo_tiers.demands import Demand
 from nsl_bench.las.clingo_tiers.encoding import Encoding
-from nsl_bench.las.clingo_tiers.local_search import climb
 
 __all__ = ["Outcome", "optimise", "unsatisfiable_core"]
 
 _FIRST_CONFLICTS = 20_000
-_LARGE = 20_000
-"""Ground rules from which on clingo may take long to find some hypothesis, so that local search begins."""
 _MOST_MINIMISED = 60
 """Demands of a core up to which each of them is left out once."""
 
@@ -41,19 +38,18 @@ class Outcome:
 def optimise(
     encoding: Encoding,
     budget: Budget,
-    upper: int | None = None,
+    upper: Callable[[], int | None] = lambda: None,
     improved: Callable[[Outcome], None] = lambda outcome: None,
     known: Callable[[], int] = lambda: 0,
 ) -> Outcome:
     """The cheapest hypothesis, with a bound, until `budget` expires.
 
-    In large programs local search comes first. Then unsatisfiable cores and branch and bound take turns, each
-    with more conflicts.
+    Unsatisfiable cores and branch and bound take turns, each with more conflicts.
 
     Args:
         encoding: what to search.
         budget: when to stop.
-        upper: only hypotheses cheaper than this are looked for.
+        upper: says what the best hypothesis that is known elsewhere costs; only cheaper ones are looked for.
         improved: is told of better hypotheses and bounds while the search goes on.
         known: says what every hypothesis costs at least, as far as it is known elsewhere.
     """
@@ -62,10 +58,9 @@ def optimise(
     solver = encoding.control.configuration.solver
     solving = encoding.control.configuration.solve
     turn = 0
-    if encoding.size >= _LARGE:
-        _climb(encoding, outcome, budget, upper, improved)
     while True:
-        bound = outcome.cost if outcome.chosen is not None else upper
+        costs = [upper(), outcome.cost if outcome.chosen is not None else None]
+        bound = min((cost for cost in costs if cost is not None), default=None)
         outcome.lower = max(outcome.lower, known() if bound is None else min(known(), bound))
         if bound is not None and bound <= outcome.lower:
             outcome.proven = True
@@ -76,7 +71,8 @@ def optimise(
         finished = _solve(encoding, outcome, bound, budget, improved, known)
         if finished:
             outcome.proven = True
-            outcome.lower = outcome.cost if outcome.chosen is not None else upper or 0
+            found = [bound, outcome.cost if outcome.chosen is not None else None]
+            outcome.lower = min((cost for cost in found if cost is not None), default=0)
             return outcome
         if budget.expired() or budget.full():
             return outcome
@@ -84,20 +80,6 @@ def optimise(
         turn += 1
         if turn % 2 == 0:
             conflicts *= 3
-
-
-def _climb(
-    encoding: Encoding,
-    outcome: Outcome,
-    budget: Budget,
-    upper: int | None,
-    improved: Callable[[Outcome], None],
-) -> None:
-    """Take over what local search finds that is cheaper than `upper`."""
-    for chosen, cost in climb(encoding, budget):
-        if upper is None or cost < upper:
-            outcome.chosen, outcome.cost = chosen, cost
-            improved(outcome)
 
 
 def _solve(

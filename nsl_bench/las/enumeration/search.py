@@ -173,6 +173,7 @@ class Search:
     ) -> Iterator[Conjunction]:
         """The extensions of `state` that are new, within the limits, may pay and are not dominated."""
         for extension in self._extensions(state, placed):
+            self._limits.budget.pause()
             if self._limits.budget.expired():
                 return
             self.evaluated += 1
