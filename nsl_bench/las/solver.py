@@ -246,12 +246,13 @@ class _Early:
         self._has_covered = True
         from nsl_bench.las.clingo_tiers.covering import cover
 
-        incumbent, cut_short = self.incumbent(), self._budget.cut_short
-        if incumbent.has_rules:
-            return
-        self._tell("sequential covering")
-        # without time or memory, or where clingo cannot ground a rule, the search just goes on
-        with suppress(Expired, RuntimeError, MemoryError):
+        cut_short = self._budget.cut_short
+        # if time or memory is short, or clingo refuses a rule, the search just goes on
+        with suppress(Undecided, UserError, RuntimeError, MemoryError):
+            incumbent = self.incumbent()
+            if incumbent.has_rules:
+                return
+            self._tell("sequential covering")
             cover(self._task, incumbent, self._budget.before(_MOST), self._tell)
         self._budget.cut_short = cut_short
         self._tell("the search goes on")
