@@ -161,31 +161,11 @@ def decks(place: Place) -> None:
 
 STUDIES: dict[str, Callable[[Place], None]] = {"decks": decks}
 
-FORMER = {
-    "symbolic": "nsl-bench reproduce ffnsl2023 --no-images",
-    "mnist": "python benchmarks/framework.py sudoku_9x9",
-    "drawn": "python benchmarks/framework.py follow_suit",
-}
-"""Former studies, and the command that takes their place."""
-
-
-def study(name: str) -> str:
-    """The name of a study.
-
-    Raises:
-        argparse.ArgumentTypeError: there is none, or not any more.
-    """
-    if name in FORMER:
-        raise argparse.ArgumentTypeError(f"{name} is now part of `{FORMER[name]}`")
-    if name not in STUDIES:
-        raise argparse.ArgumentTypeError(f"there is no study {name}; the studies are {', '.join(STUDIES)}")
-    return name
-
 
 def main() -> None:
     """Run the studies that are named."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("study", nargs="+", type=study)
+    parser.add_argument("study", nargs="+", choices=list(STUDIES))
     parser.add_argument("--shared", type=Path, default=Path("../shared"))
     parser.add_argument("--results", type=Path, default=Path("results/studies"))
     parser.add_argument("--docs", type=Path, default=Path("docs/results"))

@@ -146,16 +146,7 @@ class Declared:
         for one in found["schema"]["fields"]:
             if one["schema"]["type"] == "default" and one["name"] in required:
                 one["schema"] = one["schema"]["schema"]
-        form = {**found, "strict": False}  # an object's keys make it, not only one that is made
-        upgraded = getattr(cls, "upgraded", None)
-        if upgraded is None:
-            return form
-        from pydantic_core import core_schema
-
-        def current(values: Any) -> Any:
-            return upgraded(values) if isinstance(values, dict) else values
-
-        return core_schema.no_info_before_validator_function(current, form)
+        return {**found, "strict": False}  # an object's keys make it, not only one that is made
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
@@ -164,11 +155,6 @@ class Declared:
             if name in found.get("properties", {}):
                 found["properties"][name]["description"] = text
         found["description"] = (cls.__doc__ or "").partition("\n")[0]
-        former = getattr(cls, "former", {})
-        if former:  # earlier versions said the same by other names
-            found["required"] = [name for name in found["required"] if name not in former]
-            for name, old in former.items():
-                found["properties"][old] = {**found["properties"][name], "deprecated": True}
         return found
 
     @classmethod
@@ -183,16 +169,11 @@ class Open(Declared):
 
 
 class Written(Open):
-    """The form of what this program writes, whole, and reads in every version.
-
-    Every field must be there, whatever its default, except those that a later version added: their
-    ``metadata`` has the version under ``"since"``. Keys of versions yet to come are ignored. A class method
-    ``upgraded`` makes today's keys of those of an earlier version, which `former` lists.
-    """
+    """The form of what this program writes whole: every field must be there, whatever its default."""
 
     @classmethod
     def _is_required(cls, given: Field[Any]) -> bool:
-        return "since" not in given.metadata
+        return True
 
 
 def _attributes(cls: Any) -> dict[str, str]:

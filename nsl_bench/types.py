@@ -401,7 +401,7 @@ class Hypothesis(Written):
     language: Literal["asp", "tree"] = "asp"
     status: Literal["optimal", "feasible"] | None = None
     score: int | None = None
-    fidelity: float | None = field(default=None, metadata={"since": 2})
+    fidelity: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,8 +57,8 @@ __all__ = [
     "write_round",
 ]
 
-SCHEMA = 2
-"""Version of the form; entries of version 1 have neither links nor salts."""
+SCHEMA = 1
+"""Version of the form."""
 
 By = Literal["predictions", "code"]
 """How an entry takes part: it sent predictions, or a learner that the board ran."""
@@ -131,7 +131,7 @@ class Taken(Declared):
         folder: folder of the accepted submission.
         by: ``"predictions"`` or ``"code"``.
         digest: SHA-256 of a salt and its manifest, which has the hashes of its other files.
-        link: its place in the chain of entries (`Round.links`); empty in older rounds.
+        link: its place in the chain of entries (`Round.links`).
         salt: secret until the round is revealed, so that nobody can find what was sent by trying digests.
     """
 
@@ -171,7 +171,7 @@ class Round(Declared):
     entries: tuple[Taken, ...] = ()
     secret: _SECRET = ""
     revealed: _DATE = ""
-    schema: Annotated[int, Is(f"1 to {SCHEMA}, the forms that are read here", least=1, most=SCHEMA)] = field(
+    schema: Annotated[int, Is(f"{SCHEMA}, the version of the form", least=SCHEMA, most=SCHEMA)] = field(
         default=SCHEMA, metadata={"required": True}
     )
 
@@ -186,7 +186,7 @@ class Round(Declared):
         Before the reveal, salts are not known; entries are then told by their names.
         """
         for entry in self.entries:
-            known = entry.salt or self.is_revealed or not entry.link
+            known = entry.salt or self.is_revealed
             if (
                 entry.digest == manifest_digest(manifest, entry.salt)
                 if known

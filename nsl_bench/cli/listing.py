@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_FORMER = {"benchmarks": "tasks"}
-"""Words of earlier versions."""
-
 _WIDTH = 100
 
 
@@ -35,9 +32,6 @@ def command(kind: str | None, name: str | None) -> None:
     """
     from nsl_bench.api.parts import KINDS, list_parts, part_info
 
-    if kind in _FORMER:
-        click.echo(f"{kind} are now called {_FORMER[kind]}.", err=True)
-        kind = _FORMER[kind]
     if kind is not None and name is not None:
         _show(part_info(kind, name))
         return

@@ -288,7 +288,7 @@ def _more_pictures(found: Results, folder: Path) -> list[Path]:
     from nsl_bench.report.reliability import draw_reliability
 
     drawn = draw_reliability(found, folder)
-    with contextlib.suppress(UserError):  # runs of older versions say nothing of their errors' causes
+    with contextlib.suppress(UserError):  # without rules there are no causes
         drawn += analysis.draw_errors(analysis.error_shares(found), folder)
     return drawn
 

@@ -24,11 +24,8 @@ from nsl_bench.types import BLANK, Part, n_of_percent
 
 __all__ = ["FORMAT", "MANIFEST", "FileEntry", "Manifest", "SplitEntry", "file_entry", "is_folder", "partial"]
 
-FORMAT = 2
+FORMAT = 1
 """Version of the folder's layout."""
-
-FORMATS = (1, FORMAT)
-"""Those that can be read; `nsl_bench.data.format_1` has the first."""
 
 MANIFEST = "manifest.json"
 
@@ -202,12 +199,11 @@ class Manifest:
         except (OSError, ValueError, RecursionError) as error:
             raise UserError(f"The manifest {path} cannot be read ({error}); generate it again.") from error
         found = values.get("format") if isinstance(values, dict) else None
-        if found not in FORMATS:
+        if found != FORMAT:
             writer = values.get("generator") if isinstance(values, dict) else None
             raise UserError(
                 f"The manifest {path} has format {found!r}, written by {writer}; this nsl-bench reads "
-                f"formats {' and '.join(map(str, FORMATS))}. Use a matching version, or generate the "
-                "data set again."
+                f"format {FORMAT}. Use a matching version, or generate the data set again."
             )
         try:
             manifest: Manifest = _typed(values, cls)

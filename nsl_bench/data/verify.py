@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.data.content import canonical_row, image_digest
-from nsl_bench.data.format_1 import Upgrade, former_features
 from nsl_bench.data.images import decode
-from nsl_bench.data.manifest import FORMAT, Manifest, SplitEntry, file_entry
+from nsl_bench.data.manifest import Manifest, file_entry
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Recipe
 from nsl_bench.data.rows import example_features, example_references, pool_features, pool_row, row_mark
 from nsl_bench.data.splits import check_percent
@@ -195,9 +194,8 @@ def checked_rows(
     marks = _marks(folder, manifest, entry.marks)
     where = f"{config}/{split} in {folder}"
     number = 0
-    upgrade = _upgrade(folder, manifest, config, entry)
     for path in entry.files:
-        for row in _rows(folder / path, manifest, config, upgrade):
+        for row in _rows(folder / path, manifest, config):
             name = f"Row {number} ({row['id']}) of {where}"
             try:
                 canonical, mark = _canonical(row, config, manifest, digests)
@@ -216,13 +214,6 @@ def checked_rows(
         raise UserError(
             f"{where} has {number} rows, but the manifest lists {entry.rows}; generate the data set again."
         )
-
-
-def _upgrade(folder: Path, manifest: Manifest, config: str, entry: SplitEntry) -> Upgrade | None:
-    if manifest.format == FORMAT or config == IMAGES:
-        return None
-    files = [folder / path for path in entry.files]
-    return Upgrade(files, manifest.concepts, _references(manifest, config), config in manifest.shifts)
 
 
 def _marks(folder: Path, manifest: Manifest, path: str) -> list[str]:
@@ -250,15 +241,15 @@ def metadata_types(folder: Path, manifest: Manifest, config: str, split: str) ->
         return {name: found[name].dtype for name in manifest.metadata}
 
 
-def _rows(file: Path, manifest: Manifest, config: str, upgrade: Upgrade | None) -> Iterator[dict[str, Any]]:
-    """The rows of a parquet file of a configuration, in today's columns."""
+def _rows(file: Path, manifest: Manifest, config: str) -> Iterator[dict[str, Any]]:
+    """The rows of a parquet file of a configuration."""
     import pyarrow.parquet as pq
     from datasets import Features
 
     with _readable(file), pq.ParquetFile(file) as table:
         _check_columns(file, Features.from_arrow_schema(table.schema_arrow), manifest, config)
         for batch in table.iter_batches(_BATCH):
-            yield from batch.to_pylist() if upgrade is None else map(upgrade, batch.to_pylist())
+            yield from batch.to_pylist()
 
 
 @contextmanager
@@ -290,8 +281,6 @@ def _check_columns(file: Path, found: Features, manifest: Manifest, config: str)
         expected = example_features(
             manifest.labels, manifest.concepts, types, references, images=config != SYMBOLIC
         )
-        if manifest.format == 1:
-            expected = former_features(expected)
     for name in [*expected, *found]:
         if found.get(name) != expected.get(name):
             there, right = found.get(name, "absent"), expected.get(name, "absent")

@@ -126,7 +126,7 @@ def perceived_shares(results: Runs, part: str = "train") -> pd.DataFrame:
         Columns benchmark, source, size, network, shift, percent, concept, share.
 
     Raises:
-        UserError: there are no runs, or their records are older than such numbers.
+        UserError: there are no runs, or none with a network.
     """
     by = ["benchmark", "test_task", "source", "size", "network", "shift", "percent"]
     runs = _frame(results, {"seen": lambda record: record.perception.get(part)})

@@ -142,9 +142,7 @@ def _sequences(part: pd.DataFrame) -> dict[str, Any]:
 
 
 def _answers(record: Record, stored: pd.DataFrame) -> list[Answers]:
-    """The answers of each evaluation that is stored with its labels."""
-    if "label" not in stored:
-        return []
+    """The answers of each evaluation that is stored."""
     names = _labels(record.job.tested)
     codes = {**_CODES, **{name: k for k, name in enumerate(names)}}
     columns = [f"p_{name}" for name in names]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from nsl_bench import cache, registry
 from nsl_bench.benchmark import Benchmark
@@ -57,18 +57,17 @@ _SHARE = Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
 class Job(Written):
     """One learner, one train split, and one test set, each with its own share of shifted examples.
 
-    Names are specs (`nsl_bench.registry`). At 0 % the shift is always ``"standard"``. "Since N" gives the
-    schema version that added an attribute.
+    Names are specs (`nsl_bench.registry`). At 0 % the shift is always ``"standard"``.
 
     Attributes:
         benchmark: task, e.g. ``"follow_suit"``.
         benchmark_version: version of the task's data.
         source: image source.
         source_fingerprint: fingerprint of the source's pixels.
-        train_shift: short name or spec of the train images' shift (since 4; before, `shift` was for both).
-        train_percent: share of shifted train examples, 0..100 (since 4).
-        test_shift: short name or spec of the test images' shift (since 4).
-        test_percent: share of shifted test examples, 0..100 (since 4).
+        train_shift: short name or spec of the train images' shift.
+        train_percent: share of shifted train examples, 0..100.
+        test_shift: short name or spec of the test images' shift.
+        test_percent: share of shifted test examples, 0..100.
         size: size of the train split.
         repeat: number of the train split, from 1.
         learner: e.g. ``"ffnsl"``.
@@ -77,17 +76,16 @@ class Job(Written):
         seed: seed of the data, unless it is secret; learners' seeds are derived from it. Networks have their
             own seed, as an option.
         splits: folder of splits to use instead of generated ones.
-        splits_fingerprint: fingerprint of that folder's files (since 2).
-        learner_version: version that the learner reports, or a hash of its file (since 2).
-        network_version: version that the network reports, or a hash of its file (since 4).
-        sealed: commitment of the secret seed that is used instead of `seed`; empty if none (since 3).
-        learner_draw: number of the learner's seed, from 0 (since 4).
-        protocol: version of the protocol by which runs are done and measured, `PROTOCOL` (since 4).
-        test_task: member of the task's family that the learner is tested on; empty for the task itself
-            (since 5).
-        test_task_version: version of the test task's data; empty for the task itself (since 5).
+        splits_fingerprint: fingerprint of that folder's files.
+        learner_version: version that the learner reports, or a hash of its file.
+        network_version: version that the network reports, or a hash of its file.
+        sealed: commitment of the secret seed that is used instead of `seed`; empty if none.
+        learner_draw: number of the learner's seed, from 0.
+        protocol: version of the protocol by which runs are done and measured, `PROTOCOL`.
+        test_task: member of the task's family that the learner is tested on; empty for the task itself.
+        test_task_version: version of the test task's data; empty for the task itself.
         test_source_fingerprint: fingerprint of the image source with the test task's concepts; empty for the
-            task itself (since 5).
+            task itself.
     """
 
     benchmark: str
@@ -105,35 +103,15 @@ class Job(Written):
     network: str | None
     seed: int = 0
     splits: str | None = None
-    splits_fingerprint: str = field(default="", metadata={"since": 2})
-    learner_version: str = field(default="", metadata={"since": 2})
-    network_version: str = field(default="", metadata={"since": 4})
-    sealed: Annotated[str, Is("64 hexadecimal digits, or none", test=_is_commitment)] = field(
-        default="", metadata={"since": 3}
-    )
-    learner_draw: Annotated[int, Is("a whole number of 0 or more", least=0)] = field(
-        default=0, metadata={"since": 4}
-    )
-    protocol: Annotated[int, Is("a whole number of 1 or more", least=1)] = field(
-        default=1, metadata={"since": 4}
-    )
-    test_task: str = field(default="", metadata={"since": 5})
-    test_task_version: str = field(default="", metadata={"since": 5})
-    test_source_fingerprint: str = field(default="", metadata={"since": 5})
-
-    former: ClassVar[Mapping[str, str]] = {
-        "train_shift": "shift",
-        "train_percent": "percent",
-        "test_shift": "shift",
-        "test_percent": "percent",
-    }
-
-    @classmethod
-    def upgraded(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Upgrade values from before version 4, in which ``shift`` and ``percent`` were for both sets."""
-        if not cls.former.keys().isdisjoint(values):
-            return values
-        return {**values, **{new: values[old] for new, old in cls.former.items() if old in values}}
+    splits_fingerprint: str = ""
+    learner_version: str = ""
+    network_version: str = ""
+    sealed: Annotated[str, Is("64 hexadecimal digits, or none", test=_is_commitment)] = ""
+    learner_draw: Annotated[int, Is("a whole number of 0 or more", least=0)] = 0
+    protocol: Annotated[int, Is("a whole number of 1 or more", least=1)] = 1
+    test_task: str = ""
+    test_task_version: str = ""
+    test_source_fingerprint: str = ""
 
     @property
     def task(self) -> str:
@@ -185,7 +163,7 @@ class Job(Written):
 
     @classmethod
     def from_dict(cls, values: Any) -> Job:
-        """Read the job of a record. Keys added by a later version are ignored.
+        """Read the job of a record. Other keys are ignored.
 
         Raises:
             UserError: a value is missing or wrong; the message names it.

@@ -1,8 +1,7 @@
 """Records of runs: the job, its status, all metrics, versions and environment.
 
 The form has a version (`SCHEMA`) and is published as JSON Schema, `record.schema.json` beside this module
-(``nsl-bench store schema`` prints it): it is what `published_schema` makes of the class `Record`. Records of
-every earlier version are read.
+(``nsl-bench store schema`` prints it): it is what `published_schema` makes of the class `Record`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from nsl_bench.types import Hypothesis, Status
 
 __all__ = ["SCHEMA", "SCHEMA_FILE", "Record", "published_schema"]
 
-SCHEMA = 5
+SCHEMA = 1
 """Version of the records' form."""
 
 SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
@@ -43,7 +42,7 @@ class Record(Written):
 
     Attributes:
         job: the job.
-        status: how the run ended; version 1 has only ok and failed.
+        status: how the run ended.
         metrics: all metrics by name (`nsl_bench.metrics.METRICS`).
         hypothesis: the learned rules, if the learner gives rules.
         content_hash: content hashes of the train and the test set.
@@ -54,19 +53,18 @@ class Record(Written):
         started: start time in UTC, ISO 8601.
         seconds: duration of the whole run, including perception.
         message: the error, or a note.
-        output: the last lines that the learner printed, if it failed (since 2).
-        timed_out: whether the time limit ended the learning and the best hypothesis found so far was used
-            (since 2).
+        output: the last lines that the learner printed, if it failed.
+        timed_out: whether the time limit ended the learning and the best hypothesis found so far was used.
         inference: inference of the rules' label probabilities: the engine, the numbers of exact, bounded and
             sampled examples, the widest interval, and the largest standard error. Empty if the learner's own
-            probabilities were used (since 2).
+            probabilities were used.
         perception: for ``"train"`` and ``"test"``, counts of the network's predicted concepts (``concepts``),
-            and of its confidences in ten bins of 0..1 (``confidence``) (since 2).
+            and of its confidences in ten bins of 0..1 (``confidence``).
         tuning: for a tuned learner, the number of ``trials`` and of those that ``failed``, the ``chosen``
-            options and their ``validation_accuracy`` (since 4).
+            options and their ``validation_accuracy``.
         shares_fit_of: key of the run of the same sweep whose fit this run tests on another test set; the
-            learning times are that run's. Empty if this run had a fit of its own (since 4).
-        key: key of the run; that of the job unless an older version used another one.
+            learning times are that run's. Empty if this run had a fit of its own.
+        key: key of the run, that of the job.
         schema: version of the record's format.
     """
 
@@ -80,24 +78,23 @@ class Record(Written):
     started: str = ""
     seconds: Annotated[float, Is("a number of seconds, 0 or more", least=0)] = 0.0
     message: str = ""
-    output: str = field(default="", metadata={"since": 2})
-    timed_out: bool = field(default=False, metadata={"since": 2})
-    inference: Mapping[str, Any] = field(default_factory=dict, metadata={"since": 2})
+    output: str = ""
+    timed_out: bool = False
+    inference: Mapping[str, Any] = field(default_factory=dict)
     perception: Annotated[
         Mapping[str, dict[str, dict[str, int] | list[int]]],
         Is("for each part how often each concept was seen, under 'concepts'", test=_counts_concepts),
-    ] = field(default_factory=dict, metadata={"since": 2})
-    tuning: Mapping[str, Any] = field(default_factory=dict, metadata={"since": 4})
+    ] = field(default_factory=dict)
+    tuning: Mapping[str, Any] = field(default_factory=dict)
     shares_fit_of: Annotated[
         str, Is("20 hexadecimal digits, or none", test=lambda text: not text or _is_key(text))
-    ] = field(default="", metadata={"since": 4})
+    ] = ""
     key: Annotated[str, Is("20 hexadecimal digits", test=_is_key, schema={"pattern": _KEY})] = field(
         default="", compare=False
     )
-    schema: Annotated[
-        int,
-        Is("a whole number between 1 and 5", least=1, most=SCHEMA, schema={"enum": [*range(1, SCHEMA + 1)]}),
-    ] = field(default=SCHEMA, compare=False)
+    schema: Annotated[int, Is(f"{SCHEMA}, the version of records", least=SCHEMA, most=SCHEMA)] = field(
+        default=SCHEMA, compare=False
+    )
 
     def __post_init__(self) -> None:
         if not self.key:
@@ -111,7 +108,7 @@ class Record(Written):
 
     @classmethod
     def from_json(cls, line: str | bytes) -> Record:
-        """Read a record of this or an earlier version. Keys added by a later version are ignored.
+        """Read a record. Other keys are ignored.
 
         Raises:
             ValueError: the line is not a record; the message says why.

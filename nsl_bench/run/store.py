@@ -74,7 +74,7 @@ class Store:
         must_exist: whether a missing folder is an error.
 
     Raises:
-        UserError: the folder is not a results folder, or has a later version's format.
+        UserError: the folder is not a results folder, or has another format.
     """
 
     def __init__(self, folder: Path, *, must_exist: bool = False) -> None:
@@ -83,7 +83,7 @@ class Store:
         self._broken: dict[str, str] = {}
         self._told: set[str] = set()
         if self._marker.is_file():
-            self._outdated = _schema(self._marker) < SCHEMA
+            _check_schema(self._marker)
         elif must_exist or _holds_files(folder):
             what = "is not a results folder (store.json is missing)" if folder.exists() else "does not exist"
             raise UserError(f"{folder} {what}; `nsl-bench run ... --out {folder}` creates one.")
@@ -97,7 +97,6 @@ class Store:
     def _mark(self) -> None:
         with cache.replacing(self._marker) as temporary:
             temporary.write_text(json.dumps({"schema": SCHEMA, "nsl_bench": __version__}) + "\n")
-        self._outdated = False
 
     @property
     def records_file(self) -> Path:
@@ -111,8 +110,6 @@ class Store:
             UserError: the disk is full or the folder cannot be written; the file is unchanged.
         """
         line = record.to_json().encode() + b"\n"
-        if self._outdated:
-            self._mark()
         try:
             with uninterrupted(), cache.lock(self.records_file):
                 descriptor = os.open(self.records_file, _APPENDING, 0o666)
@@ -333,7 +330,7 @@ class Store:
         columns = list(dict.fromkeys(column for row in rows for column in row))
         table = pa.table({c: pa.array([row.get(c) for row in rows]) for c in columns})
         with cache.replacing(path) as temporary:
-            pyarrow.parquet.write_table(table, temporary)
+            pyarrow.parquet.write_table(table, temporary, compression="zstd")
 
     def _compact_predictions(self) -> None:
         """Merge loose predictions; what are none stay where they are."""
@@ -395,7 +392,7 @@ def _holds_files(path: Path) -> bool:
     )
 
 
-def _schema(marker: Path) -> int:
+def _check_schema(marker: Path) -> None:
     try:
         found = checked(_Marker, parse_json(marker.read_bytes())).schema
     except (OSError, ValueError, UserError) as error:
@@ -403,10 +400,9 @@ def _schema(marker: Path) -> int:
         raise UserError(
             f"{marker} is damaged ({reason}); it must hold the schema of a results folder."
         ) from error
-    if not 1 <= found <= SCHEMA:
+    if found != SCHEMA:
         raise UserError(
             f"The results in {marker.parent} have another format (schema {found}); nsl-bench "
-            f"{__version__} reads schemas 1 to {SCHEMA}. Use a new folder, or the version of nsl-bench "
-            "that wrote them."
+            f"{__version__} reads schema {SCHEMA}. Use a new folder, or the version of nsl-bench that wrote "
+            "them."
         )
-    return found

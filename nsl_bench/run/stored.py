@@ -33,7 +33,7 @@ _DAMAGED = Advice(
 _COUNTS = ("step", "images")
 """Columns of whole numbers, where rows are steps of sequences."""
 
-_TEXTS = ("evaluation", "example", "predicted")
+_TEXTS = ("evaluation", "example", "predicted", "label")
 _LONGEST_LABEL = 200
 _CONCEPTS, _LONGEST_CONCEPTS = "concepts", 10_000
 
@@ -55,7 +55,7 @@ def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
         key: key of a run in a file of compacted predictions; None for all runs.
 
     Returns:
-        The columns ``evaluation``, ``example``, ``predicted``, ``label`` if it is stored, and ``p_LABEL``
+        The columns ``evaluation``, ``example``, ``predicted``, ``label``, and ``p_LABEL``
         unless the learner gave labels only; ``step`` and ``images`` (their number) if rows are steps of
         sequences; ``concepts``, those of the slots in one text, in the framework evaluation of a learner
         that returns concepts.
@@ -138,7 +138,7 @@ def _predictions(path: str, key: str | None) -> list[tuple[str, Any]]:
                 found.append((name, column.to_numpy(zero_copy_only=False)))
         elif name in _COUNTS and _is_count(column.type) and column.null_count == 0:
             found.append((name, column.to_numpy(zero_copy_only=False)))
-        elif name in _TEXTS or (name in ("label", _CONCEPTS) and column.null_count < len(column)):
+        elif name in _TEXTS or (name == _CONCEPTS and column.null_count < len(column)):
             coded = column.fill_null("").dictionary_encode()
             places = coded.indices.to_numpy(zero_copy_only=False)
             found.append((name, {"words": coded.dictionary.to_pylist(), "places": places}))
@@ -177,7 +177,7 @@ def _is_count(kind: pa.DataType) -> bool:
 
 
 def _is_kept(name: str) -> bool:
-    return name in (*_TEXTS, *_COUNTS, "label", _CONCEPTS) or name.startswith("p_")
+    return name in (*_TEXTS, *_COUNTS, _CONCEPTS) or name.startswith("p_")
 
 
 def _check_words(path: str, columns: Sequence[tuple[str, Any]]) -> None:
@@ -216,13 +216,11 @@ def _table(path: str, key: str | None) -> pa.Table:
         table.validate(full=True)
         kinds = dict(zip(table.column_names, table.schema.types, strict=True))
         numbers = [name for name in kinds if name.startswith("p_")]
-        right = len(kinds) == table.num_columns and (bool(numbers) or "label" in kinds)
-        for name in (*_TEXTS, *({"label"} & kinds.keys())):
+        right = len(kinds) == table.num_columns
+        for name in _TEXTS:
             kind = kinds.get(name, pa.null())
-            # Of compacted runs, those of earlier versions have no labels.
-            lacking = name == "label" and table[name].null_count == (len(table) if key is not None else -1)
             right = right and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
-            right = right and (lacking or table[name].null_count == 0)
+            right = right and table[name].null_count == 0
         if _CONCEPTS in kinds:
             right = right and kinds[_CONCEPTS] in (pa.null(), pa.string(), pa.large_string())
         for name in numbers:
@@ -235,8 +233,8 @@ def _table(path: str, key: str | None) -> pa.Table:
     if not right:
         found = quoted([f"{name}: {kind}" for name, kind in kinds.items()])
         raise UserError(
-            f"The predictions {path} must have the text columns evaluation, example and predicted, and "
-            f"a number p_LABEL per label (or the text column label); got the columns {found}."
+            f"The predictions {path} must have the text columns evaluation, example, label and predicted, "
+            f"and may have a number p_LABEL per label; got the columns {found}."
         )
     return table
 

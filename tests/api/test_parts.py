@@ -65,11 +65,6 @@ def test_a_list_of_one_kind_shows_defaults_and_a_name_shows_meanings() -> None:
     assert "Superseded versions: crop_yield@1.0.0." in listed("tasks", "crop_yield")
 
 
-def test_the_former_word_still_lists_and_names_the_present_one() -> None:
-    done = CliRunner().invoke(main, ["list", "benchmarks"])
-    assert done.stdout == listed("tasks") and done.stderr == "benchmarks are now called tasks.\n"
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

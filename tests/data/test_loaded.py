@@ -1,4 +1,4 @@
-"""What `nsl_bench.load` gives: the same from everywhere, in batches of tensors; old folders are read."""
+"""What `nsl_bench.load` gives: the same from everywhere, in batches of tensors."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ from torch.utils.data import DataLoader
 
 import nsl_bench
 from nsl_bench.data.content import dataset_hash
-from nsl_bench.data.generate import generate
 from nsl_bench.data.manifest import Manifest
-from nsl_bench.data.recipe import Recipe
-from nsl_bench.data.verify import verify
-
-FORMAT_1 = Path(__file__).parent / "fixtures" / "format_1"
-"""Made by nsl-bench 0.1.0."""
 
 
 def rows(data: Any) -> Iterator[dict[str, Any]]:
@@ -79,23 +73,3 @@ def test_a_stream_is_divided_among_workers() -> None:
     halves = [stream.shard(2, index) for index in (0, 1)]
     ids = [row["id"] for half in halves for row in half.select_columns(["id"])]
     assert len(ids) == len(set(ids)) == 320
-
-
-def test_a_folder_of_format_1_is_read(tmp_path: Path) -> None:
-    old = verify(FORMAT_1)
-    assert old.format == 1
-    new = generate(Recipe.read(FORMAT_1 / "manifest.json"), tmp_path / "new")
-    assert new.format == 2 and new.recipe == old.recipe
-    for config, splits in old.configs.items():
-        for split, entry in splits.items():
-            again = new.configs[config][split]
-            assert (entry.content_hash, entry.percents) == (again.content_hash, again.percents)
-            marks = [(place / entry.marks).read_text() for place in (FORMAT_1, tmp_path / "new")]
-            assert marks[0] == marks[1]
-    for shift, percent in (("standard", 0), ("rotate90", 50), ("rotate90", 100)):
-        first, second = (
-            nsl_bench.load(place, shift=shift, percent=percent) for place in (FORMAT_1, tmp_path / "new")
-        )
-        assert list(first.features.items()) == list(second.features.items())
-        assert first.info.description == second.info.description
-        assert list(rows(first)) == list(rows(second))

@@ -55,9 +55,12 @@ BROKEN = {
     "job text": (changed(job="follow_suit"), "job must be an object"),
     "job empty": (changed(job={}), "job.benchmark is missing"),
     "benchmark": (job(benchmark=5), "job.benchmark must be a string; got 5"),
-    "percent": (job(percent=101), "job.train_percent must be a number between 0 and 100; got 101"),
-    "percent text": (job(percent="50"), "job.train_percent must be"),
-    "percent true": (job(percent=True), "job.train_percent must be a number between 0 and 100; got true"),
+    "percent": (job(train_percent=101), "job.train_percent must be a number between 0 and 100; got 101"),
+    "percent text": (job(train_percent="50"), "job.train_percent must be"),
+    "percent true": (
+        job(train_percent=True),
+        "job.train_percent must be a number between 0 and 100; got true",
+    ),
     "repeat": (job(repeat=1.0), "job.repeat must be a whole number of 1 or more; got 1.0"),
     "repeat zero": (job(repeat=0), "job.repeat must be"),
     "seed": (job(seed=None), "job.seed must be a whole number; got null"),
@@ -81,9 +84,9 @@ BROKEN = {
     "timed out": (changed(timed_out="no"), "timed_out must be true or false"),
     "perception": (changed(perception={"train": {"confidence": [1]}}), "perception must be"),
     "perception list": (changed(perception=[]), "perception must be"),
-    "schema": (changed(schema=True), "schema must be a whole number between 1 and 5; got true"),
-    "schema float": (changed(schema=1.0), "schema must be a whole number between 1 and 5; got 1.0"),
-    "schema of tomorrow": (changed(schema=6), "schema must be a whole number between 1 and 5; got 6"),
+    "schema": (changed(schema=True), "schema must be 1, the version of records; got true"),
+    "schema float": (changed(schema=1.0), "schema must be 1, the version of records; got 1.0"),
+    "schema of tomorrow": (changed(schema=2), "schema must be 1, the version of records; got 2"),
     "half a character": (changed(message="X").replace('"X"', r'"\ud800"'), "not valid JSON"),
     "no UTF-8": (changed(message="XY"), "not valid JSON"),
 }
@@ -203,15 +206,15 @@ def predictions(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"evaluation": None}, "evaluation, example and predicted"),
-        ({"predicted": [1]}, "evaluation, example and predicted"),
+        ({"evaluation": None}, "evaluation, example, label and predicted"),
+        ({"predicted": [1]}, "evaluation, example, label and predicted"),
         ({"p_valid": ["a"]}, "a number p_LABEL"),
         ({"p_valid": [float("nan")]}, "a number p_LABEL"),
-        ({"p_valid": None, "p_invalid": None, "label": None}, "a number p_LABEL"),
+        ({"label": None}, "evaluation, example, label and predicted"),
         ({"p_valid": None, "p_invalid": None, "label": ["a\nb"]}, "is not a label"),
         ({"predicted": ["maybe"]}, "predicted must be one of valid, invalid, undecided, ambiguous"),
         ({"label": ["maybe"]}, "label must be one of valid, invalid"),
-        ({"label": [None]}, "evaluation, example and predicted"),
+        ({"label": [None]}, "evaluation, example, label and predicted"),
     ],
 )
 def test_predictions_are_checked_too(folder: Path, changes: dict[str, Any], words: str) -> None:

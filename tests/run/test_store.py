@@ -92,7 +92,7 @@ def test_compaction_keeps_everything_and_others_may_write_meanwhile(tmp_path: Pa
     folder = tmp_path / "results"
     store = Store(folder)
     frame = pd.DataFrame(
-        {"evaluation": ["framework"], "example": ["test-0"], "predicted": ["a"], "p_a": [1.0]}
+        {"evaluation": ["framework"], "example": ["test-0"], "label": ["a"], "predicted": ["a"], "p_a": [1.0]}
     )
     for repeat in range(1, 21):
         store.add(record(repeat))
@@ -133,7 +133,9 @@ def test_a_run_that_is_done_again_during_a_compaction_keeps_its_predictions(
     import pandas as pd
 
     store = Store(tmp_path / "results")
-    old = pd.DataFrame({"evaluation": ["framework"], "example": ["test-0"], "predicted": ["a"], "p_a": [1.0]})
+    old = pd.DataFrame(
+        {"evaluation": ["framework"], "example": ["test-0"], "label": ["a"], "predicted": ["a"], "p_a": [1.0]}
+    )
     new = old.assign(p_a=0.5)
     key = record(1).key
     store.add(record(1))
@@ -218,7 +220,7 @@ def test_records_follow_the_published_schema(status: str) -> None:
     made = json.loads(record(1, status, output="Killed", timed_out=True).to_json())
     jsonschema.validate(made, schema)
     of_job = schema["properties"]["job"]["properties"]
-    named = schema["properties"].keys() | {f"job.{name}" for name in of_job.keys() - {"shift", "percent"}}
+    named = schema["properties"].keys() | {f"job.{name}" for name in of_job}
     found = made.keys() | {f"job.{name}" for name in made["job"]}
     assert found == named
     assert set(schema["properties"]["status"]["enum"]) == set(STATUSES)
@@ -249,7 +251,7 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
 def test_concepts_survive_a_compaction_beside_runs_without(tmp_path: Path) -> None:
     import pandas as pd
 
-    plain = {"example": ["test-0", "test-1"], "predicted": ["a", "a"], "p_a": [1.0, 1.0]}
+    plain = {"example": ["test-0", "test-1"], "label": ["a", "a"], "predicted": ["a", "a"], "p_a": [1.0, 1.0]}
     with_concepts = pd.concat(
         [
             pd.DataFrame({"evaluation": "hypothesis", **plain}),
