@@ -29,7 +29,7 @@ from ..sources.leaves.names import (
     SPECIES_OF,
 )
 
-__all__ = ["CropYield", "CropYield1"]
+__all__ = ["CropYield"]
 
 _CROPS_A_LOCATION = 2
 
@@ -38,9 +38,6 @@ _SHARE_OF_SITES = 0.55
 
 _LEAST_SHARE = 0.15
 """Each yield is that of at least this share of the crops, so that none is a curiosity."""
-
-_WORLD_1 = 6
-"""The table of version 1."""
 
 _MOST_UNSEEN = 0.5
 
@@ -69,14 +66,25 @@ _BIAS = """\
 """
 
 
-class _Fields(Benchmark):
-    """Fields of some species, with a hidden table of what they yield.
+class CropYield(Benchmark):
+    """Predict whether a field's yield is poor, moderate or strong.
 
     Two crops, each a species with a disease, grow in each location, unless told otherwise. A hidden table
     gives the yield of a location, species and disease: in about half of the locations all crops yield the
     same, elsewhere the disease decides, alike everywhere, and healthy crops yield most.
+
+    Each train split has its own *world*, a hidden table with its own test set: train split 1 has world 0,
+    train split 2 world 1, and so on. A standard error over train splits therefore covers tables too. With a
+    secret seed the tables are secret.
+
+    Args:
+        species: crops of these species only, joined by "+" (``pepper+potato+tomato``); all 14 by default.
+        world: use this table for all train splits.
+        locations: number of locations; half the number of crops by default.
+        unseen: share of the fields, 0 to 0.5, that only test sets show; e.g. 0.25.
     """
 
+    version = "2.0.0"
     description = "How much does a field yield, given a picture of its crop's leaf and its location?"
     labels = LabelSpace(("poor", "moderate", "strong"), ("yield(0)", "yield(1)", "yield(2)"))
     slots = ("crop",)
@@ -86,7 +94,22 @@ class _Fields(Benchmark):
     sources = ("drawn_leaves", "plants")
     named_shifts: Mapping[str, str] = MappingProxyType({"hue": "hue:0.15"})
 
-    def __init__(self, species: str | None, locations: int | None) -> None:
+    def __init__(
+        self,
+        species: str | None = None,
+        world: int | None = None,
+        locations: int | None = None,
+        unseen: float = 0.0,
+    ) -> None:
+        """Set up the task.
+
+        Raises:
+            UserError: an option out of range.
+        """
+        if world is not None and world < 0:
+            raise UserError(f"crop_yield: world must be 0 or more; got {world}.")
+        if not 0 <= unseen <= _MOST_UNSEEN:
+            raise UserError(f"crop_yield: unseen must be between 0 and {_MOST_UNSEEN}; got {unseen:g}.")
         named = SPECIES if species is None else species.split("+")
         for name in named:
             if name not in SPECIES:
@@ -110,11 +133,33 @@ class _Fields(Benchmark):
             )
         self.metadata = {"location": f"1..{self.n_locations}"}
         self.sizes = {"small": 3 * len(self.crops), "large": 300 * len(self.crops)}
+        self._last += [f"unseen={unseen:g}"] if unseen else []
+        self._unseen = unseen
+        self.own_tests = world is None
+        self._take(0 if world is None else world, world is None)
 
     def _named(self, *options: str) -> str:
         """The name with all options that are not the default."""
         words = [*self._options, *options, *self._last]
         return f"crop_yield:{','.join(words)}" if words else "crop_yield"
+
+    def _take(self, world: int, representative: bool = False, seed: str = "") -> None:
+        """Take on a world's table; a representative world, which stands for all of them, is not named."""
+        self.name = self._named() if representative else self._named(f"world={world}")
+        secret = (seed,) if seed else ()
+        rng = generator("crop_yield", self.version, *self._wanted, world, *secret)
+        self._settle(rng)
+        shown = round((1 - self._unseen) * len(self.crops))
+        self._order = rng.permutation(len(self.crops))
+        self._shown = np.sort(self._order[:shown])
+
+    def for_split(self, repeat: int, seed: int | str = 0) -> CropYield:
+        """The task of train split k, with world k - 1, unless `world` is set."""
+        if not self.own_tests:
+            return self
+        task = copy.copy(self)
+        task._take(repeat - 1, seed=seed if isinstance(seed, str) else "")
+        return task
 
     def _settle(self, rng: np.random.Generator) -> None:
         """Draw the table, and write the rule that says it."""
@@ -154,7 +199,9 @@ class _Fields(Benchmark):
 
     def _grown(self, part: Part) -> npt.NDArray[np.int64]:
         """Which crops a part shows."""
-        return np.arange(len(self.crops))
+        if part != "test":
+            return self._shown
+        return np.sort(self._order[len(self._shown) :]) if self._unseen else self._shown
 
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         """Species and disease; nothing of a picture without a leaf."""
@@ -195,96 +242,6 @@ class _Fields(Benchmark):
             *(f"disease={name}" for name in DISEASES),
             *(f"location={place}" for place in range(1, self.n_locations + 1)),
         )
-
-
-class CropYield(_Fields):
-    """Predict whether a field's yield is poor, moderate or strong.
-
-    Each train split has its own *world*, a hidden table with its own test set: train split 1 has world 0,
-    train split 2 world 1, and so on. A standard error over train splits therefore covers tables too. With a
-    secret seed the tables are secret.
-
-    Args:
-        species: crops of these species only, joined by "+" (``pepper+potato+tomato``); all 14 by default.
-        world: use this table for all train splits.
-        locations: number of locations; half the number of crops by default.
-        unseen: share of the fields, 0 to 0.5, that only test sets show; e.g. 0.25.
-    """
-
-    version = "2.0.0"
-
-    def __init__(
-        self,
-        species: str | None = None,
-        world: int | None = None,
-        locations: int | None = None,
-        unseen: float = 0.0,
-    ) -> None:
-        """Set up the task.
-
-        Raises:
-            UserError: an option out of range.
-        """
-        if world is not None and world < 0:
-            raise UserError(f"crop_yield: world must be 0 or more; got {world}.")
-        if not 0 <= unseen <= _MOST_UNSEEN:
-            raise UserError(f"crop_yield: unseen must be between 0 and {_MOST_UNSEEN}; got {unseen:g}.")
-        super().__init__(species, locations)
-        self._last += [f"unseen={unseen:g}"] if unseen else []
-        self._unseen = unseen
-        self.name = self._named()
-        self.own_tests = world is None
-        self._take(0 if world is None else world, world is None)
-
-    def _take(self, world: int, representative: bool = False, seed: str = "") -> None:
-        """Take on a world's table; a representative world, which stands for all of them, is not named."""
-        self.name = self._named() if representative else self._named(f"world={world}")
-        secret = (seed,) if seed else ()
-        rng = generator("crop_yield", self.version, *self._wanted, world, *secret)
-        self._settle(rng)
-        shown = round((1 - self._unseen) * len(self.crops))
-        self._order = rng.permutation(len(self.crops))
-        self._shown = np.sort(self._order[:shown])
-
-    def for_split(self, repeat: int, seed: int | str = 0) -> CropYield:
-        """The task of train split k, with world k - 1, unless `world` is set."""
-        if not self.own_tests:
-            return self
-        task = copy.copy(self)
-        task._take(repeat - 1, seed=seed if isinstance(seed, str) else "")
-        return task
-
-    def _grown(self, part: Part) -> npt.NDArray[np.int64]:
-        if part != "test":
-            return self._shown
-        return np.sort(self._order[len(self._shown) :]) if self._unseen else self._shown
-
-
-class CropYield1(_Fields):
-    """Crop Yield 1.0.0: one table for all train splits, selected from nine so that FFNSL is ahead.
-
-    Args:
-        species: crops of these species only, joined by "+" (``pepper+potato+tomato``); all 14 by default.
-        world: another number gives another table and other crops in the locations.
-        locations: number of locations; half the number of crops by default.
-    """
-
-    version = "1.0.0"
-    superseded_by = "crop_yield 2.0.0"
-
-    def __init__(
-        self, species: str | None = None, world: int = _WORLD_1, locations: int | None = None
-    ) -> None:
-        """Set up the task.
-
-        Raises:
-            UserError: an option out of range.
-        """
-        if world < 0:
-            raise UserError(f"crop_yield@1.0.0: world must be 0 or more; got {world}.")
-        super().__init__(species, locations)
-        self.name = self._named(*([f"world={world}"] if world != _WORLD_1 else []))
-        self._settle(generator("crop_yield", self.version, *self._wanted, world))
 
 
 def _world(

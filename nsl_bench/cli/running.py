@@ -136,8 +136,6 @@ def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | 
 @click.option("--jobs", type=click.IntRange(1), help="Number of parallel runs. Default: one per core.")
 @click.option(
     "--executor",
-    "--engine",
-    "executor",
     type=click.Choice(["processes", "dask"]),
     default="processes",
     show_default=True,

@@ -62,7 +62,6 @@ def test_a_list_of_one_kind_shows_defaults_and_a_name_shows_meanings() -> None:
     assert "rule_learner=exact" not in everything and "rule_learner=exact, penalty=network" in learners
     assert "Must be given." in listed("learners", "rules") and "no options" in listed("learners", "majority")
     assert "penalty=network" in ffnsl and "One of: network, constant." in " ".join(ffnsl.split())
-    assert "Superseded versions: crop_yield@1.0.0." in listed("tasks", "crop_yield")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ from nsl_bench.generators.tasks.indoor_scene import IndoorScene
 
 from nsl_bench import registry
 from nsl_bench.cli import main
-from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, symbolic_split, task_of_split
 from nsl_bench.errors import UserError
 from nsl_bench.inference.crisp import crisp_labels
@@ -37,9 +36,6 @@ from nsl_bench.perception.trained_networks import accuracy, trained
 from nsl_bench.run.store import Store
 from nsl_bench.shift import resolve
 from nsl_bench.types import Predictions
-
-VERSION_1 = "68d24bec7c762756f634750707ef97baa3c7d7f40bc506de29459b8173a46d9b"
-"""Of the first small train set, as nsl-bench 0.1 generated it."""
 
 
 def test_the_crops_are_plantvillages() -> None:
@@ -108,13 +104,6 @@ def test_fields_that_only_test_sets_show() -> None:
     assert not (train | validation) & test and len(test) == 10 and len(train) <= 28
     with pytest.raises(UserError, match=r"unseen must be between 0 and 0\.5; got 0\.9"):
         registry.create("benchmark", "crop_yield:unseen=0.9")
-
-
-def test_version_1_has_the_rows_that_it_had() -> None:
-    task = registry.create("benchmark", "crop_yield@1.0.0")
-    train = symbolic_split(task, "train", "small", 1)
-    assert task.spec == "crop_yield@1.0.0" and task.superseded_by == "crop_yield 2.0.0"
-    assert content_hash(train, task) == VERSION_1
 
 
 @pytest.mark.parametrize("locations", [1, 7, 38])
